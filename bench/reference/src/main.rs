@@ -1,0 +1,143 @@
+//! The yardstick of the benchmarks: the statement of an endpoint and nothing around it. No authentication, no
+//! middleware, no log. The statements are those of `holdfast-store`; whoever changes one there changes it here.
+
+use std::env::var;
+use std::error::Error;
+
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::routing::get;
+use axum::{Json, Router};
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use sqlx::postgres::{PgPool, PgPoolOptions, PgRow};
+use sqlx::{FromRow, SqlStr};
+
+#[derive(FromRow, Serialize)]
+struct User {
+    id: i64,
+    username: String,
+    name: String,
+    email: String,
+    state: String,
+    admin: bool,
+    external: bool,
+    can_create_group: bool,
+    projects_limit: i32,
+    bio: Option<String>,
+    location: Option<String>,
+    skype: String,
+    linkedin: String,
+    twitter: String,
+    website_url: String,
+    organization: String,
+    confirmed_at: Option<DateTime<Utc>>,
+    current_sign_in_at: Option<DateTime<Utc>>,
+    last_sign_in_at: Option<DateTime<Utc>>,
+    created_at: DateTime<Utc>,
+    updated_at: DateTime<Utc>,
+    identities: sqlx::types::Json<Vec<Identity>>,
+}
+
+#[derive(Deserialize, Serialize)]
+struct Identity {
+    provider: String,
+    extern_uid: String,
+}
+
+#[derive(FromRow, Serialize)]
+struct Group {
+    id: i64,
+    name: String,
+    path: String,
+    description: String,
+    visibility_level: i16,
+    request_access_enabled: bool,
+    lfs_enabled: bool,
+    created_at: DateTime<Utc>,
+}
+
+macro_rules! user_columns {
+    () => {
+        "u.id, u.username, u.name, u.email, u.state, u.admin, u.external, u.can_create_group, u.projects_limit, u.bio, \
+         u.location, u.skype, u.linkedin, u.twitter, u.website_url, u.organization, u.confirmed_at, \
+         u.current_sign_in_at, u.last_sign_in_at, u.created_at, u.updated_at, \
+         coalesce((select jsonb_agg(jsonb_build_object('provider', i.provider, 'extern_uid', i.extern_uid) \
+           order by i.provider) from identities i where i.user_id = u.id), '[]') as identities"
+    };
+}
+
+macro_rules! group_columns {
+    () => {
+        "n.id, n.name, n.path, n.description, n.visibility_level, n.request_access_enabled, n.lfs_enabled, n.created_at"
+    };
+}
+
+/// One page, or one page with the bounded total.
+macro_rules! page {
+    ($columns:expr, $from:literal, $order:literal) => {
+        concat!("select ", $columns, " ", $from, " order by ", $order, " limit $1 offset $2")
+    };
+    (with_total: $columns:expr, $from:literal, $order:literal) => {
+        concat!(
+            "select ",
+            $columns,
+            ", (select count(*) from (select 1 ",
+            $from,
+            " limit 10001) counted) as total ",
+            $from,
+            " order by ",
+            $order,
+            " limit $1 offset $2"
+        )
+    };
+}
+
+const USER: &str = concat!("select ", user_columns!(), " from users u where u.id = $1");
+const USERS: &str = page!(user_columns!(), "from users u where true", "u.id desc");
+const USERS_WITH_TOTAL: &str = page!(with_total: user_columns!(), "from users u where true", "u.id desc");
+const GROUPS: &str = page!(group_columns!(), "from namespaces n where n.kind = 'group'", "n.name, n.id");
+const GROUPS_WITH_TOTAL: &str =
+    page!(with_total: group_columns!(), "from namespaces n where n.kind = 'group'", "n.name, n.id");
+const PAGE_SIZE: usize = 20;
+
+type Answer<T> = Result<Json<T>, StatusCode>;
+
+async fn user(State(pool): State<PgPool>, Path(id): Path<i64>) -> Answer<User> {
+    let found = sqlx::query_as(USER).bind(id).fetch_optional(&pool).await.map_err(failed)?;
+    found.map(Json).ok_or(StatusCode::NOT_FOUND)
+}
+
+/// One row more than the page holds is read, as in the store, where it tells whether there is a next page.
+async fn list<T>(pool: PgPool, statement: &'static str) -> Answer<Vec<T>>
+where
+    T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
+{
+    let query = sqlx::query_as(SqlStr::from_static(statement)).bind(PAGE_SIZE as i64 + 1).bind(0_i64);
+    let mut rows: Vec<T> = query.fetch_all(&pool).await.map_err(failed)?;
+    rows.truncate(PAGE_SIZE);
+    Ok(Json(rows))
+}
+
+fn failed(_: sqlx::Error) -> StatusCode {
+    StatusCode::INTERNAL_SERVER_ERROR
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let pool = PgPoolOptions::new()
+        .max_connections(var("MAX_CONNECTIONS")?.parse()?)
+        // A ping before every statement would be a second round trip, which no answer needs.
+        .test_before_acquire(false)
+        .connect(&var("DATABASE_URL")?)
+        .await?;
+    let router = Router::new()
+        .route("/axum-pk/user/{id}", get(user))
+        .route("/axum-list/users", get(|State(pool): State<PgPool>| list::<User>(pool, USERS)))
+        .route("/axum-list/users-total", get(|State(pool): State<PgPool>| list::<User>(pool, USERS_WITH_TOTAL)))
+        .route("/axum-list/groups", get(|State(pool): State<PgPool>| list::<Group>(pool, GROUPS)))
+        .route("/axum-list/groups-total", get(|State(pool): State<PgPool>| list::<Group>(pool, GROUPS_WITH_TOTAL)))
+        .with_state(pool);
+    let listener = tokio::net::TcpListener::bind(var("LISTEN")?).await?;
+    Ok(axum::serve(listener, router).await?)
+}

@@ -1,0 +1,67 @@
+//! From a token to an actor.
+
+use chrono::TimeDelta;
+use holdfast_domain::accounts::{Scope, TokenKind};
+use holdfast_store::accounts::{token, user};
+use sha2::{Digest, Sha256};
+
+use crate::actor::Caller;
+use crate::{Actor, App, Error, Result, Thing};
+
+/// How far `last_used_at` may lag: a write per request would cost more than the request.
+const LAST_USED_LAG: TimeDelta = TimeDelta::minutes(10);
+
+/// What somebody presents.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Credentials<'a> {
+    pub token: Option<&'a str>,
+    /// Id or username of the user to act as.
+    pub sudo: Option<&'a str>,
+}
+
+/// No token is nobody; a token that is unknown, revoked, expired or of a blocked user is refused.
+pub async fn authenticate(app: &App, credentials: Credentials<'_>, needed: Scope) -> Result<Actor> {
+    let Some(secret) = credentials.token else { return Ok(Actor::Anonymous) };
+    let now = app.clock.now();
+    let mut connection = app.database.connection().await?;
+    let presented = token::find_presented(&mut connection, &digest(secret), now).await?;
+    let presented = presented.filter(|it| it.user.is_active()).ok_or(Error::Unauthenticated)?;
+    if presented.last_used_at.is_none_or(|at| at < now - LAST_USED_LAG) {
+        // Not worth failing a request for: a read-only database still serves reads.
+        if let Err(error) = token::touch(&mut connection, presented.token_id, now).await {
+            tracing::warn!(%error, "cannot record the use of a token");
+        }
+    }
+    if !presented.scopes.allow(needed) {
+        return Err(Error::InsufficientScope { needed: needed.as_str() });
+    }
+    let caller = Caller { user: presented.user, scopes: presented.scopes, impersonated_by: None };
+    let Some(who) = credentials.sudo else { return Ok(Actor::User(Box::new(caller))) };
+    if !caller.user.admin {
+        return Err(Error::Forbidden(Some("Must be admin to use sudo")));
+    }
+    if !caller.scopes.allow(Scope::Sudo) {
+        return Err(Error::Forbidden(Some("Private token must be specified in order to use sudo")));
+    }
+    let target = match who.parse::<i64>() {
+        Ok(id) => user::find(&mut connection, id.into()).await?,
+        Err(_) => user::find_by_username(&mut connection, who).await?,
+    };
+    let target = target.ok_or_else(|| Error::NotFound(Thing::SudoTarget(who.to_owned())))?;
+    if !target.is_active() {
+        return Err(Error::Unauthenticated);
+    }
+    let impersonated_by = Some(caller.user.id);
+    Ok(Actor::User(Box::new(Caller { user: target, scopes: caller.scopes, impersonated_by })))
+}
+
+pub(crate) fn digest(secret: &str) -> Vec<u8> {
+    Sha256::digest(secret.as_bytes()).to_vec()
+}
+
+impl App {
+    /// 160 random bits behind a prefix that says what it is.
+    pub(crate) fn new_secret(&self, kind: TokenKind) -> String {
+        format!("{}{}", kind.prefix(), hex::encode(self.entropy.bytes::<20>()))
+    }
+}

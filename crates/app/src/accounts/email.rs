@@ -1,0 +1,60 @@
+//! Secondary e-mail addresses.
+
+use holdfast_domain::Violations;
+use holdfast_domain::accounts::EmailAddress;
+use holdfast_domain::ids::{EmailId, UserId};
+use holdfast_domain::page::{Page, PageRequest};
+use holdfast_domain::policy::InstanceAction;
+use holdfast_domain::violations::TAKEN;
+use holdfast_store::accounts::email;
+
+pub use holdfast_store::accounts::email::Email;
+
+use super::user::require;
+use crate::error::OnConstraint;
+use crate::{Actor, App, Error, Result, Thing, access};
+
+pub async fn list_own(app: &App, actor: &Actor, page: PageRequest) -> Result<Page<Email>> {
+    Ok(email::list(&app.database, actor.caller()?.user.id, page).await?)
+}
+
+pub async fn list_of(app: &App, actor: &Actor, user: UserId, page: PageRequest) -> Result<Page<Email>> {
+    access::instance(actor, InstanceAction::ManageUsers)?;
+    require(app, user).await?;
+    Ok(email::list(&app.database, user, page).await?)
+}
+
+pub async fn show_own(app: &App, actor: &Actor, id: EmailId) -> Result<Email> {
+    let found = email::find(&mut *app.database.connection().await?, actor.caller()?.user.id, id).await?;
+    found.ok_or(Error::NotFound(Thing::Record))
+}
+
+pub async fn create_own(app: &App, actor: &Actor, address: &str) -> Result<Email> {
+    create(app, actor.caller()?.user.id, address).await
+}
+
+pub async fn create_for(app: &App, actor: &Actor, user: UserId, address: &str) -> Result<Email> {
+    access::instance(actor, InstanceAction::ManageUsers)?;
+    require(app, user).await?;
+    create(app, user, address).await
+}
+
+async fn create(app: &App, user: UserId, address: &str) -> Result<Email> {
+    let address = EmailAddress::parse(address).map_err(|problem| Violations::of("email", problem))?;
+    let mut connection = app.database.connection().await?;
+    email::insert(&mut connection, user, address.as_str(), false, app.clock.now())
+        .await
+        .on_constraint("emails_email_key", || Violations::of("email", TAKEN).into())
+}
+
+/// None when it was gone already.
+pub async fn delete_own(app: &App, actor: &Actor, id: EmailId) -> Result<Option<Email>> {
+    Ok(email::delete(&mut *app.database.connection().await?, actor.caller()?.user.id, id).await?)
+}
+
+pub async fn delete_of(app: &App, actor: &Actor, user: UserId, id: EmailId) -> Result<Email> {
+    access::instance(actor, InstanceAction::ManageUsers)?;
+    require(app, user).await?;
+    let deleted = email::delete(&mut *app.database.connection().await?, user, id).await?;
+    deleted.ok_or(Error::NotFound(Thing::Email))
+}

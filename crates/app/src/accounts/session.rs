@@ -1,0 +1,47 @@
+//! Signing in with a password.
+
+use chrono::TimeDelta;
+use holdfast_domain::accounts::{Scopes, TokenKind};
+use holdfast_store::accounts::token::{self, NewToken};
+use holdfast_store::accounts::user::{self, User};
+
+use super::authentication::digest;
+use crate::{App, Error, Result};
+
+/// Signing in again and again leaves no pile of tokens behind.
+const SESSIONS_KEPT: i64 = 50;
+
+/// A signed-in user and the token that was made for it.
+pub struct Session {
+    pub user: User,
+    pub token: String,
+}
+
+/// `login` is a username or a primary address; `address` is where the request came from.
+pub async fn create(app: &App, login: &str, password: &str, address: &str) -> Result<Session> {
+    app.sign_ins.check(address)?;
+    app.sign_ins.check(&format!("login {}", login.to_lowercase()))?;
+    let found = user::find_for_sign_in(&mut *app.database.connection().await?, login).await?;
+    let (id, hash) = found.unzip();
+    let matches = app.password_matches(password, hash).await?;
+    let id = id.filter(|_| matches).ok_or(Error::Unauthenticated)?;
+
+    let now = app.clock.now();
+    let mut transaction = app.database.begin().await?;
+    let user = user::lock(&mut transaction, id).await?.filter(User::is_active).ok_or(Error::Unauthenticated)?;
+    user::record_sign_in(&mut transaction, id, now).await?;
+    let secret = app.new_secret(TokenKind::Session);
+    let new = NewToken {
+        user: id,
+        kind: TokenKind::Session,
+        name: "sign-in",
+        digest: &digest(&secret),
+        scopes: &Scopes::all(),
+        expires_at: Some(now + TimeDelta::days(app.settings.session_days.into())),
+    };
+    token::insert(&mut transaction, &new, now).await?;
+    token::prune_sessions(&mut transaction, id, SESSIONS_KEPT, now).await?;
+    holdfast_store::commit(transaction).await?;
+    let user = User { last_sign_in_at: user.current_sign_in_at, current_sign_in_at: Some(now), ..user };
+    Ok(Session { user, token: secret })
+}

@@ -1,0 +1,106 @@
+//! Why a use case did not do what was asked. Which status that is, is for the front door to say.
+
+use std::fmt;
+use std::time::Duration;
+
+use holdfast_domain::Violations;
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("authentication is needed")]
+    Unauthenticated,
+    #[error("the token lacks the scope {needed}")]
+    InsufficientScope { needed: &'static str },
+    #[error("forbidden{}", .0.map(|reason| format!(": {reason}")).unwrap_or_default())]
+    Forbidden(Option<&'static str>),
+    #[error("{0} not found")]
+    NotFound(Thing),
+    #[error("invalid attributes: {0:?}")]
+    Invalid(Violations),
+    /// A value outside the ones that are known.
+    #[error("{0}")]
+    Unprocessable(&'static str),
+    #[error("{0}")]
+    Conflict(String),
+    #[error("too many requests")]
+    Throttled { retry_after: Duration },
+    #[error("the database cannot be reached: {0}")]
+    Unavailable(holdfast_store::Error),
+    #[error("{0}")]
+    Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// What was looked for, as the answer names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Thing {
+    Email,
+    Group,
+    Key,
+    Token,
+    User,
+    /// A record looked up by id inside its parent.
+    Record,
+    /// `Member: user_id:5`
+    Member(i64),
+    /// Whom to act as.
+    SudoTarget(String),
+}
+
+impl fmt::Display for Thing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Email => f.write_str("Email"),
+            Self::Group => f.write_str("Group"),
+            Self::Key => f.write_str("Key"),
+            Self::Token => f.write_str("Token"),
+            Self::User => f.write_str("User"),
+            Self::Record => f.write_str("record"),
+            Self::Member(id) => write!(f, "Member: user_id:{id}"),
+            Self::SudoTarget(who) => write!(f, "No user id or username for: {who}"),
+        }
+    }
+}
+
+impl From<holdfast_store::Error> for Error {
+    fn from(error: holdfast_store::Error) -> Self {
+        if error.is_unavailable() { Self::Unavailable(error) } else { Self::Internal(error.into()) }
+    }
+}
+
+impl From<Violations> for Error {
+    fn from(violations: Violations) -> Self {
+        Self::Invalid(violations)
+    }
+}
+
+/// Turns a broken constraint into what the caller can act on.
+pub(crate) trait OnConstraint<T> {
+    fn on_constraint(self, name: &str, error: impl FnOnce() -> Error) -> Result<T>;
+}
+
+impl<T, E: Into<Error> + AsConstraint> OnConstraint<T> for std::result::Result<T, E> {
+    fn on_constraint(self, name: &str, error: impl FnOnce() -> Error) -> Result<T> {
+        self.map_err(|cause| if cause.constraint() == Some(name) { error() } else { cause.into() })
+    }
+}
+
+pub(crate) trait AsConstraint {
+    fn constraint(&self) -> Option<&str>;
+}
+
+impl AsConstraint for holdfast_store::Error {
+    fn constraint(&self) -> Option<&str> {
+        holdfast_store::Error::constraint(self)
+    }
+}
+
+impl AsConstraint for Error {
+    fn constraint(&self) -> Option<&str> {
+        match self {
+            Self::Internal(cause) => cause.downcast_ref::<holdfast_store::Error>()?.constraint(),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! The use cases. Each one authorises in its first line, works in one transaction, and is the same for every front
+//! door: REST, git, pages and the command line.
+
+pub mod access;
+pub mod accounts;
+pub mod actor;
+pub mod clock;
+pub mod entropy;
+pub mod error;
+pub mod namespaces;
+pub mod throttle;
+
+use chrono::NaiveDate;
+use holdfast_store::Database;
+
+pub use actor::Actor;
+pub use clock::Clock;
+pub use entropy::Entropy;
+pub use error::{Error, Result, Thing};
+
+use accounts::password::Passwords;
+use throttle::Throttle;
+
+/// What operators decide about accounts.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub projects_limit: i32,
+    pub can_create_group: bool,
+    pub session_days: u32,
+    pub sign_ins_per_minute: u32,
+}
+
+/// Everything a use case needs beside its input.
+pub struct App {
+    pub database: Database,
+    pub settings: Settings,
+    clock: Clock,
+    entropy: Entropy,
+    passwords: Passwords,
+    sign_ins: Throttle,
+}
+
+impl App {
+    pub fn new(database: Database, settings: Settings, clock: Clock, entropy: Entropy) -> Self {
+        Self {
+            database,
+            passwords: Passwords::new(),
+            sign_ins: Throttle::per_minute(settings.sign_ins_per_minute),
+            settings,
+            clock,
+            entropy,
+        }
+    }
+
+    pub fn today(&self) -> NaiveDate {
+        self.clock.now().date_naive()
+    }
+}

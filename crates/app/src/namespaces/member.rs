@@ -1,0 +1,132 @@
+//! Members of groups.
+
+use chrono::NaiveDate;
+use holdfast_domain::ids::{NamespaceId, UserId};
+use holdfast_domain::page::{Page, PageRequest};
+use holdfast_domain::policy::GroupAction;
+use holdfast_domain::{AccessLevel, Violations};
+use holdfast_store::accounts::user;
+use holdfast_store::namespaces::group::{self, GroupRef};
+use holdfast_store::namespaces::member;
+
+pub use holdfast_store::namespaces::member::Member;
+
+use crate::{Actor, App, Error, Result, Thing, access};
+
+pub async fn list(
+    app: &App,
+    actor: &Actor,
+    group: &GroupRef,
+    query: Option<&str>,
+    page: PageRequest,
+) -> Result<Page<Member>> {
+    let mut connection = app.database.connection().await?;
+    let group = access::group(app, &mut connection, actor, group, GroupAction::ReadMembers).await?.group;
+    drop(connection);
+    Ok(member::list(&app.database, group.id, query, page, app.today()).await?)
+}
+
+pub async fn show(app: &App, actor: &Actor, group: &GroupRef, user: UserId) -> Result<Member> {
+    let mut connection = app.database.connection().await?;
+    let group = access::group(app, &mut connection, actor, group, GroupAction::ReadMembers).await?.group;
+    let found = member::find(&mut connection, group.id, user, app.today()).await?;
+    found.ok_or(Error::NotFound(Thing::Record))
+}
+
+/// A level as it was sent, and the first day without it.
+#[derive(Clone, Copy, Debug)]
+pub struct Membership {
+    pub access_level: i64,
+    pub expires_at: Option<NaiveDate>,
+}
+
+impl Membership {
+    fn check(self, today: NaiveDate) -> Result<AccessLevel> {
+        if self.expires_at.is_some_and(|end| end <= today) {
+            return Err(Violations::of("expires_at", "must be a day to come").into());
+        }
+        self.access_level.try_into().map_err(|_| Error::Unprocessable("Access level is not known"))
+    }
+}
+
+pub async fn create(
+    app: &App,
+    actor: &Actor,
+    group: &GroupRef,
+    user: UserId,
+    membership: Membership,
+) -> Result<Member> {
+    let mut transaction = app.database.begin().await?;
+    let group = access::group(app, &mut transaction, actor, group, GroupAction::ManageMembers).await?.group;
+    let level = membership.check(app.today())?;
+    if user::find(&mut transaction, user).await?.is_none() {
+        return Err(Error::NotFound(Thing::User));
+    }
+    group::lock(&mut transaction, group.id).await?;
+    if member::find(&mut transaction, group.id, user, app.today()).await?.is_some() {
+        return Err(Error::Conflict("Member already exists".into()));
+    }
+    save(app, transaction, group.id, user, level, membership.expires_at).await
+}
+
+pub async fn update(
+    app: &App,
+    actor: &Actor,
+    group: &GroupRef,
+    user: UserId,
+    membership: Membership,
+) -> Result<Member> {
+    let mut transaction = app.database.begin().await?;
+    let group = access::group(app, &mut transaction, actor, group, GroupAction::ManageMembers).await?.group;
+    let level = membership.check(app.today())?;
+    group::lock(&mut transaction, group.id).await?;
+    let before = member::find(&mut transaction, group.id, user, app.today()).await?;
+    let before = before.ok_or(Error::NotFound(Thing::Record))?;
+    if level < AccessLevel::Owner || membership.expires_at.is_some() {
+        keep_an_owner(app, &mut transaction, group.id, &before).await?;
+    }
+    save(app, transaction, group.id, user, level, membership.expires_at).await
+}
+
+/// Everybody may leave; others are removed by who manages members.
+pub async fn delete(app: &App, actor: &Actor, group: &GroupRef, user: UserId) -> Result<Member> {
+    let is_self = actor.user_id() == Some(user);
+    let needed = if is_self { GroupAction::ReadMembers } else { GroupAction::ManageMembers };
+    let mut transaction = app.database.begin().await?;
+    let group = access::group(app, &mut transaction, actor, group, needed).await?.group;
+    group::lock(&mut transaction, group.id).await?;
+    let before = member::find(&mut transaction, group.id, user, app.today()).await?;
+    let before = before.ok_or(Error::NotFound(Thing::Member(user.get())))?;
+    keep_an_owner(app, &mut transaction, group.id, &before).await?;
+    member::delete(&mut transaction, group.id, user).await?;
+    holdfast_store::commit(transaction).await?;
+    Ok(before)
+}
+
+/// A group is never left without an owner.
+async fn keep_an_owner(
+    app: &App,
+    connection: &mut holdfast_store::Connection,
+    group: NamespaceId,
+    member: &Member,
+) -> Result<()> {
+    let is_owner = member.access_level == AccessLevel::Owner;
+    if is_owner && !member::has_other_owner(connection, group, member.user.id, app.today()).await? {
+        return Err(Error::Forbidden(Some("The last owner of a group stays its owner")));
+    }
+    Ok(())
+}
+
+async fn save(
+    app: &App,
+    mut transaction: holdfast_store::Transaction,
+    group: NamespaceId,
+    user: UserId,
+    level: AccessLevel,
+    expires_at: Option<NaiveDate>,
+) -> Result<Member> {
+    member::upsert(&mut transaction, group, user, level, expires_at, app.clock.now()).await?;
+    let saved = member::find(&mut transaction, group, user, app.today()).await?;
+    holdfast_store::commit(transaction).await?;
+    saved.ok_or(Error::NotFound(Thing::Record))
+}

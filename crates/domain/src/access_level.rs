@@ -1,0 +1,57 @@
+//! What a member may do, as one ordered number.
+
+use serde::Serialize;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum AccessLevel {
+    Guest = 10,
+    Reporter = 20,
+    Developer = 30,
+    Master = 40,
+    /// Of groups only: nobody is made owner of a project by a membership.
+    Owner = 50,
+}
+
+impl AccessLevel {
+    pub const ALL: [Self; 5] = [Self::Guest, Self::Reporter, Self::Developer, Self::Master, Self::Owner];
+
+    pub const fn level(self) -> i16 {
+        self as i16
+    }
+
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Guest => "Guest",
+            Self::Reporter => "Reporter",
+            Self::Developer => "Developer",
+            Self::Master => "Master",
+            Self::Owner => "Owner",
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("{0} is no access level: 10, 20, 30, 40 and 50 are")]
+pub struct UnknownAccessLevel(i64);
+
+impl TryFrom<i64> for AccessLevel {
+    type Error = UnknownAccessLevel;
+
+    fn try_from(level: i64) -> Result<Self, UnknownAccessLevel> {
+        Self::ALL.into_iter().find(|known| i64::from(known.level()) == level).ok_or(UnknownAccessLevel(level))
+    }
+}
+
+impl TryFrom<i16> for AccessLevel {
+    type Error = UnknownAccessLevel;
+
+    fn try_from(level: i16) -> Result<Self, UnknownAccessLevel> {
+        i64::from(level).try_into()
+    }
+}
+
+impl Serialize for AccessLevel {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_i16(self.level())
+    }
+}

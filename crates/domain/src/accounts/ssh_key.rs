@@ -1,0 +1,76 @@
+//! SSH public keys as people paste them.
+
+use ssh_key::{Algorithm, HashAlg};
+
+use crate::violations::{BLANK, INVALID, Violations, at_most};
+
+/// A key that the SSH server could accept, with the fingerprint that identifies it over the whole instance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PublicKey {
+    text: String,
+    fingerprint: String,
+}
+
+impl PublicKey {
+    pub fn parse(text: &str) -> Result<Self, Violations> {
+        let text = text.trim();
+        let problem = if text.is_empty() {
+            Some(BLANK.into())
+        } else if text.lines().nth(1).is_some() {
+            Some("should be a single line".into())
+        } else {
+            at_most(text, 5000).err()
+        };
+        if let Some(problem) = problem {
+            return Err(Violations::of("key", problem));
+        }
+        let key = ssh_key::PublicKey::from_openssh(text).ok().filter(|key| is_accepted(&key.algorithm()));
+        let Some(key) = key else {
+            let mut violations = Violations::of("key", INVALID);
+            violations.add("fingerprint", "cannot be generated");
+            return Err(violations);
+        };
+        Ok(Self { text: text.to_owned(), fingerprint: key.fingerprint(HashAlg::Sha256).to_string() })
+    }
+
+    /// As given, comment included.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    pub fn fingerprint(&self) -> &str {
+        &self.fingerprint
+    }
+}
+
+/// DSA is refused: no SSH client of today offers it, and no server of today takes it.
+fn is_accepted(algorithm: &Algorithm) -> bool {
+    !matches!(algorithm, Algorithm::Dsa | Algorithm::Other(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ED25519: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILM+rvN+ot98qgEN796jTiQfZfG1KaT0PtFDJ/XFSqti ada@home";
+
+    #[test]
+    fn keeps_the_comment_and_ignores_it_in_the_fingerprint() {
+        let key = PublicKey::parse(&format!("  {ED25519}\n")).unwrap();
+        assert_eq!(key.as_str(), ED25519);
+        let other = PublicKey::parse(&ED25519.replace("ada@home", "work")).unwrap();
+        assert_eq!(key.fingerprint(), other.fingerprint());
+        assert!(key.fingerprint().starts_with("SHA256:"));
+    }
+
+    #[test]
+    fn says_what_is_wrong() {
+        let two_lines = format!("{ED25519}\n{ED25519}");
+        assert_eq!(PublicKey::parse(&two_lines), Err(Violations::of("key", "should be a single line")));
+        let mut nonsense = Violations::of("key", INVALID);
+        nonsense.add("fingerprint", "cannot be generated");
+        for text in ["this is no key", "ssh-rsa AAAA", "ssh-ed25519 !!!!", "ssh-ed25519"] {
+            assert_eq!(PublicKey::parse(text), Err(nonsense.clone()), "{text}");
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! The nouns of Holdfast and the rules that hold for them wherever they appear. No input or output happens here:
+//! everything is a value or a pure function, so that every rule can be tested without a database.
+
+pub mod access_level;
+pub mod accounts;
+pub mod field;
+pub mod ids;
+pub mod namespaces;
+pub mod page;
+pub mod policy;
+pub mod violations;
+pub mod visibility;
+
+pub use access_level::AccessLevel;
+pub use field::Field;
+pub use violations::Violations;
+pub use visibility::Visibility;

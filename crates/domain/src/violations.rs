@@ -1,0 +1,52 @@
+//! What is wrong with a set of attributes: sentence fragments per field, in the order they were found.
+
+/// `{"email": ["is invalid"], "name": ["can't be blank"]}` as a value.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Violations(Vec<(&'static str, Vec<String>)>);
+
+pub const BLANK: &str = "can't be blank";
+pub const INVALID: &str = "is invalid";
+pub const TAKEN: &str = "has already been taken";
+
+impl Violations {
+    pub fn of(field: &'static str, message: impl Into<String>) -> Self {
+        let mut violations = Self::default();
+        violations.add(field, message);
+        violations
+    }
+
+    pub fn add(&mut self, field: &'static str, message: impl Into<String>) {
+        match self.0.iter_mut().find(|(known, _)| *known == field) {
+            Some((_, messages)) => messages.push(message.into()),
+            None => self.0.push((field, vec![message.into()])),
+        }
+    }
+
+    /// Keeps the value, or records why there is none.
+    pub fn check<T>(&mut self, field: &'static str, parsed: Result<T, String>) -> Option<T> {
+        parsed.map_err(|message| self.add(field, message)).ok()
+    }
+
+    /// Records text that does not fit its column.
+    pub fn check_length(&mut self, field: &'static str, text: &str, maximum: usize) {
+        if let Err(message) = at_most(text, maximum) {
+            self.add(field, message);
+        }
+    }
+
+    pub fn into_result(self) -> Result<(), Self> {
+        if self.0.is_empty() { Ok(()) } else { Err(self) }
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &[String])> {
+        self.0.iter().map(|(field, messages)| (*field, messages.as_slice()))
+    }
+}
+
+/// The one wording of a length limit.
+pub fn at_most(text: &str, maximum: usize) -> Result<(), String> {
+    if text.chars().count() > maximum {
+        return Err(format!("is too long (maximum is {maximum} characters)"));
+    }
+    Ok(())
+}

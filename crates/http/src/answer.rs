@@ -1,0 +1,126 @@
+//! What endpoints answer with. The type says the status and the schema, so that no endpoint can forget either.
+
+use axum::Json;
+use axum::http::header::{HeaderName, HeaderValue, LINK};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use holdfast_domain::page::Page;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa::openapi::schema::ArrayBuilder;
+use utoipa::openapi::{RefOr, Schema};
+
+use crate::door::Facts;
+
+pub trait Answer: Send {
+    const STATUS: StatusCode;
+    const IS_LIST: bool = false;
+
+    fn schema() -> RefOr<Schema>;
+    fn schemas(into: &mut Vec<(String, RefOr<Schema>)>);
+    fn respond(self, facts: &Facts<'_>) -> Response;
+}
+
+/// 200 with a body.
+pub struct Body<T>(pub T);
+
+/// 201 with a body.
+pub struct Created<T>(pub T);
+
+/// 200 with one page of a list and where the others are.
+pub struct Listed<T>(pub Page<T>);
+
+impl<T: Serialize + ToSchema + Send> Answer for Body<T> {
+    const STATUS: StatusCode = StatusCode::OK;
+
+    fn schema() -> RefOr<Schema> {
+        T::schema()
+    }
+
+    fn schemas(into: &mut Vec<(String, RefOr<Schema>)>) {
+        T::schemas(into);
+    }
+
+    fn respond(self, _: &Facts<'_>) -> Response {
+        (Self::STATUS, Json(self.0)).into_response()
+    }
+}
+
+impl<T: Serialize + ToSchema + Send> Answer for Created<T> {
+    const STATUS: StatusCode = StatusCode::CREATED;
+
+    fn schema() -> RefOr<Schema> {
+        T::schema()
+    }
+
+    fn schemas(into: &mut Vec<(String, RefOr<Schema>)>) {
+        T::schemas(into);
+    }
+
+    fn respond(self, _: &Facts<'_>) -> Response {
+        (Self::STATUS, Json(self.0)).into_response()
+    }
+}
+
+impl<T: Serialize + ToSchema + Send> Answer for Listed<T> {
+    const STATUS: StatusCode = StatusCode::OK;
+    const IS_LIST: bool = true;
+
+    fn schema() -> RefOr<Schema> {
+        ArrayBuilder::new().items(T::schema()).into()
+    }
+
+    fn schemas(into: &mut Vec<(String, RefOr<Schema>)>) {
+        T::schemas(into);
+    }
+
+    fn respond(self, facts: &Facts<'_>) -> Response {
+        (Self::STATUS, page_headers(&self.0, facts), Json(self.0.items)).into_response()
+    }
+}
+
+fn page_headers<T>(page: &Page<T>, facts: &Facts<'_>) -> HeaderMap {
+    let (number, size) = (page.request.number(), page.request.size());
+    let pages = page.total.map(|total| total.unsigned_abs().div_ceil(size.unsigned_abs()) as i64);
+    let next = page.has_next.then(|| number + 1);
+    let previous = (number > 1).then(|| number - 1);
+    let mut headers = HeaderMap::new();
+    let mut set = |name: &'static str, value: Option<i64>| {
+        let value = value.map_or(HeaderValue::from_static(""), HeaderValue::from);
+        headers.insert(HeaderName::from_static(name), value);
+    };
+    set("x-page", Some(number));
+    set("x-per-page", Some(size));
+    set("x-next-page", next);
+    set("x-prev-page", previous);
+    if let (Some(total), Some(pages)) = (page.total, pages) {
+        set("x-total", Some(total));
+        set("x-total-pages", Some(pages));
+    }
+    let links = [("prev", previous), ("next", next), ("first", Some(1)), ("last", pages.map(|pages| pages.max(1)))];
+    let links: Vec<String> = links
+        .into_iter()
+        .filter_map(|(rel, number)| Some(format!("<{}>; rel=\"{rel}\"", page_url(facts, number?, size))))
+        .collect();
+    if let Ok(link) = HeaderValue::from_str(&links.join(", ")) {
+        headers.insert(LINK, link);
+    }
+    headers
+}
+
+/// Everything but the unreserved characters of a URL.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// The request's own address at another page. Tokens are not repeated: links end up in logs.
+fn page_url(facts: &Facts<'_>, number: i64, size: i64) -> String {
+    let own = ["page", "per_page", "private_token", "sudo"];
+    let mut query: Vec<(String, String)> =
+        facts.query.iter().filter(|(name, _)| !own.contains(&name.as_str())).cloned().collect();
+    query.push(("page".into(), number.to_string()));
+    query.push(("per_page".into(), size.to_string()));
+    query.sort();
+    let encode = |text: &str| utf8_percent_encode(text, ENCODED).to_string();
+    let query: Vec<String> = query.iter().map(|(name, value)| format!("{}={}", encode(name), encode(value))).collect();
+    format!("{}?{}", facts.url, query.join("&"))
+}

@@ -1,0 +1,134 @@
+use axum::http::Method;
+use holdfast_app::namespaces::group::{self, GroupChanges, GroupRef, ListGroups, Order};
+use holdfast_domain::policy::GroupAction::{Delete, Read, Update};
+use holdfast_domain::policy::InstanceAction::{CreateGroup, ListGroups as BrowseGroups};
+use holdfast_domain::{Field, Visibility};
+
+use super::ApiResult;
+use crate::answer::{Body, Created, Listed};
+use crate::error::ApiError;
+use crate::present::group::{GroupBody, GroupDetail, GroupSummary, created, detail, summary};
+use crate::routes::{Access, Routes};
+use crate::{Cx, choice, params};
+
+choice! {
+    enum OrderBy { Name = "name", Path = "path" }
+}
+
+choice! {
+    enum Sort { Ascending = "asc", Descending = "desc" }
+}
+
+params! {
+    struct ListGroupsParams {
+        /// Ids of groups to leave out.
+        list skip_groups: i64,
+        /// All groups the caller can see, not only the own ones.
+        optional all_available: bool,
+        /// Part of the name or of the path.
+        optional search: String,
+        optional order_by: OrderBy,
+        optional sort: Sort,
+    }
+}
+
+async fn list(cx: Cx, params: ListGroupsParams) -> ApiResult<Listed<GroupSummary>> {
+    let descending = params.sort == Some(Sort::Descending);
+    let input = ListGroups {
+        all_available: params.all_available.unwrap_or(false),
+        search: params.search.filter(|term| !term.is_empty()),
+        skip: params.skip_groups,
+        order: match params.order_by.unwrap_or(OrderBy::Name) {
+            OrderBy::Name => Order::Name { descending },
+            OrderBy::Path => Order::Path { descending },
+        },
+    };
+    Ok(Listed(group::list(cx.app(), &cx.actor, input, cx.page).await?.map(summary)))
+}
+
+async fn list_owned(cx: Cx, (): ()) -> ApiResult<Listed<GroupSummary>> {
+    Ok(Listed(group::list_owned(cx.app(), &cx.actor, cx.page).await?.map(summary)))
+}
+
+params! {
+    struct OneGroup {
+        /// Number or path.
+        required id: GroupRef,
+    }
+}
+
+async fn show(cx: Cx, params: OneGroup) -> ApiResult<Body<GroupDetail>> {
+    let group = group::show(cx.app(), &cx.actor, &params.id).await?;
+    Ok(Body(detail(group, cx.site())))
+}
+
+params! {
+    struct CreateGroupParams {
+        required name: String,
+        required path: String,
+        changed description: String,
+        /// 0 private, 10 internal, 20 public (default).
+        optional visibility_level: Visibility,
+        optional lfs_enabled: bool,
+        optional request_access_enabled: bool,
+    }
+}
+
+async fn create(cx: Cx, params: CreateGroupParams) -> ApiResult<Created<GroupBody>> {
+    let changes = GroupChanges {
+        name: Field::Value(params.name),
+        path: Field::Value(params.path),
+        description: params.description,
+        visibility: params.visibility_level,
+        lfs_enabled: params.lfs_enabled,
+        request_access_enabled: params.request_access_enabled,
+    };
+    let group = group::create(cx.app(), &cx.actor, changes).await?;
+    Ok(Created(created(group, cx.site())))
+}
+
+params! {
+    struct UpdateGroup {
+        /// Number or path.
+        required id: GroupRef,
+        changed name: String,
+        changed path: String,
+        changed description: String,
+        /// 0 private, 10 internal, 20 public.
+        optional visibility_level: Visibility,
+        optional lfs_enabled: bool,
+        optional request_access_enabled: bool,
+    }
+}
+
+async fn update(cx: Cx, params: UpdateGroup) -> ApiResult<Body<GroupDetail>> {
+    let changes = GroupChanges {
+        name: params.name,
+        path: params.path,
+        description: params.description,
+        visibility: params.visibility_level,
+        lfs_enabled: params.lfs_enabled,
+        request_access_enabled: params.request_access_enabled,
+    };
+    if changes == GroupChanges::default() {
+        let names = ["name", "path", "description", "visibility_level", "lfs_enabled", "request_access_enabled"];
+        return Err(ApiError::at_least_one(&names));
+    }
+    let group = group::update(cx.app(), &cx.actor, &params.id, changes).await?;
+    Ok(Body(detail(group, cx.site())))
+}
+
+async fn delete(cx: Cx, params: OneGroup) -> ApiResult<Body<GroupBody>> {
+    let group = group::delete(cx.app(), &cx.actor, &params.id).await?;
+    Ok(Body(created(group, cx.site())))
+}
+
+pub fn routes(routes: &mut Routes) {
+    let browse = Access::Instance(BrowseGroups);
+    routes.add(Method::GET, "/groups", browse, "Lists groups", list);
+    routes.add(Method::GET, "/groups/owned", browse, "Lists the groups the caller owns", list_owned);
+    routes.add(Method::GET, "/groups/:id", Access::Group(Read), "Shows a group", show);
+    routes.add(Method::POST, "/groups", Access::Instance(CreateGroup), "Creates a group", create);
+    routes.add(Method::PUT, "/groups/:id", Access::Group(Update), "Changes a group", update);
+    routes.add(Method::DELETE, "/groups/:id", Access::Group(Delete), "Deletes a group and what is in it", delete);
+}

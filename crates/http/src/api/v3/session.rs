@@ -1,0 +1,34 @@
+use axum::http::{Method, StatusCode};
+use holdfast_app::accounts::session;
+
+use super::ApiResult;
+use crate::answer::Created;
+use crate::error::ApiError;
+use crate::present::user::{self, SessionBody};
+use crate::routes::{Access, Routes};
+use crate::{Cx, params};
+
+params! {
+    struct SignIn {
+        /// Username or primary address; `email` does as well.
+        optional login: String,
+        /// Primary address or username; `login` does as well.
+        optional email: String,
+        required password: String,
+    }
+}
+
+async fn create(cx: Cx, params: SignIn) -> ApiResult<Created<SessionBody>> {
+    let Some(login) = params.login.or(params.email) else {
+        return Err(ApiError::error(
+            StatusCode::BAD_REQUEST,
+            "login, email are missing, exactly one parameter must be provided",
+        ));
+    };
+    let session = session::create(cx.app(), &login, &params.password, &cx.address.to_string()).await?;
+    Ok(Created(user::session(session, cx.site())))
+}
+
+pub fn routes(routes: &mut Routes) {
+    routes.add(Method::POST, "/session", Access::Anyone, "Signs in with a password and gives a token", create);
+}

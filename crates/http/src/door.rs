@@ -1,0 +1,93 @@
+//! The door of the REST interface. Every request passes it in the same order: who is it (401), may it come in at this
+//! rate (429), are its parameters right (400); only then the endpoint is called.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::extract::{RawPathParams, Request};
+use axum::http::Method;
+use axum::response::{IntoResponse, Response};
+use holdfast_app::accounts::authentication::{Credentials, authenticate};
+use holdfast_app::{Actor, App};
+use holdfast_domain::accounts::Scope;
+use holdfast_domain::page::PageRequest;
+
+use crate::answer::Answer;
+use crate::error::ApiError;
+use crate::params::{ParamSet, RawParams};
+use crate::routes::{Access, Endpoint};
+use crate::{Context, Site};
+
+/// What an endpoint knows of its request beside the parameters.
+pub struct Cx {
+    context: Arc<Context>,
+    pub actor: Actor,
+    pub page: PageRequest,
+    pub address: IpAddr,
+}
+
+impl Cx {
+    pub fn app(&self) -> &App {
+        &self.context.app
+    }
+
+    pub fn site(&self) -> &Site {
+        &self.context.site
+    }
+}
+
+/// What an answer repeats of its request.
+pub struct Facts<'a> {
+    pub url: String,
+    pub query: &'a [(String, String)],
+}
+
+pub(crate) async fn pass<P: ParamSet, A: Answer>(
+    context: Arc<Context>,
+    access: Access,
+    endpoint: impl Endpoint<P, A>,
+    path: Result<RawPathParams, impl Sized>,
+    request: Request,
+) -> Response {
+    let attempt = async {
+        let path = path.map_err(|_| ApiError::no_route())?;
+        let (parts, body) = request.into_parts();
+        let raw = RawParams::read(&parts, body, &path, context.limits.max_body_bytes).await?;
+        let address = *parts.extensions.get::<IpAddr>().unwrap_or(&IpAddr::from([0, 0, 0, 0]));
+
+        let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
+        let credentials = Credentials {
+            token: raw.text("private_token").or_else(|| header("private-token")),
+            sudo: raw.text("sudo").or_else(|| header("sudo")),
+        };
+        let actor = authenticate(&context.app, credentials, needed_scope(&parts.method, parts.uri.path())).await?;
+        if matches!(actor, Actor::Anonymous) && !access.is_open_to_anonymous() {
+            return Err(holdfast_app::Error::Unauthenticated.into());
+        }
+        match actor.user_id() {
+            Some(id) => {
+                tracing::Span::current().record("user", id.get());
+                if !context.users.is_off() {
+                    context.users.check(&id.to_string())?;
+                }
+            }
+            None if !context.anonymous.is_off() => context.anonymous.check(&address.to_string())?,
+            None => {}
+        }
+
+        let params = P::read(&raw)?;
+        let page = PageRequest::new(raw.number("page"), raw.number("per_page"));
+        let cx = Cx { context: context.clone(), actor, page, address };
+        let answer = endpoint.call(cx, params).await?;
+        let url = context.site.url(parts.uri.path());
+        Ok(answer.respond(&Facts { url, query: raw.query() }))
+    };
+    attempt.await.unwrap_or_else(ApiError::into_response)
+}
+
+/// Reading users has a scope of its own; `path` is the whole path of the request.
+fn needed_scope(method: &Method, path: &str) -> Scope {
+    let is_read = matches!(*method, Method::GET | Method::HEAD);
+    let area = path.trim_start_matches("/api/v3").split('/').nth(1);
+    if is_read && matches!(area, Some("user" | "users")) { Scope::ReadUser } else { Scope::Api }
+}

@@ -1,0 +1,86 @@
+//! The HTTP doors: extract, call one use case, present. Only this crate chooses status codes.
+
+pub mod answer;
+pub mod api;
+mod client_address;
+mod door;
+pub mod error;
+mod health;
+mod observe;
+pub mod openapi;
+pub mod params;
+mod present;
+pub mod routes;
+mod site;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use axum::routing::get;
+use holdfast_app::App;
+use holdfast_app::throttle::Throttle;
+use ipnet::IpNet;
+use tower_http::catch_panic::CatchPanicLayer;
+
+pub use door::Cx;
+pub use routes::{Access, Route, Routes};
+pub use site::Site;
+
+/// What operators decide about requests.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    pub max_body_bytes: usize,
+    pub request_timeout: Duration,
+    /// Zero means no limit.
+    pub requests_per_minute: u32,
+    /// Zero means no limit.
+    pub anonymous_requests_per_minute: u32,
+    pub trusted_proxies: Vec<IpNet>,
+}
+
+/// What every request may use.
+pub(crate) struct Context {
+    app: Arc<App>,
+    site: Site,
+    limits: Limits,
+    users: Throttle,
+    anonymous: Throttle,
+}
+
+/// The whole service as one router. It wants the peer's address:
+/// serve it with `into_make_service_with_connect_info::<SocketAddr>()`.
+pub fn router(app: Arc<App>, site: Site, limits: Limits) -> Router {
+    let context = Arc::new(Context {
+        app,
+        site,
+        users: Throttle::per_minute(limits.requests_per_minute),
+        anonymous: Throttle::per_minute(limits.anonymous_requests_per_minute),
+        limits,
+    });
+    let routes = api::v3::routes();
+    let document = Arc::new(openapi::document(routes.list(), &context.site));
+    let api = routes
+        .into_router()
+        .route("/openapi.json", get(move || openapi::serve(document.clone())))
+        .layer(from_fn_with_state(context.clone(), observe::deadline));
+    Router::new()
+        .nest("/api/v3", api)
+        .merge(openapi::page())
+        .route("/healthz", get(health::alive))
+        .route("/readyz", get(health::ready))
+        .fallback(error::no_route)
+        .method_not_allowed_fallback(error::no_route)
+        .layer(CatchPanicLayer::custom(error::panicked))
+        .layer(from_fn_with_state(context.clone(), observe::observe))
+        .with_state(context)
+}
+
+/// Health checks alone, for the operators' own listener.
+pub fn health_router(app: Arc<App>) -> Router {
+    Router::new()
+        .route("/healthz", get(health::alive))
+        .route("/readyz", get(move || health::answer(app.clone())))
+        .fallback(error::no_route)
+}

@@ -1,0 +1,67 @@
+//! What happens around every request: an id, a log line, metrics, a deadline.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::header::{HeaderName, HeaderValue};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use tracing::Instrument;
+
+use crate::error::ApiError;
+use crate::{Context, client_address};
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const NOSNIFF: (HeaderName, HeaderValue) =
+    (HeaderName::from_static("x-content-type-options"), HeaderValue::from_static("nosniff"));
+
+/// The query is never logged: it may carry a token.
+pub async fn observe(State(context): State<Arc<Context>>, request: Request, next: Next) -> Response {
+    let started = Instant::now();
+    let (mut parts, body) = request.into_parts();
+    let id = request_id(parts.headers.get(&REQUEST_ID));
+    let route = parts.extensions.get::<MatchedPath>().map_or("(none)".to_owned(), |path| path.as_str().to_owned());
+    let address = client_address::of(&parts, &context.limits.trusted_proxies);
+    parts.extensions.insert(address);
+    let method = parts.method.clone();
+    let span = tracing::info_span!(
+        "request",
+        request_id = id.to_str().unwrap_or_default(),
+        %method,
+        path = parts.uri.path(),
+        %address,
+        user = tracing::field::Empty,
+    );
+    let mut response = next.run(Request::from_parts(parts, body)).instrument(span.clone()).await;
+    response.headers_mut().insert(REQUEST_ID, id);
+    response.headers_mut().insert(NOSNIFF.0, NOSNIFF.1);
+    let status = response.status().as_u16();
+    let elapsed = started.elapsed();
+    let _entered = span.enter();
+    tracing::info!(status, microseconds = elapsed.as_micros() as u64, "answered");
+    let labels = [("method", method.to_string()), ("route", route), ("status", status.to_string())];
+    metrics::counter!("holdfast_http_requests_total", &labels).increment(1);
+    metrics::histogram!("holdfast_http_request_seconds", &labels[..2]).record(elapsed.as_secs_f64());
+    response
+}
+
+/// A request that takes too long is given up; its transaction rolls back.
+pub async fn deadline(State(context): State<Arc<Context>>, request: Request, next: Next) -> Response {
+    match tokio::time::timeout(context.limits.request_timeout, next.run(request)).await {
+        Ok(response) => response,
+        Err(_) => ApiError::timed_out().into_response(),
+    }
+}
+
+/// A balancer's id is kept if it is one that can safely be logged.
+fn request_id(given: Option<&HeaderValue>) -> HeaderValue {
+    let is_plain = |id: &&HeaderValue| {
+        (1..=64).contains(&id.len())
+            && id.as_bytes().iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
+    };
+    given.filter(is_plain).cloned().unwrap_or_else(|| {
+        let id = uuid::Uuid::now_v7().simple().to_string();
+        HeaderValue::from_str(&id).expect("hexadecimal digits are a header value")
+    })
+}

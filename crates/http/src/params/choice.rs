@@ -1,0 +1,27 @@
+//! Parameters with a fixed set of words.
+
+/// Declares an enum that is read from one of its words.
+#[macro_export]
+macro_rules! choice {
+    ($(#[$meta:meta])* $visibility:vis enum $Name:ident { $($Variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        $visibility enum $Name { $($Variant),+ }
+
+        impl $crate::params::FromValue for $Name {
+            fn from_value(value: &serde_json::Value) -> Result<Self, $crate::params::Wrong> {
+                match value.as_str() {
+                    $(Some($word) => Ok(Self::$Variant),)+
+                    _ => Err($crate::params::Wrong::NotAllowed),
+                }
+            }
+
+            fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+                utoipa::openapi::schema::ObjectBuilder::new()
+                    .schema_type(utoipa::openapi::schema::Type::String)
+                    .enum_values(Some([$($word),+]))
+                    .into()
+            }
+        }
+    };
+}

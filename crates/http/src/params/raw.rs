@@ -1,0 +1,157 @@
+//! Everything a request says, merged: the body over the query, the path over both.
+
+use std::collections::BTreeMap;
+
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::{FromRequest, Multipart, RawPathParams, Request};
+use axum::http::request::Parts;
+use axum::http::{StatusCode, header};
+use percent_encoding::percent_decode_str;
+use serde_json::Value;
+
+use super::value::Wrong;
+use crate::error::ApiError;
+
+/// More than any endpoint has, few enough to be cheap.
+const MOST_PARAMETERS: usize = 1000;
+
+/// What was sent under a name; unreadable if it is not text at all (wrong encoding, an uploaded file).
+type Sent = Result<Value, Wrong>;
+
+#[derive(Default)]
+pub struct RawParams {
+    path: BTreeMap<String, Sent>,
+    sent: BTreeMap<String, Sent>,
+    query: Vec<(String, String)>,
+}
+
+impl RawParams {
+    pub async fn read(
+        parts: &Parts,
+        body: Body,
+        path: &RawPathParams,
+        max_body_bytes: usize,
+    ) -> Result<Self, ApiError> {
+        let mut raw = Self::default();
+        for (name, value) in path {
+            raw.path.insert(name.to_owned(), Ok(Value::from(value)));
+        }
+        for (name, value) in pairs(parts.uri.query().unwrap_or_default()) {
+            if let (Ok(name), Ok(value)) = (&name, &value) {
+                raw.query.push((name.clone(), value.clone()));
+            }
+            raw.add(name, value.map(Value::from))?;
+        }
+        let too_large = |_| ApiError::message(StatusCode::PAYLOAD_TOO_LARGE, "413 Request Entity Too Large");
+        let body = to_bytes(body, max_body_bytes).await.map_err(too_large)?;
+        if !body.is_empty() {
+            raw.read_body(parts, body).await?;
+        }
+        Ok(raw)
+    }
+
+    async fn read_body(&mut self, parts: &Parts, body: Bytes) -> Result<(), ApiError> {
+        let content_type = parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
+        let media_type = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        match media_type.as_str() {
+            // Nothing said is a form, as ever on the web.
+            "" | "application/x-www-form-urlencoded" => {
+                let Ok(text) = std::str::from_utf8(&body) else { return Err(malformed()) };
+                // Within the body a repeated name replaces what the query said, too.
+                for (name, value) in pairs(text) {
+                    self.add(name, value.map(Value::from))?;
+                }
+            }
+            "multipart/form-data" => self.read_multipart(parts, body).await?,
+            json if json == "application/json" || json.ends_with("+json") => {
+                let Ok(Value::Object(fields)) = serde_json::from_slice(&body) else { return Err(malformed()) };
+                for (name, value) in fields {
+                    self.add(Ok(name), Ok(value))?;
+                }
+            }
+            other => {
+                let text = format!("The requested content-type '{other}' is not supported.");
+                return Err(ApiError::error(StatusCode::NOT_ACCEPTABLE, text));
+            }
+        }
+        Ok(())
+    }
+
+    async fn read_multipart(&mut self, parts: &Parts, body: Bytes) -> Result<(), ApiError> {
+        let mut request = Request::new(Body::from(body));
+        request.headers_mut().clone_from(&parts.headers);
+        let mut form = Multipart::from_request(request, &()).await.map_err(|_| malformed())?;
+        while let Some(field) = form.next_field().await.map_err(|_| malformed())? {
+            let Some(name) = field.name().map(str::to_owned) else { continue };
+            let is_file = field.file_name().is_some();
+            let bytes = field.bytes().await.map_err(|_| malformed())?;
+            let text = String::from_utf8(bytes.into()).map_err(|_| Wrong::Invalid);
+            self.add(Ok(name), if is_file { Err(Wrong::Invalid) } else { text.map(Value::from) })?;
+        }
+        Ok(())
+    }
+
+    /// `name[]` collects, `name` replaces. A name that is not text names no parameter.
+    fn add(&mut self, name: Result<String, Wrong>, value: Sent) -> Result<(), ApiError> {
+        let Ok(name) = name else { return Ok(()) };
+        if self.sent.len() >= MOST_PARAMETERS {
+            return Err(ApiError::error(StatusCode::BAD_REQUEST, "too many parameters"));
+        }
+        let Some(list) = name.strip_suffix("[]") else {
+            self.sent.insert(name, value);
+            return Ok(());
+        };
+        let entry = self.sent.entry(list.to_owned()).or_insert(Ok(Value::Array(Vec::new())));
+        match (entry, value) {
+            (Ok(Value::Array(items)), Ok(_)) if items.len() >= MOST_PARAMETERS => {
+                return Err(ApiError::error(StatusCode::BAD_REQUEST, "too many parameters"));
+            }
+            (Ok(Value::Array(items)), Ok(value)) => items.push(value),
+            (entry, value) => *entry = value.map(|value| Value::Array(vec![value])),
+        }
+        Ok(())
+    }
+
+    pub fn value(&self, name: &str) -> Option<Result<&Value, Wrong>> {
+        let sent = self.path.get(name).or_else(|| self.sent.get(name))?;
+        Some(sent.as_ref().map_err(|wrong| *wrong))
+    }
+
+    pub fn is_in_path(&self, name: &str) -> bool {
+        self.path.contains_key(name)
+    }
+
+    /// A parameter that concerns the request itself; what is no text counts as not sent.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.sent.get(name)?.as_ref().ok()?.as_str().filter(|text| !text.contains('\0'))
+    }
+
+    /// As text or as a JSON number; nonsense counts as not sent.
+    pub fn number(&self, name: &str) -> Option<i64> {
+        match self.sent.get(name)?.as_ref().ok()? {
+            Value::String(text) => text.trim().parse().ok(),
+            value => value.as_i64(),
+        }
+    }
+
+    /// The query as it was sent.
+    pub fn query(&self) -> &[(String, String)] {
+        &self.query
+    }
+}
+
+fn malformed() -> ApiError {
+    ApiError::error(StatusCode::BAD_REQUEST, "message body does not match declared format")
+}
+
+/// Like a browser's form, but what is not UTF-8 is told apart instead of being replaced.
+fn pairs(text: &str) -> impl Iterator<Item = (Result<String, Wrong>, Result<String, Wrong>)> {
+    let decode = |part: &str| {
+        let spaced = part.replace('+', " ");
+        percent_decode_str(&spaced).decode_utf8().map(String::from).map_err(|_| Wrong::Invalid)
+    };
+    text.split('&').filter(|pair| !pair.is_empty()).map(move |pair| {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        (decode(name), decode(value))
+    })
+}

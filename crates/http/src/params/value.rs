@@ -1,0 +1,169 @@
+//! Single values: what text and JSON mean for each type.
+
+use chrono::NaiveDate;
+use holdfast_app::namespaces::group::GroupRef;
+use holdfast_domain::Visibility;
+use holdfast_domain::ids::{EmailId, SshKeyId, TokenId, UserId};
+use serde_json::Value;
+use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
+use utoipa::openapi::{RefOr, Schema};
+
+/// Why a parameter was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wrong {
+    Missing,
+    Invalid,
+    NotAllowed,
+}
+
+impl Wrong {
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Missing => "is missing",
+            Self::Invalid => "is invalid",
+            Self::NotAllowed => "does not have a valid value",
+        }
+    }
+}
+
+pub trait FromValue: Sized {
+    fn from_value(value: &Value) -> Result<Self, Wrong>;
+    fn schema() -> RefOr<Schema>;
+
+    /// What a required parameter is when it was sent empty, if that means anything.
+    fn blank() -> Option<Self> {
+        None
+    }
+
+    /// Null is no value; so is an empty text for everything that is not text.
+    fn from_param(value: &Value) -> Result<Option<Self>, Wrong> {
+        match value {
+            Value::Null => Ok(None),
+            Value::String(text) if text.is_empty() && Self::blank().is_none() => Ok(None),
+            value => Self::from_value(value).map(Some),
+        }
+    }
+}
+
+fn typed(kind: Type) -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(kind)
+}
+
+impl FromValue for String {
+    fn from_value(value: &Value) -> Result<Self, Wrong> {
+        match value {
+            // PostgreSQL has no such character.
+            Value::String(text) if text.contains('\0') => Err(Wrong::Invalid),
+            Value::String(text) => Ok(text.clone()),
+            Value::Number(number) => Ok(number.to_string()),
+            Value::Bool(flag) => Ok(flag.to_string()),
+            Value::Null | Value::Array(_) | Value::Object(_) => Err(Wrong::Invalid),
+        }
+    }
+
+    fn blank() -> Option<Self> {
+        Some(Self::new())
+    }
+
+    fn schema() -> RefOr<Schema> {
+        typed(Type::String).into()
+    }
+}
+
+impl FromValue for bool {
+    fn from_value(value: &Value) -> Result<Self, Wrong> {
+        let text = match value {
+            Value::Bool(flag) => return Ok(*flag),
+            other => String::from_value(other)?,
+        };
+        match text.to_ascii_lowercase().as_str() {
+            "true" | "t" | "yes" | "y" | "1" | "on" => Ok(true),
+            "false" | "f" | "no" | "n" | "0" | "off" => Ok(false),
+            _ => Err(Wrong::Invalid),
+        }
+    }
+
+    fn schema() -> RefOr<Schema> {
+        typed(Type::Boolean).into()
+    }
+}
+
+impl FromValue for i64 {
+    fn from_value(value: &Value) -> Result<Self, Wrong> {
+        match value {
+            Value::Number(number) => number.as_i64().ok_or(Wrong::Invalid),
+            Value::String(text) => text.trim().parse().map_err(|_| Wrong::Invalid),
+            _ => Err(Wrong::Invalid),
+        }
+    }
+
+    fn schema() -> RefOr<Schema> {
+        typed(Type::Integer).format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64))).into()
+    }
+}
+
+impl FromValue for i32 {
+    fn from_value(value: &Value) -> Result<Self, Wrong> {
+        i64::from_value(value)?.try_into().map_err(|_| Wrong::Invalid)
+    }
+
+    fn schema() -> RefOr<Schema> {
+        typed(Type::Integer).format(Some(SchemaFormat::KnownFormat(KnownFormat::Int32))).into()
+    }
+}
+
+impl FromValue for NaiveDate {
+    fn from_value(value: &Value) -> Result<Self, Wrong> {
+        let Value::String(text) = value else { return Err(Wrong::Invalid) };
+        NaiveDate::parse_from_str(text.trim(), "%Y-%m-%d").map_err(|_| Wrong::Invalid)
+    }
+
+    fn schema() -> RefOr<Schema> {
+        typed(Type::String).format(Some(SchemaFormat::KnownFormat(KnownFormat::Date))).into()
+    }
+}
+
+impl FromValue for Visibility {
+    fn from_value(value: &Value) -> Result<Self, Wrong> {
+        i64::from_value(value)?.try_into().map_err(|_| Wrong::NotAllowed)
+    }
+
+    fn schema() -> RefOr<Schema> {
+        typed(Type::Integer).enum_values(Some(Visibility::ALL.map(Visibility::level))).into()
+    }
+}
+
+/// Digits are an id, anything else a path.
+impl FromValue for GroupRef {
+    fn from_value(value: &Value) -> Result<Self, Wrong> {
+        let text = String::from_value(value)?;
+        match text.parse::<i64>() {
+            Ok(id) => Ok(Self::Id(id.into())),
+            Err(_) => Ok(Self::Path(text)),
+        }
+    }
+
+    fn schema() -> RefOr<Schema> {
+        String::schema()
+    }
+}
+
+macro_rules! ids {
+    ($($Id:ident),+) => {$(
+        impl FromValue for $Id {
+            fn from_value(value: &Value) -> Result<Self, Wrong> {
+                match i64::from_value(value)? {
+                    id if id >= 0 => Ok(id.into()),
+                    _ => Err(Wrong::Invalid),
+                }
+            }
+
+            fn schema() -> RefOr<Schema> {
+                let format = Some(SchemaFormat::KnownFormat(KnownFormat::Int64));
+                typed(Type::Integer).format(format).minimum(Some(0)).into()
+            }
+        }
+    )+};
+}
+
+ids!(UserId, SshKeyId, EmailId, TokenId);

@@ -1,0 +1,13 @@
+use holdfast_app::accounts::email::Email;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+#[derive(Serialize, ToSchema)]
+pub struct EmailBody {
+    pub id: i64,
+    pub email: String,
+}
+
+pub fn email(email: Email) -> EmailBody {
+    EmailBody { id: email.id.get(), email: email.email }
+}

@@ -1,0 +1,12 @@
+//! Bodies. A presenter is a plain function of what was loaded and who looks: it never queries.
+
+pub mod email;
+pub mod group;
+pub mod member;
+pub mod namespace;
+pub mod ssh_key;
+mod timestamp;
+pub mod token;
+pub mod user;
+
+pub use timestamp::Timestamp;

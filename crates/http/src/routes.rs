@@ -1,0 +1,148 @@
+//! The table of routes. A route is declared once, with its method, path, access and handler; from that come the router,
+//! `docs/routes.txt`, the OpenAPI document and the test that drives every route as every role.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{RawPathParams, Request, State};
+use axum::http::{Method, StatusCode};
+use axum::routing::{MethodFilter, MethodRouter};
+use holdfast_domain::policy::{GroupAction, InstanceAction, Standing};
+use utoipa::openapi::{RefOr, Schema};
+
+use crate::answer::Answer;
+use crate::door::pass;
+use crate::error::{ApiError, no_route};
+use crate::params::{ParamDoc, ParamSet};
+use crate::{Context, Cx};
+
+/// Who gets through. The use case decides; this is the same statement for readers, for the document and for the test
+/// that compares the two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    Anyone,
+    Instance(InstanceAction),
+    Group(GroupAction),
+}
+
+impl Access {
+    pub fn is_open_to_anonymous(self) -> bool {
+        match self {
+            Self::Anyone | Self::Group(GroupAction::Read) => true,
+            Self::Instance(action) => action.allowed(Standing::Anonymous),
+            Self::Group(_) => false,
+        }
+    }
+
+    pub fn describe(self) -> String {
+        match self {
+            Self::Anyone => "anyone".into(),
+            Self::Instance(action) => action.describe().into(),
+            Self::Group(action) => format!("group: {}", action.describe()),
+        }
+    }
+}
+
+/// An `async fn(Cx, P) -> Result<A, ApiError>`.
+pub trait Endpoint<P, A>: Clone + Send + Sync + 'static {
+    fn call(&self, cx: Cx, params: P) -> impl Future<Output = Result<A, ApiError>> + Send;
+}
+
+impl<F, Fut, P, A> Endpoint<P, A> for F
+where
+    F: Fn(Cx, P) -> Fut + Clone + Send + Sync + 'static,
+    Fut: Future<Output = Result<A, ApiError>> + Send,
+{
+    fn call(&self, cx: Cx, params: P) -> impl Future<Output = Result<A, ApiError>> + Send {
+        self(cx, params)
+    }
+}
+
+/// A declared route, as documents and tests see it.
+pub struct Route {
+    pub method: Method,
+    /// Below `/api/v3`, with `:name` for parameters.
+    pub path: &'static str,
+    pub access: Access,
+    pub summary: &'static str,
+    pub params: Vec<ParamDoc>,
+    pub status: StatusCode,
+    pub is_list: bool,
+    pub answer: RefOr<Schema>,
+    pub schemas: Vec<(String, RefOr<Schema>)>,
+}
+
+#[derive(Default)]
+pub struct Routes {
+    list: Vec<Route>,
+    routers: BTreeMap<&'static str, MethodRouter<Arc<Context>>>,
+}
+
+impl Routes {
+    pub fn add<P: ParamSet + 'static, A: Answer + 'static>(
+        &mut self,
+        method: Method,
+        path: &'static str,
+        access: Access,
+        summary: &'static str,
+        endpoint: impl Endpoint<P, A>,
+    ) {
+        let mut schemas = Vec::new();
+        A::schemas(&mut schemas);
+        let filter = MethodFilter::try_from(method.clone()).expect("a method of HTTP itself");
+        self.list.push(Route {
+            method,
+            path,
+            access,
+            summary,
+            params: P::describe(),
+            status: A::STATUS,
+            is_list: A::IS_LIST,
+            answer: A::schema(),
+            schemas,
+        });
+        let handler = move |State(context): State<Arc<Context>>, path: Result<RawPathParams, _>, request: Request| {
+            let endpoint = endpoint.clone();
+            async move { pass(context, access, endpoint, drop_reason(path), request).await }
+        };
+        let router = self.routers.remove(path).unwrap_or_default();
+        self.routers.insert(path, router.on(filter, handler));
+    }
+
+    pub fn list(&self) -> &[Route] {
+        &self.list
+    }
+
+    pub(crate) fn into_router(self) -> Router<Arc<Context>> {
+        self.routers.into_iter().fold(Router::new(), |router, (path, methods)| {
+            // A known path with another method is no route, as existing clients expect.
+            router.route(&braced(path), methods.fallback(no_route))
+        })
+    }
+}
+
+fn drop_reason(
+    path: Result<RawPathParams, axum::extract::rejection::RawPathParamsRejection>,
+) -> Result<RawPathParams, ()> {
+    path.map_err(drop)
+}
+
+/// `/users/:id` as the router and OpenAPI write it: `/users/{id}`.
+pub fn braced(path: &str) -> String {
+    let segment = |part: &str| match part.strip_prefix(':') {
+        Some(name) => format!("{{{name}}}"),
+        None => part.to_owned(),
+    };
+    path.split('/').map(segment).collect::<Vec<_>>().join("/")
+}
+
+/// One line per route.
+pub fn to_text(routes: &[Route]) -> String {
+    let mut lines: Vec<String> = routes
+        .iter()
+        .map(|route| format!("{:<6} {:<44} {}", route.method, route.path, route.access.describe()))
+        .collect();
+    lines.sort_by(|a, b| a[7..].cmp(&b[7..]).then(a.cmp(b)));
+    lines.join("\n") + "\n"
+}

@@ -1,0 +1,77 @@
+use anyhow::bail;
+use holdfast_store::Database;
+use holdfast_store::migrate::{self, State};
+
+use super::{block_on, print};
+use crate::configuration::{Configuration, Invalid};
+
+/// The oldest PostgreSQL that is tested.
+const OLDEST_SERVER: i32 = 150_000;
+
+pub fn run(configuration: Result<Configuration, Invalid>) -> anyhow::Result<()> {
+    let configuration = match configuration {
+        Ok(configuration) => configuration,
+        Err(error) => {
+            print(format!("settings   WRONG  {error}"))?;
+            bail!("mend the settings first, then run `holdfast doctor` again");
+        }
+    };
+    print("settings   ok")?;
+    let mut wrong = 0;
+    let mut report = |subject: &str, finding: Result<String, String>| {
+        wrong += i32::from(finding.is_err());
+        match finding {
+            Ok(text) => print(format!("{subject:<10} ok     {text}")),
+            Err(text) => print(format!("{subject:<10} WRONG  {text}")),
+        }
+    };
+    let url = &configuration.server.external_url;
+    let is_local = url.host_str().is_some_and(|host| host == "localhost" || host.starts_with("127."));
+    let needs_tls = url.scheme() == "http" && !is_local;
+    report(
+        "address",
+        match needs_tls {
+            true => Err(format!(
+                "{url} is not https: tokens and passwords travel in the clear\n  cure: put a proxy with TLS in front and set server.external_url to https://…"
+            )),
+            false => Ok(url.to_string()),
+        },
+    )?;
+    block_on(async {
+        let database = Database::new(&configuration.database_options())?;
+        let version = database.server_version().await;
+        let reachable = version.is_ok();
+        report(
+            "database",
+            match version {
+                Err(error) => Err(format!(
+                    "{error}\n  cure: start PostgreSQL, or set database.url (HOLDFAST__DATABASE__URL) to where it runs"
+                )),
+                Ok(version) if version < OLDEST_SERVER => {
+                    Err(format!("PostgreSQL {} is too old\n  cure: upgrade it to 15 or later", version / 10_000))
+                }
+                Ok(version) => Ok(format!("PostgreSQL {}", version / 10_000)),
+            },
+        )?;
+        if reachable {
+            report(
+                "schema",
+                match migrate::state(configuration.direct_url()).await {
+                    Ok(State::Current) => Ok("current".into()),
+                    Ok(State::Behind(steps)) => Err(format!("{steps} steps behind\n  cure: run `holdfast migrate`")),
+                    Ok(State::Ahead) => {
+                        Err("newer than this program\n  cure: run the version that migrated it, or a later one".into())
+                    }
+                    Err(error) => {
+                        Err(format!("{error}\n  cure: let database.direct_url reach the server without a pooler"))
+                    }
+                },
+            )?;
+        }
+        anyhow::Ok(())
+    })?;
+    if wrong > 0 {
+        bail!("{wrong} to mend");
+    }
+    Ok(())
+}

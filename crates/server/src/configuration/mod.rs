@@ -1,0 +1,292 @@
+//! Typed configuration: the default file, then the operator's file, then the environment.
+
+mod error;
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use holdfast_app::Settings;
+use holdfast_http::Limits;
+use holdfast_store::Options;
+use ipnet::IpNet;
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
+use url::Url;
+
+pub use error::Invalid;
+
+/// Also the documentation: every key stands here with its meaning, and nothing has a default elsewhere.
+pub const DEFAULT: &str = include_str!("default.toml");
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Configuration {
+    pub server: Server,
+    pub operations: Operations,
+    pub database: Database,
+    pub accounts: Accounts,
+    pub limits: LimitSettings,
+    pub log: Log,
+    pub telemetry: Telemetry,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Server {
+    pub listen: SocketAddr,
+    pub external_url: Url,
+    trusted_proxies: Vec<IpNet>,
+    max_body_bytes: usize,
+    request_timeout_seconds: u64,
+    shutdown_grace_seconds: u64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Operations {
+    listen: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Database {
+    url: SecretString,
+    direct_url: SecretString,
+    pub max_connections: u32,
+    acquire_timeout_seconds: u64,
+    statement_timeout_seconds: u64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Accounts {
+    projects_limit: i32,
+    can_create_group: bool,
+    session_days: u32,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LimitSettings {
+    sign_ins_per_minute: u32,
+    requests_per_minute: u32,
+    anonymous_requests_per_minute: u32,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Log {
+    pub format: LogFormat,
+    pub filter: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    Text,
+    Json,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Telemetry {
+    otlp_endpoint: String,
+}
+
+impl Configuration {
+    pub fn load(file: Option<&Path>) -> Result<Self, Invalid> {
+        Self::from_sources(file, std::env::vars().collect())
+    }
+
+    fn from_sources(file: Option<&Path>, environment: config::Map<String, String>) -> Result<Self, Invalid> {
+        let defaults = config::File::from_str(DEFAULT, config::FileFormat::Toml);
+        let mut sources = config::Config::builder().add_source(defaults);
+        if let Some(path) = file {
+            if !path.exists() {
+                return Err(Invalid::new(
+                    "--config",
+                    path.display(),
+                    "there is no such file",
+                    "name a file that exists",
+                ));
+            }
+            sources = sources.add_source(config::File::from(path).format(config::FileFormat::Toml));
+        }
+        let list = |key: &str| environment.iter().find(|(name, _)| name.eq_ignore_ascii_case(key)).map(|(_, v)| v);
+        let has_proxies = list("HOLDFAST__SERVER__TRUSTED_PROXIES").is_some_and(|value| !value.is_empty());
+        let mut variables = config::Environment::with_prefix("HOLDFAST")
+            .prefix_separator("__")
+            .separator("__")
+            .try_parsing(true)
+            .source(Some(environment.clone()));
+        if has_proxies {
+            variables = variables.list_separator(",").with_list_parse_key("server.trusted_proxies");
+        }
+        let merged = sources.add_source(variables).build().map_err(|error| Invalid::from_config(&error, None))?;
+        let configuration: Self =
+            merged.clone().try_deserialize().map_err(|error| Invalid::from_config(&error, Some(&merged)))?;
+        configuration.check()?;
+        Ok(configuration)
+    }
+
+    /// What types alone cannot say.
+    fn check(&self) -> Result<(), Invalid> {
+        let at_least_one = [
+            ("server.max_body_bytes", self.server.max_body_bytes as u64),
+            ("server.request_timeout_seconds", self.server.request_timeout_seconds),
+            ("database.max_connections", self.database.max_connections.into()),
+            ("database.acquire_timeout_seconds", self.database.acquire_timeout_seconds),
+            ("database.statement_timeout_seconds", self.database.statement_timeout_seconds),
+            ("accounts.session_days", self.accounts.session_days.into()),
+        ];
+        for (key, value) in at_least_one {
+            if value == 0 {
+                return Err(Invalid::new(key, value, "it must be at least 1", "give a larger number, or leave it out"));
+            }
+        }
+        if self.accounts.projects_limit < 0 {
+            let value = self.accounts.projects_limit;
+            return Err(Invalid::new(
+                "accounts.projects_limit",
+                value,
+                "it is negative",
+                "0 forbids personal projects",
+            ));
+        }
+        let url = &self.server.external_url;
+        if !matches!(url.scheme(), "http" | "https") || url.query().is_some() || url.fragment().is_some() {
+            let cure = "write it as https://code.example.com";
+            return Err(Invalid::new("server.external_url", url, "it is no plain http or https address", cure));
+        }
+        for (key, url) in [("database.url", &self.database.url), ("database.direct_url", &self.database.direct_url)] {
+            let is_optional = key == "database.direct_url" && url.expose_secret().is_empty();
+            let scheme = url.expose_secret().split("://").next().unwrap_or_default();
+            if !is_optional && !matches!(scheme, "postgres" | "postgresql") {
+                let cure = "write it as postgres://user:password@host:5432/database";
+                return Err(Invalid::new(key, "(hidden)", "it is no PostgreSQL address", cure));
+            }
+        }
+        self.operations_listen()?;
+        Ok(())
+    }
+
+    pub fn operations_listen(&self) -> Result<Option<SocketAddr>, Invalid> {
+        let listen = &self.operations.listen;
+        if listen.is_empty() {
+            return Ok(None);
+        }
+        let cure = "write it as 127.0.0.1:8081, or leave it empty";
+        let parsed =
+            listen.parse().map_err(|_| Invalid::new("operations.listen", listen, "it is no host:port", cure))?;
+        Ok(Some(parsed))
+    }
+
+    pub fn otlp_endpoint(&self) -> Option<&str> {
+        Some(self.telemetry.otlp_endpoint.as_str()).filter(|endpoint| !endpoint.is_empty())
+    }
+
+    pub fn shutdown_grace(&self) -> Duration {
+        Duration::from_secs(self.server.shutdown_grace_seconds)
+    }
+
+    pub fn database_options(&self) -> Options {
+        Options {
+            url: self.database.url.expose_secret().to_owned(),
+            max_connections: self.database.max_connections,
+            acquire_timeout: Duration::from_secs(self.database.acquire_timeout_seconds),
+            statement_timeout: Duration::from_secs(self.database.statement_timeout_seconds),
+        }
+    }
+
+    /// Reaches the server itself, where advisory locks and long statements work.
+    pub fn direct_url(&self) -> &str {
+        match self.database.direct_url.expose_secret() {
+            "" => self.database.url.expose_secret(),
+            direct => direct,
+        }
+    }
+
+    pub fn settings(&self) -> Settings {
+        Settings {
+            projects_limit: self.accounts.projects_limit,
+            can_create_group: self.accounts.can_create_group,
+            session_days: self.accounts.session_days,
+            sign_ins_per_minute: self.limits.sign_ins_per_minute,
+        }
+    }
+
+    pub fn limits(&self) -> Limits {
+        Limits {
+            max_body_bytes: self.server.max_body_bytes,
+            request_timeout: Duration::from_secs(self.server.request_timeout_seconds),
+            requests_per_minute: self.limits.requests_per_minute,
+            anonymous_requests_per_minute: self.limits.anonymous_requests_per_minute,
+            trusted_proxies: self.server.trusted_proxies.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(variables: &[(&str, &str)]) -> Result<Configuration, Invalid> {
+        let owned = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Configuration::from_sources(None, owned.collect())
+    }
+
+    #[test]
+    fn the_default_file_is_complete() {
+        let configuration = load(&[]).unwrap();
+        assert_eq!(configuration.server.listen.port(), 8080);
+        assert_eq!(configuration.limits().trusted_proxies, []);
+    }
+
+    #[test]
+    fn the_environment_overrides() {
+        let configuration = load(&[
+            ("HOLDFAST__SERVER__LISTEN", "0.0.0.0:9000"),
+            ("HOLDFAST__SERVER__TRUSTED_PROXIES", "10.0.0.0/8,::1/128"),
+            ("HOLDFAST__ACCOUNTS__CAN_CREATE_GROUP", "false"),
+            ("HOLDFAST__OPERATIONS__LISTEN", ""),
+        ])
+        .unwrap();
+        assert_eq!(configuration.server.listen.port(), 9000);
+        assert_eq!(configuration.limits().trusted_proxies.len(), 2);
+        assert!(!configuration.settings().can_create_group);
+        assert_eq!(configuration.operations_listen().unwrap(), None);
+    }
+
+    #[test]
+    fn a_wrong_setting_names_the_key_the_value_and_the_cure() {
+        let wrong = [
+            ("HOLDFAST__SERVER__LISTEN", "everywhere", "server.listen"),
+            ("HOLDFAST__SERVER__EXTERNAL_URL", "ftp://example.com", "server.external_url"),
+            ("HOLDFAST__DATABASE__MAX_CONNECTIONS", "many", "database.max_connections"),
+            ("HOLDFAST__DATABASE__MAX_CONNECTIONS", "0", "database.max_connections"),
+            ("HOLDFAST__LOG__FORMAT", "xml", "log.format"),
+            ("HOLDFAST__OPERATIONS__LISTEN", "8081", "operations.listen"),
+            ("HOLDFAST__ACCOUNTS__PROJECTS_LIMIT", "-1", "accounts.projects_limit"),
+        ];
+        for (name, value, key) in wrong {
+            let text = load(&[(name, value)]).unwrap_err().to_string();
+            assert!(text.contains(key) && text.contains(value) && text.contains("cure: "), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_misspelt_key_is_told() {
+        let text = load(&[("HOLDFAST__SERVER__LISTN", "127.0.0.1:1")]).unwrap_err().to_string();
+        assert!(text.contains("listn"), "{text}");
+    }
+
+    /// A password in the database url must not come out in an error.
+    #[test]
+    fn secrets_are_not_told() {
+        let error = load(&[("HOLDFAST__DATABASE__URL", "mysql://u:hunter42@h/d")]).unwrap_err();
+        assert!(!format!("{error} {error:?}").contains("hunter42"));
+        let configuration = load(&[("HOLDFAST__DATABASE__URL", "postgres://u:hunter42@h/d")]).unwrap();
+        assert!(!format!("{configuration:?}").contains("hunter42"));
+    }
+}

@@ -1,0 +1,75 @@
+//! The binary `holdfast`: configuration, telemetry, wiring and commands.
+
+mod command;
+mod configuration;
+mod telemetry;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use command::{admin, config, documents};
+
+/// Source hosting that keeps every acknowledged push.
+///
+/// Settings come from a file (--config) and from variables such as HOLDFAST__DATABASE__URL;
+/// `holdfast config default` shows all of them. Start with `holdfast migrate`, then
+/// `holdfast admin user create --admin …`, then `holdfast serve`.
+#[derive(Parser)]
+#[command(version, max_term_width = 100, arg_required_else_help = true)]
+struct Arguments {
+    /// The configuration file (TOML).
+    #[arg(long, global = true, env = "HOLDFAST_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Serve requests until told to stop (SIGTERM or ctrl-c).
+    Serve,
+    /// Bring the database's schema up to this version.
+    Migrate(command::migrate::Arguments),
+    /// Check settings and database, and say what to mend.
+    Doctor,
+    /// Manage accounts and tokens from the server's own command line.
+    #[command(subcommand)]
+    Admin(admin::Command),
+    /// Show settings.
+    #[command(subcommand)]
+    Config(config::Command),
+    /// Print every route of the REST interface.
+    Routes,
+    /// Print the OpenAPI document of the REST interface.
+    Openapi,
+    /// Print who may do what.
+    Permissions,
+}
+
+fn main() -> ExitCode {
+    // One TLS implementation for everything.
+    rustls::crypto::aws_lc_rs::default_provider().install_default().expect("nothing was installed before");
+    match run(Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            command::complain(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: Arguments) -> anyhow::Result<()> {
+    let load = || configuration::Configuration::load(arguments.config.as_deref());
+    match arguments.command {
+        Command::Serve => command::serve::run(&load()?),
+        Command::Migrate(options) => command::migrate::run(&load()?, &options),
+        Command::Doctor => command::doctor::run(load()),
+        Command::Admin(admin) => admin::run(&load()?, admin),
+        Command::Config(config) => config::run(load, &config),
+        Command::Routes => documents::routes(),
+        Command::Openapi => documents::openapi(&load()?),
+        Command::Permissions => documents::permissions(),
+    }
+}

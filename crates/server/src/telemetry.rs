@@ -1,0 +1,63 @@
+//! Logs, traces and metrics.
+
+use std::io::IsTerminal;
+
+use anyhow::Context as _;
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+use opentelemetry::trace::TracerProvider as _;
+use opentelemetry_otlp::{SpanExporter, WithExportConfig};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::trace::SdkTracerProvider;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer};
+
+use crate::configuration::{Configuration, Invalid, LogFormat};
+
+/// Sends what is left when the server stops.
+pub struct Telemetry(Option<SdkTracerProvider>);
+
+pub fn start(configuration: &Configuration) -> anyhow::Result<Telemetry> {
+    let filter = &configuration.log.filter;
+    let filter = EnvFilter::try_new(filter)
+        .map_err(|_| Invalid::new("log.filter", filter, "it is no filter", "write info, or info,sqlx=debug"))?;
+    let log = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal());
+    let log = match configuration.log.format {
+        LogFormat::Text => log.boxed(),
+        LogFormat::Json => log.json().flatten_event(true).boxed(),
+    };
+    let provider = configuration.otlp_endpoint().map(provider).transpose()?;
+    let traces = provider.as_ref().map(|it| tracing_opentelemetry::layer().with_tracer(it.tracer("holdfast")));
+    tracing_subscriber::registry().with(filter).with(log).with(traces).init();
+    Ok(Telemetry(provider))
+}
+
+fn provider(endpoint: &str) -> anyhow::Result<SdkTracerProvider> {
+    let exporter = SpanExporter::builder().with_http().with_endpoint(endpoint).build();
+    let exporter = exporter.with_context(|| format!("telemetry.otlp_endpoint {endpoint} cannot be used"))?;
+    let resource = Resource::builder().with_service_name("holdfast").build();
+    Ok(SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build())
+}
+
+impl Drop for Telemetry {
+    fn drop(&mut self) {
+        if let Some(provider) = &self.0
+            && let Err(error) = provider.shutdown()
+        {
+            tracing::warn!(%error, "the last traces could not be sent");
+        }
+    }
+}
+
+/// Request times from a tenth of a millisecond to ten seconds.
+const SECONDS: [f64; 11] = [0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0];
+
+pub fn metrics() -> anyhow::Result<PrometheusHandle> {
+    let handle = PrometheusBuilder::new()
+        .set_buckets_for_metric(Matcher::Suffix("_seconds".into()), &SECONDS)?
+        .install_recorder()?;
+    metrics::describe_counter!("holdfast_http_requests_total", "Requests answered");
+    metrics::describe_histogram!("holdfast_http_request_seconds", "Time from the request's head to the answer's");
+    metrics::describe_gauge!("holdfast_database_connections", "Connections of this node's pool, by state");
+    Ok(handle)
+}

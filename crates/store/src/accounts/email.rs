@@ -1,0 +1,100 @@
+use chrono::{DateTime, Utc};
+use holdfast_domain::ids::{EmailId, UserId};
+use holdfast_domain::page::{Page, PageRequest};
+use sqlx::{Postgres, QueryBuilder};
+
+use crate::page::List;
+use crate::{Connection, Database, Result};
+
+/// A secondary address. The primary one is a field of its user and never listed here.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Email {
+    #[sqlx(try_from = "i64")]
+    pub id: EmailId,
+    pub email: String,
+}
+
+/// Newest first.
+pub async fn list(database: &Database, user: UserId, page: PageRequest) -> Result<Page<Email>> {
+    let list = List {
+        columns: "id, email",
+        from: |query: &mut QueryBuilder<Postgres>| {
+            query.push("from emails where user_id = ").push_bind(user.get()).push(" and not is_primary");
+        },
+        order: "id desc",
+        whole: None,
+    };
+    list.fetch(&mut *database.connection().await?, page).await
+}
+
+pub async fn find(connection: &mut Connection, user: UserId, id: EmailId) -> Result<Option<Email>> {
+    Ok(sqlx::query_as!(
+        Email,
+        "select id, email from emails where user_id = $1 and id = $2 and not is_primary",
+        user.get(),
+        id.get(),
+    )
+    .fetch_optional(connection)
+    .await?)
+}
+
+pub async fn is_taken(connection: &mut Connection, email: &str) -> Result<bool> {
+    Ok(sqlx::query_scalar!(r#"select exists (select from emails where email = $1) as "exists!""#, email)
+        .fetch_one(connection)
+        .await?)
+}
+
+pub async fn insert(
+    connection: &mut Connection,
+    user: UserId,
+    email: &str,
+    is_primary: bool,
+    now: DateTime<Utc>,
+) -> Result<Email> {
+    Ok(sqlx::query_as!(
+        Email,
+        "insert into emails (user_id, email, is_primary, created_at) values ($1, $2, $3, $4) returning id, email",
+        user.get(),
+        email,
+        is_primary,
+        now,
+    )
+    .fetch_one(connection)
+    .await?)
+}
+
+/// Makes the address the user's primary one. If it is one of the user's secondary addresses already, the two change
+/// places; otherwise it takes the place of the old one.
+pub async fn set_primary(connection: &mut Connection, user: UserId, email: &str) -> Result<()> {
+    let is_secondary = sqlx::query_scalar!(
+        r#"select exists (select from emails where user_id = $1 and email = $2 and not is_primary) as "exists!""#,
+        user.get(),
+        email,
+    )
+    .fetch_one(&mut *connection)
+    .await?;
+    if is_secondary {
+        sqlx::query!("update emails set is_primary = false where user_id = $1 and is_primary", user.get())
+            .execute(&mut *connection)
+            .await?;
+        sqlx::query!("update emails set is_primary = true where user_id = $1 and email = $2", user.get(), email)
+            .execute(connection)
+            .await?;
+    } else {
+        sqlx::query!("update emails set email = $2 where user_id = $1 and is_primary", user.get(), email)
+            .execute(connection)
+            .await?;
+    }
+    Ok(())
+}
+
+pub async fn delete(connection: &mut Connection, user: UserId, id: EmailId) -> Result<Option<Email>> {
+    Ok(sqlx::query_as!(
+        Email,
+        "delete from emails where user_id = $1 and id = $2 and not is_primary returning id, email",
+        user.get(),
+        id.get(),
+    )
+    .fetch_optional(connection)
+    .await?)
+}

@@ -1,0 +1,73 @@
+use chrono::{DateTime, Utc};
+use holdfast_domain::accounts::PublicKey;
+use holdfast_domain::ids::{SshKeyId, UserId};
+use holdfast_domain::page::{Page, PageRequest};
+use sqlx::{Postgres, QueryBuilder};
+
+use crate::page::List;
+use crate::{Connection, Database, Result};
+
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct SshKey {
+    #[sqlx(try_from = "i64")]
+    pub id: SshKeyId,
+    pub title: String,
+    pub key: String,
+    pub created_at: DateTime<Utc>,
+}
+
+/// Newest first.
+pub async fn list(database: &Database, user: UserId, page: PageRequest) -> Result<Page<SshKey>> {
+    let list = List {
+        columns: "id, title, key, created_at",
+        from: |query: &mut QueryBuilder<Postgres>| {
+            query.push("from ssh_keys where user_id = ").push_bind(user.get());
+        },
+        order: "id desc",
+        whole: None,
+    };
+    list.fetch(&mut *database.connection().await?, page).await
+}
+
+pub async fn find(connection: &mut Connection, user: UserId, id: SshKeyId) -> Result<Option<SshKey>> {
+    Ok(sqlx::query_as!(
+        SshKey,
+        "select id, title, key, created_at from ssh_keys where user_id = $1 and id = $2",
+        user.get(),
+        id.get(),
+    )
+    .fetch_optional(connection)
+    .await?)
+}
+
+pub async fn insert(
+    connection: &mut Connection,
+    user: UserId,
+    title: &str,
+    key: &PublicKey,
+    now: DateTime<Utc>,
+) -> Result<SshKey> {
+    Ok(sqlx::query_as!(
+        SshKey,
+        "insert into ssh_keys (user_id, title, key, fingerprint, created_at) values ($1, $2, $3, $4, $5)
+         returning id, title, key, created_at",
+        user.get(),
+        title,
+        key.as_str(),
+        key.fingerprint(),
+        now,
+    )
+    .fetch_one(connection)
+    .await?)
+}
+
+pub async fn delete(connection: &mut Connection, user: UserId, id: SshKeyId) -> Result<Option<SshKey>> {
+    Ok(sqlx::query_as!(
+        SshKey,
+        "delete from ssh_keys where user_id = $1 and id = $2 returning id, title, key, created_at",
+        user.get(),
+        id.get(),
+    )
+    .fetch_optional(connection)
+    .await?)
+}

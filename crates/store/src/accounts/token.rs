@@ -1,0 +1,132 @@
+use chrono::{DateTime, Utc};
+use holdfast_domain::accounts::{Scopes, TokenKind};
+use holdfast_domain::ids::{TokenId, UserId};
+use holdfast_domain::page::{Page, PageRequest};
+use sqlx::{Postgres, QueryBuilder};
+
+use super::user::{User, user_columns};
+use crate::page::List;
+use crate::{Connection, Database, Result};
+
+/// A token as its owner sees it later: everything but the secret.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Token {
+    #[sqlx(try_from = "i64")]
+    pub id: TokenId,
+    pub name: String,
+    #[sqlx(try_from = "Vec<String>")]
+    pub scopes: Scopes,
+    pub created_at: DateTime<Utc>,
+    pub expires_at: Option<DateTime<Utc>>,
+    pub revoked_at: Option<DateTime<Utc>>,
+    pub last_used_at: Option<DateTime<Utc>>,
+}
+
+impl Token {
+    pub fn is_active(&self, now: DateTime<Utc>) -> bool {
+        self.revoked_at.is_none() && self.expires_at.is_none_or(|end| end > now)
+    }
+}
+
+/// A token that was just presented, with its user.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Presented {
+    #[sqlx(try_from = "i64")]
+    pub token_id: TokenId,
+    #[sqlx(try_from = "Vec<String>")]
+    pub scopes: Scopes,
+    pub last_used_at: Option<DateTime<Utc>>,
+    #[sqlx(flatten)]
+    pub user: User,
+}
+
+/// Valid tokens of any user, whatever the user's state. One statement: this is on the way of every request.
+pub async fn find_presented(
+    connection: &mut Connection,
+    digest: &[u8],
+    now: DateTime<Utc>,
+) -> Result<Option<Presented>> {
+    const QUERY: &str = concat!(
+        "select t.id as token_id, t.scopes, t.last_used_at, ",
+        user_columns!(),
+        " from tokens t join users u on u.id = t.user_id \
+         where t.digest = $1 and t.revoked_at is null and (t.expires_at is null or t.expires_at > $2)"
+    );
+    Ok(sqlx::query_as(QUERY).bind(digest).bind(now).fetch_optional(connection).await?)
+}
+
+pub async fn touch(connection: &mut Connection, id: TokenId, now: DateTime<Utc>) -> Result<()> {
+    sqlx::query!("update tokens set last_used_at = $2 where id = $1", id.get(), now).execute(connection).await?;
+    Ok(())
+}
+
+pub struct NewToken<'a> {
+    pub user: UserId,
+    pub kind: TokenKind,
+    pub name: &'a str,
+    pub digest: &'a [u8],
+    pub scopes: &'a Scopes,
+    pub expires_at: Option<DateTime<Utc>>,
+}
+
+pub async fn insert(connection: &mut Connection, new: &NewToken<'_>, now: DateTime<Utc>) -> Result<Token> {
+    const QUERY: &str = "insert into tokens (user_id, kind, name, digest, scopes, created_at, expires_at) \
+         values ($1, $2, $3, $4, $5, $6, $7) \
+         returning id, name, scopes, created_at, expires_at, revoked_at, last_used_at";
+    Ok(sqlx::query_as(QUERY)
+        .bind(new.user.get())
+        .bind(new.kind.as_str())
+        .bind(new.name)
+        .bind(new.digest)
+        .bind(new.scopes.words())
+        .bind(now)
+        .bind(new.expires_at)
+        .fetch_one(connection)
+        .await?)
+}
+
+/// Personal tokens, newest first; revoked and expired ones included.
+pub async fn list(database: &Database, user: UserId, page: PageRequest) -> Result<Page<Token>> {
+    let list = List {
+        columns: "id, name, scopes, created_at, expires_at, revoked_at, last_used_at",
+        from: |query: &mut QueryBuilder<Postgres>| {
+            query.push("from tokens where kind = 'personal' and user_id = ").push_bind(user.get());
+        },
+        order: "id desc",
+        whole: None,
+    };
+    list.fetch(&mut *database.connection().await?, page).await
+}
+
+/// Whether there was such a token that was still valid.
+pub async fn revoke(connection: &mut Connection, user: UserId, id: TokenId, now: DateTime<Utc>) -> Result<bool> {
+    let done = sqlx::query!(
+        "update tokens set revoked_at = $3 where user_id = $1 and id = $2 and revoked_at is null",
+        user.get(),
+        id.get(),
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected() > 0)
+}
+
+/// Drops a user's expired sessions, and all but the newest `keep`.
+pub async fn prune_sessions(connection: &mut Connection, user: UserId, keep: i64, now: DateTime<Utc>) -> Result<()> {
+    sqlx::query!(
+        "delete from tokens where user_id = $1 and kind = 'session' and (expires_at <= $3 or id not in
+           (select id from tokens where user_id = $1 and kind = 'session' order by id desc limit $2))",
+        user.get(),
+        keep,
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// After a password reset nobody stays signed in by the old one.
+pub async fn delete_sessions(connection: &mut Connection, user: UserId) -> Result<()> {
+    sqlx::query!("delete from tokens where user_id = $1 and kind = 'session'", user.get()).execute(connection).await?;
+    Ok(())
+}

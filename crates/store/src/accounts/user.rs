@@ -1,0 +1,256 @@
+use chrono::{DateTime, Utc};
+use holdfast_domain::accounts::UserState;
+use holdfast_domain::ids::UserId;
+use holdfast_domain::page::{Page, PageRequest};
+use holdfast_domain::policy::Standing;
+use sqlx::types::Json;
+use sqlx::{Postgres, QueryBuilder};
+
+use super::identity::Identity;
+use crate::page::{List, WholeList};
+use crate::{Connection, Database, Result, search};
+
+/// An account, without its password.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct User {
+    #[sqlx(try_from = "i64")]
+    pub id: UserId,
+    pub username: String,
+    pub name: String,
+    pub email: String,
+    #[sqlx(try_from = "String")]
+    pub state: UserState,
+    pub admin: bool,
+    pub external: bool,
+    pub can_create_group: bool,
+    pub projects_limit: i32,
+    pub bio: Option<String>,
+    pub location: Option<String>,
+    pub skype: String,
+    pub linkedin: String,
+    pub twitter: String,
+    pub website_url: String,
+    pub organization: String,
+    pub confirmed_at: Option<DateTime<Utc>>,
+    pub current_sign_in_at: Option<DateTime<Utc>>,
+    pub last_sign_in_at: Option<DateTime<Utc>>,
+    pub created_at: DateTime<Utc>,
+    pub updated_at: DateTime<Utc>,
+    pub identities: Json<Vec<Identity>>,
+}
+
+impl User {
+    pub fn standing(&self) -> Standing {
+        match (self.admin, self.external) {
+            (true, _) => Standing::Administrator,
+            (false, true) => Standing::External,
+            (false, false) => Standing::Ordinary,
+        }
+    }
+
+    pub fn is_active(&self) -> bool {
+        self.state == UserState::Active
+    }
+}
+
+/// The columns of [`User`], of a table called `u`.
+macro_rules! user_columns {
+    () => {
+        "u.id, u.username, u.name, u.email, u.state, u.admin, u.external, u.can_create_group, u.projects_limit, u.bio, \
+         u.location, u.skype, u.linkedin, u.twitter, u.website_url, u.organization, u.confirmed_at, \
+         u.current_sign_in_at, u.last_sign_in_at, u.created_at, u.updated_at, \
+         coalesce((select jsonb_agg(jsonb_build_object('provider', i.provider, 'extern_uid', i.extern_uid) \
+           order by i.provider) from identities i where i.user_id = u.id), '[]') as identities"
+    };
+}
+pub(crate) use user_columns;
+
+pub async fn find(connection: &mut Connection, id: UserId) -> Result<Option<User>> {
+    const QUERY: &str = concat!("select ", user_columns!(), " from users u where u.id = $1");
+    Ok(sqlx::query_as(QUERY).bind(id.get()).fetch_optional(connection).await?)
+}
+
+pub async fn find_by_username(connection: &mut Connection, username: &str) -> Result<Option<User>> {
+    const QUERY: &str = concat!("select ", user_columns!(), " from users u where lower(u.username) = lower($1)");
+    Ok(sqlx::query_as(QUERY).bind(username).fetch_optional(connection).await?)
+}
+
+/// Takes the row until the end of the transaction.
+pub async fn lock(connection: &mut Connection, id: UserId) -> Result<Option<User>> {
+    const QUERY: &str = concat!("select ", user_columns!(), " from users u where u.id = $1 for update of u");
+    Ok(sqlx::query_as(QUERY).bind(id.get()).fetch_optional(connection).await?)
+}
+
+/// The account somebody signs in to, by username or by primary address, with its password hash.
+pub async fn find_for_sign_in(connection: &mut Connection, login: &str) -> Result<Option<(UserId, String)>> {
+    let row = sqlx::query!(
+        "select u.id, u.password_hash from users u where lower(u.username) = lower($1)
+         union all
+         select u.id, u.password_hash from emails e join users u on u.id = e.user_id
+         where e.email = lower($1) and e.is_primary
+         limit 1",
+        login,
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(row.and_then(|row| Some((row.id?.into(), row.password_hash?))))
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    pub username: Option<String>,
+    pub search: Option<String>,
+    pub active: bool,
+    pub blocked: bool,
+    pub external: bool,
+}
+
+impl Filter {
+    fn is_empty(&self) -> bool {
+        self.username.is_none() && self.search.is_none() && !self.active && !self.blocked && !self.external
+    }
+
+    fn push(&self, query: &mut QueryBuilder<Postgres>) {
+        query.push("from users u where true");
+        if let Some(username) = &self.username {
+            query.push(" and lower(u.username) = lower(").push_bind(username.clone()).push(")");
+        }
+        if let Some(term) = &self.search {
+            query.push(" and u.search_text like ").push_bind(search::contains(term));
+        }
+        if self.active {
+            query.push(" and u.state = 'active'");
+        }
+        if self.blocked {
+            query.push(" and u.state <> 'active'");
+        }
+        if self.external {
+            query.push(" and u.external");
+        }
+    }
+}
+
+/// Newest first.
+pub async fn list(database: &Database, filter: &Filter, page: PageRequest) -> Result<Page<User>> {
+    let list = List {
+        columns: user_columns!(),
+        from: |query: &mut QueryBuilder<Postgres>| filter.push(query),
+        order: "u.id desc",
+        whole: filter.is_empty().then_some((WholeList::Users, &*database.large_lists)),
+    };
+    list.fetch(&mut *database.connection().await?, page).await
+}
+
+#[derive(Clone, Debug)]
+pub struct Attributes {
+    pub username: String,
+    pub name: String,
+    pub email: String,
+    pub admin: bool,
+    pub external: bool,
+    pub can_create_group: bool,
+    pub projects_limit: i32,
+    pub bio: Option<String>,
+    pub location: Option<String>,
+    pub skype: String,
+    pub linkedin: String,
+    pub twitter: String,
+    pub website_url: String,
+    pub organization: String,
+}
+
+pub async fn insert(
+    connection: &mut Connection,
+    a: &Attributes,
+    password_hash: &str,
+    now: DateTime<Utc>,
+) -> Result<UserId> {
+    let id = sqlx::query_scalar!(
+        "insert into users (username, name, email, password_hash, admin, external, can_create_group, projects_limit, bio,
+           location, skype, linkedin, twitter, website_url, organization, confirmed_at, created_at, updated_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $16, $16)
+         returning id",
+        a.username,
+        a.name,
+        a.email,
+        password_hash,
+        a.admin,
+        a.external,
+        a.can_create_group,
+        a.projects_limit,
+        a.bio,
+        a.location,
+        a.skype,
+        a.linkedin,
+        a.twitter,
+        a.website_url,
+        a.organization,
+        now,
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(id.into())
+}
+
+pub async fn update(connection: &mut Connection, id: UserId, a: &Attributes, now: DateTime<Utc>) -> Result<()> {
+    sqlx::query!(
+        "update users set username = $2, name = $3, email = $4, admin = $5, external = $6, can_create_group = $7,
+           projects_limit = $8, bio = $9, location = $10, skype = $11, linkedin = $12, twitter = $13, website_url = $14,
+           organization = $15, updated_at = $16
+         where id = $1",
+        id.get(),
+        a.username,
+        a.name,
+        a.email,
+        a.admin,
+        a.external,
+        a.can_create_group,
+        a.projects_limit,
+        a.bio,
+        a.location,
+        a.skype,
+        a.linkedin,
+        a.twitter,
+        a.website_url,
+        a.organization,
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+pub async fn update_password(
+    connection: &mut Connection,
+    id: UserId,
+    password_hash: &str,
+    now: DateTime<Utc>,
+) -> Result<()> {
+    sqlx::query!("update users set password_hash = $2, updated_at = $3 where id = $1", id.get(), password_hash, now)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+pub async fn update_state(connection: &mut Connection, id: UserId, state: UserState, now: DateTime<Utc>) -> Result<()> {
+    sqlx::query!("update users set state = $2, updated_at = $3 where id = $1", id.get(), state.as_str(), now)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+pub async fn record_sign_in(connection: &mut Connection, id: UserId, now: DateTime<Utc>) -> Result<()> {
+    sqlx::query!(
+        "update users set last_sign_in_at = current_sign_in_at, current_sign_in_at = $2 where id = $1",
+        id.get(),
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+pub async fn delete(connection: &mut Connection, id: UserId) -> Result<()> {
+    sqlx::query!("delete from users where id = $1", id.get()).execute(connection).await?;
+    Ok(())
+}

@@ -1,0 +1,74 @@
+//! The pool, and what every connection is told.
+
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{ConnectOptions, PgPool};
+
+use crate::page::LargeLists;
+use crate::{Error, Result};
+
+pub type Connection = sqlx::PgConnection;
+pub type Transaction = sqlx::Transaction<'static, sqlx::Postgres>;
+
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub url: String,
+    pub max_connections: u32,
+    pub acquire_timeout: Duration,
+    pub statement_timeout: Duration,
+}
+
+#[derive(Clone)]
+pub struct Database {
+    pool: PgPool,
+    pub(crate) large_lists: Arc<LargeLists>,
+}
+
+impl Database {
+    /// Opens no connection yet: a node starts, and says that it is not ready, while its database is away.
+    pub fn new(options: &Options) -> Result<Self> {
+        let connect = PgConnectOptions::from_str(&options.url)?
+            .application_name("holdfast")
+            .options([("statement_timeout", format!("{}ms", options.statement_timeout.as_millis()))])
+            .log_slow_statements(tracing::log::LevelFilter::Warn, Duration::from_secs(1))
+            .log_statements(tracing::log::LevelFilter::Trace);
+        let pool = PgPoolOptions::new()
+            .max_connections(options.max_connections)
+            .acquire_timeout(options.acquire_timeout)
+            .connect_lazy_with(connect);
+        Ok(Self { pool, large_lists: Arc::default() })
+    }
+
+    pub async fn connection(&self) -> Result<sqlx::pool::PoolConnection<sqlx::Postgres>> {
+        Ok(self.pool.acquire().await?)
+    }
+
+    pub async fn begin(&self) -> Result<Transaction> {
+        Ok(self.pool.begin().await?)
+    }
+
+    pub async fn ping(&self) -> Result<()> {
+        sqlx::query("select 1").execute(&self.pool).await?;
+        Ok(())
+    }
+
+    pub async fn server_version(&self) -> Result<i32> {
+        let version: String = sqlx::query_scalar("show server_version_num").fetch_one(&self.pool).await?;
+        version.parse().map_err(|_| Error::from(sqlx::Error::Protocol(format!("server_version_num is {version:?}"))))
+    }
+
+    pub fn pool_size(&self) -> (u32, usize) {
+        (self.pool.size(), self.pool.num_idle())
+    }
+
+    pub async fn close(&self) {
+        self.pool.close().await;
+    }
+}
+
+pub async fn commit(transaction: Transaction) -> Result<()> {
+    Ok(transaction.commit().await?)
+}

@@ -1,0 +1,26 @@
+//! Failures of the database, with the one distinction that callers act on: which constraint was broken.
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct Error(#[from] sqlx::Error);
+
+impl Error {
+    /// The name of the unique or foreign key constraint that refused a write.
+    pub fn constraint(&self) -> Option<&str> {
+        self.0.as_database_error().and_then(|error| error.constraint())
+    }
+
+    /// The database cannot serve at the moment, through no fault of the request: no connection is to be had, or the
+    /// server is starting, stopping or read-only.
+    pub fn is_unavailable(&self) -> bool {
+        match &self.0 {
+            sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed => true,
+            sqlx::Error::Database(error) => {
+                error.code().is_some_and(|code| code.starts_with("57P") || code == "53300" || code == "25006")
+            }
+            _ => false,
+        }
+    }
+}

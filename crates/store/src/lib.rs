@@ -1,0 +1,13 @@
+//! PostgreSQL. One file per aggregate holds all of its SQL; every function takes the connection first, so that calls
+//! compose in the caller's transaction. Lookups give an `Option`; what is forbidden or invalid is decided elsewhere.
+
+pub mod accounts;
+pub mod database;
+pub mod error;
+pub mod migrate;
+pub mod namespaces;
+pub mod page;
+pub mod search;
+
+pub use database::{Connection, Database, Options, Transaction, commit};
+pub use error::{Error, Result};

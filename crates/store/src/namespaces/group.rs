@@ -1,0 +1,250 @@
+use chrono::{DateTime, NaiveDate, Utc};
+use holdfast_domain::ids::{NamespaceId, UserId};
+use holdfast_domain::page::{Page, PageRequest};
+use holdfast_domain::{AccessLevel, Visibility};
+use sqlx::{Postgres, QueryBuilder};
+
+use crate::page::{List, WholeList};
+use crate::{Connection, Database, Result, search};
+
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Group {
+    #[sqlx(try_from = "i64")]
+    pub id: NamespaceId,
+    pub name: String,
+    pub path: String,
+    pub description: String,
+    #[sqlx(try_from = "i16", rename = "visibility_level")]
+    pub visibility: Visibility,
+    pub request_access_enabled: bool,
+    pub lfs_enabled: bool,
+    pub created_at: DateTime<Utc>,
+}
+
+macro_rules! group_columns {
+    () => {
+        "n.id, n.name, n.path, n.description, n.visibility_level, n.request_access_enabled, n.lfs_enabled, n.created_at"
+    };
+}
+
+/// How a caller names a group.
+#[derive(Clone, Debug)]
+pub enum GroupRef {
+    Id(NamespaceId),
+    Path(String),
+}
+
+#[derive(sqlx::FromRow)]
+struct GroupWithLevel {
+    #[sqlx(flatten)]
+    group: Group,
+    access_level: Option<i16>,
+}
+
+/// The group together with the level `user` has in it.
+pub async fn find_with_level(
+    connection: &mut Connection,
+    group: &GroupRef,
+    user: Option<UserId>,
+    today: NaiveDate,
+) -> Result<Option<(Group, Option<AccessLevel>)>> {
+    macro_rules! query {
+        ($condition:literal) => {
+            concat!(
+                "select ",
+                group_columns!(),
+                ", m.access_level from namespaces n left join group_members m on m.group_id = n.id and m.user_id = $2 \
+                 and (m.expires_at is null or m.expires_at > $3) where n.kind = 'group' and ",
+                $condition
+            )
+        };
+    }
+    let query = match group {
+        GroupRef::Id(id) => sqlx::query_as(query!("n.id = $1")).bind(id.get()),
+        GroupRef::Path(path) => sqlx::query_as(query!("lower(n.path) = lower($1)")).bind(path),
+    };
+    let row: Option<GroupWithLevel> = query.bind(user.map(UserId::get)).bind(today).fetch_optional(connection).await?;
+    Ok(row.map(|row| (row.group, row.access_level.and_then(|level| level.try_into().ok()))))
+}
+
+/// Which groups a list is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    All,
+    /// With a membership of any level.
+    MemberOf(UserId),
+    OwnedBy(UserId),
+    /// Of at least this visibility, and those the user is a member of.
+    VisibleTo(UserId, Visibility),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    NewestFirst,
+    Name { descending: bool },
+    Path { descending: bool },
+}
+
+impl Order {
+    const fn sql(self) -> &'static str {
+        match self {
+            Self::NewestFirst => "n.id desc",
+            Self::Name { descending: false } => "n.name, n.id",
+            Self::Name { descending: true } => "n.name desc, n.id desc",
+            Self::Path { descending: false } => "n.path, n.id",
+            Self::Path { descending: true } => "n.path desc, n.id desc",
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Filter {
+    pub whose: Whose,
+    pub search: Option<String>,
+    pub skip: Vec<i64>,
+    pub order: Order,
+    pub today: NaiveDate,
+}
+
+impl Filter {
+    fn whole(&self) -> Option<WholeList> {
+        match self.whose {
+            _ if self.search.is_some() || !self.skip.is_empty() => None,
+            Whose::All => Some(WholeList::Groups),
+            Whose::VisibleTo(..) => Some(WholeList::VisibleGroups),
+            Whose::MemberOf(_) | Whose::OwnedBy(_) => None,
+        }
+    }
+
+    fn push(&self, page: PageRequest, query: &mut QueryBuilder<Postgres>) {
+        let Whose::VisibleTo(user, minimum) = self.whose else {
+            query.push("from namespaces n where ");
+            return self.push_conditions(self.whose, query);
+        };
+        // Either half is read from its own index in the wanted order and no further than this page reaches; one
+        // condition with `or` would have to walk past every hidden group.
+        let reach = page.offset().saturating_add(page.size() + 1).max(holdfast_domain::page::COUNTED_AT_MOST + 1);
+        query.push("from (");
+        for (half, visible) in [(Whose::All, true), (Whose::MemberOf(user), false)] {
+            query.push(if visible { "(" } else { " union (" });
+            query.push("select n.* from namespaces n where ");
+            if visible {
+                query.push("n.visibility_level > 0 and n.visibility_level >= ").push_bind(minimum.level());
+                query.push(" and ");
+            }
+            self.push_conditions(half, query);
+            query.push(" order by ").push(self.order.sql()).push(" limit ").push_bind(reach).push(")");
+        }
+        query.push(") n");
+    }
+
+    fn push_conditions(&self, whose: Whose, query: &mut QueryBuilder<Postgres>) {
+        query.push("n.kind = 'group'");
+        if let Whose::MemberOf(user) | Whose::OwnedBy(user) = whose {
+            query.push(" and n.id in (select group_id from group_members where user_id = ").push_bind(user.get());
+            if matches!(whose, Whose::OwnedBy(_)) {
+                query.push(" and access_level = 50");
+            }
+            query.push(" and (expires_at is null or expires_at > ").push_bind(self.today).push("))");
+        }
+        if let Some(term) = &self.search {
+            query.push(" and n.search_text like ").push_bind(search::contains(term));
+        }
+        if !self.skip.is_empty() {
+            query.push(" and n.id <> all(").push_bind(self.skip.clone()).push(")");
+        }
+    }
+}
+
+pub async fn list(database: &Database, filter: &Filter, page: PageRequest) -> Result<Page<Group>> {
+    let list = List {
+        columns: group_columns!(),
+        from: |query: &mut QueryBuilder<Postgres>| filter.push(page, query),
+        order: filter.order.sql(),
+        whole: filter.whole().map(|whole| (whole, &*database.large_lists)),
+    };
+    list.fetch(&mut *database.connection().await?, page).await
+}
+
+#[derive(Clone, Debug)]
+pub struct Attributes {
+    pub name: String,
+    pub path: String,
+    pub description: String,
+    pub visibility: Visibility,
+    pub request_access_enabled: bool,
+    pub lfs_enabled: bool,
+}
+
+pub async fn insert(connection: &mut Connection, a: &Attributes, now: DateTime<Utc>) -> Result<Group> {
+    const QUERY: &str = concat!(
+        "insert into namespaces as n (kind, name, path, description, visibility_level, request_access_enabled, \
+         lfs_enabled, created_at, updated_at) values ('group', $1, $2, $3, $4, $5, $6, $7, $7) returning ",
+        group_columns!()
+    );
+    Ok(sqlx::query_as(QUERY)
+        .bind(&a.name)
+        .bind(&a.path)
+        .bind(&a.description)
+        .bind(a.visibility.level())
+        .bind(a.request_access_enabled)
+        .bind(a.lfs_enabled)
+        .bind(now)
+        .fetch_one(connection)
+        .await?)
+}
+
+pub async fn update(connection: &mut Connection, id: NamespaceId, a: &Attributes, now: DateTime<Utc>) -> Result<Group> {
+    const QUERY: &str = concat!(
+        "update namespaces n set name = $2, path = $3, description = $4, visibility_level = $5, \
+         request_access_enabled = $6, lfs_enabled = $7, updated_at = $8 where n.id = $1 and n.kind = 'group' returning ",
+        group_columns!()
+    );
+    Ok(sqlx::query_as(QUERY)
+        .bind(id.get())
+        .bind(&a.name)
+        .bind(&a.path)
+        .bind(&a.description)
+        .bind(a.visibility.level())
+        .bind(a.request_access_enabled)
+        .bind(a.lfs_enabled)
+        .bind(now)
+        .fetch_one(connection)
+        .await?)
+}
+
+pub async fn delete(connection: &mut Connection, id: NamespaceId) -> Result<()> {
+    sqlx::query!("delete from namespaces where id = $1 and kind = 'group'", id.get()).execute(connection).await?;
+    Ok(())
+}
+
+/// Takes the group's row until the end of the transaction: whoever changes its owners comes one after the other.
+pub async fn lock(connection: &mut Connection, id: NamespaceId) -> Result<()> {
+    sqlx::query_scalar!("select id from namespaces where id = $1 for no key update", id.get())
+        .fetch_optional(connection)
+        .await?;
+    Ok(())
+}
+
+/// Groups that would be without an owner if this user went, by name; their rows are locked, so that it stays true.
+pub async fn lock_solely_owned_by(connection: &mut Connection, user: UserId, today: NaiveDate) -> Result<Vec<String>> {
+    sqlx::query_scalar!(
+        "select n.id from namespaces n where n.id in
+           (select group_id from group_members where user_id = $1 and access_level = 50)
+         order by n.id for no key update",
+        user.get(),
+    )
+    .fetch_all(&mut *connection)
+    .await?;
+    Ok(sqlx::query_scalar!(
+        "select n.name from group_members m join namespaces n on n.id = m.group_id
+         where m.user_id = $1 and m.access_level = 50 and not exists
+           (select from group_members o where o.group_id = m.group_id and o.access_level = 50 and o.user_id <> $1
+              and (o.expires_at is null or o.expires_at > $2))
+         order by n.name",
+        user.get(),
+        today,
+    )
+    .fetch_all(connection)
+    .await?)
+}

@@ -1,0 +1,3 @@
+pub mod group;
+pub mod member;
+pub mod namespace;

@@ -1,0 +1,99 @@
+//! Pages of rows with a bounded total, in one statement.
+
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use holdfast_domain::page::{COUNTED_AT_MOST, Page, PageRequest};
+use sqlx::postgres::PgRow;
+use sqlx::{FromRow, Postgres, QueryBuilder};
+
+use crate::{Connection, Result};
+
+/// A list over a whole table, whose total may be known to be too large to tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WholeList {
+    Users,
+    Groups,
+    VisibleGroups,
+}
+
+/// Lists seen to hold more than is counted. Counting ten thousand rows only to leave the total out would cost more
+/// than the page itself, so it is tried anew only once a minute.
+#[derive(Default)]
+pub struct LargeLists(Mutex<[Option<Instant>; 3]>);
+
+impl LargeLists {
+    const REMEMBERED: Duration = Duration::from_secs(60);
+
+    fn contains(&self, list: WholeList) -> bool {
+        let seen = self.0.lock().expect("nothing panics while holding it")[list as usize];
+        seen.is_some_and(|at| at.elapsed() < Self::REMEMBERED)
+    }
+
+    fn insert(&self, list: WholeList) {
+        self.0.lock().expect("nothing panics while holding it")[list as usize] = Some(Instant::now());
+    }
+}
+
+/// A list query in parts: `select COLUMNS FROM order by ORDER`.
+pub(crate) struct List<'a, F> {
+    pub columns: &'static str,
+    /// Writes everything from `from` on, filters included; written twice, for the rows and for the total.
+    pub from: F,
+    pub order: &'static str,
+    pub whole: Option<(WholeList, &'a LargeLists)>,
+}
+
+#[derive(FromRow)]
+struct Counted<T: for<'r> FromRow<'r, PgRow>> {
+    #[sqlx(flatten)]
+    row: T,
+    total: Option<i64>,
+}
+
+impl<F: Fn(&mut QueryBuilder<Postgres>)> List<'_, F> {
+    pub async fn fetch<T>(&self, connection: &mut Connection, request: PageRequest) -> Result<Page<T>>
+    where
+        T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
+    {
+        let known_large = self.whole.is_some_and(|(list, seen)| seen.contains(list));
+        let mut query = QueryBuilder::new("select ");
+        query.push(self.columns).push(", ");
+        if known_large {
+            query.push("null::bigint");
+        } else {
+            self.push_count(&mut query);
+        }
+        query.push(" as total ");
+        (self.from)(&mut query);
+        // One row more than the page holds tells whether there is a next one.
+        query.push(" order by ").push(self.order).push(" limit ").push_bind(request.size() + 1);
+        query.push(" offset ").push_bind(request.offset());
+        let mut rows: Vec<Counted<T>> = query.build_query_as().fetch_all(&mut *connection).await?;
+        let total = match rows.first() {
+            Some(row) => row.total,
+            None if known_large => None,
+            None if request.number() == 1 => Some(0),
+            None => self.count(connection).await?,
+        };
+        let total = total.filter(|total| *total <= COUNTED_AT_MOST);
+        if let (None, false, Some((list, seen))) = (total, known_large, self.whole) {
+            seen.insert(list);
+        }
+        let has_next = rows.len() as i64 > request.size();
+        rows.truncate(request.size() as usize);
+        Ok(Page { items: rows.into_iter().map(|counted| counted.row).collect(), request, total, has_next })
+    }
+
+    fn push_count(&self, query: &mut QueryBuilder<Postgres>) {
+        query.push("(select count(*) from (select 1 ");
+        (self.from)(query);
+        query.push(" limit ").push(COUNTED_AT_MOST + 1).push(") counted)");
+    }
+
+    async fn count(&self, connection: &mut Connection) -> Result<Option<i64>> {
+        let mut query = QueryBuilder::new("select ");
+        self.push_count(&mut query);
+        Ok(query.build_query_scalar().fetch_one(connection).await?)
+    }
+}

@@ -1,0 +1,77 @@
+//! One database per test, copied from a template that holds the schema.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde_json::Value;
+use sqlx::{Connection, PgConnection, QueryBuilder};
+use tokio::sync::OnceCell;
+use url::Url;
+
+const TEMPLATE: &str = "holdfast_template";
+/// Any number, the same for all test processes on one cluster.
+const TEMPLATE_LOCK: i64 = 71_051_101;
+
+fn cluster() -> Url {
+    let url = std::env::var("HOLDFAST_TEST_DATABASE_URL").expect(
+        "HOLDFAST_TEST_DATABASE_URL is not set: run the tests with dev/test, which starts a PostgreSQL for them",
+    );
+    url.parse().expect("HOLDFAST_TEST_DATABASE_URL is a url")
+}
+
+fn database_url(name: &str) -> String {
+    let mut url = cluster();
+    url.set_path(name);
+    url.into()
+}
+
+/// Its url.
+pub async fn create() -> String {
+    static TEMPLATE_READY: OnceCell<()> = OnceCell::const_new();
+    static COUNTER: AtomicU32 = AtomicU32::new(0);
+    TEMPLATE_READY.get_or_init(make_template).await;
+    let name = format!("test_{}_{}", std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed));
+    let mut connection = PgConnection::connect(cluster().as_str()).await.expect("the test cluster");
+    execute(&mut connection, &format!("create database {name} template {TEMPLATE}")).await;
+    database_url(&name)
+}
+
+async fn make_template() {
+    let mut connection = PgConnection::connect(cluster().as_str()).await.expect("the test cluster");
+    sqlx::query("select pg_advisory_lock($1)").bind(TEMPLATE_LOCK).execute(&mut connection).await.expect("a lock");
+    let exists: bool = sqlx::query_scalar("select exists (select from pg_database where datname = $1)")
+        .bind(TEMPLATE)
+        .fetch_one(&mut connection)
+        .await
+        .expect("a catalogue");
+    if !exists {
+        execute(&mut connection, &format!("create database {TEMPLATE}")).await;
+    }
+    holdfast_store::migrate::run(&database_url(TEMPLATE)).await.expect("the schema");
+}
+
+async fn execute(connection: &mut PgConnection, statement: &str) {
+    QueryBuilder::<sqlx::Postgres>::new(statement).build().execute(connection).await.expect(statement);
+}
+
+/// Every row of every table, tokens' time of last use left out.
+pub async fn contents(connection: &mut PgConnection) -> Value {
+    let tables: Vec<String> = sqlx::query_scalar(
+        "select table_name::text from information_schema.tables where table_schema = 'public' order by 1",
+    )
+    .fetch_all(&mut *connection)
+    .await
+    .expect("a catalogue");
+    let mut contents = serde_json::Map::new();
+    for table in tables {
+        let query = format!(
+            "select coalesce(jsonb_agg(to_jsonb(t) - 'last_used_at' order by to_jsonb(t)::text), '[]') from {table} t"
+        );
+        let rows: Value = QueryBuilder::<sqlx::Postgres>::new(query)
+            .build_query_scalar()
+            .fetch_one(&mut *connection)
+            .await
+            .expect("rows");
+        contents.insert(table, rows);
+    }
+    contents.into()
+}

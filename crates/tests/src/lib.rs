@@ -1,0 +1,163 @@
+//! The test kit: a whole server on a free port with a database of its own, a clock that stands still and randomness
+//! that repeats, so that bodies can be compared as they are.
+
+mod client;
+pub mod database;
+pub mod log;
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use holdfast_app::accounts::token::{self, CreateToken};
+use holdfast_app::accounts::user::{self, UserChanges};
+use holdfast_app::{Actor, App, Clock, Entropy, Settings};
+use holdfast_domain::Field;
+use holdfast_domain::ids::UserId;
+use holdfast_http::{Limits, Site};
+use holdfast_store::{Database, Options};
+use serde_json::Value;
+use tokio::net::TcpListener;
+
+pub use client::{Answer, Client};
+
+/// The time at which every test begins.
+pub const BEGINNING: &str = "2026-01-02T03:04:05.678Z";
+pub const PASSWORD: &str = "correct horse battery";
+
+/// A server of its own for one test. It ends with the test's runtime.
+pub struct Server {
+    pub app: Arc<App>,
+    pub base: String,
+    /// Of the user `root`, an administrator with id 1; its token may act as others.
+    pub admin: Client,
+    database_url: String,
+    now: Arc<Mutex<DateTime<Utc>>>,
+}
+
+/// What a test may set differently.
+pub struct Setup {
+    pub settings: Settings,
+    pub limits: Limits,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            settings: Settings {
+                projects_limit: 100,
+                can_create_group: true,
+                session_days: 30,
+                sign_ins_per_minute: 0,
+            },
+            limits: Limits {
+                max_body_bytes: 1 << 20,
+                request_timeout: Duration::from_secs(30),
+                requests_per_minute: 0,
+                anonymous_requests_per_minute: 0,
+                trusted_proxies: Vec::new(),
+            },
+        }
+    }
+}
+
+impl Server {
+    pub async fn start() -> Self {
+        Self::with(Setup::default()).await
+    }
+
+    pub async fn with(setup: Setup) -> Self {
+        log::capture();
+        let database_url = database::create().await;
+        let database = Database::new(&Options {
+            url: database_url.clone(),
+            max_connections: 5,
+            acquire_timeout: Duration::from_secs(30),
+            statement_timeout: Duration::from_secs(30),
+        })
+        .expect("a valid url");
+        let now = Arc::new(Mutex::new(BEGINNING.parse().expect("a timestamp")));
+        let clock = Clock::new({
+            let now = now.clone();
+            move || *now.lock().expect("no test panics while holding it")
+        });
+        let app = Arc::new(App::new(database, setup.settings, clock, Entropy::seeded(1)));
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let base = format!("http://{}", listener.local_addr().expect("it is bound"));
+        // Bodies name the same host in every run; the client dials the real one.
+        let site = Site::new(&"http://holdfast.test".parse().expect("a url"));
+        let router = holdfast_http::router(app.clone(), site, setup.limits);
+        tokio::spawn(async move {
+            let service = router.into_make_service_with_connect_info::<SocketAddr>();
+            axum::serve(listener, service).await.expect("serving does not end");
+        });
+
+        let anonymous = Client::new(&base, None);
+        let mut server = Self { app, base, admin: anonymous, database_url, now };
+        let changes = UserChanges { admin: Field::Value(true), ..named("root") };
+        let root = user::create(&server.app, &Actor::Operator, changes).await.expect("the first user");
+        let secret = server.token(root.id, &["api", "sudo"]).await;
+        server.admin = Client::new(&server.base, Some(&secret));
+        server
+    }
+
+    pub fn anonymous(&self) -> Client {
+        Client::new(&self.base, None)
+    }
+
+    pub fn with_token(&self, token: &str) -> Client {
+        Client::new(&self.base, Some(token))
+    }
+
+    /// An ordinary user and its client.
+    pub async fn user(&self, username: &str) -> (UserId, Client) {
+        self.user_with(named(username)).await
+    }
+
+    pub async fn user_with(&self, changes: UserChanges) -> (UserId, Client) {
+        let user = user::create(&self.app, &Actor::Operator, changes).await.expect("a valid user");
+        let secret = self.token(user.id, &["api"]).await;
+        (user.id, Client::new(&self.base, Some(&secret)))
+    }
+
+    pub async fn token(&self, user: UserId, scopes: &[&str]) -> String {
+        let scopes = scopes.iter().map(|scope| (*scope).to_owned()).collect();
+        let input = CreateToken { name: "test".into(), scopes, expires_at: None };
+        token::create_for(&self.app, &Actor::Operator, user, input).await.expect("a valid token").1
+    }
+
+    /// A group owned by whoever asks.
+    pub async fn group(&self, owner: &Client, path: &str, visibility: i64) -> i64 {
+        let form = [("name", path), ("path", path), ("visibility_level", &visibility.to_string())];
+        let group = owner.post("/groups", &form).await;
+        assert_eq!(group.status, 201, "{}", group.body);
+        group.body["id"].as_i64().expect("an id")
+    }
+
+    pub fn advance(&self, by: TimeDelta) {
+        *self.now.lock().expect("no test panics while holding it") += by;
+    }
+
+    /// A connection for what no endpoint does, such as filling tables.
+    pub async fn database(&self) -> sqlx::PgConnection {
+        use sqlx::Connection;
+        sqlx::PgConnection::connect(&self.database_url).await.expect("the test database")
+    }
+
+    /// Everything the instance keeps, for tests that nothing else changed.
+    pub async fn contents(&self) -> Value {
+        database::contents(&mut self.database().await).await
+    }
+}
+
+/// A user with nothing special about it.
+pub fn named(username: &str) -> UserChanges {
+    UserChanges {
+        username: Field::Value(username.into()),
+        email: Field::Value(format!("{username}@example.com")),
+        name: Field::Value(format!("User {username}")),
+        password: Field::Value(PASSWORD.into()),
+        ..UserChanges::default()
+    }
+}

@@ -1,0 +1,84 @@
+//! The rules of the house that the compiler does not keep.
+
+use std::path::{Path, PathBuf};
+
+/// Layer, and the layers it may know.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("domain", &[]),
+    ("store", &["domain"]),
+    ("app", &["domain", "store"]),
+    ("http", &["app", "domain"]),
+    ("server", &["app", "domain", "http", "store"]),
+];
+
+fn crates() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn sources(below: &Path, found: &mut Vec<(PathBuf, String)>) {
+    for entry in std::fs::read_dir(below).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push((path.clone(), std::fs::read_to_string(&path).unwrap()));
+        }
+    }
+}
+
+fn of(layer: &str) -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    sources(&crates().join(layer).join("src"), &mut found);
+    found
+}
+
+#[test]
+fn layers_know_only_what_is_below() {
+    for (layer, allowed) in ARROWS {
+        let manifest = std::fs::read_to_string(crates().join(layer).join("Cargo.toml")).unwrap();
+        for (other, _) in ARROWS {
+            let knows = manifest.contains(&format!("holdfast-{other}.workspace"));
+            assert!(!knows || allowed.contains(other), "{layer} must not know {other}");
+        }
+    }
+}
+
+#[test]
+fn things_stand_in_their_room() {
+    let rules = [
+        ("sqlx::", &["store"][..], "SQL is spoken in store alone"),
+        ("StatusCode", &["http"], "status codes are chosen in http alone"),
+        ("access::instance(", &["app"], "permission is checked in app alone"),
+        ("database.begin()", &["app"], "transactions are opened in app alone"),
+        ("Command::new(", &[], "no program is started yet"),
+        ("AssertSqlSafe", &[], "SQL is a literal or built with push_bind"),
+    ];
+    for (layer, _) in ARROWS {
+        for (path, text) in of(layer) {
+            for (word, rooms, why) in rules {
+                assert!(rooms.contains(layer) || !text.contains(word), "{}: {why}", path.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn presenters_never_wait() {
+    for (path, text) in of("http") {
+        if path.components().any(|part| part.as_os_str() == "present") {
+            assert!(!text.contains("async") && !text.contains(".await"), "{}", path.display());
+        }
+    }
+}
+
+#[test]
+fn files_are_short_and_have_telling_names() {
+    for (layer, _) in ARROWS {
+        for (path, text) in of(layer) {
+            let lines = text.lines().count();
+            assert!(lines <= 400, "{} has {lines} lines: split it by noun", path.display());
+            let name = path.file_stem().unwrap().to_str().unwrap();
+            assert!(!["utils", "util", "helpers", "common", "manager", "misc"].contains(&name), "{}", path.display());
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! What is written about the interface is what it is.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use holdfast_http::{Site, api, openapi, routes};
+use serde_json::Value;
+
+/// Served beside the specification, each with its reason in docs/api-design.md.
+const ADDITIONS: &[&str] = &["/session", "/user/personal_access_tokens", "/groups/:/members", "/namespaces"];
+
+/// Rows of the specification that are still to come.
+const TO_COME: &[&str] = &["/projects", "/hooks", "/groups/:/projects", "/users/:/events"];
+
+fn repository() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(repository().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+#[test]
+fn printed_documents_are_current() {
+    let routes = routes::to_text(api::v3::routes().list());
+    assert_eq!(read("docs/routes.txt"), routes, "run: holdfast routes >docs/routes.txt");
+    let permissions = holdfast_domain::policy::to_markdown();
+    assert_eq!(read("docs/permissions.md"), permissions, "run: holdfast permissions >docs/permissions.md");
+}
+
+/// `GET /users/:uid/keys` as `GET /users/:/keys`: what a parameter is called does not matter.
+fn unnamed(row: &str) -> String {
+    row.split('/').map(|part| if part.starts_with(':') { ":" } else { part }).collect::<Vec<_>>().join("/")
+}
+
+#[test]
+fn every_row_of_the_specification_is_served_or_to_come() {
+    let index = read("conformance/suite/rows.py");
+    let is_row = |text: &&str| ["GET /", "POST /", "PUT /", "DELETE /"].iter().any(|method| text.starts_with(method));
+    let rows: BTreeSet<String> = index.split('"').filter(is_row).map(unnamed).collect();
+    assert_eq!(rows.len(), 94);
+    let served: BTreeSet<String> =
+        api::v3::routes().list().iter().map(|route| unnamed(&format!("{} {}", route.method, route.path))).collect();
+    let path = |row: &str| row.split(' ').nth(1).unwrap().to_owned();
+    let begins = |row: &str, prefixes: &[&str]| prefixes.iter().any(|prefix| path(row).starts_with(prefix));
+    for row in &rows {
+        assert!(served.contains(row) != begins(row, TO_COME), "{row}: served and to come, or neither");
+    }
+    let reasons = read("docs/api-design.md");
+    for row in served.difference(&rows) {
+        assert!(begins(row, ADDITIONS), "{row} is not in the specification: list it with its reason");
+        let segment = path(row).split('/').rfind(|part| !part.is_empty() && *part != ":").unwrap().to_owned();
+        assert!(reasons.contains(&segment), "docs/api-design.md does not mention {segment}");
+    }
+}
+
+#[test]
+fn the_openapi_document_has_every_route() {
+    let routes = api::v3::routes();
+    let site = Site::new(&"http://holdfast.test".parse().unwrap());
+    let document: Value = serde_json::from_str(openapi::document(routes.list(), &site).as_str()).unwrap();
+    assert_eq!(document["openapi"], "3.1.0");
+    for route in routes.list() {
+        let operation = &document["paths"][routes::braced(route.path)][route.method.as_str().to_lowercase()];
+        assert!(operation["responses"][route.status.as_str()].is_object(), "{} {}", route.method, route.path);
+        assert!(!operation["summary"].as_str().unwrap().is_empty());
+    }
+}

@@ -1,0 +1,279 @@
+//! Parameters of every kind, sent in every way, at every route: whatever comes, the answer is an answer.
+
+use holdfast_http::Route;
+use holdfast_tests::Server;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
+use serde_json::{Value, json};
+
+const CASES: u32 = 1500;
+
+/// How the parameters travel.
+#[derive(Clone, Copy, Debug)]
+enum How {
+    Query,
+    Form,
+    Multipart,
+    Json,
+    /// A body that is not what its type says.
+    Broken(&'static str),
+}
+
+#[derive(Clone, Debug)]
+struct Request {
+    route: usize,
+    how: How,
+    /// Replaces every parameter in the path.
+    path_value: Vec<u8>,
+    /// Which of the route's own parameters, and what is sent for it.
+    values: Vec<(usize, Sent)>,
+}
+
+#[derive(Clone, Debug)]
+enum Sent {
+    Bytes(Vec<u8>),
+    List(Vec<Vec<u8>>),
+    Json(Value),
+}
+
+fn bytes() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        any::<String>().prop_map(String::into_bytes),
+        prop::collection::vec(any::<u8>(), 0..20),
+        prop::sample::select(vec![
+            "",
+            "0",
+            "-1",
+            "1",
+            "true",
+            "off",
+            "null",
+            "9223372036854775807",
+            "99999999999999999999999",
+            "1e9",
+            "2026-02-30",
+            "9999-12-31",
+            "+262142-12-31",
+            "a@b",
+            "../../etc/passwd",
+            "..",
+            "%",
+            "_",
+            "\\",
+            "'",
+            "';drop table users;--",
+            "\"><img onerror=x>",
+            "\u{202e}txt",
+            "\0",
+            "a\0b",
+            "🦀",
+            "\u{1f468}\u{200d}\u{1f469}",
+            "ssh-rsa AAAA",
+            "api",
+            "10",
+            "name",
+            "desc",
+        ])
+        .prop_map(|text| text.as_bytes().to_vec()),
+        Just(b"x".repeat(100_000)),
+        Just("ß".repeat(50_000).into_bytes()),
+    ]
+}
+
+fn json_value() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        any::<String>().prop_map(Value::from),
+        Just(json!([])),
+        Just(json!([1, "a", null, {}])),
+        Just(json!({"a": {"b": [1]}})),
+        Just(json!("x".repeat(100_000))),
+    ]
+}
+
+fn sent() -> impl Strategy<Value = Sent> {
+    prop_oneof![
+        4 => bytes().prop_map(Sent::Bytes),
+        1 => prop::collection::vec(bytes(), 0..4).prop_map(Sent::List),
+        2 => json_value().prop_map(Sent::Json),
+    ]
+}
+
+fn request(routes: usize) -> impl Strategy<Value = Request> {
+    let how = prop_oneof![
+        3 => Just(How::Query),
+        3 => Just(How::Form),
+        2 => Just(How::Multipart),
+        3 => Just(How::Json),
+        1 => prop::sample::select(vec![
+            "application/json", "multipart/form-data; boundary=x", "multipart/form-data", "application/xml", "text/plain", "x", "",
+        ]).prop_map(How::Broken),
+    ];
+    (0..routes, how, bytes(), prop::collection::vec((0..40_usize, sent()), 0..8)).prop_map(
+        |(route, how, path_value, values)| {
+            // Short enough for an address.
+            let path_value = path_value.into_iter().take(2000).collect();
+            Request { route, how, path_value, values }
+        },
+    )
+}
+
+/// The seed of a failed run is printed; `PARAMS_SEED` runs it again.
+#[test]
+fn no_parameter_breaks_the_server() {
+    let seed: [u8; 32] = match std::env::var("PARAMS_SEED") {
+        Ok(text) => {
+            std::array::from_fn(|i| u8::from_str_radix(&text[2 * i..2 * i + 2], 16).expect("hexadecimal digits"))
+        }
+        Err(_) => std::array::from_fn(|_| rand_byte()),
+    };
+    let hex: String = seed.iter().map(|byte| format!("{byte:02x}")).collect();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let server = runtime.block_on(async {
+        let server = Server::start().await;
+        server.user("ada").await;
+        server
+    });
+    let routes = holdfast_http::api::v3::routes();
+    let config = Config { cases: CASES, failure_persistence: None, max_shrink_iters: 200, ..Config::default() };
+    let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed));
+    let outcome = runner.run(&request(routes.list().len()), |request| {
+        runtime.block_on(check(&server, &routes.list()[request.route], &request))
+    });
+    match outcome {
+        Ok(()) => {}
+        Err(TestError::Fail(reason, request)) => panic!("PARAMS_SEED={hex}\n{reason}\n{request:?}"),
+        Err(TestError::Abort(reason)) => panic!("PARAMS_SEED={hex}\n{reason}"),
+    }
+}
+
+async fn check(server: &Server, route: &Route, request: &Request) -> Result<(), TestCaseError> {
+    // Id 1 is the caller: without it there would be nobody left to ask.
+    let value = if request.path_value == b"1" { b"2".to_vec() } else { request.path_value.clone() };
+    let path: Vec<String> = route
+        .path
+        .split('/')
+        .map(|part| if part.starts_with(':') { encode(&value) } else { part.to_owned() })
+        .collect();
+    let names: Vec<&str> =
+        route.params.iter().map(|param| param.name).chain(["page", "per_page", "unknown", "sudo"]).collect();
+    let values: Vec<(&str, &Sent)> = request.values.iter().map(|(i, sent)| (names[i % names.len()], sent)).collect();
+    let mut path = path.join("/");
+    let client = &server.admin;
+    let builder = |path: &str| client.request(route.method.as_str(), path);
+    let form = || values.iter().flat_map(|(name, sent)| pairs(name, sent)).collect::<Vec<_>>().join("&");
+    let sent = match request.how {
+        How::Query => {
+            let query: String = form().chars().take(20_000).collect();
+            path += &format!("?{}", query.trim_end_matches(['%', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']));
+            builder(&path)
+        }
+        How::Form => builder(&path).header("content-type", "application/x-www-form-urlencoded").body(form()),
+        How::Json => {
+            let object: serde_json::Map<String, Value> =
+                values.iter().map(|(name, sent)| ((*name).to_owned(), as_json(sent))).collect();
+            builder(&path).json(&object)
+        }
+        How::Multipart => {
+            let mut form = reqwest::multipart::Form::new();
+            for (name, sent) in &values {
+                let part = reqwest::multipart::Part::bytes(as_bytes(sent));
+                form = form
+                    .part((*name).to_owned(), if matches!(sent, Sent::List(_)) { part.file_name("f") } else { part });
+            }
+            builder(&path).multipart(form)
+        }
+        How::Broken(kind) => {
+            let body = values.first().map_or(b"{\"a\":".to_vec(), |(_, sent)| as_bytes(sent));
+            builder(&path).header("content-type", kind).body(body)
+        }
+    };
+    let answer = client.send(sent).await;
+    let text: String = answer.text.chars().take(300).collect();
+    prop_assert!(answer.status < 500, "{} {path:.200}: {} {text}", route.method, answer.status);
+    let is_json = answer.header("content-type") == Some("application/json");
+    prop_assert!(is_json, "{} {path:.200}: {:?} {text}", route.method, answer.headers);
+    Ok(())
+}
+
+fn encode(bytes: &[u8]) -> String {
+    percent_encoding::percent_encode(bytes, percent_encoding::NON_ALPHANUMERIC).to_string()
+}
+
+fn pairs(name: &str, sent: &Sent) -> Vec<String> {
+    match sent {
+        Sent::List(items) => items.iter().map(|item| format!("{name}[]={}", encode(item))).collect(),
+        other => vec![format!("{name}={}", encode(&as_bytes(other)))],
+    }
+}
+
+fn as_bytes(sent: &Sent) -> Vec<u8> {
+    match sent {
+        Sent::Bytes(bytes) => bytes.clone(),
+        Sent::List(items) => items.concat(),
+        Sent::Json(value) => value.to_string().into_bytes(),
+    }
+}
+
+fn as_json(sent: &Sent) -> Value {
+    match sent {
+        Sent::Bytes(bytes) => String::from_utf8_lossy(bytes).into(),
+        Sent::List(items) => items.iter().map(|item| Value::from(String::from_utf8_lossy(item))).collect(),
+        Sent::Json(value) => value.clone(),
+    }
+}
+
+fn rand_byte() -> u8 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one(0) as u8
+}
+
+#[tokio::test]
+async fn a_body_has_a_limit_and_a_known_type() {
+    let server = Server::start().await;
+    let send = async |kind: &str, body: Vec<u8>| {
+        let request = server.admin.request("POST", "/user/emails").header("content-type", kind).body(body);
+        server.admin.send(request).await
+    };
+    let large = send("application/x-www-form-urlencoded", b"x".repeat((1 << 20) + 1)).await;
+    assert_eq!(large.both(), (413, &json!({"message": "413 Request Entity Too Large"})));
+    let xml = send("application/xml", b"<a/>".to_vec()).await;
+    assert_eq!(xml.both(), (406, &json!({"error": "The requested content-type 'application/xml' is not supported."})));
+    for broken in [&b"{"[..], b"[]", b"\"text\"", b"\xff"] {
+        let answer = send("application/json", broken.to_vec()).await;
+        assert_eq!(answer.both(), (400, &json!({"error": "message body does not match declared format"})));
+    }
+    let encoding = send("application/x-www-form-urlencoded", b"email=%ff%fe".to_vec()).await;
+    assert_eq!(encoding.both(), (400, &json!({"error": "email is invalid"})));
+    let zero = send("application/json", br#"{"email": "a\u0000@b"}"#.to_vec()).await;
+    assert_eq!(zero.both(), (400, &json!({"error": "email is invalid"})));
+}
+
+#[tokio::test]
+async fn the_body_wins_over_the_query_and_the_path_over_both() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let request = ada.request("POST", "/user/emails?email=query@example.com").form(&[("email", "body@example.com")]);
+    assert_eq!(ada.send(request).await.body["email"], "body@example.com");
+    let request = server.admin.request("PUT", "/users/2?id=1").json(&json!({"id": 1, "uid": 1, "bio": "hers"}));
+    assert_eq!(server.admin.send(request).await.body["username"], "ada");
+    assert_eq!(server.admin.get("/users/1").await.body["bio"], json!(null));
+}
+
+#[tokio::test]
+async fn booleans_have_many_words() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let group = server.group(&ada, "team", 20).await;
+    for (word, expected) in
+        [("true", true), ("F", false), ("YES", true), ("n", false), ("1", true), ("0", false), ("on", true)]
+    {
+        let answer = ada.put(&format!("/groups/{group}"), &[("request_access_enabled", word)]).await;
+        assert_eq!(answer.body["request_access_enabled"], expected, "{word}");
+    }
+    let wrong = ada.put(&format!("/groups/{group}"), &[("request_access_enabled", "maybe")]).await;
+    assert_eq!(wrong.both(), (400, &json!({"error": "request_access_enabled is invalid"})));
+}

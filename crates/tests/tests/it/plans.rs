@@ -1,0 +1,136 @@
+//! The plan of every list. PostgreSQL is told to avoid sequential scans wherever it can: one that is left has no index
+//! to use, and would read the whole table at a million rows.
+
+use std::collections::BTreeSet;
+
+use holdfast_tests::{Client, Server};
+use serde_json::Value;
+
+/// Each list with the filters and orders it has. `{group}` is a group of the caller.
+const LISTS: &[(&str, &[&str])] = &[
+    (
+        "/users",
+        &[
+            "",
+            "page=50",
+            "username=ada",
+            "search=ada",
+            "active=true",
+            "blocked=true",
+            "external=true",
+            "search=ada&active=true",
+        ],
+    ),
+    ("/user/keys", &[""]),
+    ("/users/:uid/keys", &[""]),
+    ("/user/emails", &[""]),
+    ("/users/:uid/emails", &[""]),
+    ("/user/personal_access_tokens", &[""]),
+    (
+        "/groups",
+        &[
+            "",
+            "sort=desc",
+            "order_by=path",
+            "order_by=path&sort=desc",
+            "search=team",
+            "skip_groups=1,2",
+            "page=50",
+            "all_available=true",
+            "all_available=true&sort=desc",
+            "all_available=true&order_by=path",
+            "all_available=true&search=team",
+            "all_available=true&page=50",
+        ],
+    ),
+    ("/groups/owned", &[""]),
+    ("/groups/:id/members", &["", "query=ada"]),
+    ("/namespaces", &["", "search=team"]),
+];
+
+#[tokio::test]
+async fn no_list_reads_a_whole_table() {
+    let lists: BTreeSet<&str> =
+        holdfast_http::api::v3::routes().list().iter().filter(|route| route.is_list).map(|route| route.path).collect();
+    assert_eq!(lists, LISTS.iter().map(|(path, _)| *path).collect(), "every list has its entry");
+
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let group = server.group(&ada, "team", 0).await;
+    let name = explain_everything(&server).await;
+    for (path, queries) in LISTS {
+        let path = path.replace(":uid", "2").replace(":id", &group.to_string());
+        for query in *queries {
+            for client in [&ada, &server.admin] {
+                let status = Client::get(client, &format!("{path}?{query}")).await.status;
+                assert!([200, 403].contains(&status), "{path}?{query}: {status}");
+            }
+        }
+    }
+    for path in
+        ["/users/2".into(), format!("/groups/{group}"), "/groups/team".into(), format!("/groups/{group}/members/2")]
+    {
+        assert_eq!(ada.get(&path).await.status, 200);
+    }
+
+    let plans = plans(&name);
+    assert!(plans.len() > 40, "only {} plans were logged", plans.len());
+    let mut scans = Vec::new();
+    for plan in &plans {
+        find_sequential_scans(&plan["Plan"], &mut |table| {
+            scans.push(format!(
+                "{table} is read from end to end by: {}",
+                plan["Query Text"].as_str().unwrap_or_default()
+            ));
+        });
+    }
+    assert!(scans.is_empty(), "{}", scans.join("\n\n"));
+}
+
+/// Logs the plan of every statement from now on; gives the database's name.
+async fn explain_everything(server: &Server) -> String {
+    let mut database = server.database().await;
+    let name: String = sqlx::query_scalar("select current_database()::text").fetch_one(&mut database).await.unwrap();
+    let settings = [
+        ("session_preload_libraries", "auto_explain"),
+        ("auto_explain.log_min_duration", "0"),
+        ("auto_explain.log_format", "json"),
+        ("enable_seqscan", "off"),
+    ];
+    for (key, value) in settings {
+        let statement = format!("alter database {name} set {key} = '{value}'");
+        sqlx::QueryBuilder::<sqlx::Postgres>::new(statement).build().execute(&mut database).await.unwrap();
+    }
+    // Connections made before do not know it yet.
+    sqlx::query("select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()")
+        .execute(&mut database)
+        .await
+        .unwrap();
+    name
+}
+
+fn plans(database: &str) -> Vec<Value> {
+    let path =
+        std::env::var("HOLDFAST_TEST_POSTGRES_LOG").expect("HOLDFAST_TEST_POSTGRES_LOG is not set: use dev/test");
+    let log = String::from_utf8_lossy(&std::fs::read(path).expect("the log of PostgreSQL")).into_owned();
+    let is_head = |line: &str| line.len() > 20 && line.as_bytes()[4] == b'-' && line.as_bytes()[10] == b' ';
+    let mut entries: Vec<String> = Vec::new();
+    for line in log.lines() {
+        match entries.last_mut() {
+            Some(entry) if !is_head(line) => *entry += line,
+            _ => entries.push(line.to_owned()),
+        }
+    }
+    let ours = format!(" {database} ");
+    let json = |entry: &String| serde_json::from_str(&entry[entry.find('{')?..]).ok();
+    entries.iter().filter(|entry| entry.contains(&ours) && entry.contains("plan:")).filter_map(json).collect()
+}
+
+fn find_sequential_scans(node: &Value, found: &mut impl FnMut(&str)) {
+    if node["Node Type"] == "Seq Scan" {
+        found(node["Relation Name"].as_str().unwrap_or("?"));
+    }
+    for child in node["Plans"].as_array().into_iter().flatten() {
+        find_sequential_scans(child, found);
+    }
+}

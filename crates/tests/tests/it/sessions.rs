@@ -1,0 +1,90 @@
+use chrono::TimeDelta;
+use holdfast_tests::{PASSWORD, Server, Setup};
+use serde_json::json;
+
+#[tokio::test]
+async fn signing_in_gives_a_token_for_a_while() {
+    let server = Server::start().await;
+    server.user("ada").await;
+    for login in [("login", "ada"), ("login", "ADA@example.com"), ("email", "ada@example.com")] {
+        let answer = server.anonymous().post("/session", &[login, ("password", PASSWORD)]).await;
+        assert_eq!(answer.status, 201, "{login:?}");
+        assert_eq!(answer.body["email"], "ada@example.com");
+        let client = server.with_token(answer.body["private_token"].as_str().unwrap());
+        assert_eq!(client.get("/user").await.body["username"], "ada");
+        assert_eq!(client.get("/user").await.body["current_sign_in_at"], "2026-01-02T03:04:05.678Z");
+    }
+    let answer = server.anonymous().post("/session", &[("login", "ada"), ("password", PASSWORD)]).await;
+    let client = server.with_token(answer.body["private_token"].as_str().unwrap());
+    server.advance(TimeDelta::days(30));
+    assert_eq!(client.get("/user").await.status, 401);
+}
+
+#[tokio::test]
+async fn wrong_credentials_are_all_the_same() {
+    let server = Server::start().await;
+    server.user("ada").await;
+    server.user("eve").await;
+    server.admin.put("/users/3/block", &[]).await;
+    let before = server.contents().await;
+    let unauthorized = json!({"message": "401 Unauthorized"});
+    for (login, password) in [("ada", "wrong password"), ("nobody", PASSWORD), ("eve", PASSWORD), ("", ""), ("ada", "")]
+    {
+        let answer = server.anonymous().post("/session", &[("login", login), ("password", password)]).await;
+        assert_eq!(answer.both(), (401, &unauthorized), "{login}");
+    }
+    assert_eq!(server.contents().await, before);
+    let nothing = server.anonymous().post("/session", &[("password", PASSWORD)]).await;
+    assert_eq!(nothing.status, 400);
+    let no_password = server.anonymous().post("/session", &[("login", "ada")]).await;
+    assert_eq!(no_password.both(), (400, &json!({"error": "password is missing"})));
+}
+
+#[tokio::test]
+async fn too_many_tries_have_to_wait() {
+    let mut setup = Setup::default();
+    setup.settings.sign_ins_per_minute = 3;
+    let server = Server::with(setup).await;
+    server.user("ada").await;
+    let sign_in =
+        async |password: &str| server.anonymous().post("/session", &[("login", "ada"), ("password", password)]).await;
+    for _ in 0..3 {
+        assert_eq!(sign_in("wrong password").await.status, 401);
+    }
+    // Now the right one is not even tried.
+    let refused = sign_in(PASSWORD).await;
+    assert_eq!(refused.both(), (429, &json!({"message": "429 Too Many Requests"})));
+    assert!(refused.header("retry-after").unwrap().parse::<u64>().unwrap() >= 1);
+}
+
+#[tokio::test]
+async fn a_reset_password_signs_out() {
+    use holdfast_app::{Actor, accounts::user};
+    let server = Server::start().await;
+    let (id, personal) = server.user("ada").await;
+    let answer = server.anonymous().post("/session", &[("login", "ada"), ("password", PASSWORD)]).await;
+    let session = server.with_token(answer.body["private_token"].as_str().unwrap());
+    user::reset_password(&server.app, &Actor::Operator, id, "another password").await.unwrap();
+    assert_eq!(session.get("/user").await.status, 401);
+    assert_eq!(personal.get("/user").await.status, 200);
+    assert_eq!(server.anonymous().post("/session", &[("login", "ada"), ("password", PASSWORD)]).await.status, 401);
+    let new = server.anonymous().post("/session", &[("login", "ada"), ("password", "another password")]).await;
+    assert_eq!(new.status, 201);
+}
+
+#[tokio::test]
+async fn requests_can_be_limited_per_user_and_per_address() {
+    let mut setup = Setup::default();
+    setup.limits.requests_per_minute = 5;
+    setup.limits.anonymous_requests_per_minute = 2;
+    let server = Server::with(setup).await;
+    let (_, ada) = server.user("ada").await;
+    for _ in 0..5 {
+        assert_eq!(ada.get("/user").await.status, 200);
+    }
+    assert_eq!(ada.get("/user").await.status, 429);
+    assert_eq!(server.admin.get("/user").await.status, 200);
+    for expected in [404, 404, 429] {
+        assert_eq!(server.anonymous().get("/groups/1").await.status, expected);
+    }
+}

@@ -1,0 +1,57 @@
+use holdfast_tests::Server;
+use insta::assert_json_snapshot;
+use serde_json::json;
+
+#[tokio::test]
+async fn a_token_is_told_once() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let form = [("name", "backup"), ("scopes[]", "read_user"), ("expires_at", "2026-02-01")];
+    let made = ada.post("/user/personal_access_tokens", &form).await;
+    assert_eq!(made.status, 201);
+    assert_json_snapshot!(made.body, @r#"
+    {
+      "active": true,
+      "created_at": "2026-01-02T03:04:05.678Z",
+      "expires_at": "2026-02-01",
+      "id": 3,
+      "last_used_at": null,
+      "name": "backup",
+      "revoked": false,
+      "scopes": [
+        "read_user"
+      ],
+      "token": "hfp_ea88e527a819b062c680488a0d74b233dcc45669"
+    }
+    "#);
+    let listed = ada.get("/user/personal_access_tokens?per_page=1").await;
+    assert!(listed.body[0].get("token").is_none());
+    assert_eq!(listed.body[0]["name"], "backup");
+}
+
+#[tokio::test]
+async fn wrong_tokens_are_refused() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let before = server.contents().await;
+    for form in [
+        [("name", ""), ("scopes", "api")],
+        [("name", "x"), ("scopes", "root")],
+        [("name", "x"), ("expires_at", "2026-01-02")],
+        [("name", "x"), ("expires_at", "soon")],
+    ] {
+        assert_eq!(ada.post("/user/personal_access_tokens", &form).await.status, 400, "{form:?}");
+    }
+    assert_eq!(server.contents().await, before);
+}
+
+#[tokio::test]
+async fn tokens_of_others_are_out_of_reach() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let (_, eve) = server.user("eve").await;
+    let id = ada.get("/user/personal_access_tokens").await.ids()[0];
+    let refused = eve.delete(&format!("/user/personal_access_tokens/{id}")).await;
+    assert_eq!(refused.both(), (404, &json!({"message": "404 Token Not Found"})));
+    assert_eq!(ada.get("/user").await.status, 200);
+}
