@@ -2,6 +2,7 @@
 //! balancer a caller may get N times as many tries.
 
 use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use governor::clock::{Clock, DefaultClock};
@@ -9,28 +10,29 @@ use governor::{DefaultKeyedRateLimiter, Quota};
 
 use crate::{Error, Result};
 
-/// Keys beyond this number make room for themselves: those that could not refuse anything any more are dropped.
-const MANY_KEYS: usize = 10_000;
+/// Every so many checks, keys that could not refuse anything any more are dropped.
+const SWEEP_EVERY: u32 = 10_000;
 
-/// None limits nothing.
-pub struct Throttle(Option<DefaultKeyedRateLimiter<String>>);
+/// Without a limiter nothing is limited.
+pub struct Throttle {
+    limiter: Option<DefaultKeyedRateLimiter<String>>,
+    checks: AtomicU32,
+}
 
 impl Throttle {
     /// Zero means no limit.
     pub fn per_minute(times: u32) -> Self {
-        Self(NonZeroU32::new(times).map(|times| DefaultKeyedRateLimiter::keyed(Quota::per_minute(times))))
+        let limiter = NonZeroU32::new(times).map(|times| DefaultKeyedRateLimiter::keyed(Quota::per_minute(times)));
+        Self { limiter, checks: AtomicU32::new(0) }
     }
 
-    pub fn is_off(&self) -> bool {
-        self.0.is_none()
-    }
-
-    pub fn check(&self, key: &str) -> Result<()> {
-        let Some(limiter) = &self.0 else { return Ok(()) };
-        if limiter.len() > MANY_KEYS {
+    /// The key is made only where there is a limit.
+    pub fn check(&self, key: impl FnOnce() -> String) -> Result<()> {
+        let Some(limiter) = &self.limiter else { return Ok(()) };
+        if self.checks.fetch_add(1, Ordering::Relaxed) % SWEEP_EVERY == SWEEP_EVERY - 1 {
             limiter.retain_recent();
         }
-        limiter.check_key(&key.to_owned()).map_err(|refused| {
+        limiter.check_key(&key()).map_err(|refused| {
             let wait = refused.wait_time_from(DefaultClock::default().now());
             Error::Throttled { retry_after: wait.max(Duration::from_secs(1)) }
         })
@@ -45,10 +47,10 @@ mod tests {
     fn each_key_has_its_own_tries() {
         let throttle = Throttle::per_minute(3);
         for _ in 0..3 {
-            throttle.check("ada").unwrap();
+            throttle.check(|| "ada".into()).unwrap();
         }
-        assert!(matches!(throttle.check("ada"), Err(Error::Throttled { .. })));
-        throttle.check("grace").unwrap();
-        assert!(Throttle::per_minute(0).check("anybody").is_ok());
+        assert!(matches!(throttle.check(|| "ada".into()), Err(Error::Throttled { .. })));
+        throttle.check(|| "grace".into()).unwrap();
+        assert!(Throttle::per_minute(0).check(|| "anybody".into()).is_ok());
     }
 }

@@ -127,7 +127,7 @@ pub fn to_markdown() -> String {
         page.push('\n');
     }
     for visibility in Visibility::ALL {
-        page += &format!("\n## A {} group\n\n| Action | Anonymous | External | Ordinary |", visibility.word());
+        page += &format!("\n## A group that is {}\n\n| Action | Anonymous | External | Ordinary |", visibility.word());
         for level in AccessLevel::ALL {
             page += &format!(" {} |", level.word());
         }

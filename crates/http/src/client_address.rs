@@ -19,6 +19,17 @@ pub fn of(parts: &Parts, trusted: &[IpNet]) -> IpAddr {
     chain.into_iter().rev().find(|address| !is_trusted(address)).unwrap_or(peer)
 }
 
+/// What counts as one client: an IPv6 address stands for its network, which has more addresses than can be counted.
+pub fn key(address: IpAddr) -> String {
+    match address {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => match address.to_ipv4_mapped() {
+            Some(mapped) => mapped.to_string(),
+            None => format!("{:x}", address.to_bits() >> 64),
+        },
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -42,5 +53,13 @@ mod tests {
         assert_eq!(address("10.0.0.1", Some("203.0.113.9, 198.51.100.7, 10.0.0.2"), &proxies), "198.51.100.7");
         assert_eq!(address("10.0.0.1", None, &proxies), "10.0.0.1");
         assert_eq!(address("10.0.0.1", Some("nonsense"), &[]), "10.0.0.1");
+    }
+
+    #[test]
+    fn one_network_is_one_client() {
+        let key = |text: &str| key(text.parse().unwrap());
+        assert_eq!(key("2001:db8::1"), key("2001:db8::ffff:1"));
+        assert_ne!(key("2001:db8::1"), key("2001:db8:0:1::1"));
+        assert_eq!(key("::ffff:192.0.2.1"), key("192.0.2.1"));
     }
 }

@@ -1,10 +1,11 @@
-//! The door of the REST interface. Every request passes it in the same order: who is it (401), may it come in at this
-//! rate (429), are its parameters right (400); only then the endpoint is called.
+//! The door of the REST interface. Every request passes it in the same order: can it be read (400, 406, 413: a token may
+//! be anywhere in it), who is it (401), may it come in at this rate (429), are its parameters right (400); only then the
+//! endpoint is called.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use axum::extract::{RawPathParams, Request};
+use axum::extract::{OriginalUri, RawPathParams, Request};
 use axum::http::Method;
 use axum::response::{IntoResponse, Response};
 use holdfast_app::accounts::authentication::{Credentials, authenticate};
@@ -16,7 +17,7 @@ use crate::answer::Answer;
 use crate::error::ApiError;
 use crate::params::{ParamSet, RawParams};
 use crate::routes::{Access, Endpoint};
-use crate::{Context, Site};
+use crate::{Context, Site, client_address};
 
 /// What an endpoint knows of its request beside the parameters.
 pub struct Cx {
@@ -60,26 +61,29 @@ pub(crate) async fn pass<P: ParamSet, A: Answer>(
             token: raw.text("private_token").or_else(|| header("private-token")),
             sudo: raw.text("sudo").or_else(|| header("sudo")),
         };
-        let actor = authenticate(&context.app, credentials, needed_scope(&parts.method, parts.uri.path())).await?;
+        let actor = authenticate(&context.app, credentials, needed_scope(&parts.method, parts.uri.path())).await;
+        match &actor {
+            Ok(Actor::User(caller)) => {
+                let span = tracing::Span::current();
+                span.record("user", caller.user.id.get());
+                caller.impersonated_by.inspect(|administrator| {
+                    span.record("sudo_by", administrator.get());
+                });
+                context.users.check(|| caller.user.id.to_string())?;
+            }
+            Ok(_) | Err(_) => context.anonymous.check(|| client_address::key(address))?,
+        }
+        let actor = actor?;
         if matches!(actor, Actor::Anonymous) && !access.is_open_to_anonymous() {
             return Err(holdfast_app::Error::Unauthenticated.into());
-        }
-        match actor.user_id() {
-            Some(id) => {
-                tracing::Span::current().record("user", id.get());
-                if !context.users.is_off() {
-                    context.users.check(&id.to_string())?;
-                }
-            }
-            None if !context.anonymous.is_off() => context.anonymous.check(&address.to_string())?,
-            None => {}
         }
 
         let params = P::read(&raw)?;
         let page = PageRequest::new(raw.number("page"), raw.number("per_page"));
         let cx = Cx { context: context.clone(), actor, page, address };
         let answer = endpoint.call(cx, params).await?;
-        let url = context.site.url(parts.uri.path());
+        let path = parts.extensions.get::<OriginalUri>().map_or(parts.uri.path(), |uri| uri.path());
+        let url = context.site.url(path);
         Ok(answer.respond(&Facts { url, query: raw.query() }))
     };
     attempt.await.unwrap_or_else(ApiError::into_response)

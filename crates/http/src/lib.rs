@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 use holdfast_app::App;
@@ -72,6 +73,7 @@ pub fn router(app: Arc<App>, site: Site, limits: Limits) -> Router {
         .route("/readyz", get(health::ready))
         .fallback(error::no_route)
         .method_not_allowed_fallback(error::no_route)
+        .layer(DefaultBodyLimit::disable())
         .layer(CatchPanicLayer::custom(error::panicked))
         .layer(from_fn_with_state(context.clone(), observe::observe))
         .with_state(context)

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request, State};
+use axum::http::Method;
 use axum::http::header::{HeaderName, HeaderValue};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -32,6 +33,7 @@ pub async fn observe(State(context): State<Arc<Context>>, request: Request, next
         path = parts.uri.path(),
         %address,
         user = tracing::field::Empty,
+        sudo_by = tracing::field::Empty,
     );
     let mut response = next.run(Request::from_parts(parts, body)).instrument(span.clone()).await;
     response.headers_mut().insert(REQUEST_ID, id);
@@ -40,10 +42,16 @@ pub async fn observe(State(context): State<Arc<Context>>, request: Request, next
     let elapsed = started.elapsed();
     let _entered = span.enter();
     tracing::info!(status, microseconds = elapsed.as_micros() as u64, "answered");
-    let labels = [("method", method.to_string()), ("route", route), ("status", status.to_string())];
+    let labels = [("method", known(&method).to_owned()), ("route", route), ("status", status.to_string())];
     metrics::counter!("holdfast_http_requests_total", &labels).increment(1);
     metrics::histogram!("holdfast_http_request_seconds", &labels[..2]).record(elapsed.as_secs_f64());
     response
+}
+
+/// A client can make up methods, but not metrics.
+fn known(method: &Method) -> &str {
+    let known = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::DELETE, Method::PATCH, Method::OPTIONS];
+    if known.contains(method) { method.as_str() } else { "other" }
 }
 
 /// A request that takes too long is given up; its transaction rolls back.

@@ -139,10 +139,8 @@ pub fn braced(path: &str) -> String {
 
 /// One line per route.
 pub fn to_text(routes: &[Route]) -> String {
-    let mut lines: Vec<String> = routes
-        .iter()
-        .map(|route| format!("{:<6} {:<44} {}", route.method, route.path, route.access.describe()))
-        .collect();
-    lines.sort_by(|a, b| a[7..].cmp(&b[7..]).then(a.cmp(b)));
-    lines.join("\n") + "\n"
+    let mut routes: Vec<&Route> = routes.iter().collect();
+    routes.sort_by_key(|route| (route.path, route.method.as_str()));
+    let line = |route: &Route| format!("{:<6} {:<40} {}\n", route.method.as_str(), route.path, route.access.describe());
+    routes.into_iter().map(line).collect()
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{ConnectOptions, PgPool};
+use sqlx::{ConnectOptions, Connection as _, PgPool};
 
 use crate::page::LargeLists;
 use crate::{Error, Result};
@@ -20,6 +20,8 @@ pub struct Options {
     pub acquire_timeout: Duration,
     pub statement_timeout: Duration,
 }
+
+const TRUSTED_FOR: Duration = Duration::from_secs(1);
 
 #[derive(Clone)]
 pub struct Database {
@@ -38,6 +40,16 @@ impl Database {
         let pool = PgPoolOptions::new()
             .max_connections(options.max_connections)
             .acquire_timeout(options.acquire_timeout)
+            .test_before_acquire(false)
+            .before_acquire(|connection, about| {
+                Box::pin(async move {
+                    // A connection that was in use a moment ago is taken at its word: asking costs a round trip.
+                    if about.idle_for > TRUSTED_FOR {
+                        connection.ping().await?;
+                    }
+                    Ok(true)
+                })
+            })
             .connect_lazy_with(connect);
         Ok(Self { pool, large_lists: Arc::default() })
     }

@@ -13,12 +13,12 @@ impl Error {
     }
 
     /// The database cannot serve at the moment, through no fault of the request: no connection is to be had, or the
-    /// server is starting, stopping or read-only.
+    /// server is starting, stopping, read-only, or too busy to finish a statement in time.
     pub fn is_unavailable(&self) -> bool {
         match &self.0 {
             sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed => true,
             sqlx::Error::Database(error) => {
-                error.code().is_some_and(|code| code.starts_with("57P") || code == "53300" || code == "25006")
+                error.code().is_some_and(|code| code.starts_with("57") || code == "53300" || code == "25006")
             }
             _ => false,
         }

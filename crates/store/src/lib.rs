@@ -7,7 +7,7 @@ pub mod error;
 pub mod migrate;
 pub mod namespaces;
 pub mod page;
-pub mod search;
+mod search;
 
 pub use database::{Connection, Database, Options, Transaction, commit};
 pub use error::{Error, Result};

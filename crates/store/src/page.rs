@@ -14,13 +14,15 @@ use crate::{Connection, Result};
 pub enum WholeList {
     Users,
     Groups,
-    VisibleGroups,
+    InternalGroups,
+    PublicGroups,
+    Namespaces,
 }
 
 /// Lists seen to hold more than is counted. Counting ten thousand rows only to leave the total out would cost more
 /// than the page itself, so it is tried anew only once a minute.
 #[derive(Default)]
-pub struct LargeLists(Mutex<[Option<Instant>; 3]>);
+pub struct LargeLists(Mutex<[Option<Instant>; 5]>);
 
 impl LargeLists {
     const REMEMBERED: Duration = Duration::from_secs(60);
@@ -35,12 +37,17 @@ impl LargeLists {
     }
 }
 
-/// A list query in parts: `select COLUMNS FROM order by ORDER`.
+/// A list query in parts: `select COLUMNS from (select ROWS FROM order by ORDER limit …) PAGE order by ORDER`. What the
+/// columns compute is computed for the rows of the page alone, not for those before it.
 pub(crate) struct List<'a, F> {
     pub columns: &'static str,
-    /// Writes everything from `from` on, filters included; written twice, for the rows and for the total.
+    pub rows: &'static str,
+    /// Writes everything from `from` on, filters included; written twice, for the rows and for the total. The number
+    /// says how many rows are wanted at the most.
     pub from: F,
     pub order: &'static str,
+    /// What the page is called, and what it is joined with.
+    pub page: &'static str,
     pub whole: Option<(WholeList, &'a LargeLists)>,
 }
 
@@ -51,7 +58,7 @@ struct Counted<T: for<'r> FromRow<'r, PgRow>> {
     total: Option<i64>,
 }
 
-impl<F: Fn(&mut QueryBuilder<Postgres>)> List<'_, F> {
+impl<F: Fn(&mut QueryBuilder<Postgres>, i64)> List<'_, F> {
     pub async fn fetch<T>(&self, connection: &mut Connection, request: PageRequest) -> Result<Page<T>>
     where
         T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
@@ -64,11 +71,13 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<'_, F> {
         } else {
             self.push_count(&mut query);
         }
-        query.push(" as total ");
-        (self.from)(&mut query);
         // One row more than the page holds tells whether there is a next one.
-        query.push(" order by ").push(self.order).push(" limit ").push_bind(request.size() + 1);
+        let limit = request.size() + 1;
+        query.push(" as total from (select ").push(self.rows).push(" ");
+        (self.from)(&mut query, request.offset().saturating_add(limit));
+        query.push(" order by ").push(self.order).push(" limit ").push_bind(limit);
         query.push(" offset ").push_bind(request.offset());
+        query.push(") ").push(self.page).push(" order by ").push(self.order);
         let mut rows: Vec<Counted<T>> = query.build_query_as().fetch_all(&mut *connection).await?;
         let total = match rows.first() {
             Some(row) => row.total,
@@ -87,7 +96,7 @@ impl<F: Fn(&mut QueryBuilder<Postgres>)> List<'_, F> {
 
     fn push_count(&self, query: &mut QueryBuilder<Postgres>) {
         query.push("(select count(*) from (select 1 ");
-        (self.from)(query);
+        (self.from)(query, COUNTED_AT_MOST + 1);
         query.push(" limit ").push(COUNTED_AT_MOST + 1).push(") counted)");
     }
 

@@ -1,16 +1,21 @@
 //! Substring search.
 
-/// A `like` pattern for a case-insensitive substring of a `search_text` column. The characters that are special to
-/// `like` stand for themselves.
-///
-/// The parts of such a column are separated by a line break, so a term with one matches nothing.
-pub fn contains(term: &str) -> String {
+use sqlx::{Postgres, QueryBuilder};
+
+/// Writes the condition that a `search_text` column contains the term, whatever the case. The characters that are
+/// special to `like` stand for themselves. The parts of such a column are separated by a line break, so a term with one
+/// matches nothing.
+pub(crate) fn push_contains(query: &mut QueryBuilder<Postgres>, column: &'static str, term: &str) {
+    query.push(column).push(" like lower(").push_bind(pattern(term)).push(" collate \"und-x-icu\")");
+}
+
+fn pattern(term: &str) -> String {
     if term.contains('\n') {
         return "\n".into();
     }
     let mut pattern = String::with_capacity(term.len() + 2);
     pattern.push('%');
-    for c in term.to_lowercase().chars() {
+    for c in term.chars() {
         if matches!(c, '%' | '_' | '\\') {
             pattern.push('\\');
         }
@@ -24,7 +29,7 @@ pub fn contains(term: &str) -> String {
 mod tests {
     #[test]
     fn wildcards_stand_for_themselves() {
-        assert_eq!(super::contains(r"50%_Off\"), r"%50\%\_off\\%");
-        assert_eq!(super::contains("a\nb"), "\n");
+        assert_eq!(super::pattern(r"50%_off\"), r"%50\%\_off\\%");
+        assert_eq!(super::pattern("a\nb"), "\n");
     }
 }

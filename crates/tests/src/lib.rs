@@ -95,7 +95,7 @@ impl Server {
 
         let anonymous = Client::new(&base, None);
         let mut server = Self { app, base, admin: anonymous, database_url, now };
-        let changes = UserChanges { admin: Field::Value(true), ..named("root") };
+        let changes = UserChanges { admin: Some(true), ..named("root") };
         let root = user::create(&server.app, &Actor::Operator, changes).await.expect("the first user");
         let secret = server.token(root.id, &["api", "sudo"]).await;
         server.admin = Client::new(&server.base, Some(&secret));

@@ -15,7 +15,7 @@ use crate::error::OnConstraint;
 use crate::{Actor, App, Error, Result, Thing, access};
 
 pub async fn list_own(app: &App, actor: &Actor, page: PageRequest) -> Result<Page<Email>> {
-    Ok(email::list(&app.database, actor.caller()?.user.id, page).await?)
+    Ok(email::list(&app.database, access::account(actor)?.user.id, page).await?)
 }
 
 pub async fn list_of(app: &App, actor: &Actor, user: UserId, page: PageRequest) -> Result<Page<Email>> {
@@ -25,12 +25,12 @@ pub async fn list_of(app: &App, actor: &Actor, user: UserId, page: PageRequest) 
 }
 
 pub async fn show_own(app: &App, actor: &Actor, id: EmailId) -> Result<Email> {
-    let found = email::find(&mut *app.database.connection().await?, actor.caller()?.user.id, id).await?;
+    let found = email::find(&mut *app.database.connection().await?, access::account(actor)?.user.id, id).await?;
     found.ok_or(Error::NotFound(Thing::Record))
 }
 
 pub async fn create_own(app: &App, actor: &Actor, address: &str) -> Result<Email> {
-    create(app, actor.caller()?.user.id, address).await
+    create(app, access::account(actor)?.user.id, address).await
 }
 
 pub async fn create_for(app: &App, actor: &Actor, user: UserId, address: &str) -> Result<Email> {
@@ -49,7 +49,7 @@ async fn create(app: &App, user: UserId, address: &str) -> Result<Email> {
 
 /// None when it was gone already.
 pub async fn delete_own(app: &App, actor: &Actor, id: EmailId) -> Result<Option<Email>> {
-    Ok(email::delete(&mut *app.database.connection().await?, actor.caller()?.user.id, id).await?)
+    Ok(email::delete(&mut *app.database.connection().await?, access::account(actor)?.user.id, id).await?)
 }
 
 pub async fn delete_of(app: &App, actor: &Actor, user: UserId, id: EmailId) -> Result<Email> {

@@ -11,6 +11,9 @@ use crate::{App, Error, Result};
 /// Signing in again and again leaves no pile of tokens behind.
 const SESSIONS_KEPT: i64 = 50;
 
+/// No username or address is longer.
+const LONGEST_LOGIN: usize = 255;
+
 /// A signed-in user and the token that was made for it.
 pub struct Session {
     pub user: User,
@@ -19,8 +22,8 @@ pub struct Session {
 
 /// `login` is a username or a primary address; `address` is where the request came from.
 pub async fn create(app: &App, login: &str, password: &str, address: &str) -> Result<Session> {
-    app.sign_ins.check(address)?;
-    app.sign_ins.check(&format!("login {}", login.to_lowercase()))?;
+    app.sign_ins.check(|| address.to_owned())?;
+    app.sign_ins.check(|| format!("login {}", login.chars().take(LONGEST_LOGIN).collect::<String>().to_lowercase()))?;
     let found = user::find_for_sign_in(&mut *app.database.connection().await?, login).await?;
     let (id, hash) = found.unzip();
     let matches = app.password_matches(password, hash).await?;

@@ -15,7 +15,7 @@ use crate::error::OnConstraint;
 use crate::{Actor, App, Error, Result, Thing, access};
 
 pub async fn list_own(app: &App, actor: &Actor, page: PageRequest) -> Result<Page<SshKey>> {
-    Ok(ssh_key::list(&app.database, actor.caller()?.user.id, page).await?)
+    Ok(ssh_key::list(&app.database, access::account(actor)?.user.id, page).await?)
 }
 
 pub async fn list_of(app: &App, actor: &Actor, user: UserId, page: PageRequest) -> Result<Page<SshKey>> {
@@ -25,12 +25,12 @@ pub async fn list_of(app: &App, actor: &Actor, user: UserId, page: PageRequest) 
 }
 
 pub async fn show_own(app: &App, actor: &Actor, id: SshKeyId) -> Result<SshKey> {
-    let found = ssh_key::find(&mut *app.database.connection().await?, actor.caller()?.user.id, id).await?;
+    let found = ssh_key::find(&mut *app.database.connection().await?, access::account(actor)?.user.id, id).await?;
     found.ok_or(Error::NotFound(Thing::Record))
 }
 
 pub async fn create_own(app: &App, actor: &Actor, title: &str, key: &str) -> Result<SshKey> {
-    create(app, actor.caller()?.user.id, title, key).await
+    create(app, access::account(actor)?.user.id, title, key).await
 }
 
 pub async fn create_for(app: &App, actor: &Actor, user: UserId, title: &str, key: &str) -> Result<SshKey> {
@@ -60,7 +60,7 @@ async fn create(app: &App, user: UserId, title: &str, key: &str) -> Result<SshKe
 
 /// None when it was gone already.
 pub async fn delete_own(app: &App, actor: &Actor, id: SshKeyId) -> Result<Option<SshKey>> {
-    Ok(ssh_key::delete(&mut *app.database.connection().await?, actor.caller()?.user.id, id).await?)
+    Ok(ssh_key::delete(&mut *app.database.connection().await?, access::account(actor)?.user.id, id).await?)
 }
 
 pub async fn delete_of(app: &App, actor: &Actor, user: UserId, id: SshKeyId) -> Result<SshKey> {

@@ -24,7 +24,7 @@ pub struct CreateToken {
 
 /// A token cannot make one that may do more than itself.
 pub async fn create_own(app: &App, actor: &Actor, input: CreateToken) -> Result<(Token, String)> {
-    let caller = actor.caller()?;
+    let caller = access::account(actor)?;
     if Scopes::parse(&input.scopes).is_ok_and(|wanted| !caller.scopes.include(&wanted)) {
         return Err(Error::Forbidden(Some("The token in use lacks a scope that the new one would have")));
     }
@@ -64,7 +64,7 @@ async fn create(app: &App, user: UserId, input: CreateToken) -> Result<(Token, S
 }
 
 pub async fn list_own(app: &App, actor: &Actor, page: PageRequest) -> Result<Page<Token>> {
-    Ok(token::list(&app.database, actor.caller()?.user.id, page).await?)
+    Ok(token::list(&app.database, access::account(actor)?.user.id, page).await?)
 }
 
 pub async fn list_of(app: &App, actor: &Actor, user: UserId, page: PageRequest) -> Result<Page<Token>> {
@@ -73,7 +73,7 @@ pub async fn list_of(app: &App, actor: &Actor, user: UserId, page: PageRequest) 
 }
 
 pub async fn revoke_own(app: &App, actor: &Actor, id: TokenId) -> Result<()> {
-    revoke(app, actor.caller()?.user.id, id).await
+    revoke(app, access::account(actor)?.user.id, id).await
 }
 
 pub async fn revoke_of(app: &App, actor: &Actor, user: UserId, id: TokenId) -> Result<()> {

@@ -34,6 +34,11 @@ pub async fn show(app: &App, actor: &Actor, id: UserId) -> Result<User> {
     require(app, id).await
 }
 
+/// It was loaded with its token: no further query is needed.
+pub fn show_own(actor: &Actor) -> Result<User> {
+    Ok(access::account(actor)?.user.clone())
+}
+
 /// For the command line, which knows people by name.
 pub async fn show_by_username(app: &App, actor: &Actor, username: &str) -> Result<User> {
     access::instance(actor, InstanceAction::ReadUsers)?;
@@ -59,10 +64,10 @@ pub struct UserChanges {
     pub organization: Field<String>,
     pub bio: Field<String>,
     pub location: Field<String>,
-    pub projects_limit: Field<i32>,
-    pub admin: Field<bool>,
-    pub can_create_group: Field<bool>,
-    pub external: Field<bool>,
+    pub projects_limit: Option<i32>,
+    pub admin: Option<bool>,
+    pub can_create_group: Option<bool>,
+    pub external: Option<bool>,
     pub provider: Field<String>,
     pub extern_uid: Field<String>,
 }
@@ -76,16 +81,16 @@ struct Checked {
 
 impl UserChanges {
     fn apply(self, current: Attributes) -> Result<Checked> {
-        let became_external = matches!(self.external, Field::Value(true)) && !current.external;
+        let became_external = self.external == Some(true) && !current.external;
         let a = Attributes {
             username: self.username.or(current.username),
             name: self.name.or(current.name),
             email: self.email.or(current.email),
-            admin: self.admin.or(current.admin),
-            external: self.external.or(current.external),
+            admin: self.admin.unwrap_or(current.admin),
+            external: self.external.unwrap_or(current.external),
             // External users create nothing unless they are allowed to in so many words.
-            can_create_group: self.can_create_group.or(current.can_create_group && !became_external),
-            projects_limit: self.projects_limit.or(if became_external { 0 } else { current.projects_limit }),
+            can_create_group: self.can_create_group.unwrap_or(current.can_create_group && !became_external),
+            projects_limit: self.projects_limit.unwrap_or(if became_external { 0 } else { current.projects_limit }),
             bio: self.bio.or_nullable(current.bio),
             location: self.location.or_nullable(current.location),
             skype: self.skype.or(current.skype),
@@ -242,7 +247,7 @@ pub async fn delete(app: &App, actor: &Actor, id: UserId) -> Result<Option<User>
     access::instance(actor, InstanceAction::ManageUsers)?;
     let mut transaction = app.database.begin().await?;
     let Some(user) = user::lock(&mut transaction, id).await? else { return Ok(None) };
-    let orphans = group::lock_solely_owned_by(&mut transaction, id, app.today()).await?;
+    let orphans = group::lock_solely_owned_by(&mut transaction, id).await?;
     if !orphans.is_empty() {
         return Err(Error::Conflict(format!(
             "{} is the only owner of: {}. Transfer the ownership or delete these groups first.",
@@ -282,11 +287,18 @@ async fn set_state(app: &App, actor: &Actor, id: UserId, to: UserState, refusal:
     Ok(true)
 }
 
-/// What a directory says of an account; it overrides what people set.
-pub async fn synchronise_state(app: &App, actor: &Actor, id: UserId, blocked: bool) -> Result<()> {
+/// What a directory says of an account. Its block overrides what people set; it lifts no block but its own.
+pub async fn synchronise_state(app: &App, actor: &Actor, id: UserId, blocked: bool) -> Result<bool> {
     access::instance(actor, InstanceAction::ManageUsers)?;
+    let mut transaction = app.database.begin().await?;
+    let user = user::lock(&mut transaction, id).await?.ok_or(Error::NotFound(Thing::User))?;
+    if blocked == (user.state == UserState::DirectoryBlocked) {
+        return Ok(false);
+    }
     let state = if blocked { UserState::DirectoryBlocked } else { UserState::Active };
-    Ok(user::update_state(&mut *app.database.connection().await?, id, state, app.clock.now()).await?)
+    user::update_state(&mut transaction, id, state, app.clock.now()).await?;
+    holdfast_store::commit(transaction).await?;
+    Ok(true)
 }
 
 async fn upsert_identity(connection: &mut holdfast_store::Connection, id: UserId, identity: &Identity) -> Result<()> {

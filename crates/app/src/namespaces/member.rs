@@ -21,14 +21,14 @@ pub async fn list(
     page: PageRequest,
 ) -> Result<Page<Member>> {
     let mut connection = app.database.connection().await?;
-    let group = access::group(app, &mut connection, actor, group, GroupAction::ReadMembers).await?.group;
+    let group = access::group(app, &mut connection, actor, group, GroupAction::ReadMembers).await?;
     drop(connection);
     Ok(member::list(&app.database, group.id, query, page, app.today()).await?)
 }
 
 pub async fn show(app: &App, actor: &Actor, group: &GroupRef, user: UserId) -> Result<Member> {
     let mut connection = app.database.connection().await?;
-    let group = access::group(app, &mut connection, actor, group, GroupAction::ReadMembers).await?.group;
+    let group = access::group(app, &mut connection, actor, group, GroupAction::ReadMembers).await?;
     let found = member::find(&mut connection, group.id, user, app.today()).await?;
     found.ok_or(Error::NotFound(Thing::Record))
 }
@@ -57,7 +57,7 @@ pub async fn create(
     membership: Membership,
 ) -> Result<Member> {
     let mut transaction = app.database.begin().await?;
-    let group = access::group(app, &mut transaction, actor, group, GroupAction::ManageMembers).await?.group;
+    let group = access::group(app, &mut transaction, actor, group, GroupAction::ManageMembers).await?;
     let level = membership.check(app.today())?;
     if user::find(&mut transaction, user).await?.is_none() {
         return Err(Error::NotFound(Thing::User));
@@ -77,13 +77,13 @@ pub async fn update(
     membership: Membership,
 ) -> Result<Member> {
     let mut transaction = app.database.begin().await?;
-    let group = access::group(app, &mut transaction, actor, group, GroupAction::ManageMembers).await?.group;
+    let group = access::group(app, &mut transaction, actor, group, GroupAction::ManageMembers).await?;
     let level = membership.check(app.today())?;
     group::lock(&mut transaction, group.id).await?;
     let before = member::find(&mut transaction, group.id, user, app.today()).await?;
     let before = before.ok_or(Error::NotFound(Thing::Record))?;
     if level < AccessLevel::Owner || membership.expires_at.is_some() {
-        keep_an_owner(app, &mut transaction, group.id, &before).await?;
+        keep_an_owner(&mut transaction, group.id, &before).await?;
     }
     save(app, transaction, group.id, user, level, membership.expires_at).await
 }
@@ -93,25 +93,20 @@ pub async fn delete(app: &App, actor: &Actor, group: &GroupRef, user: UserId) ->
     let is_self = actor.user_id() == Some(user);
     let needed = if is_self { GroupAction::ReadMembers } else { GroupAction::ManageMembers };
     let mut transaction = app.database.begin().await?;
-    let group = access::group(app, &mut transaction, actor, group, needed).await?.group;
+    let group = access::group(app, &mut transaction, actor, group, needed).await?;
     group::lock(&mut transaction, group.id).await?;
     let before = member::find(&mut transaction, group.id, user, app.today()).await?;
     let before = before.ok_or(Error::NotFound(Thing::Member(user.get())))?;
-    keep_an_owner(app, &mut transaction, group.id, &before).await?;
+    keep_an_owner(&mut transaction, group.id, &before).await?;
     member::delete(&mut transaction, group.id, user).await?;
     holdfast_store::commit(transaction).await?;
     Ok(before)
 }
 
-/// A group is never left without an owner.
-async fn keep_an_owner(
-    app: &App,
-    connection: &mut holdfast_store::Connection,
-    group: NamespaceId,
-    member: &Member,
-) -> Result<()> {
+/// A group is never left without an owner whose membership has no end.
+async fn keep_an_owner(connection: &mut holdfast_store::Connection, group: NamespaceId, member: &Member) -> Result<()> {
     let is_owner = member.access_level == AccessLevel::Owner;
-    if is_owner && !member::has_other_owner(connection, group, member.user.id, app.today()).await? {
+    if is_owner && !member::has_other_owner(connection, group, member.user.id).await? {
         return Err(Error::Forbidden(Some("The last owner of a group stays its owner")));
     }
     Ok(())

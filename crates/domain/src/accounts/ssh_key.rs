@@ -30,6 +30,9 @@ impl PublicKey {
             violations.add("fingerprint", "cannot be generated");
             return Err(violations);
         };
+        if key.key_data().rsa().is_some_and(|rsa| bits(rsa.n().as_positive_bytes()) < SHORTEST_RSA) {
+            return Err(Violations::of("key", format!("is too short (minimum is {SHORTEST_RSA} bits)")));
+        }
         Ok(Self { text: text.to_owned(), fingerprint: key.fingerprint(HashAlg::Sha256).to_string() })
     }
 
@@ -41,6 +44,14 @@ impl PublicKey {
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
     }
+}
+
+/// Shorter ones are within reach of a determined attacker.
+const SHORTEST_RSA: usize = 2048;
+
+fn bits(number: Option<&[u8]>) -> usize {
+    let bytes = number.unwrap_or_default();
+    bytes.len() * 8 - bytes.first().map_or(0, |first| first.leading_zeros() as usize)
 }
 
 /// DSA is refused: no SSH client of today offers it, and no server of today takes it.
@@ -61,6 +72,12 @@ mod tests {
         let other = PublicKey::parse(&ED25519.replace("ada@home", "work")).unwrap();
         assert_eq!(key.fingerprint(), other.fingerprint());
         assert!(key.fingerprint().starts_with("SHA256:"));
+    }
+
+    #[test]
+    fn refuses_short_rsa_keys() {
+        let key = "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAgQDJiPNJIvkGh/QgMgT3/c7UZKPckWWbQOKJ7Gyx9NiNeoW0zF5ItJMI+Jjfn4rt1kpTeKlH09WNr2cFx/u99scA/PvJ9Z83+fwD/74vudaV1tHniVUqY9Zy4B5EzfOLroPNvaJSg+zJv00ZHsKiwvWAF9KUXHa110rKlgsbKMTPzw== weak";
+        assert_eq!(PublicKey::parse(key), Err(Violations::of("key", "is too short (minimum is 2048 bits)")));
     }
 
     #[test]

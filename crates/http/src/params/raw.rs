@@ -80,6 +80,8 @@ impl RawParams {
     async fn read_multipart(&mut self, parts: &Parts, body: Bytes) -> Result<(), ApiError> {
         let mut request = Request::new(Body::from(body));
         request.headers_mut().clone_from(&parts.headers);
+        // Where the router's own limit is switched off: ours was kept when the body was read.
+        request.extensions_mut().clone_from(&parts.extensions);
         let mut form = Multipart::from_request(request, &()).await.map_err(|_| malformed())?;
         while let Some(field) = form.next_field().await.map_err(|_| malformed())? {
             let Some(name) = field.name().map(str::to_owned) else { continue };

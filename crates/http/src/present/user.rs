@@ -1,7 +1,9 @@
 use holdfast_app::accounts::session::Session;
 use holdfast_app::accounts::user::User;
 use serde::Serialize;
-use utoipa::ToSchema;
+use utoipa::openapi::schema::AnyOfBuilder;
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 use super::Timestamp;
 use crate::Site;
@@ -68,7 +70,7 @@ pub struct SessionBody {
 }
 
 /// In lists others see a summary, administrators everything.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
 #[serde(untagged)]
 pub enum ListedUser {
     Full(Box<UserFull>),
@@ -76,12 +78,33 @@ pub enum ListedUser {
 }
 
 /// Alone others see the profile, administrators everything.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
 #[serde(untagged)]
 pub enum ShownUser {
     Full(Box<UserFull>),
     Profile(Box<UserProfile>),
 }
+
+/// Either form: the larger one also has everything of the smaller one, so it is not exactly one of the two.
+macro_rules! either {
+    ($Type:ident, $Large:ident, $Small:ident) => {
+        impl PartialSchema for $Type {
+            fn schema() -> RefOr<Schema> {
+                AnyOfBuilder::new().item($Large::schema()).item($Small::schema()).into()
+            }
+        }
+
+        impl ToSchema for $Type {
+            fn schemas(into: &mut Vec<(String, RefOr<Schema>)>) {
+                $Large::schemas(into);
+                $Small::schemas(into);
+            }
+        }
+    };
+}
+
+either!(ListedUser, UserFull, UserSummary);
+either!(ShownUser, UserFull, UserProfile);
 
 pub fn summary(user: &User, site: &Site) -> UserSummary {
     UserSummary {

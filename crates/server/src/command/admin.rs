@@ -136,8 +136,8 @@ async fn run_user(app: &App, command: UserCommand) -> anyhow::Result<()> {
         }
         UserCommand::DirectoryUnblock { username } => {
             let user = find(app, &username).await?;
-            user::synchronise_state(app, &Actor::Operator, user.id, false).await.map_err(explain)?;
-            print(format!("{username} is active"))
+            let lifted = user::synchronise_state(app, &Actor::Operator, user.id, false).await.map_err(explain)?;
+            print(if lifted { "the block is lifted" } else { "there was no block by the directory" })
         }
     }
 }
@@ -149,7 +149,7 @@ async fn create_user(app: &App, input: CreateUser) -> anyhow::Result<()> {
         email: Field::Value(input.email),
         name: Field::Value(input.name),
         password: Field::Value(password.clone()),
-        admin: Field::Value(input.admin),
+        admin: Some(input.admin),
         ..UserChanges::default()
     };
     let user = user::create(app, &Actor::Operator, changes).await.map_err(explain)?;

@@ -1,16 +1,17 @@
-use std::future::Future;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use axum::Router;
 use axum::routing::get;
+use axum_server::Handle;
 use holdfast_app::App;
 use holdfast_http::Site;
+use holdfast_store::migrate::{self, State};
+use hyper_util::rt::TokioTimer;
 use metrics_exporter_prometheus::PrometheusHandle;
-use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::watch;
 
 use super::application;
 use crate::configuration::Configuration;
@@ -26,17 +27,20 @@ async fn serve(configuration: &Configuration, metrics: PrometheusHandle) -> anyh
     let app = Arc::new(application(configuration)?);
     let site = Site::new(&configuration.server.external_url);
     let router = holdfast_http::router(app.clone(), site, configuration.limits());
-    let (stop, stopping) = watch::channel(false);
+    let handle = Handle::new();
 
-    let listener = listen("server.listen", configuration.server.listen).await?;
-    let public = tokio::spawn(serve_on(listener, router, stopping.clone()));
+    let listener = listen("server.listen", configuration.server.listen)?;
+    refuse_old_schema(configuration).await?;
+    let public = tokio::spawn(serve_on(listener, router, handle.clone()));
     if let Some(address) = configuration.operations_listen()? {
-        let listener = listen("operations.listen", address).await?;
+        let listener = listen("operations.listen", address)?;
+        let metrics = metrics.clone();
         let router = holdfast_http::health_router(app.clone())
             .route("/metrics", get(move || render(app.clone(), metrics.clone())));
         // It answers to the last: nobody waits for it.
-        tokio::spawn(serve_on(listener, router, stopping));
+        tokio::spawn(serve_on(listener, router, Handle::new()));
     }
+    tokio::spawn(keep_up(metrics));
     tracing::info!(
         listen = %configuration.server.listen,
         external_url = %configuration.server.external_url,
@@ -46,32 +50,47 @@ async fn serve(configuration: &Configuration, metrics: PrometheusHandle) -> anyh
 
     told_to_stop().await?;
     tracing::info!("stopping: finishing the requests that have begun");
-    stop.send_replace(true);
-    let grace = configuration.shutdown_grace();
-    match tokio::time::timeout(grace, public).await {
-        Ok(served) => served??,
-        Err(_) => tracing::warn!(seconds = grace.as_secs(), "some requests did not finish in time and are cut off"),
-    }
+    handle.graceful_shutdown(Some(configuration.shutdown_grace()));
+    public.await??;
     tracing::info!("stopped");
     Ok(())
 }
 
-async fn listen(key: &str, address: SocketAddr) -> anyhow::Result<TcpListener> {
-    TcpListener::bind(address).await.with_context(|| {
-        format!("cannot listen on {address}; set {key} to an address that is free (HOLDFAST__…__LISTEN)")
-    })
+fn listen(key: &str, address: SocketAddr) -> anyhow::Result<TcpListener> {
+    let listener = TcpListener::bind(address)
+        .with_context(|| format!("cannot listen on {address}; set {key} to an address that is free"))?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
 }
 
-fn serve_on(
-    listener: TcpListener,
-    router: Router,
-    mut stopping: watch::Receiver<bool>,
-) -> impl Future<Output = std::io::Result<()>> {
-    let service = router.into_make_service_with_connect_info::<SocketAddr>();
-    let stop = async move {
-        stopping.wait_for(|stopping| *stopping).await.ok();
-    };
-    axum::serve(listener, service).with_graceful_shutdown(stop).into_future()
+/// A newer schema is fine: nodes of two versions run side by side during an upgrade. A database that is away is fine too:
+/// the node says that it is not ready until it comes.
+async fn refuse_old_schema(configuration: &Configuration) -> anyhow::Result<()> {
+    match migrate::state(configuration.direct_url()).await {
+        Ok(State::Behind(steps)) => bail!("the schema is {steps} steps behind this program: run `holdfast migrate`"),
+        Ok(State::Current | State::Ahead) => {}
+        Err(error) => tracing::warn!(%error, "the schema cannot be checked"),
+    }
+    Ok(())
+}
+
+/// How long a client may take to send the head of a request.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(15);
+
+async fn serve_on(listener: TcpListener, router: Router, handle: Handle<SocketAddr>) -> std::io::Result<()> {
+    let mut server = axum_server::from_tcp(listener)?.handle(handle);
+    server.http_builder().http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
+    server.http_builder().http2().timer(TokioTimer::new()).keep_alive_interval(HEAD_TIMEOUT);
+    server.serve(router.into_make_service_with_connect_info::<SocketAddr>()).await
+}
+
+/// Metrics are folded together even if nobody asks for them.
+async fn keep_up(metrics: PrometheusHandle) {
+    let mut every = tokio::time::interval(Duration::from_secs(5));
+    loop {
+        every.tick().await;
+        metrics.run_upkeep();
+    }
 }
 
 async fn told_to_stop() -> anyhow::Result<()> {
@@ -87,6 +106,5 @@ async fn render(app: Arc<App>, metrics: PrometheusHandle) -> String {
     let (size, idle) = app.database.pool_size();
     metrics::gauge!("holdfast_database_connections", "state" => "idle").set(idle as f64);
     metrics::gauge!("holdfast_database_connections", "state" => "busy").set(f64::from(size) - idle as f64);
-    metrics.run_upkeep();
     metrics.render()
 }

@@ -99,7 +99,7 @@ impl Configuration {
         Self::from_sources(file, std::env::vars().collect())
     }
 
-    fn from_sources(file: Option<&Path>, environment: config::Map<String, String>) -> Result<Self, Invalid> {
+    fn from_sources(file: Option<&Path>, mut environment: config::Map<String, String>) -> Result<Self, Invalid> {
         let defaults = config::File::from_str(DEFAULT, config::FileFormat::Toml);
         let mut sources = config::Config::builder().add_source(defaults);
         if let Some(path) = file {
@@ -113,16 +113,15 @@ impl Configuration {
             }
             sources = sources.add_source(config::File::from(path).format(config::FileFormat::Toml));
         }
-        let list = |key: &str| environment.iter().find(|(name, _)| name.eq_ignore_ascii_case(key)).map(|(_, v)| v);
-        let has_proxies = list("HOLDFAST__SERVER__TRUSTED_PROXIES").is_some_and(|value| !value.is_empty());
-        let mut variables = config::Environment::with_prefix("HOLDFAST")
+        // An empty variable would be a list of one empty text.
+        environment.retain(|name, value| name != "HOLDFAST__SERVER__TRUSTED_PROXIES" || !value.is_empty());
+        let variables = config::Environment::with_prefix("HOLDFAST")
             .prefix_separator("__")
             .separator("__")
+            .list_separator(",")
+            .with_list_parse_key("server.trusted_proxies")
             .try_parsing(true)
-            .source(Some(environment.clone()));
-        if has_proxies {
-            variables = variables.list_separator(",").with_list_parse_key("server.trusted_proxies");
-        }
+            .source(Some(environment));
         let merged = sources.add_source(variables).build().map_err(|error| Invalid::from_config(&error, None))?;
         let configuration: Self =
             merged.clone().try_deserialize().map_err(|error| Invalid::from_config(&error, Some(&merged)))?;

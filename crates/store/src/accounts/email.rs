@@ -18,10 +18,12 @@ pub struct Email {
 pub async fn list(database: &Database, user: UserId, page: PageRequest) -> Result<Page<Email>> {
     let list = List {
         columns: "id, email",
-        from: |query: &mut QueryBuilder<Postgres>| {
+        rows: "*",
+        from: |query: &mut QueryBuilder<Postgres>, _| {
             query.push("from emails where user_id = ").push_bind(user.get()).push(" and not is_primary");
         },
         order: "id desc",
+        page: "page",
         whole: None,
     };
     list.fetch(&mut *database.connection().await?, page).await

@@ -20,10 +20,12 @@ pub struct SshKey {
 pub async fn list(database: &Database, user: UserId, page: PageRequest) -> Result<Page<SshKey>> {
     let list = List {
         columns: "id, title, key, created_at",
-        from: |query: &mut QueryBuilder<Postgres>| {
+        rows: "*",
+        from: |query: &mut QueryBuilder<Postgres>, _| {
             query.push("from ssh_keys where user_id = ").push_bind(user.get());
         },
         order: "id desc",
+        page: "page",
         whole: None,
     };
     list.fetch(&mut *database.connection().await?, page).await

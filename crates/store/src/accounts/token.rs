@@ -89,10 +89,12 @@ pub async fn insert(connection: &mut Connection, new: &NewToken<'_>, now: DateTi
 pub async fn list(database: &Database, user: UserId, page: PageRequest) -> Result<Page<Token>> {
     let list = List {
         columns: "id, name, scopes, created_at, expires_at, revoked_at, last_used_at",
-        from: |query: &mut QueryBuilder<Postgres>| {
+        rows: "*",
+        from: |query: &mut QueryBuilder<Postgres>, _| {
             query.push("from tokens where kind = 'personal' and user_id = ").push_bind(user.get());
         },
         order: "id desc",
+        page: "page",
         whole: None,
     };
     list.fetch(&mut *database.connection().await?, page).await

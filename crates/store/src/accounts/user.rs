@@ -116,7 +116,8 @@ impl Filter {
             query.push(" and lower(u.username) = lower(").push_bind(username.clone()).push(")");
         }
         if let Some(term) = &self.search {
-            query.push(" and u.search_text like ").push_bind(search::contains(term));
+            query.push(" and ");
+            search::push_contains(query, "u.search_text", term);
         }
         if self.active {
             query.push(" and u.state = 'active'");
@@ -134,8 +135,10 @@ impl Filter {
 pub async fn list(database: &Database, filter: &Filter, page: PageRequest) -> Result<Page<User>> {
     let list = List {
         columns: user_columns!(),
-        from: |query: &mut QueryBuilder<Postgres>| filter.push(query),
+        rows: "u.*",
+        from: |query: &mut QueryBuilder<Postgres>, _| filter.push(query),
         order: "u.id desc",
+        page: "u",
         whole: filter.is_empty().then_some((WholeList::Users, &*database.large_lists)),
     };
     list.fetch(&mut *database.connection().await?, page).await

@@ -111,19 +111,19 @@ impl Filter {
         match self.whose {
             _ if self.search.is_some() || !self.skip.is_empty() => None,
             Whose::All => Some(WholeList::Groups),
-            Whose::VisibleTo(..) => Some(WholeList::VisibleGroups),
+            Whose::VisibleTo(_, Visibility::Public) => Some(WholeList::PublicGroups),
+            Whose::VisibleTo(..) => Some(WholeList::InternalGroups),
             Whose::MemberOf(_) | Whose::OwnedBy(_) => None,
         }
     }
 
-    fn push(&self, page: PageRequest, query: &mut QueryBuilder<Postgres>) {
+    fn push(&self, query: &mut QueryBuilder<Postgres>, reach: i64) {
         let Whose::VisibleTo(user, minimum) = self.whose else {
             query.push("from namespaces n where ");
             return self.push_conditions(self.whose, query);
         };
         // Either half is read from its own index in the wanted order and no further than this page reaches; one
         // condition with `or` would have to walk past every hidden group.
-        let reach = page.offset().saturating_add(page.size() + 1).max(holdfast_domain::page::COUNTED_AT_MOST + 1);
         query.push("from (");
         for (half, visible) in [(Whose::All, true), (Whose::MemberOf(user), false)] {
             query.push(if visible { "(" } else { " union (" });
@@ -148,7 +148,8 @@ impl Filter {
             query.push(" and (expires_at is null or expires_at > ").push_bind(self.today).push("))");
         }
         if let Some(term) = &self.search {
-            query.push(" and n.search_text like ").push_bind(search::contains(term));
+            query.push(" and ");
+            search::push_contains(query, "n.search_text", term);
         }
         if !self.skip.is_empty() {
             query.push(" and n.id <> all(").push_bind(self.skip.clone()).push(")");
@@ -159,8 +160,10 @@ impl Filter {
 pub async fn list(database: &Database, filter: &Filter, page: PageRequest) -> Result<Page<Group>> {
     let list = List {
         columns: group_columns!(),
-        from: |query: &mut QueryBuilder<Postgres>| filter.push(page, query),
+        rows: "n.*",
+        from: |query: &mut QueryBuilder<Postgres>, reach| filter.push(query, reach),
         order: filter.order.sql(),
+        page: "n",
         whole: filter.whole().map(|whole| (whole, &*database.large_lists)),
     };
     list.fetch(&mut *database.connection().await?, page).await
@@ -226,8 +229,8 @@ pub async fn lock(connection: &mut Connection, id: NamespaceId) -> Result<()> {
     Ok(())
 }
 
-/// Groups that would be without an owner if this user went, by name; their rows are locked, so that it stays true.
-pub async fn lock_solely_owned_by(connection: &mut Connection, user: UserId, today: NaiveDate) -> Result<Vec<String>> {
+/// Groups that would be without a lasting owner if this user went, by name; their rows are locked, so that it stays true.
+pub async fn lock_solely_owned_by(connection: &mut Connection, user: UserId) -> Result<Vec<String>> {
     sqlx::query_scalar!(
         "select n.id from namespaces n where n.id in
            (select group_id from group_members where user_id = $1 and access_level = 50)
@@ -240,10 +243,9 @@ pub async fn lock_solely_owned_by(connection: &mut Connection, user: UserId, tod
         "select n.name from group_members m join namespaces n on n.id = m.group_id
          where m.user_id = $1 and m.access_level = 50 and not exists
            (select from group_members o where o.group_id = m.group_id and o.access_level = 50 and o.user_id <> $1
-              and (o.expires_at is null or o.expires_at > $2))
+              and o.expires_at is null)
          order by n.name",
         user.get(),
-        today,
     )
     .fetch_all(connection)
     .await?)

@@ -34,17 +34,21 @@ pub async fn list(
 ) -> Result<Page<Member>> {
     let list = List {
         columns: member_columns!(),
-        from: |query: &mut QueryBuilder<Postgres>| {
+        rows: "m.user_id, m.access_level, m.expires_at",
+        from: |query: &mut QueryBuilder<Postgres>, _| {
             query.push("from group_members m join users u on u.id = m.user_id where m.group_id = ");
             query.push_bind(group.get()).push(" and (m.expires_at is null or m.expires_at > ").push_bind(today);
             query.push(")");
             if let Some(term) = term {
-                let pattern = search::contains(term);
-                query.push(" and (u.search_text like ").push_bind(pattern.clone());
-                query.push(" or lower(u.name) like ").push_bind(pattern).push(")");
+                query.push(" and (");
+                search::push_contains(query, "u.search_text", term);
+                query.push(" or ");
+                search::push_contains(query, "lower(u.name collate \"und-x-icu\")", term);
+                query.push(")");
             }
         },
         order: "m.user_id",
+        page: "m join users u on u.id = m.user_id",
         whole: None,
     };
     list.fetch(&mut *database.connection().await?, page).await
@@ -96,19 +100,13 @@ pub async fn delete(connection: &mut Connection, group: NamespaceId, user: UserI
     Ok(())
 }
 
-/// Whether somebody else owns the group now and for good.
-pub async fn has_other_owner(
-    connection: &mut Connection,
-    group: NamespaceId,
-    user: UserId,
-    today: NaiveDate,
-) -> Result<bool> {
+/// Whether somebody else owns the group without an end.
+pub async fn has_other_owner(connection: &mut Connection, group: NamespaceId, user: UserId) -> Result<bool> {
     Ok(sqlx::query_scalar!(
         r#"select exists (select from group_members where group_id = $1 and user_id <> $2 and access_level = 50
-             and (expires_at is null or expires_at > $3)) as "exists!""#,
+             and expires_at is null) as "exists!""#,
         group.get(),
         user.get(),
-        today,
     )
     .fetch_one(connection)
     .await?)

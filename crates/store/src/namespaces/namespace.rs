@@ -4,7 +4,7 @@ use holdfast_domain::namespaces::NamespaceKind;
 use holdfast_domain::page::{Page, PageRequest};
 use sqlx::{Postgres, QueryBuilder};
 
-use crate::page::List;
+use crate::page::{List, WholeList};
 use crate::{Connection, Database, Result, search};
 
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -64,7 +64,8 @@ pub async fn list(
 ) -> Result<Page<Namespace>> {
     let list = List {
         columns: "n.id, n.kind, n.path, n.name",
-        from: |query: &mut QueryBuilder<Postgres>| {
+        rows: "n.*",
+        from: |query: &mut QueryBuilder<Postgres>, _| {
             query.push("from namespaces n where true");
             if let Some(user) = creator {
                 query.push(" and n.id in (select id from namespaces where owner_id = ").push_bind(user.get());
@@ -73,11 +74,13 @@ pub async fn list(
                 query.push("))");
             }
             if let Some(term) = term {
-                query.push(" and n.search_text like ").push_bind(search::contains(term));
+                query.push(" and ");
+                search::push_contains(query, "n.search_text", term);
             }
         },
         order: "n.id",
-        whole: None,
+        page: "n",
+        whole: (creator.is_none() && term.is_none()).then_some((WholeList::Namespaces, &*database.large_lists)),
     };
     list.fetch(&mut *database.connection().await?, page).await
 }

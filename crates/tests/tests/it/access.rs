@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use holdfast_app::accounts::user::UserChanges;
 use holdfast_domain::policy::{GroupAction, Standing};
-use holdfast_domain::{AccessLevel, Field, Visibility};
+use holdfast_domain::{AccessLevel, Visibility};
 use holdfast_http::{Access, Route};
 use holdfast_tests::{Client, Server, database, named};
 
@@ -202,7 +202,7 @@ impl World {
         let mut clients = vec![("anonymous", server.anonymous())];
         let mut members = Vec::new();
         for role in &ROLES[1..9] {
-            let changes = UserChanges { external: Field::Value(*role == "external"), ..named(role) };
+            let changes = UserChanges { external: Some(*role == "external"), ..named(role) };
             let (id, client) = server.user_with(changes).await;
             if let Some(level) = AccessLevel::ALL.into_iter().find(|level| level.word().eq_ignore_ascii_case(role)) {
                 members.push((id.get(), level.level()));

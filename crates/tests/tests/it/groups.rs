@@ -80,10 +80,7 @@ async fn hidden_groups_do_not_exist_for_outsiders() {
 async fn lists_hold_what_the_caller_may_see() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
-    let external = holdfast_app::accounts::user::UserChanges {
-        external: holdfast_domain::Field::Value(true),
-        ..holdfast_tests::named("ext")
-    };
+    let external = holdfast_app::accounts::user::UserChanges { external: Some(true), ..holdfast_tests::named("ext") };
     let (ext_id, ext) = server.user_with(external).await;
     let (_, eve) = server.user("eve").await;
     let private = server.group(&ada, "a-private", 0).await;
@@ -130,4 +127,30 @@ async fn an_update_keeps_the_rest() {
     assert!(nothing.body["error"].as_str().unwrap().ends_with("at least one parameter must be provided"));
     // Its own name and path are not taken by somebody else.
     assert_eq!(ada.put(&path, &[("name", "team"), ("path", "team")]).await.status, 200);
+}
+
+#[tokio::test]
+async fn search_knows_the_letters_of_all_scripts() {
+    let server = Server::start().await;
+    let form = [("name", "\u{c9}quipe \u{391}"), ("path", "Team.One")];
+    let id = server.admin.post("/groups", &form).await.body["id"].as_i64().unwrap();
+    for term in ["%C3%89QUIPE", "%C3%A9quipe", "%CE%B1", "team.one", "M.O"] {
+        assert_eq!(server.admin.get(&format!("/groups?search={term}")).await.ids(), [id], "{term}");
+    }
+}
+
+/// Two people who change different things at once both see their change.
+#[tokio::test]
+async fn concurrent_updates_do_not_undo_each_other() {
+    let server = Server::start().await;
+    let id = server.group(&server.admin, "team", 20).await;
+    let path = format!("/groups/{id}");
+    for round in 0..10 {
+        let (name, text) = (format!("name {round}"), format!("text {round}"));
+        let (name, text) = ([("name", name.as_str())], [("description", text.as_str())]);
+        let (a, b) = tokio::join!(server.admin.put(&path, &name), server.admin.put(&path, &text));
+        assert_eq!((a.status, b.status), (200, 200));
+        let now = server.admin.get(&path).await.body;
+        assert_eq!((&now["name"], &now["description"]), (&json!(name[0].1), &json!(text[0].1)));
+    }
 }

@@ -48,7 +48,12 @@ async fn the_last_owner_stays() {
     assert_eq!(ada.put(&own, &[("access_level", "50"), ("expires_at", "2026-02-01")]).await.status, 403);
     assert_eq!(server.admin.delete(&own).await.status, 403);
     assert_eq!(server.contents().await, before);
-    ada.post(&format!("/groups/{group}/members"), &[("user_id", "3"), ("access_level", "50")]).await;
+    // An owner for a while is none to rely on.
+    let other = [("user_id", "3"), ("access_level", "50"), ("expires_at", "2026-02-01")];
+    assert_eq!(ada.post(&format!("/groups/{group}/members"), &other).await.status, 201);
+    assert_eq!(ada.put(&own, &[("access_level", "50"), ("expires_at", "2026-03-01")]).await.status, 403);
+    assert_eq!(server.admin.delete("/users/2").await.status, 409);
+    ada.put(&format!("/groups/{group}/members/3"), &[("access_level", "50")]).await;
     assert_eq!(ada.delete(&own).await.status, 200);
 }
 

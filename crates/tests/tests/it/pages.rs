@@ -68,10 +68,10 @@ async fn a_list_says_where_its_other_pages_are() {
     ]
     "#);
     insta::assert_snapshot!(middle.header("link").unwrap().replace(", ", "\n"), @r#"
-    <http://holdfast.test/users?active=true&page=1&per_page=10>; rel="prev"
-    <http://holdfast.test/users?active=true&page=3&per_page=10>; rel="next"
-    <http://holdfast.test/users?active=true&page=1&per_page=10>; rel="first"
-    <http://holdfast.test/users?active=true&page=3&per_page=10>; rel="last"
+    <http://holdfast.test/api/v3/users?active=true&page=1&per_page=10>; rel="prev"
+    <http://holdfast.test/api/v3/users?active=true&page=3&per_page=10>; rel="next"
+    <http://holdfast.test/api/v3/users?active=true&page=1&per_page=10>; rel="first"
+    <http://holdfast.test/api/v3/users?active=true&page=3&per_page=10>; rel="last"
     "#);
     let last = server.admin.get("/users?per_page=10&page=3").await;
     assert_eq!((last.ids().len(), last.header("x-next-page")), (5, Some("")));

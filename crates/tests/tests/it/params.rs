@@ -1,7 +1,7 @@
 //! Parameters of every kind, sent in every way, at every route: whatever comes, the answer is an answer.
 
 use holdfast_http::Route;
-use holdfast_tests::Server;
+use holdfast_tests::{Server, Setup};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 use serde_json::{Value, json};
@@ -250,6 +250,16 @@ async fn a_body_has_a_limit_and_a_known_type() {
     assert_eq!(encoding.both(), (400, &json!({"error": "email is invalid"})));
     let zero = send("application/json", br#"{"email": "a\u0000@b"}"#.to_vec()).await;
     assert_eq!(zero.both(), (400, &json!({"error": "email is invalid"})));
+}
+
+#[tokio::test]
+async fn a_larger_limit_holds_for_every_kind_of_body() {
+    let mut setup = Setup::default();
+    setup.limits.max_body_bytes = 4 << 20;
+    let server = Server::with(setup).await;
+    let form = reqwest::multipart::Form::new().text("email", "a@b").text("filler", "x".repeat(3 << 20));
+    let answer = server.admin.send(server.admin.request("POST", "/user/emails").multipart(form)).await;
+    assert_eq!(answer.status, 201, "{}", answer.text);
 }
 
 #[tokio::test]

@@ -84,7 +84,9 @@ async fn requests_can_be_limited_per_user_and_per_address() {
     }
     assert_eq!(ada.get("/user").await.status, 429);
     assert_eq!(server.admin.get("/user").await.status, 200);
-    for expected in [404, 404, 429] {
+    // A wrong token is nobody's, and counts as such.
+    assert_eq!(server.with_token("wrong").get("/user").await.status, 401);
+    for expected in [404, 429] {
         assert_eq!(server.anonymous().get("/groups/1").await.status, expected);
     }
 }

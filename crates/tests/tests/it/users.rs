@@ -1,4 +1,3 @@
-use holdfast_domain::Field;
 use holdfast_tests::{PASSWORD, Server, named};
 use insta::assert_json_snapshot;
 use serde_json::json;
@@ -310,7 +309,7 @@ async fn a_block_by_the_directory_is_for_the_directory_to_lift() {
 #[tokio::test]
 async fn external_users_create_nothing_unless_told_so() {
     let server = Server::start().await;
-    let external = holdfast_app::accounts::user::UserChanges { external: Field::Value(true), ..named("guest") };
+    let external = holdfast_app::accounts::user::UserChanges { external: Some(true), ..named("guest") };
     let (_, guest) = server.user_with(external).await;
     let body = guest.get("/user").await.body;
     assert_eq!((&body["can_create_group"], &body["projects_limit"]), (&json!(false), &json!(0)));
@@ -334,4 +333,38 @@ async fn search_matches_parts_of_username_and_address_literally() {
     }
     // Neither across the two nor by the name.
     assert_eq!(server.admin.get("/users?search=l%0Aada").await.ids(), [] as [i64; 0]);
+}
+
+#[tokio::test]
+async fn what_is_sent_empty_is_not_given() {
+    let server = Server::start().await;
+    let form = [
+        ("username", "ada"),
+        ("email", "ada@example.com"),
+        ("name", "Ada"),
+        ("password", PASSWORD),
+        ("projects_limit", ""),
+        ("can_create_group", ""),
+        ("admin", ""),
+    ];
+    let made = server.admin.post("/users", &form).await.body;
+    assert_eq!(
+        (&made["projects_limit"], &made["can_create_group"], &made["is_admin"]),
+        (&json!(100), &json!(true), &json!(false))
+    );
+    assert_eq!(server.admin.get("/users?username=&search=").await.ids(), [2, 1]);
+}
+
+#[tokio::test]
+async fn the_directory_lifts_no_block_but_its_own() {
+    use holdfast_app::{Actor, accounts::user};
+    let server = Server::start().await;
+    let (id, ada) = server.user("ada").await;
+    server.admin.put("/users/2/block", &[]).await;
+    assert!(!user::synchronise_state(&server.app, &Actor::Operator, id, false).await.unwrap());
+    assert_eq!(ada.get("/user").await.status, 401);
+    server.admin.put("/users/2/unblock", &[]).await;
+    assert!(user::synchronise_state(&server.app, &Actor::Operator, id, true).await.unwrap());
+    assert!(user::synchronise_state(&server.app, &Actor::Operator, id, false).await.unwrap());
+    assert_eq!(ada.get("/user").await.status, 200);
 }

@@ -1,16 +1,15 @@
 use axum::http::Method;
+use holdfast_app::accounts::user;
 use holdfast_domain::policy::InstanceAction::ManageOwnAccount;
 
 use super::ApiResult;
 use crate::Cx;
 use crate::answer::Body;
-use crate::present::user::{self, UserFull};
+use crate::present::user::{UserFull, full};
 use crate::routes::{Access, Routes};
 
-/// The caller was loaded with its token: no further query is needed.
 async fn show(cx: Cx, (): ()) -> ApiResult<Body<UserFull>> {
-    let user = cx.actor.caller()?.user.clone();
-    Ok(Body(user::full(user, cx.site())))
+    Ok(Body(full(user::show_own(&cx.actor)?, cx.site())))
 }
 
 pub fn routes(routes: &mut Routes) {

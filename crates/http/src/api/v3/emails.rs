@@ -56,7 +56,7 @@ params! {
     }
 }
 
-/// Every failure is 404: the specification says so.
+/// Whatever is wrong with the values, the answer is 404: the specification says so.
 async fn create_for(cx: Cx, params: CreateEmailFor) -> ApiResult<Created<EmailBody>> {
     let created = email::create_for(cx.app(), &cx.actor, params.uid, &params.email).await;
     Ok(Created(present(created.map_err(|error| ApiError::from(error).or_not_found())?)))

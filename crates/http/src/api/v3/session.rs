@@ -6,7 +6,7 @@ use crate::answer::Created;
 use crate::error::ApiError;
 use crate::present::user::{self, SessionBody};
 use crate::routes::{Access, Routes};
-use crate::{Cx, params};
+use crate::{Cx, client_address, params};
 
 params! {
     struct SignIn {
@@ -25,7 +25,7 @@ async fn create(cx: Cx, params: SignIn) -> ApiResult<Created<SessionBody>> {
             "login, email are missing, exactly one parameter must be provided",
         ));
     };
-    let session = session::create(cx.app(), &login, &params.password, &cx.address.to_string()).await?;
+    let session = session::create(cx.app(), &login, &params.password, &client_address::key(cx.address)).await?;
     Ok(Created(user::session(session, cx.site())))
 }
 

@@ -61,7 +61,7 @@ params! {
     }
 }
 
-/// Every failure is 404: the specification says so.
+/// Whatever is wrong with the values, the answer is 404: the specification says so.
 async fn create_for(cx: Cx, params: CreateKeyFor) -> ApiResult<Created<SshKeyBody>> {
     let created = ssh_key::create_for(cx.app(), &cx.actor, params.uid, &params.title, &params.key).await;
     Ok(Created(present(created.map_err(|error| ApiError::from(error).or_not_found())?)))

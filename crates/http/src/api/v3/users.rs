@@ -27,7 +27,7 @@ params! {
 
 async fn list(cx: Cx, params: ListUsers) -> ApiResult<Listed<ListedUser>> {
     let filter = Filter {
-        username: params.username,
+        username: params.username.filter(|name| !name.is_empty()),
         search: params.search.filter(|term| !term.is_empty()),
         active: params.active.unwrap_or(false),
         blocked: params.blocked.unwrap_or(false),
@@ -69,18 +69,21 @@ params! {
         changed bio: String,
         changed location: String,
         /// How many projects the user may have in its own namespace.
-        changed projects_limit: i32,
-        changed admin: bool,
-        changed can_create_group: bool,
-        changed external: bool,
+        optional projects_limit: i32,
+        optional admin: bool,
+        optional can_create_group: bool,
+        optional external: bool,
         /// Name of an outside provider of accounts, together with `extern_uid`.
         changed provider: String,
         changed extern_uid: String,
+        /// Accepted for existing clients; accounts are confirmed at once either way.
+        optional confirm: bool,
     }
 }
 
 async fn create(cx: Cx, params: CreateUser) -> ApiResult<Created<UserFull>> {
     use holdfast_domain::Field::Value;
+    let _ = params.confirm;
     let changes = UserChanges {
         email: Value(params.email),
         password: Value(params.password),
@@ -119,10 +122,10 @@ params! {
         changed bio: String,
         changed location: String,
         /// How many projects the user may have in its own namespace.
-        changed projects_limit: i32,
-        changed admin: bool,
-        changed can_create_group: bool,
-        changed external: bool,
+        optional projects_limit: i32,
+        optional admin: bool,
+        optional can_create_group: bool,
+        optional external: bool,
         /// Name of an outside provider of accounts, together with `extern_uid`.
         changed provider: String,
         changed extern_uid: String,

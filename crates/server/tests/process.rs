@@ -1,0 +1,217 @@
+//! The program as operators run it: a process, its output and its signals.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+fn holdfast(arguments: &[&str], variables: &[(&str, &str)]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_holdfast"));
+    command.args(arguments).envs(variables.iter().copied());
+    command
+}
+
+fn run(arguments: &[&str], variables: &[(&str, &str)]) -> Output {
+    holdfast(arguments, variables).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A database of its own; its url.
+fn database(name: &str) -> String {
+    let cluster = std::env::var("HOLDFAST_TEST_DATABASE_URL").expect("run the tests with dev/test");
+    let mut url: url::Url = cluster.parse().unwrap();
+    let sql = format!("drop database if exists {name}; create database {name}");
+    for statement in sql.split(';') {
+        let done = Command::new("psql").args([cluster.as_str(), "-qc", statement]).output().unwrap();
+        assert!(done.status.success(), "{}", text(&done.stderr));
+    }
+    url.set_path(name);
+    url.into()
+}
+
+#[test]
+fn every_command_explains_itself() {
+    let top = run(&["--help"], &[]);
+    assert!(top.status.success());
+    let help = text(&top.stdout);
+    for command in ["serve", "migrate", "doctor", "admin", "config", "routes", "openapi", "permissions"] {
+        assert!(help.contains(command), "{command} is not in the help");
+        let own = run(&[command, "--help"], &[]);
+        assert!(own.status.success() && own.stdout.len() > 100, "{command}");
+    }
+    let nothing = run(&[], &[]);
+    assert!(!nothing.status.success() && text(&nothing.stderr).contains("Usage"));
+}
+
+#[test]
+fn a_wrong_setting_is_told_with_its_cure() {
+    let failed = run(&["serve"], &[("HOLDFAST__SERVER__LISTEN", "everywhere")]);
+    let told = text(&failed.stderr);
+    assert!(!failed.status.success());
+    assert!(told.contains("server.listen") && told.contains("everywhere") && told.contains("cure"), "{told}");
+    let misspelt = run(&["doctor"], &[("HOLDFAST__SERVER__LISTN", "x")]);
+    assert!(!misspelt.status.success() && text(&misspelt.stdout).contains("listn"), "{}", text(&misspelt.stdout));
+}
+
+#[test]
+fn the_doctor_finds_a_database_that_is_away() {
+    let url = "postgres://u:hunter42@127.0.0.1:1/none";
+    let ill = run(&["doctor"], &[("HOLDFAST__DATABASE__URL", url)]);
+    let told = text(&ill.stdout) + &text(&ill.stderr);
+    assert!(!ill.status.success() && told.contains("database   WRONG") && told.contains("cure"), "{told}");
+    assert!(!told.contains("hunter42"));
+}
+
+#[test]
+fn from_an_empty_database_to_a_first_request() {
+    let url = database("process_first");
+    let environment = [("HOLDFAST__DATABASE__URL", url.as_str())];
+    let too_early = run(&["admin", "token", "create", "--user", "root"], &environment);
+    assert!(text(&too_early.stderr).contains("holdfast migrate"), "{}", text(&too_early.stderr));
+    let behind = run(&["serve"], &[environment[0], ("HOLDFAST__SERVER__LISTEN", "127.0.0.1:0")]);
+    assert!(!behind.status.success() && text(&behind.stderr).contains("holdfast migrate"), "{}", text(&behind.stderr));
+
+    // Two at once: one waits for the other.
+    let children = [(); 2].map(|()| holdfast(&["migrate"], &environment).stdout(Stdio::piped()).spawn().unwrap());
+    for child in children {
+        let done = child.wait_with_output().unwrap();
+        assert!(done.status.success() && text(&done.stdout).ends_with("the schema is current\n"), "{done:?}");
+    }
+    assert!(run(&["migrate", "--check"], &environment).status.success());
+    assert!(run(&["doctor"], &environment).status.success());
+
+    let mut create = holdfast(
+        &[
+            "admin",
+            "user",
+            "create",
+            "--username",
+            "root",
+            "--email",
+            "r@example.com",
+            "--name",
+            "R",
+            "--admin",
+            "--password-stdin",
+        ],
+        &environment,
+    );
+    let mut child = create.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"long enough\n").unwrap();
+    assert!(child.wait().unwrap().success());
+    let made = run(&["admin", "token", "create", "--user", "root", "--name", "first"], &environment);
+    let token = text(&made.stdout).lines().last().unwrap().to_owned();
+    assert!(token.starts_with("hfp_"), "{token}");
+    let list = text(&run(&["admin", "token", "list", "--user", "root"], &environment).stdout);
+    assert!(list.contains("first") && !list.contains(&token), "{list}");
+    let nobody = run(&["admin", "token", "create", "--user", "nobody"], &environment);
+    assert!(!nobody.status.success() && text(&nobody.stderr).contains("no user nobody"));
+
+    let server = Server::start(&url);
+    let answer = server.get(&format!("/api/v3/user?private_token={token}"));
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("\"username\":\"root\""), "{answer}");
+}
+
+/// A request that has begun is finished; new ones are not taken; then the process ends by itself.
+#[test]
+fn stopping_finishes_what_has_begun() {
+    let url = database("process_stop");
+    assert!(run(&["migrate"], &[("HOLDFAST__DATABASE__URL", &url)]).status.success());
+    let mut server = Server::start(&url);
+    let mut begun = server.connect();
+    begun.write_all(b"POST /api/v3/session HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 19\r\n\r\nlogin=x").unwrap();
+    // The rest of the body is held back until the server knows that it is to stop.
+    server.wait_until("begun to read", |server| server.get("/healthz").starts_with("HTTP/1.1 200"));
+    let stopped = Command::new("kill").args(["-TERM", &server.child.id().to_string()]).status().unwrap();
+    assert!(stopped.success());
+    server.wait_until("refuses new connections", |server| TcpStream::connect(&server.address).is_err());
+    begun.write_all(b"&password=yy").unwrap();
+    let mut answer = String::new();
+    begun.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
+    assert!(server.child.wait().unwrap().success());
+}
+
+#[test]
+fn metrics_count_requests_and_made_up_methods_make_no_new_series() {
+    let url = database("process_metrics");
+    assert!(run(&["migrate"], &[("HOLDFAST__DATABASE__URL", &url)]).status.success());
+    let server = Server::start(&url);
+    assert!(server.get("/readyz").contains("ready"));
+    let mut stream = server.connect();
+    stream.write_all(b"FOO123 /api/v3/user HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+    stream.read_to_end(&mut Vec::new()).unwrap();
+    let metrics = get(&server.operations, "/metrics");
+    assert!(
+        metrics.contains("holdfast_http_requests_total{method=\"GET\",route=\"/readyz\",status=\"200\"} 1"),
+        "{metrics}"
+    );
+    assert!(metrics.contains("method=\"other\"") && !metrics.contains("FOO123"), "{metrics}");
+}
+
+struct Server {
+    child: Child,
+    address: String,
+    operations: String,
+}
+
+impl Server {
+    fn start(database: &str) -> Self {
+        let [address, operations] = [(); 2].map(|()| {
+            let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            free.local_addr().unwrap().to_string()
+        });
+        let variables = [
+            ("HOLDFAST__DATABASE__URL", database),
+            ("HOLDFAST__SERVER__LISTEN", &address),
+            ("HOLDFAST__OPERATIONS__LISTEN", &operations),
+            ("HOLDFAST__LOG__FORMAT", "json"),
+        ];
+        let mut child = holdfast(&["serve"], &variables).stderr(Stdio::piped()).spawn().unwrap();
+        let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
+        let serving = log.find(|line| line.as_ref().is_ok_and(|line| line.contains("\"serving\"")));
+        assert!(serving.is_some(), "the server did not start");
+        // Somebody must go on reading, or the server would wait for it.
+        std::thread::spawn(move || log.for_each(drop));
+        Self { child, address, operations }
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        stream
+    }
+
+    fn get(&self, path: &str) -> String {
+        get(&self.address, path)
+    }
+
+    fn wait_until(&self, what: &str, happened: impl Fn(&Self) -> bool) {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while !happened(self) {
+            assert!(Instant::now() < deadline, "did not happen: {what}");
+            std::thread::yield_now();
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+fn get(address: &str, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
