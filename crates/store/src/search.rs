@@ -4,9 +4,9 @@ use sqlx::{Postgres, QueryBuilder};
 
 /// Writes the condition that a `search_text` column contains the term, whatever the case. The characters that are
 /// special to `like` stand for themselves. The parts of such a column are separated by a line break, so a term with one
-/// matches nothing.
+/// matches nothing. The comparison is by bytes, as in the column's index.
 pub(crate) fn push_contains(query: &mut QueryBuilder<Postgres>, column: &'static str, term: &str) {
-    query.push(column).push(" like lower(").push_bind(pattern(term)).push(" collate \"und-x-icu\")");
+    query.push(column).push(" like lower(").push_bind(pattern(term)).push(" collate \"und-x-icu\") collate \"C\"");
 }
 
 fn pattern(term: &str) -> String {
