@@ -43,7 +43,7 @@ pub async fn list(
                 query.push(" and (");
                 search::push_contains(query, "u.search_text", term);
                 query.push(" or ");
-                search::push_contains(query, "lower(u.name collate \"und-x-icu\")", term);
+                search::push_contains(query, "lower(u.name collate \"und-x-icu\") collate \"C\"", term);
                 query.push(")");
             }
         },
