@@ -11,7 +11,11 @@ use utoipa::ToSchema;
 use utoipa::openapi::schema::ArrayBuilder;
 use utoipa::openapi::{RefOr, Schema};
 
-use crate::door::Facts;
+/// What an answer repeats of its request.
+pub struct Facts<'a> {
+    pub url: String,
+    pub query: &'a [(String, String)],
+}
 
 pub trait Answer: Send {
     const STATUS: StatusCode;
@@ -22,46 +26,37 @@ pub trait Answer: Send {
     fn respond(self, facts: &Facts<'_>) -> Response;
 }
 
-/// 200 with a body.
-pub struct Body<T>(pub T);
+/// Answers with one body.
+macro_rules! bodies {
+    ($($(#[$doc:meta])* $Name:ident = $STATUS:ident),+ $(,)?) => {$(
+        $(#[$doc])*
+        pub struct $Name<T>(pub T);
 
-/// 201 with a body.
-pub struct Created<T>(pub T);
+        impl<T: Serialize + ToSchema + Send> Answer for $Name<T> {
+            const STATUS: StatusCode = StatusCode::$STATUS;
+
+            fn schema() -> RefOr<Schema> {
+                T::schema()
+            }
+
+            fn schemas(into: &mut Vec<(String, RefOr<Schema>)>) {
+                T::schemas(into);
+            }
+
+            fn respond(self, _: &Facts<'_>) -> Response {
+                (Self::STATUS, Json(self.0)).into_response()
+            }
+        }
+    )+};
+}
+
+bodies! {
+    Body = OK,
+    Created = CREATED,
+}
 
 /// 200 with one page of a list and where the others are.
 pub struct Listed<T>(pub Page<T>);
-
-impl<T: Serialize + ToSchema + Send> Answer for Body<T> {
-    const STATUS: StatusCode = StatusCode::OK;
-
-    fn schema() -> RefOr<Schema> {
-        T::schema()
-    }
-
-    fn schemas(into: &mut Vec<(String, RefOr<Schema>)>) {
-        T::schemas(into);
-    }
-
-    fn respond(self, _: &Facts<'_>) -> Response {
-        (Self::STATUS, Json(self.0)).into_response()
-    }
-}
-
-impl<T: Serialize + ToSchema + Send> Answer for Created<T> {
-    const STATUS: StatusCode = StatusCode::CREATED;
-
-    fn schema() -> RefOr<Schema> {
-        T::schema()
-    }
-
-    fn schemas(into: &mut Vec<(String, RefOr<Schema>)>) {
-        T::schemas(into);
-    }
-
-    fn respond(self, _: &Facts<'_>) -> Response {
-        (Self::STATUS, Json(self.0)).into_response()
-    }
-}
 
 impl<T: Serialize + ToSchema + Send> Answer for Listed<T> {
     const STATUS: StatusCode = StatusCode::OK;

@@ -13,11 +13,10 @@ use holdfast_app::{Actor, App};
 use holdfast_domain::accounts::Scope;
 use holdfast_domain::page::PageRequest;
 
-use crate::answer::Answer;
+use crate::answer::{Answer, Facts};
 use crate::error::ApiError;
-use crate::params::{ParamSet, RawParams};
-use crate::routes::{Access, Endpoint};
-use crate::{Context, Site, client_address};
+use crate::params::{self, ParamSet, RawParams};
+use crate::{Access, Context, Site, client_address};
 
 /// What an endpoint knows of its request beside the parameters.
 pub struct Cx {
@@ -37,10 +36,19 @@ impl Cx {
     }
 }
 
-/// What an answer repeats of its request.
-pub struct Facts<'a> {
-    pub url: String,
-    pub query: &'a [(String, String)],
+/// An `async fn(Cx, P) -> Result<A, ApiError>`.
+pub trait Endpoint<P, A>: Clone + Send + Sync + 'static {
+    fn call(&self, cx: Cx, params: P) -> impl Future<Output = Result<A, ApiError>> + Send;
+}
+
+impl<F, Fut, P, A> Endpoint<P, A> for F
+where
+    F: Fn(Cx, P) -> Fut + Clone + Send + Sync + 'static,
+    Fut: Future<Output = Result<A, ApiError>> + Send,
+{
+    fn call(&self, cx: Cx, params: P) -> impl Future<Output = Result<A, ApiError>> + Send {
+        self(cx, params)
+    }
 }
 
 pub(crate) async fn pass<P: ParamSet, A: Answer>(
@@ -78,7 +86,7 @@ pub(crate) async fn pass<P: ParamSet, A: Answer>(
             return Err(holdfast_app::Error::Unauthenticated.into());
         }
 
-        let params = P::read(&raw)?;
+        let params = params::read::<P>(&raw)?;
         let page = PageRequest::new(raw.number("page"), raw.number("per_page"));
         let cx = Cx { context: context.clone(), actor, page, address };
         let answer = endpoint.call(cx, params).await?;

@@ -1,5 +1,6 @@
 //! The HTTP doors: extract, call one use case, present. Only this crate chooses status codes.
 
+mod access;
 pub mod answer;
 pub mod api;
 mod client_address;
@@ -25,8 +26,9 @@ use holdfast_app::throttle::Throttle;
 use ipnet::IpNet;
 use tower_http::catch_panic::CatchPanicLayer;
 
+pub use access::Access;
 pub use door::Cx;
-pub use routes::{Access, Route, Routes};
+pub use routes::{Route, Routes};
 pub use site::Site;
 
 /// What operators decide about requests.

@@ -8,56 +8,13 @@ use axum::Router;
 use axum::extract::{RawPathParams, Request, State};
 use axum::http::{Method, StatusCode};
 use axum::routing::{MethodFilter, MethodRouter};
-use holdfast_domain::policy::{GroupAction, InstanceAction, Standing};
 use utoipa::openapi::{RefOr, Schema};
 
 use crate::answer::Answer;
-use crate::door::pass;
-use crate::error::{ApiError, no_route};
+use crate::door::{Endpoint, pass};
+use crate::error::no_route;
 use crate::params::{ParamDoc, ParamSet};
-use crate::{Context, Cx};
-
-/// Who gets through. The use case decides; this is the same statement for readers, for the document and for the test
-/// that compares the two.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    Anyone,
-    Instance(InstanceAction),
-    Group(GroupAction),
-}
-
-impl Access {
-    pub fn is_open_to_anonymous(self) -> bool {
-        match self {
-            Self::Anyone | Self::Group(GroupAction::Read) => true,
-            Self::Instance(action) => action.allowed(Standing::Anonymous),
-            Self::Group(_) => false,
-        }
-    }
-
-    pub fn describe(self) -> String {
-        match self {
-            Self::Anyone => "anyone".into(),
-            Self::Instance(action) => action.describe().into(),
-            Self::Group(action) => format!("group: {}", action.describe()),
-        }
-    }
-}
-
-/// An `async fn(Cx, P) -> Result<A, ApiError>`.
-pub trait Endpoint<P, A>: Clone + Send + Sync + 'static {
-    fn call(&self, cx: Cx, params: P) -> impl Future<Output = Result<A, ApiError>> + Send;
-}
-
-impl<F, Fut, P, A> Endpoint<P, A> for F
-where
-    F: Fn(Cx, P) -> Fut + Clone + Send + Sync + 'static,
-    Fut: Future<Output = Result<A, ApiError>> + Send,
-{
-    fn call(&self, cx: Cx, params: P) -> impl Future<Output = Result<A, ApiError>> + Send {
-        self(cx, params)
-    }
-}
+use crate::{Access, Context};
 
 /// A declared route, as documents and tests see it.
 pub struct Route {

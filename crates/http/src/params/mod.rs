@@ -13,18 +13,19 @@ use utoipa::openapi::{RefOr, Schema};
 use crate::error::ApiError;
 
 pub use raw::RawParams;
-pub use read::{changed, list, optional, required};
+pub use read::{changed, including, list, optional, required};
 pub use value::{FromValue, Wrong};
 
 /// The parameters of one endpoint.
 pub trait ParamSet: Sized + Send {
-    fn read(raw: &RawParams) -> Result<Self, ApiError>;
+    /// None where something was wrong, which is then among the problems.
+    fn read(raw: &RawParams, problems: &mut Problems) -> Option<Self>;
     fn describe() -> Vec<ParamDoc>;
 }
 
 impl ParamSet for () {
-    fn read(_: &RawParams) -> Result<Self, ApiError> {
-        Ok(())
+    fn read(_: &RawParams, _: &mut Problems) -> Option<Self> {
+        Some(())
     }
 
     fn describe() -> Vec<ParamDoc> {
@@ -52,20 +53,25 @@ impl Problems {
         self.texts.push(format!("{name} {}", wrong.text()));
     }
 
-    pub fn into_result(self) -> Result<(), ApiError> {
-        match (self.no_route, self.texts.is_empty()) {
-            (true, _) => Err(ApiError::no_route()),
-            (false, true) => Ok(()),
-            (false, false) => Err(ApiError::error(StatusCode::BAD_REQUEST, self.texts.join(", "))),
+    fn into_error(self) -> ApiError {
+        if self.no_route {
+            return ApiError::no_route();
         }
+        ApiError::error(StatusCode::BAD_REQUEST, self.texts.join(", "))
     }
+}
+
+pub fn read<P: ParamSet>(raw: &RawParams) -> Result<P, ApiError> {
+    let mut problems = Problems::default();
+    P::read(raw, &mut problems).ok_or_else(|| problems.into_error())
 }
 
 /// Declares the parameters of an endpoint. Each field is one of
 /// - `required name: T`, which must be sent;
 /// - `optional name: T`, an `Option`: absent and null are the same;
 /// - `changed name: T`, a [`Field`](holdfast_domain::Field): absent, null and value are three things;
-/// - `list name: T`, a `Vec`: `name[]=1&name[]=2`, `name=1,2` or a JSON array.
+/// - `list name: T`, a `Vec`: `name[]=1&name[]=2`, `name=1,2` or a JSON array;
+/// - `including name: P`, the parameters of another such declaration.
 #[macro_export]
 macro_rules! params {
     ($(#[$meta:meta])* $visibility:vis struct $Name:ident {
@@ -77,20 +83,19 @@ macro_rules! params {
         }
 
         impl $crate::params::ParamSet for $Name {
-            fn read(raw: &$crate::params::RawParams) -> Result<Self, $crate::error::ApiError> {
-                let mut problems = $crate::params::Problems::default();
-                $(let $field = $crate::params::$kind::read::<$Type>(raw, stringify!($field), &mut problems);)*
-                problems.into_result()?;
-                Ok(Self { $($field: $field.expect("what could not be read is a problem"),)* })
+            fn read(raw: &$crate::params::RawParams, problems: &mut $crate::params::Problems) -> Option<Self> {
+                // All are read before the first that is wrong ends it: problems are told together.
+                $(let $field = $crate::params::$kind::read::<$Type>(raw, stringify!($field), problems);)*
+                Some(Self { $($field: $field?,)* })
             }
 
             fn describe() -> Vec<$crate::params::ParamDoc> {
-                vec![$($crate::params::ParamDoc {
-                    name: stringify!($field),
-                    description: concat!($($doc),*).trim_ascii_start(),
-                    required: $crate::params::$kind::REQUIRED,
-                    schema: $crate::params::$kind::schema::<$Type>(),
-                }),*]
+                let mut described = Vec::new();
+                $(described.extend($crate::params::$kind::describe::<$Type>(
+                    stringify!($field),
+                    concat!($($doc),*).trim_ascii_start(),
+                ));)*
+                described
             }
         }
     };

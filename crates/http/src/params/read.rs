@@ -1,7 +1,7 @@
-//! The four kinds of parameter. Each module has the type that is read, how it is read, and its schema.
+//! The kinds of parameter. Each module has the type that is read, how it is read, and how it is described.
 
 use super::value::{FromValue, Wrong};
-use super::{Problems, RawParams};
+use super::{ParamDoc, Problems, RawParams};
 
 fn convert<T: FromValue>(raw: &RawParams, name: &str, problems: &mut Problems) -> Option<Option<T>> {
     match raw.value(name)?.and_then(T::from_param) {
@@ -26,7 +26,6 @@ pub mod required {
     use super::*;
 
     pub type Read<T> = T;
-    pub const REQUIRED: bool = true;
 
     pub fn read<T: FromValue>(raw: &RawParams, name: &str, problems: &mut Problems) -> Option<T> {
         if !is_given(raw, name) {
@@ -45,8 +44,8 @@ pub mod required {
         }
     }
 
-    pub fn schema<T: FromValue>() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
-        T::schema()
+    pub fn describe<T: FromValue>(name: &'static str, description: &'static str) -> Option<ParamDoc> {
+        Some(ParamDoc { name, description, required: true, schema: T::schema() })
     }
 }
 
@@ -54,13 +53,14 @@ pub mod optional {
     use super::*;
 
     pub type Read<T> = Option<T>;
-    pub const REQUIRED: bool = false;
 
     pub fn read<T: FromValue>(raw: &RawParams, name: &str, problems: &mut Problems) -> Option<Option<T>> {
         if is_given(raw, name) { convert(raw, name, problems) } else { Some(None) }
     }
 
-    pub use super::required::schema;
+    pub fn describe<T: FromValue>(name: &'static str, description: &'static str) -> Option<ParamDoc> {
+        Some(ParamDoc { name, description, required: false, schema: T::schema() })
+    }
 }
 
 pub mod changed {
@@ -69,7 +69,6 @@ pub mod changed {
     use super::*;
 
     pub type Read<T> = Field<T>;
-    pub const REQUIRED: bool = false;
 
     pub fn read<T: FromValue>(raw: &RawParams, name: &str, problems: &mut Problems) -> Option<Field<T>> {
         if !is_given(raw, name) {
@@ -78,18 +77,16 @@ pub mod changed {
         Some(convert(raw, name, problems)?.map_or(Field::Null, Field::Value))
     }
 
-    pub use super::required::schema;
+    pub use super::optional::describe;
 }
 
 pub mod list {
     use serde_json::Value;
     use utoipa::openapi::schema::ArrayBuilder;
-    use utoipa::openapi::{RefOr, Schema};
 
     use super::*;
 
     pub type Read<T> = Vec<T>;
-    pub const REQUIRED: bool = false;
 
     pub fn read<T: FromValue>(raw: &RawParams, name: &str, problems: &mut Problems) -> Option<Vec<T>> {
         let values = match raw.value(name) {
@@ -114,7 +111,23 @@ pub mod list {
         }
     }
 
-    pub fn schema<T: FromValue>() -> RefOr<Schema> {
-        ArrayBuilder::new().items(T::schema()).into()
+    pub fn describe<T: FromValue>(name: &'static str, description: &'static str) -> Option<ParamDoc> {
+        let schema = ArrayBuilder::new().items(T::schema()).into();
+        Some(ParamDoc { name, description, required: false, schema })
+    }
+}
+
+pub mod including {
+    use super::*;
+    use crate::params::ParamSet;
+
+    pub type Read<P> = P;
+
+    pub fn read<P: ParamSet>(raw: &RawParams, _: &str, problems: &mut Problems) -> Option<P> {
+        P::read(raw, problems)
+    }
+
+    pub fn describe<P: ParamSet>(_: &'static str, _: &'static str) -> Vec<ParamDoc> {
+        P::describe()
     }
 }

@@ -3,10 +3,9 @@ use holdfast_app::accounts::user;
 use holdfast_domain::policy::InstanceAction::ManageOwnAccount;
 
 use super::ApiResult;
-use crate::Cx;
 use crate::answer::Body;
 use crate::present::user::{UserFull, full};
-use crate::routes::{Access, Routes};
+use crate::{Access, Cx, Routes};
 
 async fn show(cx: Cx, (): ()) -> ApiResult<Body<UserFull>> {
     Ok(Body(full(user::show_own(&cx.actor)?, cx.site())))

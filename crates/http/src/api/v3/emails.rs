@@ -7,8 +7,7 @@ use super::ApiResult;
 use crate::answer::{Body, Created, Listed};
 use crate::error::ApiError;
 use crate::present::email::{EmailBody, email as present};
-use crate::routes::{Access, Routes};
-use crate::{Cx, params};
+use crate::{Access, Cx, Routes, params};
 
 async fn list_own(cx: Cx, (): ()) -> ApiResult<Listed<EmailBody>> {
     Ok(Listed(email::list_own(cx.app(), &cx.actor, cx.page).await?.map(present)))

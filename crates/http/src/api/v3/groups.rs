@@ -8,8 +8,7 @@ use super::ApiResult;
 use crate::answer::{Body, Created, Listed};
 use crate::error::ApiError;
 use crate::present::group::{GroupBody, GroupDetail, GroupSummary, created, detail, summary};
-use crate::routes::{Access, Routes};
-use crate::{Cx, choice, params};
+use crate::{Access, Cx, Routes, choice, params};
 
 choice! {
     enum OrderBy { Name = "name", Path = "path" }
@@ -63,9 +62,8 @@ async fn show(cx: Cx, params: OneGroup) -> ApiResult<Body<GroupDetail>> {
 }
 
 params! {
-    struct CreateGroupParams {
-        required name: String,
-        required path: String,
+    /// What creation and change have in common.
+    struct Attributes {
         changed description: String,
         /// 0 private, 10 internal, 20 public (default).
         optional visibility_level: Visibility,
@@ -74,15 +72,29 @@ params! {
     }
 }
 
+impl Attributes {
+    fn into_changes(self, name: Field<String>, path: Field<String>) -> GroupChanges {
+        GroupChanges {
+            name,
+            path,
+            description: self.description,
+            visibility: self.visibility_level,
+            lfs_enabled: self.lfs_enabled,
+            request_access_enabled: self.request_access_enabled,
+        }
+    }
+}
+
+params! {
+    struct CreateGroupParams {
+        required name: String,
+        required path: String,
+        including attributes: Attributes,
+    }
+}
+
 async fn create(cx: Cx, params: CreateGroupParams) -> ApiResult<Created<GroupBody>> {
-    let changes = GroupChanges {
-        name: Field::Value(params.name),
-        path: Field::Value(params.path),
-        description: params.description,
-        visibility: params.visibility_level,
-        lfs_enabled: params.lfs_enabled,
-        request_access_enabled: params.request_access_enabled,
-    };
+    let changes = params.attributes.into_changes(Field::Value(params.name), Field::Value(params.path));
     let group = group::create(cx.app(), &cx.actor, changes).await?;
     Ok(Created(created(group, cx.site())))
 }
@@ -93,23 +105,12 @@ params! {
         required id: GroupRef,
         changed name: String,
         changed path: String,
-        changed description: String,
-        /// 0 private, 10 internal, 20 public.
-        optional visibility_level: Visibility,
-        optional lfs_enabled: bool,
-        optional request_access_enabled: bool,
+        including attributes: Attributes,
     }
 }
 
 async fn update(cx: Cx, params: UpdateGroup) -> ApiResult<Body<GroupDetail>> {
-    let changes = GroupChanges {
-        name: params.name,
-        path: params.path,
-        description: params.description,
-        visibility: params.visibility_level,
-        lfs_enabled: params.lfs_enabled,
-        request_access_enabled: params.request_access_enabled,
-    };
+    let changes = params.attributes.into_changes(params.name, params.path);
     if changes == GroupChanges::default() {
         let names = ["name", "path", "description", "visibility_level", "lfs_enabled", "request_access_enabled"];
         return Err(ApiError::at_least_one(&names));

@@ -8,8 +8,7 @@ use holdfast_domain::policy::GroupAction::{ManageMembers, ReadMembers};
 use super::ApiResult;
 use crate::answer::{Body, Created, Listed};
 use crate::present::member::{MemberBody, member as present};
-use crate::routes::{Access, Routes};
-use crate::{Cx, params};
+use crate::{Access, Cx, Routes, params};
 
 params! {
     struct ListMembers {

@@ -5,8 +5,7 @@ use holdfast_domain::policy::InstanceAction::ListGroups;
 use super::ApiResult;
 use crate::answer::Listed;
 use crate::present::namespace::{NamespaceBody, namespace as present};
-use crate::routes::{Access, Routes};
-use crate::{Cx, params};
+use crate::{Access, Cx, Routes, params};
 
 params! {
     struct ListNamespaces {

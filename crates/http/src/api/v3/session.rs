@@ -5,8 +5,7 @@ use super::ApiResult;
 use crate::answer::Created;
 use crate::error::ApiError;
 use crate::present::user::{self, SessionBody};
-use crate::routes::{Access, Routes};
-use crate::{Cx, client_address, params};
+use crate::{Access, Cx, Routes, client_address, params};
 
 params! {
     struct SignIn {

@@ -9,8 +9,7 @@ use holdfast_domain::policy::InstanceAction::ManageOwnAccount;
 use super::ApiResult;
 use crate::answer::{Body, Created, Listed};
 use crate::present::token::{NewTokenBody, TokenBody, token as present_token};
-use crate::routes::{Access, Routes};
-use crate::{Cx, params};
+use crate::{Access, Cx, Routes, params};
 
 fn present(cx: &Cx, token: Token) -> TokenBody {
     let active = cx.app().is_active(&token);

@@ -1,5 +1,6 @@
 use axum::http::Method;
 use holdfast_app::accounts::user::{self, Filter, User, UserChanges};
+use holdfast_domain::Field;
 use holdfast_domain::ids::UserId;
 use holdfast_domain::policy::InstanceAction::{ManageUsers, ReadUsers};
 
@@ -7,8 +8,7 @@ use super::ApiResult;
 use crate::answer::{Body, Created, Listed};
 use crate::error::ApiError;
 use crate::present::user::{ListedUser, ShownUser, UserFull, full, profile, summary};
-use crate::routes::{Access, Routes};
-use crate::{Cx, params};
+use crate::{Access, Cx, Routes, params};
 
 params! {
     struct ListUsers {
@@ -56,11 +56,8 @@ async fn show(cx: Cx, params: OneUser) -> ApiResult<Body<ShownUser>> {
 }
 
 params! {
-    struct CreateUser {
-        required email: String,
-        required password: String,
-        required name: String,
-        required username: String,
+    /// What creation and change have in common.
+    struct Profile {
         changed skype: String,
         changed linkedin: String,
         changed twitter: String,
@@ -76,32 +73,50 @@ params! {
         /// Name of an outside provider of accounts, together with `extern_uid`.
         changed provider: String,
         changed extern_uid: String,
+    }
+}
+
+impl Profile {
+    fn into_changes(self) -> UserChanges {
+        UserChanges {
+            skype: self.skype,
+            linkedin: self.linkedin,
+            twitter: self.twitter,
+            website_url: self.website_url,
+            organization: self.organization,
+            bio: self.bio,
+            location: self.location,
+            projects_limit: self.projects_limit,
+            admin: self.admin,
+            can_create_group: self.can_create_group,
+            external: self.external,
+            provider: self.provider,
+            extern_uid: self.extern_uid,
+            ..UserChanges::default()
+        }
+    }
+}
+
+params! {
+    struct CreateUser {
+        required email: String,
+        required password: String,
+        required name: String,
+        required username: String,
+        including profile: Profile,
         /// Accepted for existing clients; accounts are confirmed at once either way.
         optional confirm: bool,
     }
 }
 
 async fn create(cx: Cx, params: CreateUser) -> ApiResult<Created<UserFull>> {
-    use holdfast_domain::Field::Value;
     let _ = params.confirm;
     let changes = UserChanges {
-        email: Value(params.email),
-        password: Value(params.password),
-        name: Value(params.name),
-        username: Value(params.username),
-        skype: params.skype,
-        linkedin: params.linkedin,
-        twitter: params.twitter,
-        website_url: params.website_url,
-        organization: params.organization,
-        bio: params.bio,
-        location: params.location,
-        projects_limit: params.projects_limit,
-        admin: params.admin,
-        can_create_group: params.can_create_group,
-        external: params.external,
-        provider: params.provider,
-        extern_uid: params.extern_uid,
+        email: Field::Value(params.email),
+        password: Field::Value(params.password),
+        name: Field::Value(params.name),
+        username: Field::Value(params.username),
+        ..params.profile.into_changes()
     };
     let user = user::create(cx.app(), &cx.actor, changes).await?;
     Ok(Created(full(user, cx.site())))
@@ -114,21 +129,7 @@ params! {
         changed password: String,
         changed name: String,
         changed username: String,
-        changed skype: String,
-        changed linkedin: String,
-        changed twitter: String,
-        changed website_url: String,
-        changed organization: String,
-        changed bio: String,
-        changed location: String,
-        /// How many projects the user may have in its own namespace.
-        optional projects_limit: i32,
-        optional admin: bool,
-        optional can_create_group: bool,
-        optional external: bool,
-        /// Name of an outside provider of accounts, together with `extern_uid`.
-        changed provider: String,
-        changed extern_uid: String,
+        including profile: Profile,
     }
 }
 
@@ -139,19 +140,7 @@ async fn update(cx: Cx, params: UpdateUser) -> ApiResult<Body<UserFull>> {
         password: params.password,
         name: params.name,
         username: params.username,
-        skype: params.skype,
-        linkedin: params.linkedin,
-        twitter: params.twitter,
-        website_url: params.website_url,
-        organization: params.organization,
-        bio: params.bio,
-        location: params.location,
-        projects_limit: params.projects_limit,
-        admin: params.admin,
-        can_create_group: params.can_create_group,
-        external: params.external,
-        provider: params.provider,
-        extern_uid: params.extern_uid,
+        ..params.profile.into_changes()
     };
     let updated = user::update(cx.app(), &cx.actor, params.id, changes).await;
     let user = updated.map_err(|error| match error {
