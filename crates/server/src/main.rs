@@ -67,7 +67,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Migrate(options) => command::migrate::run(&load()?, &options),
         Command::Doctor => command::doctor::run(load()),
         Command::Admin(admin) => admin::run(&load()?, admin),
-        Command::Config(config) => config::run(load, &config),
+        Command::Config(config) => config::run(arguments.config.as_deref(), &config),
         Command::Routes => documents::routes(),
         Command::Openapi => documents::openapi(&load()?),
         Command::Permissions => documents::permissions(),

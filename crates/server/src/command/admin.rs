@@ -27,6 +27,7 @@ pub enum UserCommand {
     Create(CreateUser),
     /// Give a user a new password and sign it out everywhere.
     ResetPassword {
+        /// Whom: a username.
         #[arg(long)]
         username: String,
         #[command(flatten)]
@@ -34,11 +35,13 @@ pub enum UserCommand {
     },
     /// Block a user as directory synchronisation does: the interface cannot lift it.
     DirectoryBlock {
+        /// Whom: a username.
         #[arg(long)]
         username: String,
     },
     /// Lift a block that came from directory synchronisation.
     DirectoryUnblock {
+        /// Whom: a username.
         #[arg(long)]
         username: String,
     },
@@ -46,8 +49,10 @@ pub enum UserCommand {
 
 #[derive(Args)]
 pub struct CreateUser {
+    /// The name to sign in with, and the first part of the user's paths.
     #[arg(long)]
     username: String,
+    /// The primary e-mail address.
     #[arg(long)]
     email: String,
     /// The full name.
@@ -98,13 +103,16 @@ pub enum TokenCommand {
     },
     /// List a user's newest tokens.
     List {
+        /// Whose tokens: a username.
         #[arg(long)]
         user: String,
     },
     /// Revoke a token by the number that `list` shows.
     Revoke {
+        /// Whose token: a username.
         #[arg(long)]
         user: String,
+        /// The number of the token.
         id: i64,
     },
 }

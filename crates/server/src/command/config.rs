@@ -1,7 +1,9 @@
+use std::path::Path;
+
 use clap::Subcommand;
 
 use super::print;
-use crate::configuration::{Configuration, DEFAULT, Invalid};
+use crate::configuration::{DEFAULT, show};
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -11,9 +13,9 @@ pub enum Command {
     Show,
 }
 
-pub fn run(load: impl Fn() -> Result<Configuration, Invalid>, command: &Command) -> anyhow::Result<()> {
+pub fn run(file: Option<&Path>, command: &Command) -> anyhow::Result<()> {
     match command {
         Command::Default => print(DEFAULT),
-        Command::Show => print(format!("{:#?}", load()?)),
+        Command::Show => print(show(file)?),
     }
 }

@@ -2,6 +2,7 @@
 
 mod error;
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
@@ -96,35 +97,12 @@ pub struct Telemetry {
 
 impl Configuration {
     pub fn load(file: Option<&Path>) -> Result<Self, Invalid> {
-        Self::from_sources(file, std::env::vars().collect())
+        Self::from_merged(&merge(file, std::env::vars().collect())?)
     }
 
-    fn from_sources(file: Option<&Path>, mut environment: config::Map<String, String>) -> Result<Self, Invalid> {
-        let defaults = config::File::from_str(DEFAULT, config::FileFormat::Toml);
-        let mut sources = config::Config::builder().add_source(defaults);
-        if let Some(path) = file {
-            if !path.exists() {
-                return Err(Invalid::new(
-                    "--config",
-                    path.display(),
-                    "there is no such file",
-                    "name a file that exists",
-                ));
-            }
-            sources = sources.add_source(config::File::from(path).format(config::FileFormat::Toml));
-        }
-        // An empty variable would be a list of one empty text.
-        environment.retain(|name, value| name != "HOLDFAST__SERVER__TRUSTED_PROXIES" || !value.is_empty());
-        let variables = config::Environment::with_prefix("HOLDFAST")
-            .prefix_separator("__")
-            .separator("__")
-            .list_separator(",")
-            .with_list_parse_key("server.trusted_proxies")
-            .try_parsing(true)
-            .source(Some(environment));
-        let merged = sources.add_source(variables).build().map_err(|error| Invalid::from_config(&error, None))?;
+    fn from_merged(merged: &config::Config) -> Result<Self, Invalid> {
         let configuration: Self =
-            merged.clone().try_deserialize().map_err(|error| Invalid::from_config(&error, Some(&merged)))?;
+            merged.clone().try_deserialize().map_err(|error| Invalid::from_config(&error, Some(merged)))?;
         configuration.check()?;
         Ok(configuration)
     }
@@ -226,13 +204,61 @@ impl Configuration {
     }
 }
 
+/// The default file, then the operator's, then the environment.
+fn merge(file: Option<&Path>, mut environment: config::Map<String, String>) -> Result<config::Config, Invalid> {
+    let defaults = config::File::from_str(DEFAULT, config::FileFormat::Toml);
+    let mut sources = config::Config::builder().add_source(defaults);
+    if let Some(path) = file {
+        if !path.exists() {
+            return Err(Invalid::new("--config", path.display(), "there is no such file", "name a file that exists"));
+        }
+        sources = sources.add_source(config::File::from(path).format(config::FileFormat::Toml));
+    }
+    // An empty variable would be a list of one empty text.
+    environment.retain(|name, value| name != "HOLDFAST__SERVER__TRUSTED_PROXIES" || !value.is_empty());
+    let variables = config::Environment::with_prefix("HOLDFAST")
+        .prefix_separator("__")
+        .separator("__")
+        .list_separator(",")
+        .with_list_parse_key("server.trusted_proxies")
+        .try_parsing(true)
+        .source(Some(environment));
+    sources.add_source(variables).build().map_err(|error| Invalid::from_config(&error, None))
+}
+
+/// The settings in force as a file that could be read again, but for the secrets.
+pub fn show(file: Option<&Path>) -> Result<String, Invalid> {
+    let merged = merge(file, std::env::vars().collect())?;
+    Configuration::from_merged(&merged)?;
+    let sections: BTreeMap<String, BTreeMap<String, config::Value>> =
+        merged.try_deserialize().map_err(|error| Invalid::from_config(&error, None))?;
+    let mut text = String::new();
+    for (section, keys) in sections {
+        text += &format!("[{section}]\n");
+        for (key, value) in keys {
+            let is_secret = section == "database" && key.ends_with("url");
+            let value = match value.kind {
+                config::ValueKind::String(text) if is_secret && !text.is_empty() => "\"(hidden)\"".to_owned(),
+                config::ValueKind::String(text) => format!("{text:?}"),
+                config::ValueKind::Array(items) => {
+                    format!("{:?}", items.iter().map(ToString::to_string).collect::<Vec<_>>())
+                }
+                other => other.to_string(),
+            };
+            text += &format!("{key} = {value}\n");
+        }
+        text.push('\n');
+    }
+    Ok(text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn load(variables: &[(&str, &str)]) -> Result<Configuration, Invalid> {
         let owned = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        Configuration::from_sources(None, owned.collect())
+        Configuration::from_merged(&merge(None, owned.collect())?)
     }
 
     #[test]

@@ -287,3 +287,18 @@ async fn booleans_have_many_words() {
     let wrong = ada.put(&format!("/groups/{group}"), &[("request_access_enabled", "maybe")]).await;
     assert_eq!(wrong.both(), (400, &json!({"error": "request_access_enabled is invalid"})));
 }
+
+/// A client that never finishes its request does not keep the server waiting.
+#[tokio::test]
+async fn a_request_has_its_time() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let mut setup = Setup::default();
+    setup.limits.request_timeout = std::time::Duration::from_millis(200);
+    let server = Server::with(setup).await;
+    let mut stream = tokio::net::TcpStream::connect(server.base.trim_start_matches("http://")).await.unwrap();
+    let head = "POST /api/v3/session HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 100\r\n\r\nlogin=";
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+}
