@@ -36,3 +36,17 @@ pub async fn group(
     }
     Ok(group)
 }
+
+/// The same, with the group locked until the end of the transaction: what was allowed when it was asked for is still
+/// allowed when it is done, and nobody else changes the group or its members meanwhile.
+pub async fn locked_group(
+    app: &App,
+    connection: &mut Connection,
+    actor: &Actor,
+    group: &GroupRef,
+    action: GroupAction,
+) -> Result<Group> {
+    let id = self::group(app, connection, actor, group, action).await?.id;
+    group::lock(connection, id).await?;
+    self::group(app, connection, actor, &GroupRef::Id(id), action).await
+}

@@ -65,7 +65,13 @@ impl fmt::Display for Thing {
 
 impl From<holdfast_store::Error> for Error {
     fn from(error: holdfast_store::Error) -> Self {
-        if error.is_unavailable() { Self::Unavailable(error) } else { Self::Internal(error.into()) }
+        if error.is_missing_parent() {
+            Self::NotFound(Thing::Record)
+        } else if error.is_unavailable() {
+            Self::Unavailable(error)
+        } else {
+            Self::Internal(error.into())
+        }
     }
 }
 

@@ -38,8 +38,4 @@ impl<T> Field<T> {
             Self::Value(value) => Some(value),
         }
     }
-
-    pub fn is_absent(&self) -> bool {
-        matches!(self, Self::Absent)
-    }
 }

@@ -34,6 +34,15 @@ impl Violations {
         }
     }
 
+    /// Records text that is too long for its column or is not one line of plain text: control characters and marks that
+    /// turn the direction of writing could make it look like another.
+    pub fn check_line(&mut self, field: &'static str, text: &str) {
+        self.check_length(field, text, 255);
+        if !is_plain(text) {
+            self.add(field, INVALID);
+        }
+    }
+
     pub fn into_result(self) -> Result<(), Self> {
         if self.0.is_empty() { Ok(()) } else { Err(self) }
     }
@@ -41,6 +50,12 @@ impl Violations {
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &[String])> {
         self.0.iter().map(|(field, messages)| (*field, messages.as_slice()))
     }
+}
+
+pub fn is_plain(text: &str) -> bool {
+    !text.chars().any(|c| {
+        c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    })
 }
 
 /// The one wording of a length limit.

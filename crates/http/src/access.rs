@@ -1,5 +1,6 @@
 //! What a route says about who may use it.
 
+use holdfast_domain::Visibility;
 use holdfast_domain::policy::{GroupAction, InstanceAction, Standing};
 
 /// Who gets through. The use case decides; this is the same statement for readers, for the document and for the test
@@ -14,9 +15,10 @@ pub enum Access {
 impl Access {
     pub fn is_open_to_anonymous(self) -> bool {
         match self {
-            Self::Anyone | Self::Group(GroupAction::Read) => true,
+            Self::Anyone => true,
             Self::Instance(action) => action.allowed(Standing::Anonymous),
-            Self::Group(_) => false,
+            // The most open group there is.
+            Self::Group(action) => action.allowed(Visibility::Public, Standing::Anonymous, None),
         }
     }
 

@@ -8,15 +8,22 @@ use ipnet::IpNet;
 
 /// The rightmost address in `X-Forwarded-For` that no trusted proxy wrote about another trusted proxy.
 pub fn of(parts: &Parts, trusted: &[IpNet]) -> IpAddr {
-    let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>().map_or(IpAddr::from([0, 0, 0, 0]), |info| info.0.ip());
+    let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
+    let peer = peer.map_or(IpAddr::from([0, 0, 0, 0]), |info| info.0.ip().to_canonical());
     let is_trusted = |address: &IpAddr| trusted.iter().any(|net| net.contains(address));
     if !is_trusted(&peer) {
         return peer;
     }
     let forwarded = parts.headers.get_all("x-forwarded-for").iter().filter_map(|value| value.to_str().ok());
-    let chain: Vec<IpAddr> =
-        forwarded.flat_map(|list| list.split(',')).filter_map(|it| it.trim().parse().ok()).collect();
-    chain.into_iter().rev().find(|address| !is_trusted(address)).unwrap_or(peer)
+    let chain: Vec<&str> = forwarded.flat_map(|list| list.split(',')).map(str::trim).collect();
+    for entry in chain.into_iter().rev() {
+        // What stands left of something unreadable was written by nobody we know.
+        let Ok(address) = entry.parse::<IpAddr>() else { return peer };
+        if !is_trusted(&address.to_canonical()) {
+            return address.to_canonical();
+        }
+    }
+    peer
 }
 
 /// What counts as one client: an IPv6 address stands for its network, which has more addresses than can be counted.
@@ -52,7 +59,9 @@ mod tests {
         assert_eq!(address("10.0.0.1", Some("198.51.100.7"), &proxies), "198.51.100.7");
         assert_eq!(address("10.0.0.1", Some("203.0.113.9, 198.51.100.7, 10.0.0.2"), &proxies), "198.51.100.7");
         assert_eq!(address("10.0.0.1", None, &proxies), "10.0.0.1");
-        assert_eq!(address("10.0.0.1", Some("nonsense"), &[]), "10.0.0.1");
+        assert_eq!(address("10.0.0.1", Some("nonsense"), &proxies), "10.0.0.1");
+        assert_eq!(address("10.0.0.1", Some("198.51.100.7, 203.0.113.9:5555"), &proxies), "10.0.0.1");
+        assert_eq!(address("::ffff:10.0.0.1", Some("::ffff:198.51.100.7"), &proxies), "198.51.100.7");
     }
 
     #[test]

@@ -64,10 +64,14 @@ pub(crate) async fn pass<P: ParamSet, A: Answer>(
         let raw = RawParams::read(&parts, body, &path, context.limits.max_body_bytes).await?;
         let address = *parts.extensions.get::<IpAddr>().unwrap_or(&IpAddr::from([0, 0, 0, 0]));
 
-        let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
-        let credentials = Credentials {
-            token: raw.text("private_token").or_else(|| header("private-token")),
-            sudo: raw.text("sudo").or_else(|| header("sudo")),
+        // What is no text is no token either, but it was sent.
+        let header = |name: &str| parts.headers.get(name).map(|value| value.to_str().unwrap_or_default());
+        let credentials = match access {
+            Access::Anyone => Credentials::default(),
+            _ => Credentials {
+                token: raw.text("private_token").or_else(|| header("private-token")),
+                sudo: raw.text("sudo").or_else(|| header("sudo")),
+            },
         };
         let actor = authenticate(&context.app, credentials, needed_scope(&parts.method, parts.uri.path())).await;
         match &actor {
@@ -97,9 +101,9 @@ pub(crate) async fn pass<P: ParamSet, A: Answer>(
     attempt.await.unwrap_or_else(ApiError::into_response)
 }
 
-/// Reading users has a scope of its own; `path` is the whole path of the request.
+/// Reading users has a scope of its own; `path` is below `/api/v3`.
 fn needed_scope(method: &Method, path: &str) -> Scope {
     let is_read = matches!(*method, Method::GET | Method::HEAD);
-    let area = path.trim_start_matches("/api/v3").split('/').nth(1);
+    let area = path.split('/').nth(1);
     if is_read && matches!(area, Some("user" | "users")) { Scope::ReadUser } else { Scope::Api }
 }

@@ -85,7 +85,7 @@ impl From<holdfast_app::Error> for ApiError {
             Error::Unprocessable(text) => Self::message(StatusCode::UNPROCESSABLE_ENTITY, text),
             Error::Conflict(text) => Self::message(StatusCode::CONFLICT, text),
             Error::Throttled { retry_after } => Self {
-                retry_after: Some(retry_after.as_secs().max(1)),
+                retry_after: Some(retry_after.as_secs_f64().ceil() as u64),
                 ..Self::message(StatusCode::TOO_MANY_REQUESTS, "429 Too Many Requests")
             },
             Error::Unavailable(cause) => {

@@ -7,7 +7,7 @@ use axum::response::IntoResponse;
 use serde_json::json;
 use utoipa::openapi::path::{HttpMethod, OperationBuilder, ParameterBuilder, ParameterIn};
 use utoipa::openapi::request_body::RequestBodyBuilder;
-use utoipa::openapi::schema::{AnyOfBuilder, ObjectBuilder, Type};
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Type};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{
     ComponentsBuilder, ContentBuilder, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder, Paths, RefOr, Required,
@@ -165,14 +165,18 @@ fn http_method(method: &Method) -> HttpMethod {
     }
 }
 
-/// `message` holds a text or texts per field; errors in parameters and routes use `error`.
+/// `message` holds a text, or texts per field; errors in parameters, routes and scopes use `error`.
 fn error_schema() -> Schema {
-    let any = || AnyOfBuilder::new().item(ObjectBuilder::new().schema_type(Type::String)).item(ObjectBuilder::new());
-    ObjectBuilder::new()
-        .property("message", any())
-        .property("error", any())
-        .property("error_description", ObjectBuilder::new().schema_type(Type::String))
-        .property("scope", ObjectBuilder::new().schema_type(Type::String))
-        .examples([json!({"message": "404 User Not Found"})])
-        .into()
+    let text = || ObjectBuilder::new().schema_type(Type::String);
+    let texts = ObjectBuilder::new().additional_properties(Some(ArrayBuilder::new().items(text())));
+    let message = ObjectBuilder::new()
+        .property("message", OneOfBuilder::new().item(text()).item(texts))
+        .required("message")
+        .examples([json!({"message": "404 User Not Found"})]);
+    let error = ObjectBuilder::new()
+        .property("error", text())
+        .property("error_description", text())
+        .property("scope", text())
+        .required("error");
+    OneOfBuilder::new().item(message).item(error).into()
 }

@@ -8,19 +8,17 @@ use opentelemetry::trace::TracerProvider as _;
 use opentelemetry_otlp::{SpanExporter, WithExportConfig};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::SdkTracerProvider;
+use tracing_subscriber::Layer;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{EnvFilter, Layer};
 
-use crate::configuration::{Configuration, Invalid, LogFormat};
+use crate::configuration::{Configuration, LogFormat};
 
 /// Sends what is left when the server stops.
 pub struct Telemetry(Option<SdkTracerProvider>);
 
 pub fn start(configuration: &Configuration) -> anyhow::Result<Telemetry> {
-    let filter = &configuration.log.filter;
-    let filter = EnvFilter::try_new(filter)
-        .map_err(|_| Invalid::new("log.filter", filter, "it is no filter", "write info, or info,sqlx=debug"))?;
+    let filter = configuration.log_filter()?;
     let log = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal());
     let log = match configuration.log.format {
         LogFormat::Text => log.boxed(),

@@ -162,10 +162,9 @@ struct Server {
 
 impl Server {
     fn start(database: &str) -> Self {
-        let [address, operations] = [(); 2].map(|()| {
-            let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-            free.local_addr().unwrap().to_string()
-        });
+        let free = [(); 2].map(|()| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
+        let [address, operations] = free.each_ref().map(|listener| listener.local_addr().unwrap().to_string());
+        drop(free);
         let variables = [
             ("HOLDFAST__DATABASE__URL", database),
             ("HOLDFAST__SERVER__LISTEN", &address),

@@ -13,6 +13,18 @@ use crate::{Error, Result};
 pub type Connection = sqlx::PgConnection;
 pub type Transaction = sqlx::Transaction<'static, sqlx::Postgres>;
 
+/// Whether it could be an address of PostgreSQL; the reason does not repeat it.
+pub fn check_url(url: &str) -> std::result::Result<(), String> {
+    if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
+        return Err("it does not begin with postgres://".into());
+    }
+    match PgConnectOptions::from_str(url) {
+        Ok(_) => Ok(()),
+        Err(sqlx::Error::Configuration(cause)) => Err(format!("it cannot be read: {cause}")),
+        Err(_) => Err("it cannot be read".into()),
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Options {
     pub url: String,

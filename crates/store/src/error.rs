@@ -12,6 +12,11 @@ impl Error {
         self.0.as_database_error().and_then(|error| error.constraint())
     }
 
+    /// A write named a row that has just gone.
+    pub fn is_missing_parent(&self) -> bool {
+        self.0.as_database_error().is_some_and(|error| error.is_foreign_key_violation())
+    }
+
     /// The database cannot serve at the moment, through no fault of the request: no connection is to be had, or the
     /// server is starting, stopping, read-only, or too busy to finish a statement in time.
     pub fn is_unavailable(&self) -> bool {

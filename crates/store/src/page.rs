@@ -14,15 +14,13 @@ use crate::{Connection, Result};
 pub enum WholeList {
     Users,
     Groups,
-    InternalGroups,
-    PublicGroups,
     Namespaces,
 }
 
 /// Lists seen to hold more than is counted. Counting ten thousand rows only to leave the total out would cost more
 /// than the page itself, so it is tried anew only once a minute.
 #[derive(Default)]
-pub struct LargeLists(Mutex<[Option<Instant>; 5]>);
+pub struct LargeLists(Mutex<[Option<Instant>; 3]>);
 
 impl LargeLists {
     const REMEMBERED: Duration = Duration::from_secs(60);
@@ -42,13 +40,24 @@ impl LargeLists {
 pub(crate) struct List<'a, F> {
     pub columns: &'static str,
     pub rows: &'static str,
-    /// Writes everything from `from` on, filters included; written twice, for the rows and for the total. The number
-    /// says how many rows are wanted at the most.
+    /// Writes everything from `from` on, filters included; written twice, for the rows and for the total.
     pub from: F,
     pub order: &'static str,
     /// What the page is called, and what it is joined with.
     pub page: &'static str,
     pub whole: Option<(WholeList, &'a LargeLists)>,
+    /// Whether the best plan depends on the values, such as a search term. PostgreSQL then plans anew each time, instead
+    /// of settling for a plan that suits the first few.
+    pub varies: bool,
+}
+
+/// What a list is read for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// This many rows from the first on, at the most.
+    Rows(i64),
+    /// Counting, for which no column is needed.
+    Total,
 }
 
 #[derive(FromRow)]
@@ -58,7 +67,7 @@ struct Counted<T: for<'r> FromRow<'r, PgRow>> {
     total: Option<i64>,
 }
 
-impl<F: Fn(&mut QueryBuilder<Postgres>, i64)> List<'_, F> {
+impl<F: Fn(&mut QueryBuilder<Postgres>, Purpose)> List<'_, F> {
     pub async fn fetch<T>(&self, connection: &mut Connection, request: PageRequest) -> Result<Page<T>>
     where
         T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
@@ -74,11 +83,12 @@ impl<F: Fn(&mut QueryBuilder<Postgres>, i64)> List<'_, F> {
         // One row more than the page holds tells whether there is a next one.
         let limit = request.size() + 1;
         query.push(" as total from (select ").push(self.rows).push(" ");
-        (self.from)(&mut query, request.offset().saturating_add(limit));
+        (self.from)(&mut query, Purpose::Rows(request.offset().saturating_add(limit)));
         query.push(" order by ").push(self.order).push(" limit ").push_bind(limit);
         query.push(" offset ").push_bind(request.offset());
         query.push(") ").push(self.page).push(" order by ").push(self.order);
-        let mut rows: Vec<Counted<T>> = query.build_query_as().fetch_all(&mut *connection).await?;
+        let mut rows: Vec<Counted<T>> =
+            query.build_query_as().persistent(!self.varies).fetch_all(&mut *connection).await?;
         let total = match rows.first() {
             Some(row) => row.total,
             None if known_large => None,
@@ -96,13 +106,13 @@ impl<F: Fn(&mut QueryBuilder<Postgres>, i64)> List<'_, F> {
 
     fn push_count(&self, query: &mut QueryBuilder<Postgres>) {
         query.push("(select count(*) from (select 1 ");
-        (self.from)(query, COUNTED_AT_MOST + 1);
+        (self.from)(query, Purpose::Total);
         query.push(" limit ").push(COUNTED_AT_MOST + 1).push(") counted)");
     }
 
     async fn count(&self, connection: &mut Connection) -> Result<Option<i64>> {
         let mut query = QueryBuilder::new("select ");
         self.push_count(&mut query);
-        Ok(query.build_query_scalar().fetch_one(connection).await?)
+        Ok(query.build_query_scalar().persistent(!self.varies).fetch_one(connection).await?)
     }
 }

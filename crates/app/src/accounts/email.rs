@@ -6,7 +6,7 @@ use holdfast_domain::ids::{EmailId, UserId};
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::InstanceAction;
 use holdfast_domain::violations::TAKEN;
-use holdfast_store::accounts::email;
+use holdfast_store::accounts::{email, user};
 
 pub use holdfast_store::accounts::email::Email;
 
@@ -25,7 +25,8 @@ pub async fn list_of(app: &App, actor: &Actor, user: UserId, page: PageRequest) 
 }
 
 pub async fn show_own(app: &App, actor: &Actor, id: EmailId) -> Result<Email> {
-    let found = email::find(&mut *app.database.connection().await?, access::account(actor)?.user.id, id).await?;
+    let user = access::account(actor)?.user.id;
+    let found = email::find(&mut *app.database.connection().await?, user, id).await?;
     found.ok_or(Error::NotFound(Thing::Record))
 }
 
@@ -41,20 +42,31 @@ pub async fn create_for(app: &App, actor: &Actor, user: UserId, address: &str) -
 
 async fn create(app: &App, user: UserId, address: &str) -> Result<Email> {
     let address = EmailAddress::parse(address).map_err(|problem| Violations::of("email", problem))?;
-    let mut connection = app.database.connection().await?;
-    email::insert(&mut connection, user, address.as_str(), false, app.clock.now())
+    let mut transaction = app.database.begin().await?;
+    user::lock(&mut transaction, user).await?.ok_or(Error::NotFound(Thing::User))?;
+    let email = email::insert(&mut transaction, user, address.as_str(), false, app.clock.now())
         .await
-        .on_constraint("emails_email_key", || Violations::of("email", TAKEN).into())
+        .on_constraint("emails_email_key", || Violations::of("email", TAKEN).into())?;
+    holdfast_store::commit(transaction).await?;
+    Ok(email)
 }
 
 /// None when it was gone already.
 pub async fn delete_own(app: &App, actor: &Actor, id: EmailId) -> Result<Option<Email>> {
-    Ok(email::delete(&mut *app.database.connection().await?, access::account(actor)?.user.id, id).await?)
+    delete(app, access::account(actor)?.user.id, id).await
 }
 
 pub async fn delete_of(app: &App, actor: &Actor, user: UserId, id: EmailId) -> Result<Email> {
     access::instance(actor, InstanceAction::ManageUsers)?;
     require(app, user).await?;
-    let deleted = email::delete(&mut *app.database.connection().await?, user, id).await?;
-    deleted.ok_or(Error::NotFound(Thing::Email))
+    delete(app, user, id).await?.ok_or(Error::NotFound(Thing::Email))
+}
+
+/// Whoever changes a user's addresses holds the user's row: which of them is the primary one must not change meanwhile.
+async fn delete(app: &App, user: UserId, id: EmailId) -> Result<Option<Email>> {
+    let mut transaction = app.database.begin().await?;
+    user::lock(&mut transaction, user).await?;
+    let deleted = email::delete(&mut transaction, user, id).await?;
+    holdfast_store::commit(transaction).await?;
+    Ok(deleted)
 }

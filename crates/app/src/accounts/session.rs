@@ -26,12 +26,16 @@ pub async fn create(app: &App, login: &str, password: &str, address: &str) -> Re
     app.sign_ins.check(|| format!("login {}", login.chars().take(LONGEST_LOGIN).collect::<String>().to_lowercase()))?;
     let found = user::find_for_sign_in(&mut *app.database.connection().await?, login).await?;
     let (id, hash) = found.unzip();
-    let matches = app.password_matches(password, hash).await?;
+    let matches = app.password_matches(password, hash.clone()).await?;
     let id = id.filter(|_| matches).ok_or(Error::Unauthenticated)?;
 
     let now = app.clock.now();
     let mut transaction = app.database.begin().await?;
     let user = user::lock(&mut transaction, id).await?.filter(User::is_active).ok_or(Error::Unauthenticated)?;
+    if user::password_hash(&mut transaction, id).await? != hash {
+        // It was changed while it was being checked.
+        return Err(Error::Unauthenticated);
+    }
     user::record_sign_in(&mut transaction, id, now).await?;
     let secret = app.new_secret(TokenKind::Session);
     let new = NewToken {

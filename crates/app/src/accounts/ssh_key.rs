@@ -25,7 +25,8 @@ pub async fn list_of(app: &App, actor: &Actor, user: UserId, page: PageRequest) 
 }
 
 pub async fn show_own(app: &App, actor: &Actor, id: SshKeyId) -> Result<SshKey> {
-    let found = ssh_key::find(&mut *app.database.connection().await?, access::account(actor)?.user.id, id).await?;
+    let user = access::account(actor)?.user.id;
+    let found = ssh_key::find(&mut *app.database.connection().await?, user, id).await?;
     found.ok_or(Error::NotFound(Thing::Record))
 }
 
@@ -44,7 +45,7 @@ async fn create(app: &App, user: UserId, title: &str, key: &str) -> Result<SshKe
         return Err(Violations::of("title", BLANK).into());
     }
     let mut violations = Violations::default();
-    violations.check_length("title", title, 255);
+    violations.check_line("title", title);
     violations.into_result()?;
     let key = PublicKey::parse(key)?;
     let mut connection = app.database.connection().await?;
@@ -60,7 +61,8 @@ async fn create(app: &App, user: UserId, title: &str, key: &str) -> Result<SshKe
 
 /// None when it was gone already.
 pub async fn delete_own(app: &App, actor: &Actor, id: SshKeyId) -> Result<Option<SshKey>> {
-    Ok(ssh_key::delete(&mut *app.database.connection().await?, access::account(actor)?.user.id, id).await?)
+    let user = access::account(actor)?.user.id;
+    Ok(ssh_key::delete(&mut *app.database.connection().await?, user, id).await?)
 }
 
 pub async fn delete_of(app: &App, actor: &Actor, user: UserId, id: SshKeyId) -> Result<SshKey> {

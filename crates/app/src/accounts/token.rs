@@ -41,7 +41,7 @@ async fn create(app: &App, user: UserId, input: CreateToken) -> Result<(Token, S
     if input.name.trim().is_empty() {
         violations.add("name", BLANK);
     }
-    violations.check_length("name", &input.name, 255);
+    violations.check_line("name", &input.name);
     let scopes = violations.check("scopes", Scopes::parse(&input.scopes).map_err(|error| error.to_string()));
     if input.scopes.is_empty() {
         violations.add("scopes", BLANK);

@@ -99,7 +99,8 @@ impl UserChanges {
             website_url: self.website_url.or(current.website_url),
             organization: self.organization.or(current.organization),
         };
-        let password = self.password.value();
+        // An empty password is none.
+        let password = self.password.value().filter(|password| !password.is_empty());
         let mut violations = Violations::default();
         let address = violations.check("email", EmailAddress::parse(&a.email));
         if let Some(password) = &password {
@@ -112,26 +113,26 @@ impl UserChanges {
         if a.projects_limit < 0 {
             violations.add("projects_limit", "must be greater than or equal to 0");
         }
-        let texts = [
-            ("name", Some(&a.name)),
-            ("bio", a.bio.as_ref()),
-            ("location", a.location.as_ref()),
-            ("skype", Some(&a.skype)),
-            ("linkedin", Some(&a.linkedin)),
-            ("twitter", Some(&a.twitter)),
-            ("website_url", Some(&a.website_url)),
-            ("organization", Some(&a.organization)),
+        violations.check_length("bio", a.bio.as_deref().unwrap_or_default(), 255);
+        let lines = [
+            ("name", a.name.as_str()),
+            ("location", a.location.as_deref().unwrap_or_default()),
+            ("skype", &a.skype),
+            ("linkedin", &a.linkedin),
+            ("twitter", &a.twitter),
+            ("website_url", &a.website_url),
+            ("organization", &a.organization),
         ];
-        for (field, text) in texts {
-            violations.check_length(field, text.map_or("", String::as_str), 255);
+        for (field, text) in lines {
+            violations.check_line(field, text);
         }
         let filled = |text: String| Some(text).filter(|text| !text.is_empty());
         let provider = self.provider.value().and_then(filled);
         let extern_uid = self.extern_uid.value().and_then(filled);
         let identity = match (provider, extern_uid) {
             (Some(provider), Some(extern_uid)) => {
-                violations.check_length("provider", &provider, 255);
-                violations.check_length("extern_uid", &extern_uid, 255);
+                violations.check_line("provider", &provider);
+                violations.check_line("extern_uid", &extern_uid);
                 Some(Identity { provider, extern_uid })
             }
             (None, None) => None,

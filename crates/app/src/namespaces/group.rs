@@ -103,10 +103,7 @@ pub async fn create(app: &App, actor: &Actor, changes: GroupChanges) -> Result<G
 
 pub async fn update(app: &App, actor: &Actor, group: &GroupRef, changes: GroupChanges) -> Result<Group> {
     let mut transaction = app.database.begin().await?;
-    let id = access::group(app, &mut transaction, actor, group, GroupAction::Update).await?.id;
-    // What is written is made from what was read: nobody may write in between.
-    group::lock(&mut transaction, id).await?;
-    let before = access::group(app, &mut transaction, actor, &GroupRef::Id(id), GroupAction::Update).await?;
+    let before = access::locked_group(app, &mut transaction, actor, group, GroupAction::Update).await?;
     let attributes = changes.apply(Attributes {
         name: before.name,
         path: before.path,
@@ -122,7 +119,7 @@ pub async fn update(app: &App, actor: &Actor, group: &GroupRef, changes: GroupCh
 
 pub async fn delete(app: &App, actor: &Actor, group: &GroupRef) -> Result<Group> {
     let mut transaction = app.database.begin().await?;
-    let group = access::group(app, &mut transaction, actor, group, GroupAction::Delete).await?;
+    let group = access::locked_group(app, &mut transaction, actor, group, GroupAction::Delete).await?;
     group::delete(&mut transaction, group.id).await?;
     holdfast_store::commit(transaction).await?;
     Ok(group)

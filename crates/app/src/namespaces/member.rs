@@ -4,9 +4,9 @@ use chrono::NaiveDate;
 use holdfast_domain::ids::{NamespaceId, UserId};
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::GroupAction;
-use holdfast_domain::{AccessLevel, Violations};
+use holdfast_domain::{AccessLevel, Field, Violations};
 use holdfast_store::accounts::user;
-use holdfast_store::namespaces::group::{self, GroupRef};
+use holdfast_store::namespaces::group::GroupRef;
 use holdfast_store::namespaces::member;
 
 pub use holdfast_store::namespaces::member::Member;
@@ -37,12 +37,12 @@ pub async fn show(app: &App, actor: &Actor, group: &GroupRef, user: UserId) -> R
 #[derive(Clone, Copy, Debug)]
 pub struct Membership {
     pub access_level: i64,
-    pub expires_at: Option<NaiveDate>,
+    pub expires_at: Field<NaiveDate>,
 }
 
 impl Membership {
     fn check(self, today: NaiveDate) -> Result<AccessLevel> {
-        if self.expires_at.is_some_and(|end| end <= today) {
+        if self.expires_at.value().is_some_and(|end| end <= today) {
             return Err(Violations::of("expires_at", "must be a day to come").into());
         }
         self.access_level.try_into().map_err(|_| Error::Unprocessable("Access level is not known"))
@@ -57,16 +57,15 @@ pub async fn create(
     membership: Membership,
 ) -> Result<Member> {
     let mut transaction = app.database.begin().await?;
-    let group = access::group(app, &mut transaction, actor, group, GroupAction::ManageMembers).await?;
+    let group = access::locked_group(app, &mut transaction, actor, group, GroupAction::ManageMembers).await?;
     let level = membership.check(app.today())?;
     if user::find(&mut transaction, user).await?.is_none() {
         return Err(Error::NotFound(Thing::User));
     }
-    group::lock(&mut transaction, group.id).await?;
     if member::find(&mut transaction, group.id, user, app.today()).await?.is_some() {
         return Err(Error::Conflict("Member already exists".into()));
     }
-    save(app, transaction, group.id, user, level, membership.expires_at).await
+    save(app, transaction, group.id, user, level, membership.expires_at.value()).await
 }
 
 pub async fn update(
@@ -77,15 +76,15 @@ pub async fn update(
     membership: Membership,
 ) -> Result<Member> {
     let mut transaction = app.database.begin().await?;
-    let group = access::group(app, &mut transaction, actor, group, GroupAction::ManageMembers).await?;
+    let group = access::locked_group(app, &mut transaction, actor, group, GroupAction::ManageMembers).await?;
     let level = membership.check(app.today())?;
-    group::lock(&mut transaction, group.id).await?;
     let before = member::find(&mut transaction, group.id, user, app.today()).await?;
     let before = before.ok_or(Error::NotFound(Thing::Record))?;
-    if level < AccessLevel::Owner || membership.expires_at.is_some() {
+    let expires_at = membership.expires_at.or_nullable(before.expires_at);
+    if level < AccessLevel::Owner || expires_at.is_some() {
         keep_an_owner(&mut transaction, group.id, &before).await?;
     }
-    save(app, transaction, group.id, user, level, membership.expires_at).await
+    save(app, transaction, group.id, user, level, expires_at).await
 }
 
 /// Everybody may leave; others are removed by who manages members.
@@ -93,8 +92,7 @@ pub async fn delete(app: &App, actor: &Actor, group: &GroupRef, user: UserId) ->
     let is_self = actor.user_id() == Some(user);
     let needed = if is_self { GroupAction::ReadMembers } else { GroupAction::ManageMembers };
     let mut transaction = app.database.begin().await?;
-    let group = access::group(app, &mut transaction, actor, group, needed).await?;
-    group::lock(&mut transaction, group.id).await?;
+    let group = access::locked_group(app, &mut transaction, actor, group, needed).await?;
     let before = member::find(&mut transaction, group.id, user, app.today()).await?;
     let before = before.ok_or(Error::NotFound(Thing::Member(user.get())))?;
     keep_an_owner(&mut transaction, group.id, &before).await?;

@@ -2,7 +2,7 @@
 
 use ssh_key::{Algorithm, HashAlg};
 
-use crate::violations::{BLANK, INVALID, Violations, at_most};
+use crate::violations::{BLANK, INVALID, Violations, at_most, is_plain};
 
 /// A key that the SSH server could accept, with the fingerprint that identifies it over the whole instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ impl PublicKey {
         let text = text.trim();
         let problem = if text.is_empty() {
             Some(BLANK.into())
-        } else if text.lines().nth(1).is_some() {
+        } else if !is_plain(text) {
             Some("should be a single line".into())
         } else {
             at_most(text, 5000).err()

@@ -13,7 +13,7 @@ use super::value::Wrong;
 use crate::error::ApiError;
 
 /// More than any endpoint has, few enough to be cheap.
-const MOST_PARAMETERS: usize = 1000;
+pub(super) const MOST_PARAMETERS: usize = 1000;
 
 /// What was sent under a name; unreadable if it is not text at all (wrong encoding, an uploaded file).
 type Sent = Result<Value, Wrong>;

@@ -84,6 +84,8 @@ pub mod list {
     use serde_json::Value;
     use utoipa::openapi::schema::ArrayBuilder;
 
+    use crate::params::raw::MOST_PARAMETERS;
+
     use super::*;
 
     pub type Read<T> = Vec<T>;
@@ -101,6 +103,10 @@ pub mod list {
                 return None;
             }
         };
+        if values.len() > MOST_PARAMETERS {
+            problems.add(name, Wrong::Invalid);
+            return None;
+        }
         let items: Result<Option<Vec<T>>, Wrong> = values.iter().map(T::from_param).collect();
         match items {
             Ok(Some(items)) => Some(items),

@@ -152,10 +152,10 @@ macro_rules! ids {
     ($($Id:ident),+) => {$(
         impl FromValue for $Id {
             fn from_value(value: &Value) -> Result<Self, Wrong> {
-                match i64::from_value(value)? {
-                    id if id >= 0 => Ok(id.into()),
-                    _ => Err(Wrong::Invalid),
-                }
+                // Digits and nothing else: neither a sign nor a blank.
+                let text = String::from_value(value)?;
+                let id: i64 = text.parse().map_err(|_| Wrong::Invalid)?;
+                if text.bytes().all(|byte| byte.is_ascii_digit()) { Ok(id.into()) } else { Err(Wrong::Invalid) }
             }
 
             fn schema() -> RefOr<Schema> {

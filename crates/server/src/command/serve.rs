@@ -31,7 +31,7 @@ async fn serve(configuration: &Configuration, metrics: PrometheusHandle) -> anyh
 
     let listener = listen("server.listen", configuration.server.listen)?;
     refuse_old_schema(configuration).await?;
-    let public = tokio::spawn(serve_on(listener, router, handle.clone()));
+    let mut public = tokio::spawn(serve_on(listener, router, handle.clone()));
     if let Some(address) = configuration.operations_listen()? {
         let listener = listen("operations.listen", address)?;
         let metrics = metrics.clone();
@@ -48,7 +48,10 @@ async fn serve(configuration: &Configuration, metrics: PrometheusHandle) -> anyh
         "serving"
     );
 
-    told_to_stop().await?;
+    tokio::select! {
+        told = told_to_stop() => told?,
+        ended = &mut public => bail!("the listener ended by itself: {:?}", ended?),
+    }
     tracing::info!("stopping: finishing the requests that have begun");
     handle.graceful_shutdown(Some(configuration.shutdown_grace()));
     public.await??;

@@ -33,7 +33,12 @@ impl Invalid {
                 (key, value, inner.problem)
             }
             ConfigError::NotFound(key) => (key.clone(), "(nothing)".into(), "it is not set".into()),
-            other => ("file or variable".into(), "not understood".into(), other.to_string()),
+            // The first line says where; what follows would repeat the text, secrets included.
+            other => {
+                let text = other.to_string();
+                let place = text.lines().next().unwrap_or_default().to_owned();
+                ("file or variable".into(), "not understood".into(), place)
+            }
         };
         Self { key, value, problem, cure: SEE_DEFAULT.into() }
     }

@@ -13,6 +13,7 @@ use holdfast_store::Options;
 use ipnet::IpNet;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
+use tracing_subscriber::EnvFilter;
 use url::Url;
 
 pub use error::Invalid;
@@ -79,7 +80,7 @@ pub struct LimitSettings {
 #[serde(deny_unknown_fields)]
 pub struct Log {
     pub format: LogFormat,
-    pub filter: String,
+    filter: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -109,17 +110,19 @@ impl Configuration {
 
     /// What types alone cannot say.
     fn check(&self) -> Result<(), Invalid> {
-        let at_least_one = [
-            ("server.max_body_bytes", self.server.max_body_bytes as u64),
-            ("server.request_timeout_seconds", self.server.request_timeout_seconds),
-            ("database.max_connections", self.database.max_connections.into()),
-            ("database.acquire_timeout_seconds", self.database.acquire_timeout_seconds),
-            ("database.statement_timeout_seconds", self.database.statement_timeout_seconds),
-            ("accounts.session_days", self.accounts.session_days.into()),
+        let ranges = [
+            ("server.max_body_bytes", self.server.max_body_bytes as u64, 1 << 30),
+            ("server.request_timeout_seconds", self.server.request_timeout_seconds, 86_400),
+            ("server.shutdown_grace_seconds", self.server.shutdown_grace_seconds + 1, 86_400),
+            ("database.max_connections", self.database.max_connections.into(), 10_000),
+            ("database.acquire_timeout_seconds", self.database.acquire_timeout_seconds, 86_400),
+            ("database.statement_timeout_seconds", self.database.statement_timeout_seconds, 86_400),
+            ("accounts.session_days", self.accounts.session_days.into(), 36_500),
         ];
-        for (key, value) in at_least_one {
-            if value == 0 {
-                return Err(Invalid::new(key, value, "it must be at least 1", "give a larger number, or leave it out"));
+        for (key, value, largest) in ranges {
+            if !(1..=largest).contains(&value) {
+                let cure = format!("give a number from 1 to {largest}, or leave it out");
+                return Err(Invalid::new(key, value, "it is out of range", &cure));
             }
         }
         if self.accounts.projects_limit < 0 {
@@ -138,14 +141,26 @@ impl Configuration {
         }
         for (key, url) in [("database.url", &self.database.url), ("database.direct_url", &self.database.direct_url)] {
             let is_optional = key == "database.direct_url" && url.expose_secret().is_empty();
-            let scheme = url.expose_secret().split("://").next().unwrap_or_default();
-            if !is_optional && !matches!(scheme, "postgres" | "postgresql") {
+            if let (false, Err(problem)) = (is_optional, holdfast_store::database::check_url(url.expose_secret())) {
                 let cure = "write it as postgres://user:password@host:5432/database";
-                return Err(Invalid::new(key, "(hidden)", "it is no PostgreSQL address", cure));
+                return Err(Invalid::new(key, "(hidden)", &problem, cure));
             }
         }
+        if let Some(endpoint) = self.otlp_endpoint()
+            && !Url::parse(endpoint).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))
+        {
+            let cure = "write it as http://127.0.0.1:4318/v1/traces, or leave it empty";
+            return Err(Invalid::new("telemetry.otlp_endpoint", endpoint, "it is no http or https address", cure));
+        }
+        self.log_filter()?;
         self.operations_listen()?;
         Ok(())
+    }
+
+    pub fn log_filter(&self) -> Result<EnvFilter, Invalid> {
+        let filter = &self.log.filter;
+        let cure = "write info, or levels per module as in info,sqlx=debug";
+        EnvFilter::try_new(filter).map_err(|_| Invalid::new("log.filter", filter, "it is no filter", cure))
     }
 
     pub fn operations_listen(&self) -> Result<Option<SocketAddr>, Invalid> {
@@ -293,6 +308,9 @@ mod tests {
             ("HOLDFAST__LOG__FORMAT", "xml", "log.format"),
             ("HOLDFAST__OPERATIONS__LISTEN", "8081", "operations.listen"),
             ("HOLDFAST__ACCOUNTS__PROJECTS_LIMIT", "-1", "accounts.projects_limit"),
+            ("HOLDFAST__ACCOUNTS__SESSION_DAYS", "4000000000", "accounts.session_days"),
+            ("HOLDFAST__LOG__FILTER", "a=b=c", "log.filter"),
+            ("HOLDFAST__TELEMETRY__OTLP_ENDPOINT", "somewhere", "telemetry.otlp_endpoint"),
         ];
         for (name, value, key) in wrong {
             let text = load(&[(name, value)]).unwrap_err().to_string();
@@ -309,8 +327,17 @@ mod tests {
     /// A password in the database url must not come out in an error.
     #[test]
     fn secrets_are_not_told() {
-        let error = load(&[("HOLDFAST__DATABASE__URL", "mysql://u:hunter42@h/d")]).unwrap_err();
-        assert!(!format!("{error} {error:?}").contains("hunter42"));
+        for url in ["mysql://u:hunter42@h/d", "postgres://u:hunter42@h:port/d", "postgres://u:hunter42@h/d?sslmode=x"] {
+            let error = load(&[("HOLDFAST__DATABASE__URL", url)]).unwrap_err();
+            let text = format!("{error} {error:?}");
+            assert!(text.contains("database.url") && !text.contains("hunter42"), "{text}");
+        }
+        let file = std::env::temp_dir().join(format!("holdfast-broken-{}.toml", std::process::id()));
+        std::fs::write(&file, "[database]\nurl = \"postgres://u:hunter42@h/d\n").unwrap();
+        let error = merge(Some(&file), config::Map::new()).unwrap_err();
+        std::fs::remove_file(file).unwrap();
+        let text = format!("{error} {error:?}");
+        assert!(text.contains("line 2") && !text.contains("hunter42"), "{text}");
         let configuration = load(&[("HOLDFAST__DATABASE__URL", "postgres://u:hunter42@h/d")]).unwrap();
         assert!(!format!("{configuration:?}").contains("hunter42"));
     }

@@ -25,6 +25,7 @@ pub async fn list(database: &Database, user: UserId, page: PageRequest) -> Resul
         order: "id desc",
         page: "page",
         whole: None,
+        varies: false,
     };
     list.fetch(&mut *database.connection().await?, page).await
 }
@@ -68,22 +69,18 @@ pub async fn insert(
 /// Makes the address the user's primary one. If it is one of the user's secondary addresses already, the two change
 /// places; otherwise it takes the place of the old one.
 pub async fn set_primary(connection: &mut Connection, user: UserId, email: &str) -> Result<()> {
-    let is_secondary = sqlx::query_scalar!(
-        r#"select exists (select from emails where user_id = $1 and email = $2 and not is_primary) as "exists!""#,
+    let old = sqlx::query_scalar!(
+        "update emails set is_primary = false where user_id = $1 and is_primary returning id",
         user.get(),
-        email,
     )
     .fetch_one(&mut *connection)
     .await?;
-    if is_secondary {
-        sqlx::query!("update emails set is_primary = false where user_id = $1 and is_primary", user.get())
+    let promoted =
+        sqlx::query!("update emails set is_primary = true where user_id = $1 and email = $2", user.get(), email)
             .execute(&mut *connection)
             .await?;
-        sqlx::query!("update emails set is_primary = true where user_id = $1 and email = $2", user.get(), email)
-            .execute(connection)
-            .await?;
-    } else {
-        sqlx::query!("update emails set email = $2 where user_id = $1 and is_primary", user.get(), email)
+    if promoted.rows_affected() == 0 {
+        sqlx::query!("update emails set email = $2, is_primary = true where id = $1", old, email)
             .execute(connection)
             .await?;
     }

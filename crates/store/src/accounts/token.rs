@@ -96,6 +96,7 @@ pub async fn list(database: &Database, user: UserId, page: PageRequest) -> Resul
         order: "id desc",
         page: "page",
         whole: None,
+        varies: false,
     };
     list.fetch(&mut *database.connection().await?, page).await
 }

@@ -71,8 +71,8 @@ pub async fn find(connection: &mut Connection, id: UserId) -> Result<Option<User
 }
 
 pub async fn find_by_username(connection: &mut Connection, username: &str) -> Result<Option<User>> {
-    const QUERY: &str = concat!("select ", user_columns!(), " from users u where lower(u.username) = lower($1)");
-    Ok(sqlx::query_as(QUERY).bind(username).fetch_optional(connection).await?)
+    const QUERY: &str = concat!("select ", user_columns!(), " from users u where lower(u.username) = $1");
+    Ok(sqlx::query_as(QUERY).bind(username.to_ascii_lowercase()).fetch_optional(connection).await?)
 }
 
 /// Takes the row until the end of the transaction.
@@ -84,16 +84,23 @@ pub async fn lock(connection: &mut Connection, id: UserId) -> Result<Option<User
 /// The account somebody signs in to, by username or by primary address, with its password hash.
 pub async fn find_for_sign_in(connection: &mut Connection, login: &str) -> Result<Option<(UserId, String)>> {
     let row = sqlx::query!(
-        "select u.id, u.password_hash from users u where lower(u.username) = lower($1)
+        "select u.id, u.password_hash from users u where lower(u.username) = $1
          union all
          select u.id, u.password_hash from emails e join users u on u.id = e.user_id
-         where e.email = lower($1) and e.is_primary
+         where e.email = $2 and e.is_primary
          limit 1",
-        login,
+        login.to_ascii_lowercase(),
+        login.trim().to_lowercase(),
     )
     .fetch_optional(connection)
     .await?;
     Ok(row.and_then(|row| Some((row.id?.into(), row.password_hash?))))
+}
+
+pub async fn password_hash(connection: &mut Connection, id: UserId) -> Result<Option<String>> {
+    Ok(sqlx::query_scalar!("select password_hash from users where id = $1", id.get())
+        .fetch_optional(connection)
+        .await?)
 }
 
 #[derive(Clone, Debug, Default)]
@@ -113,7 +120,7 @@ impl Filter {
     fn push(&self, query: &mut QueryBuilder<Postgres>) {
         query.push("from users u where true");
         if let Some(username) = &self.username {
-            query.push(" and lower(u.username) = lower(").push_bind(username.clone()).push(")");
+            query.push(" and lower(u.username) = ").push_bind(username.to_ascii_lowercase());
         }
         if let Some(term) = &self.search {
             query.push(" and ");
@@ -140,6 +147,7 @@ pub async fn list(database: &Database, filter: &Filter, page: PageRequest) -> Re
         order: "u.id desc",
         page: "u",
         whole: filter.is_empty().then_some((WholeList::Users, &*database.large_lists)),
+        varies: filter.search.is_some(),
     };
     list.fetch(&mut *database.connection().await?, page).await
 }

@@ -1,10 +1,10 @@
 use chrono::{DateTime, NaiveDate, Utc};
 use holdfast_domain::ids::{NamespaceId, UserId};
-use holdfast_domain::page::{Page, PageRequest};
+use holdfast_domain::page::{COUNTED_AT_MOST, Page, PageRequest};
 use holdfast_domain::{AccessLevel, Visibility};
 use sqlx::{Postgres, QueryBuilder};
 
-use crate::page::{List, WholeList};
+use crate::page::{List, Purpose, WholeList};
 use crate::{Connection, Database, Result, search};
 
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -61,7 +61,7 @@ pub async fn find_with_level(
     }
     let query = match group {
         GroupRef::Id(id) => sqlx::query_as(query!("n.id = $1")).bind(id.get()),
-        GroupRef::Path(path) => sqlx::query_as(query!("lower(n.path) = lower($1)")).bind(path),
+        GroupRef::Path(path) => sqlx::query_as(query!("lower(n.path) = $1")).bind(path.to_ascii_lowercase()),
     };
     let row: Option<GroupWithLevel> = query.bind(user.map(UserId::get)).bind(today).fetch_optional(connection).await?;
     Ok(row.map(|row| (row.group, row.access_level.and_then(|level| level.try_into().ok()))))
@@ -111,23 +111,26 @@ impl Filter {
         match self.whose {
             _ if self.search.is_some() || !self.skip.is_empty() => None,
             Whose::All => Some(WholeList::Groups),
-            Whose::VisibleTo(_, Visibility::Public) => Some(WholeList::PublicGroups),
-            Whose::VisibleTo(..) => Some(WholeList::InternalGroups),
-            Whose::MemberOf(_) | Whose::OwnedBy(_) => None,
+            // What one user may see says nothing of what another may.
+            Whose::VisibleTo(..) | Whose::MemberOf(_) | Whose::OwnedBy(_) => None,
         }
     }
 
-    fn push(&self, query: &mut QueryBuilder<Postgres>, reach: i64) {
+    fn push(&self, query: &mut QueryBuilder<Postgres>, purpose: Purpose) {
         let Whose::VisibleTo(user, minimum) = self.whose else {
             query.push("from namespaces n where ");
             return self.push_conditions(self.whose, query);
         };
         // Either half is read from its own index in the wanted order and no further than this page reaches; one
         // condition with `or` would have to walk past every hidden group.
+        let (columns, reach) = match purpose {
+            Purpose::Rows(reach) => ("n.*", reach),
+            Purpose::Total => ("n.id", COUNTED_AT_MOST + 1),
+        };
         query.push("from (");
         for (half, visible) in [(Whose::All, true), (Whose::MemberOf(user), false)] {
             query.push(if visible { "(" } else { " union (" });
-            query.push("select n.* from namespaces n where ");
+            query.push("select ").push(columns).push(" from namespaces n where ");
             if visible {
                 query.push("n.visibility_level > 0 and n.visibility_level >= ").push_bind(minimum.level());
                 query.push(" and ");
@@ -161,10 +164,11 @@ pub async fn list(database: &Database, filter: &Filter, page: PageRequest) -> Re
     let list = List {
         columns: group_columns!(),
         rows: "n.*",
-        from: |query: &mut QueryBuilder<Postgres>, reach| filter.push(query, reach),
+        from: |query: &mut QueryBuilder<Postgres>, purpose| filter.push(query, purpose),
         order: filter.order.sql(),
         page: "n",
         whole: filter.whole().map(|whole| (whole, &*database.large_lists)),
+        varies: filter.search.is_some() || !filter.skip.is_empty(),
     };
     list.fetch(&mut *database.connection().await?, page).await
 }
@@ -233,7 +237,7 @@ pub async fn lock(connection: &mut Connection, id: NamespaceId) -> Result<()> {
 pub async fn lock_solely_owned_by(connection: &mut Connection, user: UserId) -> Result<Vec<String>> {
     sqlx::query_scalar!(
         "select n.id from namespaces n where n.id in
-           (select group_id from group_members where user_id = $1 and access_level = 50)
+           (select group_id from group_members where user_id = $1)
          order by n.id for no key update",
         user.get(),
     )

@@ -50,6 +50,7 @@ pub async fn list(
         order: "m.user_id",
         page: "m join users u on u.id = m.user_id",
         whole: None,
+        varies: term.is_some(),
     };
     list.fetch(&mut *database.connection().await?, page).await
 }

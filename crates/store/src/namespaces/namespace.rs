@@ -81,6 +81,7 @@ pub async fn list(
         order: "n.id",
         page: "n",
         whole: (creator.is_none() && term.is_none()).then_some((WholeList::Namespaces, &*database.large_lists)),
+        varies: term.is_some(),
     };
     list.fetch(&mut *database.connection().await?, page).await
 }

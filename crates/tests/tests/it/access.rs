@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use holdfast_app::accounts::user::UserChanges;
-use holdfast_domain::policy::{GroupAction, Standing};
+use holdfast_domain::policy::Standing;
 use holdfast_domain::{AccessLevel, Visibility};
 use holdfast_http::{Access, Route};
 use holdfast_tests::{Client, Server, database, named};
@@ -94,6 +94,8 @@ const TABLE: &[Entry] = &[
     entry("GET /groups/:id", "/groups/{private}", &[], MEMBERS),
     entry("GET /groups/:id", "/groups/{internal}", &[], "404 401 404 200 200 200 200 200 200 200"),
     entry("GET /groups/:id", "/groups/{public}", &[], "200 401 200 200 200 200 200 200 200 200"),
+    entry("GET /groups/:id/projects", "/groups/{private}/projects", &[], MEMBERS),
+    entry("GET /groups/:id/projects", "/groups/{public}/projects", &[], "200 401 200 200 200 200 200 200 200 200"),
     entry("PUT /groups/:id", "/groups/{private}", &[("visibility_level", "20")], OWNERS),
     entry("PUT /groups/:id", "/groups/{public}", &[("visibility_level", "0")], OWNERS_PUBLIC),
     entry("DELETE /groups/:id", "/groups/{private}", &[], OWNERS),
@@ -121,6 +123,120 @@ async fn every_route_has_an_entry() {
     assert!(missing.is_empty(), "routes without an entry in the access table: {missing:?}");
     let gone: Vec<_> = entries.difference(&routes).collect();
     assert!(gone.is_empty(), "entries without a route: {gone:?}");
+}
+
+/// Token scope bypass by another door (Gitea CVE-2026-28744, CVE-2026-24791): every route, by every way of sending a
+/// token, with a token that may only read users.
+#[tokio::test]
+async fn a_narrow_scope_is_narrow_at_every_door() {
+    let server = Server::start().await;
+    let reader = server.token(1.into(), &["read_user"]).await;
+    let before = server.contents().await;
+    for route in holdfast_http::api::v3::routes().list() {
+        let path = route.path.replace(":user_id", "1").replace(":uid", "1").replace(":id", "1");
+        let reads_users = route.method == "GET" && path.starts_with("/user");
+        let nobody = server.anonymous();
+        let request = |path: &str| nobody.request(route.method.as_str(), path);
+        let ways = [
+            request(&path).header("PRIVATE-TOKEN", &reader),
+            request(&format!("{path}?private_token={reader}")),
+            request(&path).form(&[("private_token", &reader)]),
+        ];
+        for way in ways {
+            let answer = nobody.send(way).await;
+            let refused = answer.body["error"] == "insufficient_scope";
+            assert_eq!(refused, !reads_users && route.path != "/session", "{}: {}", name(route), answer.text);
+        }
+    }
+    assert_eq!(server.contents().await, before);
+}
+
+/// Mass assignment (Gogs GHSA-4565-r4x7-hg8j, GHSA-268j-37xf-pp52): privileged attributes sent along by somebody who
+/// has no right to them.
+#[tokio::test]
+async fn privileged_attributes_are_not_taken_from_everybody() {
+    let server = Server::start().await;
+    let (id, ada) = server.user("ada").await;
+    let group = server.group(&ada, "team", 0).await;
+    let privileged = [
+        ("admin", "true"),
+        ("is_admin", "true"),
+        ("external", "false"),
+        ("state", "active"),
+        ("projects_limit", "9999"),
+        ("owner_id", "1"),
+        ("user_id", "1"),
+        ("creator_id", "1"),
+        ("kind", "user"),
+        ("is_primary", "true"),
+        ("scopes_all", "true"),
+        ("fingerprint", "x"),
+        ("created_at", "1999-01-01"),
+        ("confirmed_at", ""),
+        ("digest", "x"),
+    ];
+    let with = |own: &[(&'static str, &'static str)]| [own, &privileged[..]].concat();
+    let before = server.contents().await;
+    ada.post("/user/emails", &with(&[("email", "a@b.example")])).await;
+    ada.post("/user/keys", &with(&[("title", "t"), ("key", ANOTHER)])).await;
+    ada.post("/user/personal_access_tokens", &with(&[("name", "n")])).await;
+    ada.put(&format!("/groups/{group}"), &with(&[("description", "d")])).await;
+    assert_eq!(ada.post("/users", &with(NEW_USER)).await.status, 403);
+    assert_eq!(ada.put(&format!("/users/{id}"), &with(&[])).await.status, 403);
+    let after = server.contents().await;
+    assert_eq!(after["users"], before["users"]);
+    assert_eq!(after["group_members"], before["group_members"]);
+    let mine = |table: &str| {
+        let rows = after[table].as_array().unwrap().iter();
+        rows.filter(|row| row["user_id"] == id.get() || row["email"] == "a@b.example").cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(mine("emails").iter().filter(|row| row["is_primary"] == false).count(), 1);
+    assert_eq!(mine("ssh_keys").len(), 1);
+    assert_eq!(mine("tokens").len(), 2);
+}
+
+/// Private things seen through lists, searches and headers (GitLab CVE-2024-6323, CVE-2026-6713): the same requests of an
+/// outsider to two instances that differ by one private group give the same answers.
+#[tokio::test]
+async fn two_worlds_look_the_same_to_an_outsider() {
+    let mut answers = Vec::new();
+    for world in ["a", "b"] {
+        let server = Server::start().await;
+        let (_, ada) = server.user("ada").await;
+        let (_, eve) = server.user("eve").await;
+        server.group(&ada, "public-team", 20).await;
+        if world == "b" {
+            let hidden = server.group(&ada, "secret-team", 0).await;
+            ada.post(&format!("/groups/{hidden}/members"), &[("user_id", "1"), ("access_level", "50")]).await;
+        }
+        let mut seen = Vec::new();
+        for path in [
+            "/groups",
+            "/groups?all_available=true",
+            "/groups?all_available=true&search=team",
+            "/groups/secret-team",
+            "/groups/secret-team/members",
+            "/groups/secret-team/members/2",
+            "/groups/secret-team/projects",
+            "/groups/6",
+            "/groups/owned",
+            "/namespaces",
+            "/namespaces?search=secret",
+            "/users",
+            "/users/2",
+        ] {
+            let answer = eve.get(path).await;
+            let headers: Vec<_> = answer
+                .headers
+                .iter()
+                .filter(|(name, _)| !["date", "x-request-id"].contains(&name.as_str()))
+                .map(|(name, value)| format!("{name}: {value:?}"))
+                .collect();
+            seen.push((path, answer.status, answer.text, headers));
+        }
+        answers.push(seen);
+    }
+    assert_eq!(answers[0], answers[1]);
 }
 
 #[tokio::test]
@@ -179,10 +295,7 @@ fn is_allowed(access: Access, path: &str, role: &str) -> bool {
     match access {
         Access::Anyone => true,
         Access::Instance(action) => action.allowed(standing),
-        Access::Group(action) => {
-            let _: GroupAction = action;
-            action.allowed(visibility.expect("a group in the path"), standing, level)
-        }
+        Access::Group(action) => action.allowed(visibility.expect("a group in the path"), standing, level),
     }
 }
 

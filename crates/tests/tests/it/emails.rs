@@ -36,3 +36,24 @@ async fn addresses_of_others_and_the_primary_one_are_out_of_reach() {
     assert_eq!(ada.get(&format!("/user/emails/{id}")).await.status, 200);
     assert_eq!(ada.get("/user").await.body["email"], "ada@example.com");
 }
+
+/// A change of the primary address meets the removal of the very address: whoever comes second, one address stays.
+#[tokio::test]
+async fn a_user_always_has_a_primary_address() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    for round in 0..10 {
+        let address = format!("second{round}@example.com");
+        let id = ada.post("/user/emails", &[("email", &address)]).await.body["id"].as_i64().unwrap();
+        let path = format!("/user/emails/{id}");
+        let form = [("email", address.as_str())];
+        let (removed, changed) = tokio::join!(ada.delete(&path), server.admin.put("/users/2", &form));
+        assert_eq!((removed.status, changed.status), (200, 200));
+        let primary: Vec<String> = sqlx::query_scalar("select email from emails where user_id = 2 and is_primary")
+            .fetch_all(&mut server.database().await)
+            .await
+            .unwrap();
+        assert_eq!(primary, [address.as_str()]);
+        assert_eq!(ada.get("/user").await.body["email"], address);
+    }
+}

@@ -53,7 +53,10 @@ async fn the_last_owner_stays() {
     assert_eq!(ada.post(&format!("/groups/{group}/members"), &other).await.status, 201);
     assert_eq!(ada.put(&own, &[("access_level", "50"), ("expires_at", "2026-03-01")]).await.status, 403);
     assert_eq!(server.admin.delete("/users/2").await.status, 409);
-    ada.put(&format!("/groups/{group}/members/3"), &[("access_level", "50")]).await;
+    let other = format!("/groups/{group}/members/3");
+    // What is not given stays; what is given empty goes.
+    assert_eq!(ada.put(&other, &[("access_level", "50")]).await.body["expires_at"], "2026-02-01");
+    assert_eq!(ada.put(&other, &[("access_level", "50"), ("expires_at", "")]).await.body["expires_at"], json!(null));
     assert_eq!(ada.delete(&own).await.status, 200);
 }
 

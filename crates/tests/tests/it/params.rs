@@ -302,3 +302,26 @@ async fn a_request_has_its_time() {
     stream.read_to_string(&mut answer).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
 }
+
+/// A list in a body is as long as a list in a query, and no longer.
+#[tokio::test]
+async fn lists_have_a_length() {
+    let server = Server::start().await;
+    let send =
+        async |body: serde_json::Value| server.admin.send(server.admin.request("GET", "/groups").json(&body)).await;
+    let many: Vec<i64> = (0..1001).collect();
+    let refused = send(json!({ "skip_groups": many })).await;
+    assert_eq!(refused.both(), (400, &json!({"error": "skip_groups is invalid"})));
+    let text: Vec<String> = many.iter().map(i64::to_string).collect();
+    assert_eq!(send(json!({"skip_groups": text.join(",")})).await.status, 400);
+    assert_eq!(send(json!({"skip_groups": &many[1..]})).await.status, 200);
+}
+
+#[tokio::test]
+async fn an_id_is_digits() {
+    let server = Server::start().await;
+    for id in ["+1", "%201", "-1", "1.0", "0x1", "one", "1%00", "99999999999999999999"] {
+        let answer = server.admin.get(&format!("/users/{id}")).await;
+        assert_eq!(answer.both(), (404, &json!({"error": "404 Not Found"})), "{id}");
+    }
+}

@@ -28,8 +28,7 @@ async fn wrong_credentials_are_all_the_same() {
     server.admin.put("/users/3/block", &[]).await;
     let before = server.contents().await;
     let unauthorized = json!({"message": "401 Unauthorized"});
-    for (login, password) in [("ada", "wrong password"), ("nobody", PASSWORD), ("eve", PASSWORD), ("", ""), ("ada", "")]
-    {
+    for (login, password) in [("ada", "wrong password"), ("nobody", PASSWORD), ("eve", PASSWORD), ("ada", "")] {
         let answer = server.anonymous().post("/session", &[("login", login), ("password", password)]).await;
         assert_eq!(answer.both(), (401, &unauthorized), "{login}");
     }
@@ -89,4 +88,38 @@ async fn requests_can_be_limited_per_user_and_per_address() {
     for expected in [404, 429] {
         assert_eq!(server.anonymous().get("/groups/1").await.status, expected);
     }
+}
+
+#[tokio::test]
+async fn signing_in_needs_no_token_and_exactly_one_name() {
+    let server = Server::start().await;
+    server.user("ada").await;
+    let stale = server.with_token("hfs_0000000000000000000000000000000000000000");
+    assert_eq!(stale.post("/session", &[("login", "ada"), ("password", PASSWORD)]).await.status, 201);
+    let form = [("login", ""), ("email", "ada@example.com"), ("password", PASSWORD)];
+    assert_eq!(server.anonymous().post("/session", &form).await.status, 201);
+    let form = [("login", "ada"), ("email", "ada@example.com"), ("password", PASSWORD)];
+    assert_eq!(server.anonymous().post("/session", &form).await.status, 400);
+}
+
+/// Whether an account exists cannot be told from the time an answer takes: an unknown name costs a hash as well.
+#[tokio::test]
+async fn an_unknown_name_takes_as_long_as_a_wrong_password() {
+    let server = Server::start().await;
+    server.user("ada").await;
+    let mut times = [Vec::new(), Vec::new()];
+    for _ in 0..7 {
+        for (login, times) in ["ada", "nobody"].into_iter().zip(&mut times) {
+            let started = std::time::Instant::now();
+            let form = [("login", login), ("password", "wrong password")];
+            assert_eq!(server.anonymous().post("/session", &form).await.status, 401);
+            times.push(started.elapsed().as_secs_f64());
+        }
+    }
+    let [known, unknown] = times.map(|mut times| {
+        times.sort_by(f64::total_cmp);
+        times[times.len() / 2]
+    });
+    // Without the hash it would be a tenth or less.
+    assert!(unknown > known / 3.0, "known {known}, unknown {unknown}");
 }

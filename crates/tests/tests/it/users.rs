@@ -368,3 +368,36 @@ async fn the_directory_lifts_no_block_but_its_own() {
     assert!(user::synchronise_state(&server.app, &Actor::Operator, id, false).await.unwrap());
     assert_eq!(ada.get("/user").await.status, 200);
 }
+
+/// A line break or a mark that turns the direction of writing makes one name look like another.
+#[tokio::test]
+async fn one_line_of_plain_text_is_one_line_of_plain_text() {
+    let server = Server::start().await;
+    server.user("ada").await;
+    let before = server.contents().await;
+    for text in ["a\nb", "a\rb", "a\tb", "a\u{1b}[31m", "a\u{202e}b", "a\u{2066}b"] {
+        for field in ["name", "location", "organization", "website_url"] {
+            let answer = server.admin.put("/users/2", &[(field, text)]).await;
+            assert_eq!(answer.both(), (400, &json!({"message": {field: ["is invalid"]}})), "{text:?}");
+        }
+        assert_eq!(server.admin.post("/user/personal_access_tokens", &[("name", text)]).await.status, 400);
+    }
+    assert_eq!(server.contents().await, before);
+    assert_eq!(server.admin.put("/users/2", &[("bio", "two\nlines"), ("password", "")]).await.status, 200);
+}
+
+/// Somebody is deleted while something is being added to him.
+#[tokio::test]
+async fn what_has_just_gone_is_not_found() {
+    let server = Server::start().await;
+    server.user("ada").await;
+    for round in 0..10 {
+        let (id, eve) = server.user(&format!("eve{round}")).await;
+        let key = ["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI", &format!("{round:043}")].concat();
+        let path = format!("/users/{id}");
+        let form = [("title", "t"), ("key", key.as_str())];
+        let (deleted, added) = tokio::join!(server.admin.delete(&path), eve.post("/user/keys", &form));
+        assert_eq!(deleted.status, 200);
+        assert!([201, 400, 401, 404].contains(&added.status), "{}", added.text);
+    }
+}

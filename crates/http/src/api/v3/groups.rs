@@ -1,5 +1,6 @@
 use axum::http::Method;
 use holdfast_app::namespaces::group::{self, GroupChanges, GroupRef, ListGroups, Order};
+use holdfast_domain::page::Page;
 use holdfast_domain::policy::GroupAction::{Delete, Read, Update};
 use holdfast_domain::policy::InstanceAction::{CreateGroup, ListGroups as BrowseGroups};
 use holdfast_domain::{Field, Visibility};
@@ -12,6 +13,21 @@ use crate::{Access, Cx, Routes, choice, params};
 
 choice! {
     enum OrderBy { Name = "name", Path = "path" }
+}
+
+choice! {
+    enum ProjectOrder {
+        Id = "id",
+        Name = "name",
+        Path = "path",
+        CreatedAt = "created_at",
+        UpdatedAt = "updated_at",
+        LastActivityAt = "last_activity_at",
+    }
+}
+
+choice! {
+    enum VisibilityWord { Public = "public", Internal = "internal", Private = "private" }
 }
 
 choice! {
@@ -124,11 +140,33 @@ async fn delete(cx: Cx, params: OneGroup) -> ApiResult<Body<GroupBody>> {
     Ok(Body(created(group, cx.site())))
 }
 
+params! {
+    struct GroupProjects {
+        /// Number or path.
+        required id: GroupRef,
+        optional archived: bool,
+        optional visibility: VisibilityWord,
+        optional order_by: ProjectOrder,
+        optional sort: Sort,
+        optional search: String,
+        /// Projects with continuous integration come first.
+        optional ci_enabled_first: bool,
+    }
+}
+
+/// No group has projects yet: there are none.
+async fn projects(cx: Cx, params: GroupProjects) -> ApiResult<Listed<serde_json::Value>> {
+    group::show(cx.app(), &cx.actor, &params.id).await?;
+    let _ = (params.archived, params.visibility, params.order_by, params.sort, params.search, params.ci_enabled_first);
+    Ok(Listed(Page::empty(cx.page)))
+}
+
 pub fn routes(routes: &mut Routes) {
     let browse = Access::Instance(BrowseGroups);
     routes.add(Method::GET, "/groups", browse, "Lists groups", list);
     routes.add(Method::GET, "/groups/owned", browse, "Lists the groups the caller owns", list_owned);
     routes.add(Method::GET, "/groups/:id", Access::Group(Read), "Shows a group", show);
+    routes.add(Method::GET, "/groups/:id/projects", Access::Group(Read), "Lists the projects of a group", projects);
     routes.add(Method::POST, "/groups", Access::Instance(CreateGroup), "Creates a group", create);
     routes.add(Method::PUT, "/groups/:id", Access::Group(Update), "Changes a group", update);
     routes.add(Method::DELETE, "/groups/:id", Access::Group(Delete), "Deletes a group and what is in it", delete);

@@ -46,7 +46,7 @@ params! {
         /// 10 guest, 20 reporter, 30 developer, 40 master, 50 owner.
         required access_level: i64,
         /// The first day on which the membership no longer counts.
-        optional expires_at: NaiveDate,
+        changed expires_at: NaiveDate,
     }
 }
 

@@ -18,11 +18,13 @@ params! {
 }
 
 async fn create(cx: Cx, params: SignIn) -> ApiResult<Created<SessionBody>> {
-    let Some(login) = params.login.or(params.email) else {
-        return Err(ApiError::error(
-            StatusCode::BAD_REQUEST,
-            "login, email are missing, exactly one parameter must be provided",
-        ));
+    let filled = |text: Option<String>| text.filter(|text| !text.is_empty());
+    let login = match (filled(params.login), filled(params.email)) {
+        (Some(login), None) | (None, Some(login)) => login,
+        (None, None) | (Some(_), Some(_)) => {
+            let text = "login, email are missing, exactly one parameter must be provided";
+            return Err(ApiError::error(StatusCode::BAD_REQUEST, text));
+        }
     };
     let session = session::create(cx.app(), &login, &params.password, &client_address::key(cx.address)).await?;
     Ok(Created(user::session(session, cx.site())))
