@@ -73,32 +73,34 @@ macro_rules! group_columns {
     };
 }
 
-/// One page, or one page with the bounded total.
+/// The page as the store asks for it, `$total` being null or the bounded count.
 macro_rules! page {
-    ($columns:expr, $from:literal, $order:literal) => {
-        concat!("select ", $columns, " ", $from, " order by ", $order, " limit $1 offset $2")
-    };
-    (with_total: $columns:expr, $from:literal, $order:literal) => {
+    ($columns:expr, $total:expr, $table:literal, $from:literal, $order:literal) => {
         concat!(
-            "select ",
-            $columns,
-            ", (select count(*) from (select 1 ",
-            $from,
-            " limit 10001) counted) as total ",
-            $from,
-            " order by ",
-            $order,
-            " limit $1 offset $2"
+            concat!("select ", $columns, ", ", $total, " as total from (select ", $table, ".* ", $from),
+            concat!(" order by ", $order, " limit $1 offset $2) ", $table, " order by ", $order),
         )
     };
 }
 
+macro_rules! users {
+    ($total:expr) => {
+        page!(user_columns!(), $total, "u", "from users u where true", "u.id desc")
+    };
+}
+
+macro_rules! groups {
+    ($total:expr) => {
+        page!(group_columns!(), $total, "n", "from namespaces n where n.kind = 'group'", "n.name, n.id")
+    };
+}
+
 const USER: &str = concat!("select ", user_columns!(), " from users u where u.id = $1");
-const USERS: &str = page!(user_columns!(), "from users u where true", "u.id desc");
-const USERS_WITH_TOTAL: &str = page!(with_total: user_columns!(), "from users u where true", "u.id desc");
-const GROUPS: &str = page!(group_columns!(), "from namespaces n where n.kind = 'group'", "n.name, n.id");
-const GROUPS_WITH_TOTAL: &str =
-    page!(with_total: group_columns!(), "from namespaces n where n.kind = 'group'", "n.name, n.id");
+const USERS: &str = users!("null::bigint");
+const USERS_AND_TOTAL: &str = users!("(select count(*) from (select 1 from users u where true limit 10001) counted)");
+const GROUPS: &str = groups!("null::bigint");
+const GROUPS_AND_TOTAL: &str =
+    groups!("(select count(*) from (select 1 from namespaces n where n.kind = 'group' limit 10001) counted)");
 const PAGE_SIZE: usize = 20;
 
 type Answer<T> = Result<Json<T>, StatusCode>;
@@ -134,9 +136,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let router = Router::new()
         .route("/axum-pk/user/{id}", get(user))
         .route("/axum-list/users", get(|State(pool): State<PgPool>| list::<User>(pool, USERS)))
-        .route("/axum-list/users-total", get(|State(pool): State<PgPool>| list::<User>(pool, USERS_WITH_TOTAL)))
+        .route("/axum-list/users-total", get(|State(pool): State<PgPool>| list::<User>(pool, USERS_AND_TOTAL)))
         .route("/axum-list/groups", get(|State(pool): State<PgPool>| list::<Group>(pool, GROUPS)))
-        .route("/axum-list/groups-total", get(|State(pool): State<PgPool>| list::<Group>(pool, GROUPS_WITH_TOTAL)))
+        .route("/axum-list/groups-total", get(|State(pool): State<PgPool>| list::<Group>(pool, GROUPS_AND_TOTAL)))
         .with_state(pool);
     let listener = tokio::net::TcpListener::bind(var("LISTEN")?).await?;
     Ok(axum::serve(listener, router).await?)

@@ -1,0 +1,35 @@
+"""Memory of the server: at rest, and after the load of the other cases."""
+
+import time
+
+from harness import BaseCase, plain, proc
+
+REST = 60
+
+
+class Case(BaseCase):
+    after_load = None
+
+    def before(self, world):
+        server = world.instance("small").start_ours()
+        try:
+            server.wait_for("/healthz")
+            server.wait_for("/api/v3/user")
+            time.sleep(REST)
+            self.idle = proc.pss(server.pid)
+        finally:
+            server.stop()
+
+    def after(self, world):
+        # Two servers share the pages of their program, and each would count half of them.
+        *others, loaded = world.instances
+        for instance in others:
+            instance.stop("ours")
+        if server := loaded.running("ours"):
+            self.after_load = proc.pss(server.pid)
+
+    def results(self, measured):
+        results = [plain("memory", f"at rest for {REST} s", "bytes", [self.idle], at_most=40e6, gate=60e6)]
+        if self.after_load:
+            results.append(plain("memory", "after load", "bytes", [self.after_load], at_most=2 * self.idle))
+        return results

@@ -1,0 +1,9 @@
+"""What cases are made of."""
+
+from . import proc
+from .case import BaseCase, ListCase, same_answers
+from .load import Load
+from .result import Result, compare, growth, plain
+from .world import World
+
+__all__ = ["BaseCase", "ListCase", "Load", "Result", "World", "compare", "growth", "plain", "proc", "same_answers"]

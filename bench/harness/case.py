@@ -1,0 +1,86 @@
+"""What a file under bench/cases defines: a class `Case`, made from one of these."""
+
+from .load import Load
+from .result import compare, growth
+
+
+class BaseCase:
+    """Called in this order, each for all cases before the next."""
+
+    def before(self, world):
+        """While no server runs."""
+
+    def targets(self, world):
+        """What is measured in every round: objects with a `name` and `measure(world)`, which gives a dict."""
+        return []
+
+    def check(self, world):
+        """Refuses to compare what is not comparable."""
+
+    def after(self, world):
+        """After the last round, the servers still running."""
+
+    def results(self, measured):
+        """Lines of the report, from the dicts of every round by name of the target."""
+        return []
+
+
+def same_answers(targets):
+    ids = [target.ids() for target in targets]
+    for target, found in zip(targets, ids):
+        if found != ids[0]:
+            raise RuntimeError(f"{target.name} answers {found}, but {targets[0].name} answers {ids[0]}")
+
+
+class ListCase(BaseCase):
+    """A first page, at both sizes, against the same statement without a total and with one.
+
+    Our answers carry the total as long as it is small: at the small size we run the statement with it, at the large
+    one the statement without."""
+
+    name: str
+    path: str
+    references: dict[str, str]
+    at_least = 0.7
+    growth_at_most = 1.1
+    sizes = ("small", "large")
+
+    def targets(self, world):
+        self._by_size = {}
+        for size in self.sizes:
+            instance = world.instance(size)
+            ours = Load(self._name(size, "ours"), instance.ours, self.path)
+            others = [Load(self._name(size, n), instance.reference, path) for n, path in self.references.items()]
+            self._by_size[size] = [ours, *others]
+        return [target for targets in self._by_size.values() for target in targets]
+
+    def check(self, world):
+        # Which of the references runs the very statement that we run.
+        self._same = {}
+        for size, (ours, *others) in self._by_size.items():
+            same_answers([ours, *others])
+            statements = world.statements(ours.ids)
+            for variant, other in zip(self.references, others):
+                if world.statements(other.ids)[0] in statements:
+                    self._same[size] = variant
+            if size not in self._same:
+                listed = "\n".join(statements)
+                raise RuntimeError(f"bench/reference no longer runs our statement for {self.path}; we run\n{listed}")
+
+    def results(self, measured):
+        def of(size, who):
+            return measured[self._name(size, who)]
+
+        results = []
+        for size in self.sizes:
+            for variant in self.references:
+                mark = " (our statement)" if variant == self._same[size] else ""
+                what = f"{size}: axum-list, {variant}{mark}"
+                results += compare(self.name, what, of(size, "ours"), of(size, variant), self.at_least)
+        for variant in self.references:
+            ours, reference = ([of(size, who) for size in ("small", "large")] for who in ("ours", variant))
+            results.append(growth(self.name, f"growth: axum-list, {variant}", ours, reference, self.growth_at_most))
+        return results
+
+    def _name(self, size, who):
+        return f"{self.name} {size} {who}"

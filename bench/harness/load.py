@@ -1,0 +1,62 @@
+"""Many requests at a time: what a server answers per second, and what that costs."""
+
+import json
+import resource
+import subprocess
+import time
+from pathlib import Path
+
+from . import proc
+from .http import get
+
+SCRIPT = Path(__file__).parent.parent / "wrk.lua"
+
+
+class Load:
+    """A target that is loaded in every round. `server` comes from an instance of the world."""
+
+    def __init__(self, name, server, path):
+        self.name = name
+        self.server = server
+        self.path = path
+
+    def ids(self):
+        """The ids of what is answered: proof that ours and the reference answer the same."""
+        status, body = get(self.server.port, self.path, self.server.headers)
+        if status != 200:
+            raise RuntimeError(f"{self.name}: {self.path} answers {status}: {body[:200]!r}")
+        answer = json.loads(body)
+        return [row["id"] for row in answer] if isinstance(answer, list) else [answer["id"]]
+
+    def measure(self, world):
+        headers = [f"-H{name}: {value}" for name, value in self.server.headers.items()]
+        command = ["wrk", "-t1", f"-c{world.connections}", f"-d{world.seconds}s", "--timeout=10s", f"-s{SCRIPT}"]
+        url = f"http://127.0.0.1:{self.server.port}{self.path}"
+        before = self._account(world)
+        done = subprocess.run([*command, *headers, url], check=True, capture_output=True, text=True)
+        after = self._account(world)
+        counted = json.loads(done.stdout.splitlines()[-1])
+        if counted["errors"] or not counted["requests"]:
+            raise RuntimeError(f"{self.name}: {url} failed under load: {done.stdout}")
+        spent = {what: after[what] - before[what] for what in ("time", "busy", "server", "client")}
+        # A process that is new has used nothing before.
+        family = sum(used - before["family"].get(pid, 0) for pid, used in after["family"].items())
+        elsewhere = spent["busy"] - spent["server"] - spent["client"] - family
+        return {
+            "rate": counted["requests"] / (counted["microseconds"] / 1e6),
+            "server_cpu": spent["server"] / counted["requests"],
+            "database_cpu": family / counted["requests"],
+            "p50": counted["p50"] / 1e6,
+            "p99": counted["p99"] / 1e6,
+            "elsewhere": max(0, elsewhere / spent["time"] / world.machine["cores"]),
+        }
+
+    def _account(self, world):
+        children = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return {
+            "time": time.monotonic(),
+            "busy": proc.busy(),
+            "server": proc.cpu(self.server.pid),
+            "client": children.ru_utime + children.ru_stime,
+            "family": proc.cpu_of_family(world.postmaster()),
+        }

@@ -1,0 +1,46 @@
+"""What the kernel accounts to processes."""
+
+import os
+from pathlib import Path
+
+TICK = 1 / os.sysconf("SC_CLK_TCK")
+
+
+def _stat(pid):
+    # The command's name, in parentheses, may hold anything; the fields after it are numbers.
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+
+
+def cpu(pid):
+    """Seconds of CPU that all threads of a process have used."""
+    fields = _stat(pid)
+    return (int(fields[11]) + int(fields[12])) * TICK
+
+
+def cpu_of_family(pid):
+    """Seconds by process: a process and its children, dead ones left out."""
+    family = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                fields = _stat(entry)
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            if entry == str(pid) or fields[1] == str(pid):
+                family[entry] = (int(fields[11]) + int(fields[12])) * TICK
+    return family
+
+
+def busy():
+    """Seconds of CPU that the whole machine has used, what a hypervisor took from it included. Processes that make
+    way for others (nice) are left out: they make way for us, too."""
+    user, _nice, system, _idle, _wait, irq, softirq, steal, *_ = map(int, Path("/proc/stat").read_text().split()[1:11])
+    return (user + system + irq + softirq + steal) * TICK
+
+
+def pss(pid):
+    """Proportional set size in bytes."""
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1]) * 1024
+    raise RuntimeError(f"no Pss of process {pid}")

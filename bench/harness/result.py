@@ -1,0 +1,76 @@
+"""From the figures of all rounds to the lines of the report."""
+
+from dataclasses import dataclass
+from statistics import median
+
+# How a figure is named and shown.
+UNITS = {
+    "rate": ("requests/s", lambda v: f"{v:,.0f}"),
+    "server_cpu": ("server CPU, us/request", lambda v: f"{v * 1e6:.1f}"),
+    "database_cpu": ("database CPU, us/request", lambda v: f"{v * 1e6:.1f}"),
+    "seconds": ("seconds", lambda v: f"{v:.3f}"),
+    "bytes": ("MB (PSS)", lambda v: f"{v / 1e6:.1f}"),
+    "growth": ("cost at large / small", lambda v: f"{v:.2f}"),
+}
+
+
+@dataclass
+class Result:
+    """One line. What counts is `value`: a ratio where there is a reference, else our own figure."""
+
+    case: str
+    what: str
+    unit: str
+    ours: float
+    value: float
+    spread: float | None = None
+    reference: float | None = None
+    at_least: float | None = None
+    at_most: float | None = None
+    gate: float | None = None
+
+    @property
+    def reached(self):
+        if self.at_least is None and self.at_most is None:
+            return None
+        return self.value >= (self.at_least or 0) and (self.at_most is None or self.value <= self.at_most)
+
+    @property
+    def goal(self):
+        """In the unit of the value."""
+        show = (lambda v: f"{v:.2f}") if self.reference is not None else UNITS[self.unit][1]
+        if self.at_least is not None:
+            return f">= {show(self.at_least)}"
+        if self.at_most is not None:
+            return f"<= {show(self.at_most)}" + (f" (gate {show(self.gate)})" if self.gate else "")
+        return ""
+
+
+def spread(values):
+    """Half of the way from the least to the greatest, over the median."""
+    return (max(values) - min(values)) / 2 / median(values) if median(values) else 0.0
+
+
+def plain(case, what, unit, values, **goal):
+    """A figure of ours that has no reference."""
+    return Result(case, what, unit, median(values), median(values), spread(values), **goal)
+
+
+def compare(case, what, ours, reference, at_least):
+    """The rates, which have a goal, and the CPU behind them. Both arguments are the measurements of all rounds."""
+    results = []
+    for unit in ("rate", "server_cpu", "database_cpu"):
+        mine, theirs = [m[unit] for m in ours], [m[unit] for m in reference]
+        results.append(_paired(case, what, unit, mine, theirs, at_least=at_least if unit == "rate" else None))
+    return results
+
+
+def growth(case, what, ours, reference, at_most):
+    """How many times dearer a request is at the large size; each argument is (small, large)."""
+    mine, theirs = ([s["rate"] / l["rate"] for s, l in zip(*pair)] for pair in (ours, reference))
+    return _paired(case, what, "growth", mine, theirs, at_most=at_most)
+
+
+def _paired(case, what, unit, ours, reference, **goal):
+    ratios = [mine / theirs for mine, theirs in zip(ours, reference)]
+    return Result(case, what, unit, median(ours), median(ratios), spread(ratios), median(reference), **goal)

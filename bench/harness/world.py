@@ -1,0 +1,223 @@
+"""Everything that runs for a benchmark: a private PostgreSQL, databases of two sizes, and servers on them."""
+
+import os
+import platform
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from .http import get
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+POOL = "20"
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def clean_environment():
+    """Settings of another installation must not reach this one."""
+    ours = ("HOLDFAST__", "HOLDFAST_CONFIG")
+    return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+
+
+def shell(script, **variables):
+    """Runs bash with the helpers of dev/lib.sh and gives what it prints."""
+    command = ["bash", "-euo", "pipefail", "-c", f". {shlex.quote(str(ROOT))}/dev/lib.sh\n{script}"]
+    environment = clean_environment() | {"HOLDFAST_PROFILE": "release"} | variables
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout.strip()
+
+
+class Server:
+    """A running server. It ends with us, whatever becomes of us."""
+
+    def __init__(self, command, environment, port, log, headers=None):
+        self.port = port
+        self.headers = headers or {}
+        self.log = log
+        self.started = time.monotonic()
+        with open(log, "ab") as output:
+            self.process = subprocess.Popen(
+                ["setpriv", "--pdeathsig", "KILL", *command],
+                env=clean_environment() | environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        self.pid = self.process.pid
+
+    def wait_for(self, path, seconds=30):
+        """Until it answers 200."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and self.process.poll() is None:
+            try:
+                if get(self.port, path, self.headers)[0] == 200:
+                    return
+            except OSError:
+                pass
+            time.sleep(0.001)
+        tail = Path(self.log).read_text(errors="replace")[-2000:]
+        raise RuntimeError(f"{path} on port {self.port} does not answer 200:\n{tail}")
+
+    def stop(self):
+        self.process.terminate()
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+class Instance:
+    """A database of one size, with our server and the reference; each is made when it is first asked for."""
+
+    def __init__(self, world, name, users, groups):
+        self.world, self.name, self.users, self.groups = world, name, users, groups
+        self._servers = {}
+        cluster = world.cluster
+        shell(f'pg_psql {cluster} postgres -c "create database {name} owner holdfast"')
+        self.url = shell(f"pg_url {cluster} {name}")
+        shell('"$HOLDFAST" migrate >&2', HOLDFAST__DATABASE__URL=self.url)
+        subprocess.run([ROOT / "bench/seed", self.url, str(users), str(groups)], check=True)
+        self.token = shell(f"admin_token {world.directory}", HOLDFAST__DATABASE__URL=self.url)
+        # Nothing is left to be written behind the back of what is measured.
+        shell(f"pg_psql {cluster} postgres -c checkpoint")
+
+    def start_ours(self):
+        """One more server of ours; the caller waits for it and stops it."""
+        port, operations = shell("free_port; free_port").split()
+        environment = {
+            "HOLDFAST__DATABASE__URL": self.url,
+            "HOLDFAST__DATABASE__MAX_CONNECTIONS": POOL,
+            "HOLDFAST__SERVER__LISTEN": f"127.0.0.1:{port}",
+            "HOLDFAST__SERVER__EXTERNAL_URL": f"http://127.0.0.1:{port}",
+            "HOLDFAST__OPERATIONS__LISTEN": f"127.0.0.1:{operations}",
+        }
+        log = f"{self.world.directory}/holdfast-{self.name}.log"
+        return Server([self.world.holdfast, "serve"], environment, int(port), log, {"PRIVATE-TOKEN": self.token})
+
+    def _start_reference(self):
+        port = shell("free_port")
+        environment = {"DATABASE_URL": self.url, "MAX_CONNECTIONS": POOL, "LISTEN": f"127.0.0.1:{port}"}
+        log = f"{self.world.directory}/reference-{self.name}.log"
+        return Server([self.world.reference], environment, int(port), log)
+
+    def _server(self, which, start, path):
+        if which not in self._servers:
+            say(f"starting {which} on the {self.name} database")
+            self._servers[which] = start()
+            self._servers[which].wait_for(path)
+        return self._servers[which]
+
+    @property
+    def ours(self):
+        return self._server("ours", self.start_ours, "/api/v3/user")
+
+    @property
+    def reference(self):
+        return self._server("reference", self._start_reference, "/axum-list/groups")
+
+    @property
+    def root_id(self):
+        """The user whose token the requests carry."""
+        return int(shell(f"\"$POSTGRES/psql\" -AtX {self.url} -c \"select id from users where username = 'root'\""))
+
+    def running(self, which):
+        return self._servers.get(which)
+
+    def stop(self, which):
+        if server := self._servers.pop(which, None):
+            server.stop()
+
+    def stop_all(self):
+        for which in list(self._servers):
+            self.stop(which)
+
+
+class World:
+    """Use it with `with`: at its end nothing is left."""
+
+    def __init__(self, options):
+        self.seconds, self.connections = options.seconds, options.connections
+        self.sizes = {"small": (1000, 1000), "large": (options.large_users, options.large_groups)}
+        self._instances = {}
+
+    def __enter__(self):
+        shell("need_packages wrk postgresql-15 build-essential curl")
+        shell("build")
+        shell("say 'building the reference'; cargo build --release --package holdfast-bench-reference")
+        self.holdfast = shell('echo "$HOLDFAST"')
+        self.reference = shell('echo "$CARGO_TARGET_DIR/release/holdfast-bench-reference"')
+        self.directory = tempfile.mkdtemp(prefix="holdfast-bench.", dir="/var/tmp")
+        self.cluster = f"{self.directory}/db"
+        try:
+            os.chmod(self.directory, 0o711)
+            shell(
+                f"pg_start {self.cluster} durable\n"
+                f"pg_psql {self.cluster} postgres -c \"alter system set shared_buffers = '512MB'\"\n"
+                f"pg_stop {self.cluster}\n"
+                f"pg_start {self.cluster} durable"
+            )
+            self.machine = self._machine()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        # A second ctrl-c must not leave half of it.
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        for instance in self._instances.values():
+            instance.stop_all()
+        shell(f"pg_stop {self.cluster}")
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def instance(self, name):
+        if name not in self._instances:
+            self._instances[name] = Instance(self, name, *self.sizes[name])
+        return self._instances[name]
+
+    @property
+    def instances(self):
+        return list(self._instances.values())
+
+    def statements(self, request):
+        """What PostgreSQL executes while `request` is called."""
+        configure = f'pg_psql {self.cluster} postgres -c "alter system {{}}" -c "select pg_reload_conf()" >/dev/null'
+        log = Path(self.cluster, "pg.log")
+        shell(configure.format("set log_statement = 'all'"))
+        # Backends take notice when they are next asked something.
+        request()
+        begin = log.stat().st_size
+        request()
+        with open(log, encoding="utf-8") as file:
+            file.seek(begin)
+            found = re.findall(r"LOG:  execute [^:]+: (.*)", file.read())
+        shell(configure.format("reset log_statement"))
+        return found
+
+    def postmaster(self):
+        return int(Path(self.cluster, "pg/postmaster.pid").read_text().split()[0])
+
+    def _machine(self):
+        def git(*arguments):
+            done = subprocess.run(["git", "-C", ROOT, *arguments], capture_output=True, text=True)
+            return done.stdout.strip()
+
+        return {
+            "cores": os.cpu_count(),
+            "processor": shell("sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1"),
+            "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+            "kernel": platform.release(),
+            "postgresql": shell(f'pg_psql {self.cluster} postgres -At -c "show server_version"'),
+            "commit": git("rev-parse", "--verify", "-q", "HEAD") or None,
+            "uncommitted_changes": bool(git("status", "--porcelain")),
+        }
