@@ -13,14 +13,15 @@ pub async fn alive() -> &'static str {
     "ok\n"
 }
 
-/// The process can serve: its database answers.
+/// The process can serve: its database answers and has the schema.
 pub async fn ready(State(context): State<Arc<Context>>) -> (StatusCode, &'static str) {
     answer(context.app.clone()).await
 }
 
 pub async fn answer(app: Arc<App>) -> (StatusCode, &'static str) {
-    match app.database.ping().await {
-        Ok(()) => (StatusCode::OK, "ready\n"),
+    match app.database.is_ready().await {
+        Ok(true) => (StatusCode::OK, "ready\n"),
+        Ok(false) => (StatusCode::SERVICE_UNAVAILABLE, "the schema is behind\n"),
         Err(error) => {
             tracing::warn!(%error, "not ready: the database does not answer");
             (StatusCode::SERVICE_UNAVAILABLE, "the database does not answer\n")

@@ -20,6 +20,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
+use axum::response::Redirect;
 use axum::routing::get;
 use holdfast_app::App;
 use holdfast_app::throttle::Throttle;
@@ -71,6 +72,7 @@ pub fn router(app: Arc<App>, site: Site, limits: Limits) -> Router {
     Router::new()
         .nest("/api/v3", api)
         .merge(openapi::page())
+        .route("/", get(|| async { Redirect::temporary("/api/docs/") }))
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))
         .fallback(error::no_route)

@@ -16,7 +16,7 @@ use utoipa::openapi::{
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use crate::routes::{Route, braced};
-use crate::{Context, Site};
+use crate::{Access, Context, Site};
 
 const TOKEN: &str = "token";
 
@@ -76,8 +76,11 @@ fn operation(route: &Route) -> OperationBuilder {
         .description(Some(format!("Who may: {}.", route.access.describe())))
         .response(route.status.as_str(), content("Success", route.answer.clone()))
         .response("4XX", content("Refused: the body says why", utoipa::openapi::Ref::from_schema_name("Error").into()));
-    if !route.access.is_open_to_anonymous() {
+    if route.access != Access::Anyone {
         operation = operation.security(SecurityRequirement::new(TOKEN, Vec::<String>::new()));
+    }
+    if route.access.is_open_to_anonymous() {
+        operation = operation.security(SecurityRequirement::default());
     }
     let has_body = matches!(route.method, Method::POST | Method::PUT);
     let (in_path, sent): (Vec<_>, Vec<_>) = route.params.iter().partition(|param| is_in_path(route, param.name));

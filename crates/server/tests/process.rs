@@ -127,7 +127,8 @@ fn stopping_finishes_what_has_begun() {
     begun.write_all(b"POST /api/v3/session HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 19\r\n\r\nlogin=x").unwrap();
     // The rest of the body is held back until the server knows that it is to stop.
     server.wait_until("begun to read", |server| server.get("/healthz").starts_with("HTTP/1.1 200"));
-    let stopped = Command::new("kill").args(["-TERM", &server.child.id().to_string()]).status().unwrap();
+    // The shell's own: a bare machine has no program of that name.
+    let stopped = Command::new("sh").args(["-c", &format!("kill -TERM {}", server.child.id())]).status().unwrap();
     assert!(stopped.success());
     server.wait_until("refuses new connections", |server| TcpStream::connect(&server.address).is_err());
     begun.write_all(b"&password=yy").unwrap();

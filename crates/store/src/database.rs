@@ -7,8 +7,8 @@ use std::time::Duration;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{ConnectOptions, Connection as _, PgPool};
 
+use crate::Result;
 use crate::page::LargeLists;
-use crate::{Error, Result};
 
 pub type Connection = sqlx::PgConnection;
 pub type Transaction = sqlx::Transaction<'static, sqlx::Postgres>;
@@ -74,14 +74,10 @@ impl Database {
         Ok(self.pool.begin().await?)
     }
 
-    pub async fn ping(&self) -> Result<()> {
-        sqlx::query("select 1").execute(&self.pool).await?;
-        Ok(())
-    }
-
-    pub async fn server_version(&self) -> Result<i32> {
-        let version: String = sqlx::query_scalar("show server_version_num").fetch_one(&self.pool).await?;
-        version.parse().map_err(|_| Error::from(sqlx::Error::Protocol(format!("server_version_num is {version:?}"))))
+    /// Whether the database answers and has the schema that this program needs, or a later one.
+    pub async fn is_ready(&self) -> Result<bool> {
+        const QUERY: &str = "select exists (select from _sqlx_migrations where version >= $1 and success)";
+        Ok(sqlx::query_scalar(QUERY).bind(crate::migrate::newest()).fetch_one(&self.pool).await?)
     }
 
     pub fn pool_size(&self) -> (u32, usize) {

@@ -24,6 +24,20 @@ pub enum State {
     Ahead,
 }
 
+/// The last step this program knows.
+pub(crate) fn newest() -> i64 {
+    MIGRATOR.iter().map(|step| step.version).max().unwrap_or_default()
+}
+
+/// As PostgreSQL numbers itself: 150004 is 15.4.
+pub async fn server_version(url: &str) -> Result<i32, Error> {
+    let mut connection = PgConnection::connect(url).await?;
+    let version =
+        sqlx::query_scalar("select current_setting('server_version_num')::int").fetch_one(&mut connection).await?;
+    connection.close().await?;
+    Ok(version)
+}
+
 pub async fn run(url: &str) -> Result<(), Error> {
     let mut connection = PgConnection::connect(url).await?;
     MIGRATOR.run(&mut connection).await?;

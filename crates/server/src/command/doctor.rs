@@ -1,5 +1,4 @@
 use anyhow::bail;
-use holdfast_store::Database;
 use holdfast_store::migrate::{self, State};
 
 use super::{block_on, print};
@@ -38,21 +37,20 @@ pub fn run(configuration: Result<Configuration, Invalid>) -> anyhow::Result<()> 
         },
     )?;
     block_on(async {
-        let database = Database::new(&configuration.database_options())?;
-        let version = database.server_version().await;
+        let version = migrate::server_version(configuration.direct_url()).await;
         let reachable = version.is_ok();
-        report(
-            "database",
-            match version {
-                Err(error) => Err(format!(
-                    "{error}\n  cure: start PostgreSQL, or set database.url (HOLDFAST__DATABASE__URL) to where it runs"
-                )),
-                Ok(version) if version < OLDEST_SERVER => {
-                    Err(format!("PostgreSQL {} is too old\n  cure: upgrade it to 15 or later", version / 10_000))
-                }
-                Ok(version) => Ok(format!("PostgreSQL {}", version / 10_000)),
-            },
-        )?;
+        let finding = match version {
+            Err(error) => Err(format!(
+                "{} {error}\n  cure: let PostgreSQL run there, with that user, password and database, or set \
+                 database.url (HOLDFAST__DATABASE__URL)",
+                configuration.database_place()
+            )),
+            Ok(version) if version < OLDEST_SERVER => {
+                Err(format!("PostgreSQL {} is too old\n  cure: upgrade it to 15 or later", version / 10_000))
+            }
+            Ok(version) => Ok(format!("PostgreSQL {} at {}", version / 10_000, configuration.database_place())),
+        };
+        report("database", finding)?;
         if reachable {
             report(
                 "schema",

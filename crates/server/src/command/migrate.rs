@@ -6,7 +6,7 @@ use crate::configuration::Configuration;
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Change nothing; fail unless the schema is current.
+    /// Change nothing; fail if the schema is behind.
     #[arg(long)]
     check: bool,
 }
@@ -16,6 +16,7 @@ pub fn run(configuration: &Configuration, arguments: &Arguments) -> anyhow::Resu
     block_on(async {
         match migrate::state(url).await? {
             State::Current => print("the schema is current"),
+            State::Ahead if arguments.check => print("the schema is newer than this program, as during an upgrade"),
             State::Ahead => {
                 bail!("the schema is newer than this program: run the version that migrated it, or a later one")
             }

@@ -81,9 +81,9 @@ async fn refuse_old_schema(configuration: &Configuration) -> anyhow::Result<()> 
 const HEAD_TIMEOUT: Duration = Duration::from_secs(15);
 
 async fn serve_on(listener: TcpListener, router: Router, handle: Handle<SocketAddr>) -> std::io::Result<()> {
-    let mut server = axum_server::from_tcp(listener)?.handle(handle);
+    // Telling HTTP/1 from HTTP/2 would wait for the first bytes without a limit; proxies in front speak HTTP/1.1.
+    let mut server = axum_server::from_tcp(listener)?.handle(handle).http1_only();
     server.http_builder().http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
-    server.http_builder().http2().timer(TokioTimer::new()).keep_alive_interval(HEAD_TIMEOUT);
     server.serve(router.into_make_service_with_connect_info::<SocketAddr>()).await
 }
 

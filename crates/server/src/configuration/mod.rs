@@ -199,6 +199,12 @@ impl Configuration {
         }
     }
 
+    /// Where the database is, without the secrets of its address.
+    pub fn database_place(&self) -> String {
+        let Ok(url) = Url::parse(self.direct_url()) else { return "(unreadable)".into() };
+        format!("{}:{}{}", url.host_str().unwrap_or("localhost"), url.port().unwrap_or(5432), url.path())
+    }
+
     pub fn settings(&self) -> Settings {
         Settings {
             projects_limit: self.accounts.projects_limit,
