@@ -14,7 +14,7 @@ use holdfast_domain::accounts::Scope;
 use holdfast_domain::page::PageRequest;
 
 use crate::answer::{Answer, Facts};
-use crate::error::ApiError;
+use crate::error::{ApiError, no_route};
 use crate::params::{self, ParamSet, RawParams};
 use crate::{Access, Context, Site, client_address};
 
@@ -59,7 +59,7 @@ pub(crate) async fn pass<P: ParamSet, A: Answer>(
     request: Request,
 ) -> Response {
     let attempt = async {
-        let path = path.map_err(|_| ApiError::no_route())?;
+        let Ok(path) = path else { return Err(no_route(request).await) };
         let (parts, body) = request.into_parts();
         let raw = RawParams::read(&parts, body, &path, context.limits.max_body_bytes).await?;
         let address = *parts.extensions.get::<IpAddr>().unwrap_or(&IpAddr::from([0, 0, 0, 0]));

@@ -3,11 +3,14 @@
 use std::any::Any;
 
 use axum::Json;
+use axum::extract::Request;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use holdfast_app::Thing;
 use holdfast_domain::Violations;
 use serde_json::{Value, json};
+
+use crate::body;
 
 #[derive(Debug)]
 pub struct ApiError {
@@ -113,7 +116,8 @@ impl IntoResponse for ApiError {
     }
 }
 
-pub async fn no_route() -> ApiError {
+pub async fn no_route(request: Request) -> ApiError {
+    body::read(request.into_body(), 0).await;
     ApiError::no_route()
 }
 

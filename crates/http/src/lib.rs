@@ -3,6 +3,7 @@
 mod access;
 pub mod answer;
 pub mod api;
+mod body;
 mod client_address;
 mod door;
 pub mod error;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use axum::body::{Body, Bytes, to_bytes};
+use axum::body::Body;
 use axum::extract::{FromRequest, Multipart, RawPathParams, Request};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
@@ -42,15 +42,15 @@ impl RawParams {
             }
             raw.add(name, value.map(Value::from))?;
         }
-        let too_large = |_| ApiError::message(StatusCode::PAYLOAD_TOO_LARGE, "413 Request Entity Too Large");
-        let body = to_bytes(body, max_body_bytes).await.map_err(too_large)?;
+        let too_large = || ApiError::message(StatusCode::PAYLOAD_TOO_LARGE, "413 Request Entity Too Large");
+        let body = crate::body::read(body, max_body_bytes).await.ok_or_else(too_large)?;
         if !body.is_empty() {
             raw.read_body(parts, body).await?;
         }
         Ok(raw)
     }
 
-    async fn read_body(&mut self, parts: &Parts, body: Bytes) -> Result<(), ApiError> {
+    async fn read_body(&mut self, parts: &Parts, body: Vec<u8>) -> Result<(), ApiError> {
         let content_type = parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
         let media_type = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         match media_type.as_str() {
@@ -77,7 +77,7 @@ impl RawParams {
         Ok(())
     }
 
-    async fn read_multipart(&mut self, parts: &Parts, body: Bytes) -> Result<(), ApiError> {
+    async fn read_multipart(&mut self, parts: &Parts, body: Vec<u8>) -> Result<(), ApiError> {
         let mut request = Request::new(Body::from(body));
         request.headers_mut().clone_from(&parts.headers);
         // Where the router's own limit is switched off: ours was kept when the body was read.
