@@ -38,7 +38,8 @@ pub type Form<'a> = &'a [(&'a str, &'a str)];
 
 impl Client {
     pub(crate) fn new(base: &str, token: Option<&str>) -> Self {
-        let http = reqwest::Client::builder().no_proxy().build().expect("a client");
+        // A connection for each request: what one test does to a connection is not felt by the next.
+        let http = reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0).build().expect("a client");
         Self { http, base: base.to_owned(), token: token.map(str::to_owned) }
     }
 
