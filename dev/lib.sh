@@ -6,6 +6,7 @@ shopt -s inherit_errexit
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/holdfast
 POSTGRES=/usr/lib/postgresql/15/bin
+GARAGE=$CACHE/tools/bin/garage
 PROFILE=${HOLDFAST_PROFILE:-debug}
 CARGO_TARGET_DIR=$(realpath -m "${CARGO_TARGET_DIR:-$HOME/.cache/holdfast/target}")
 HOLDFAST=$(realpath -m "${HOLDFAST_BIN:-$CARGO_TARGET_DIR/$PROFILE/holdfast}")
@@ -14,6 +15,10 @@ DEV=$(realpath -m "${HOLDFAST_DEV_DIR:-$ROOT/.dev}")
 export CARGO_TARGET_DIR
 # Settings for another database must not lead psql there.
 unset "${!PG@}"
+# Nor must a proxy stand between the server and an S3 server of these scripts.
+NO_PROXY=${no_proxy:-${NO_PROXY:-}}
+export NO_PROXY=${NO_PROXY:+$NO_PROXY,}127.0.0.1
+export no_proxy=$NO_PROXY
 cd "$ROOT" || exit
 
 say() { printf '[%4ds] %s\n' "$SECONDS" "$*" >&2; }
@@ -143,47 +148,140 @@ pg_home() {
     realpath "$home"
 }
 
-# server_pid DIR: fails unless the server of DIR runs. It is told by its working directory, since the
-# number alone may belong to another process by now.
-server_pid() {
+# running DIR NAME: the number of the process NAME of DIR; fails unless it runs. It is told by its working
+# directory, since the number alone may belong to another process by now.
+running() {
     local pid
-    pid=$(cat "$1/server.pid" 2>/dev/null) && [[ /proc/$pid/cwd -ef $1 ]] && echo "$pid"
+    pid=$(cat "$1/$2.pid" 2>/dev/null) && [[ /proc/$pid/cwd -ef $1 ]] && echo "$pid"
 }
 
-# server_start DIR CLUSTER PORT: migrates the database and serves. The configuration stays in the
-# environment, for the commands of an administrator.
-server_start() {
-    local dir=$1 pid url operations deadline
-    url=$(pg_url "$2")
-    operations=$(free_port)
-    export HOLDFAST__DATABASE__URL=$url HOLDFAST__OPERATIONS__LISTEN=127.0.0.1:$operations
-    export HOLDFAST__SERVER__LISTEN=127.0.0.1:$3 HOLDFAST__SERVER__EXTERNAL_URL=http://127.0.0.1:$3
-    say "migrating the database"
-    "$HOLDFAST" migrate >&2
-    say "starting the server on $HOLDFAST__SERVER__LISTEN"
-    (cd "$dir" && exec setsid "$HOLDFAST" serve) </dev/null &>>"$dir/server.log" &
-    pid=$!
-    echo "$pid" >"$dir/server.pid"
-    deadline=$((SECONDS + 60))
-    until curl -fs -m 5 --noproxy '*' -o /dev/null "$HOLDFAST__SERVER__EXTERNAL_URL/readyz"; do
-        if ((SECONDS > deadline)) || ! kill -0 "$pid" 2>/dev/null; then
-            tail -n 40 "$dir/server.log" >&2
-            server_stop "$dir"
-            die "the server did not become ready; its last words are above"
+# launch DIR NAME COMMAND...: in DIR and in the background, with DIR/NAME.log.
+launch() {
+    (cd "$1" && exec setsid "${@:3}") </dev/null &>>"$1/$2.log" &
+    echo "$!" >"$1/$2.pid"
+}
+
+# answers DIR NAME CURL_ARGUMENT...: waits until what was launched answers this request with success.
+answers() {
+    local deadline=$((SECONDS + 60))
+    until curl -fs -m 5 --noproxy '*' -o /dev/null "${@:3}"; do
+        if ((SECONDS > deadline)) || ! kill -0 "$(<"$1/$2.pid")" 2>/dev/null; then
+            tail -n 40 "$1/$2.log" >&2
+            stop "$1" "$2"
+            die "$2 did not become ready; its last words are above"
         fi
         sleep 0.2
     done
 }
 
-server_stop() {
+stop() {
     local pid deadline=$((SECONDS + 20))
-    pid=$(server_pid "$1") || return 0
+    pid=$(running "$1" "$2") || return 0
     kill "$pid" || true
-    while server_pid "$1" >/dev/null; do
+    while running "$1" "$2" >/dev/null; do
         ((SECONDS < deadline)) || kill -KILL "$pid" || true
         sleep 0.1
     done
 }
+
+# server_start DIR CLUSTER PORT: migrates the database and serves. The configuration stays in the
+# environment, for the commands of an administrator. Uploads go to DIR, unless it names a storage already.
+server_start() {
+    local dir=$1 url operations path
+    url=$(pg_url "$2")
+    operations=$(free_port)
+    export HOLDFAST__DATABASE__URL=$url HOLDFAST__OPERATIONS__LISTEN=127.0.0.1:$operations
+    export HOLDFAST__SERVER__LISTEN=127.0.0.1:$3 HOLDFAST__SERVER__EXTERNAL_URL=http://127.0.0.1:$3
+    # These characters mean something in a URL.
+    path=${dir//%/%25} path=${path//\#/%23} path=${path//\?/%3F}
+    export HOLDFAST__STORAGE__URL=${HOLDFAST__STORAGE__URL:-file://$path/objects}
+    say "migrating the database"
+    "$HOLDFAST" migrate >&2
+    say "starting the server on $HOLDFAST__SERVER__LISTEN, with uploads in $HOLDFAST__STORAGE__URL"
+    launch "$dir" server "$HOLDFAST" serve
+    answers "$dir" server "$HOLDFAST__SERVER__EXTERNAL_URL/readyz"
+}
+
+# storage_s3 ENDPOINT REGION KEY SECRET: the configuration for the bucket holdfast there.
+storage_s3() {
+    export HOLDFAST__STORAGE__URL=s3://holdfast HOLDFAST__STORAGE__ENDPOINT=$1 HOLDFAST__STORAGE__REGION=$2
+    export HOLDFAST__STORAGE__ACCESS_KEY_ID=$3 HOLDFAST__STORAGE__SECRET_ACCESS_KEY=$4
+}
+
+# moto_start DIR: an S3 server for tests, which keeps all in memory and lets everybody in, at
+# HOLDFAST_TEST_S3_ENDPOINT and with a bucket holdfast.
+moto_start() {
+    local python port
+    python=$(venv dev/s3-requirements.txt)
+    port=$(free_port)
+    say "starting moto on 127.0.0.1:$port"
+    launch "$1" moto "$python/bin/moto_server" -H 127.0.0.1 -p "$port"
+    export HOLDFAST_TEST_S3_ENDPOINT=http://127.0.0.1:$port
+    answers "$1" moto -X PUT "$HOLDFAST_TEST_S3_ENDPOINT/holdfast"
+}
+
+# garage_install: Garage is an S3 server that keeps its data on disk and checks signatures.
+garage_install() {
+    [[ $("$GARAGE" --version 2>/dev/null) != *:2.5.0\ * ]] || return 0
+    command -v cargo >/dev/null || die "Rust is missing, see https://rustup.rs"
+    say "building Garage, the S3 server; that takes about 15 minutes, but only this once"
+    # A directory that stays, so that an interrupted build goes on where it was.
+    CARGO_TARGET_DIR=$CACHE/garage-target \
+        cargo install -q garage --version 2.5.0 --locked --root "$CACHE/tools" >&2
+    rm -rf "$CACHE/garage-target"
+}
+
+# garage_start DIR: one node of Garage with a bucket holdfast, and the configuration of the server for it.
+garage_start() {
+    local dir=$1 port key secret endpoint
+    [[ -e $dir/garage.toml ]] || garage_init "$dir"
+    { read -r key && read -r secret; } <"$dir/key"
+    if ! running "$dir" garage >/dev/null; then
+        # The ports stay the same, unless another program has one by now.
+        sed -n 's/.*"127.0.0.1:\([0-9]*\)"/\1/p' "$dir/garage.toml" | while read -r port; do
+            ! port_taken "$port" || sed -i "s/:$port\"/:$(free_port)\"/" "$dir/garage.toml"
+        done
+        say "starting Garage in $dir"
+        NO_COLOR=1 GARAGE_DEFAULT_BUCKET=holdfast \
+            GARAGE_DEFAULT_ACCESS_KEY=$key GARAGE_DEFAULT_SECRET_KEY=$secret \
+            launch "$dir" garage "$GARAGE" -c garage.toml server --single-node --default-bucket
+    fi
+    endpoint=http://$(sed -n '/^\[s3_api\]/,$s/^api_bind_addr = "\(.*\)"/\1/p' "$dir/garage.toml")
+    answers "$dir" garage -I --aws-sigv4 aws:amz:garage:s3 -u "$key:$secret" \
+        -H "x-amz-content-sha256: UNSIGNED-PAYLOAD" "$endpoint/holdfast"
+    storage_s3 "$endpoint" garage "$key" "$secret"
+}
+
+garage_init() {
+    local dir=$1 ports
+    mkdir -p "$dir"
+    chmod 700 "$dir"
+    mapfile -t ports < <(shuf -i 20000-29999 -n 3)
+    printf '%s\n' "GK$(random 12)" "$(random 32)" >"$dir/key"
+    # SQLite, because Garage's other database does not survive every crash. Relative to its working directory.
+    cat >"$dir/new.toml" <<TOML
+metadata_dir = "meta"
+data_dir = "data"
+db_engine = "sqlite"
+replication_factor = 1
+rpc_bind_addr = "127.0.0.1:${ports[0]}"
+rpc_public_addr = "127.0.0.1:${ports[0]}"
+rpc_secret = "$(random 32)"
+
+[admin]
+api_bind_addr = "127.0.0.1:${ports[1]}"
+admin_token = "$(random 32)"
+
+[s3_api]
+api_bind_addr = "127.0.0.1:${ports[2]}"
+s3_region = "garage"
+TOML
+    chmod 600 "$dir"/{key,new.toml}
+    mv "$dir"/{new,garage}.toml
+}
+
+# random BYTES: in hexadecimal digits.
+random() { od -An -v -N "$1" -t x1 /dev/urandom | tr -d ' \n'; }
 
 # admin_token DIR: a new token of the administrator root, who is made first where missing.
 admin_token() {
@@ -198,17 +296,22 @@ admin_token() {
 
 # scratch NAME: a directory SCRATCH with a cluster in SCRATCH/db, for the life of the script.
 scratch() {
+    scratch_directory "$1"
+    pg_start "$SCRATCH/db"
+}
+
+scratch_directory() {
     SCRATCH=$(mktemp -d "/var/tmp/holdfast-$1.XXXXXX")
     trap scratch_end EXIT
     chmod 711 "$SCRATCH"
-    pg_start "$SCRATCH/db"
 }
 
 scratch_end() {
     local status=$?
     set +e
     trap '' INT TERM
-    server_stop "$SCRATCH"
+    stop "$SCRATCH" server
+    stop "$SCRATCH" moto
     pg_stop "$SCRATCH/db"
     if ((status)) && mv "$SCRATCH/server.log" "$CACHE/" 2>/dev/null; then
         say "the log of the server is kept: $CACHE/server.log"
