@@ -1,3 +1,23 @@
+-- Given PATH PROJECTS USER NEXT, each request adds another user to a project: PATH has %d for the project, PROJECTS are
+-- ids, USER is the first of the users, NEXT tells how many pairs were used before. See cases/write.py.
+function init(args)
+    if #args == 0 then
+        return
+    end
+    local path, user, next = args[1], tonumber(args[3]), tonumber(args[4])
+    local projects = {}
+    for id in args[2]:gmatch("%d+") do
+        projects[#projects + 1] = tonumber(id)
+    end
+    wrk.headers["Content-Type"] = "application/x-www-form-urlencoded"
+    function request()
+        local project = projects[next % #projects + 1]
+        local body = string.format("user_id=%d&access_level=30", user + math.floor(next / #projects))
+        next = next + 1
+        return wrk.format("POST", path:format(project), nil, body)
+    end
+end
+
 -- Prints what wrk counted as one line of JSON.
 function done(summary, latency)
     local e = summary.errors

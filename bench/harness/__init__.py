@@ -2,8 +2,11 @@
 
 from . import proc
 from .case import BaseCase, ListCase, same_answers
+from .http import post
 from .load import Load
 from .result import Result, compare, growth, plain
 from .world import World
 
-__all__ = ["BaseCase", "ListCase", "Load", "Result", "World", "compare", "growth", "plain", "proc", "same_answers"]
+__all__ = [
+    "BaseCase", "ListCase", "Load", "Result", "World", "compare", "growth", "plain", "post", "proc", "same_answers",
+]

@@ -59,9 +59,9 @@ class ListCase(BaseCase):
         self._same = {}
         for size, (ours, *others) in self._by_size.items():
             same_answers([ours, *others])
-            statements = world.statements(ours.ids)
+            statements = [statement.sql for statement in world.statements(ours.ids)]
             for variant, other in zip(self.references, others):
-                if world.statements(other.ids)[0] in statements:
+                if world.statements(other.ids)[0].sql in statements:
                     self._same[size] = variant
             if size not in self._same:
                 listed = "\n".join(statements)

@@ -15,10 +15,11 @@ SCRIPT = Path(__file__).parent.parent / "wrk.lua"
 class Load:
     """A target that is loaded in every round. `server` comes from an instance of the world."""
 
-    def __init__(self, name, server, path):
+    def __init__(self, name, server, path, seconds=None):
         self.name = name
         self.server = server
         self.path = path
+        self.seconds = seconds
 
     def ids(self):
         """The ids of what is answered: proof that ours and the reference answer the same."""
@@ -28,12 +29,18 @@ class Load:
         answer = json.loads(body)
         return [row["id"] for row in answer] if isinstance(answer, list) else [answer["id"]]
 
+    def arguments(self):
+        """For wrk.lua, which sends the same request each time unless it is given some."""
+        return []
+
     def measure(self, world):
+        seconds = self.seconds or world.seconds
         headers = [f"-H{name}: {value}" for name, value in self.server.headers.items()]
-        command = ["wrk", "-t1", f"-c{world.connections}", f"-d{world.seconds}s", "--timeout=10s", f"-s{SCRIPT}"]
+        command = ["wrk", "-t1", f"-c{world.connections}", f"-d{seconds}s", "--timeout=10s", f"-s{SCRIPT}", *headers]
         url = f"http://127.0.0.1:{self.server.port}{self.path}"
+        command += [url, "--", *self.arguments()]
         before = self._account(world)
-        done = subprocess.run([*command, *headers, url], check=True, capture_output=True, text=True)
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
         after = self._account(world)
         counted = json.loads(done.stdout.splitlines()[-1])
         if counted["errors"] or not counted["requests"]:
@@ -43,6 +50,7 @@ class Load:
         family = sum(used - before["family"].get(pid, 0) for pid, used in after["family"].items())
         elsewhere = spent["busy"] - spent["server"] - spent["client"] - family
         return {
+            "requests": counted["requests"],
             "rate": counted["requests"] / (counted["microseconds"] / 1e6),
             "server_cpu": spent["server"] / counted["requests"],
             "database_cpu": family / counted["requests"],

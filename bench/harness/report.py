@@ -46,7 +46,7 @@ def write(path, world, options, results, rounds):
             "seconds": options.seconds,
             "connections": options.connections,
             "patience": options.patience,
-            "sizes": {i.name: {"users": i.users, "groups": i.groups} for i in world.instances},
+            "sizes": {i.name: {"users": i.users, "groups": i.groups, "projects": i.projects} for i in world.instances},
         },
         "cpu_used_elsewhere": {"median": quiet[0], "most": quiet[1]} if quiet else None,
         "results": [asdict(r) | {"goal": r.goal or None, "reached": r.reached} for r in results],

@@ -56,10 +56,10 @@ def plain(case, what, unit, values, **goal):
     return Result(case, what, unit, median(values), median(values), spread(values), **goal)
 
 
-def compare(case, what, ours, reference, at_least):
+def compare(case, what, ours, reference, at_least, units=("rate", "server_cpu", "database_cpu")):
     """The rates, which have a goal, and the CPU behind them. Both arguments are the measurements of all rounds."""
     results = []
-    for unit in ("rate", "server_cpu", "database_cpu"):
+    for unit in units:
         mine, theirs = [m[unit] for m in ours], [m[unit] for m in reference]
         results.append(_paired(case, what, unit, mine, theirs, at_least=at_least if unit == "rate" else None))
     return results

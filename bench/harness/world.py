@@ -1,5 +1,6 @@
-"""Everything that runs for a benchmark: a private PostgreSQL, databases of two sizes, and servers on them."""
+"""Everything that runs for a benchmark: a private PostgreSQL, databases of several sizes, and servers on them."""
 
+import copy
 import os
 import platform
 import re
@@ -9,6 +10,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from .http import get
@@ -32,6 +34,15 @@ def shell(script, **variables):
     command = ["bash", "-euo", "pipefail", "-c", f". {shlex.quote(str(ROOT))}/dev/lib.sh\n{script}"]
     environment = clean_environment() | {"HOLDFAST_PROFILE": "release"} | variables
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout.strip()
+
+
+@dataclass
+class Statement:
+    """What PostgreSQL was asked to execute, with the values as it writes them."""
+
+    sql: str
+    values: list[str | None]
+    persistent: bool
 
 
 class Server:
@@ -66,6 +77,12 @@ class Server:
         tail = Path(self.log).read_text(errors="replace")[-2000:]
         raise RuntimeError(f"{path} on port {self.port} does not answer 200:\n{tail}")
 
+    def seen_by(self, token):
+        """The same server, asked by somebody else."""
+        other = copy.copy(self)
+        other.headers = {"PRIVATE-TOKEN": token}
+        return other
+
     def stop(self):
         self.process.terminate()
         try:
@@ -78,23 +95,29 @@ class Server:
 class Instance:
     """A database of one size, with our server and the reference; each is made when it is first asked for."""
 
-    def __init__(self, world, name, users, groups):
-        self.world, self.name, self.users, self.groups = world, name, users, groups
+    def __init__(self, world, name, users, groups, projects):
+        self.world, self.name = world, name
+        self.users, self.groups, self.projects = users, groups, projects
         self._servers = {}
+        self._tokens = {}
         cluster = world.cluster
         shell(f'pg_psql {cluster} postgres -c "create database {name} owner holdfast"')
         self.url = shell(f"pg_url {cluster} {name}")
-        shell('"$HOLDFAST" migrate >&2', HOLDFAST__DATABASE__URL=self.url)
-        subprocess.run([ROOT / "bench/seed", self.url, str(users), str(groups)], check=True)
-        self.token = shell(f"admin_token {world.directory}", HOLDFAST__DATABASE__URL=self.url)
+        self.environment = {
+            "HOLDFAST__DATABASE__URL": self.url,
+            "HOLDFAST__STORAGE__URL": f"file://{world.directory}/objects-{name}",
+        }
+        shell('"$HOLDFAST" migrate >&2', **self.environment)
+        say(f"filling the {name} database: {users:,} users, {groups:,} groups, {projects:,} projects")
+        subprocess.run([ROOT / "bench/seed", self.url, str(users), str(groups), str(projects)], check=True)
+        self.token = shell(f"admin_token {world.directory}", **self.environment)
         # Nothing is left to be written behind the back of what is measured.
         shell(f"pg_psql {cluster} postgres -c checkpoint")
 
     def start_ours(self):
         """One more server of ours; the caller waits for it and stops it."""
         port, operations = shell("free_port; free_port").split()
-        environment = {
-            "HOLDFAST__DATABASE__URL": self.url,
+        environment = self.environment | {
             "HOLDFAST__DATABASE__MAX_CONNECTIONS": POOL,
             "HOLDFAST__SERVER__LISTEN": f"127.0.0.1:{port}",
             "HOLDFAST__SERVER__EXTERNAL_URL": f"http://127.0.0.1:{port}",
@@ -124,10 +147,23 @@ class Instance:
     def reference(self):
         return self._server("reference", self._start_reference, "/axum-list/groups")
 
+    def ours_as(self, username):
+        """Our server as asked by that user instead of root."""
+        if username not in self._tokens:
+            create = f'"$HOLDFAST" admin token create --user {username} --name bench --scopes api | tail -n 1'
+            self._tokens[username] = shell(create, **self.environment)
+        return self.ours.seen_by(self._tokens[username])
+
     @property
     def root_id(self):
         """The user whose token the requests carry."""
-        return int(shell(f"\"$POSTGRES/psql\" -AtX {self.url} -c \"select id from users where username = 'root'\""))
+        return self.number("select id from users where username = 'root'")
+
+    def numbers(self, sql):
+        return [int(line) for line in shell('"$POSTGRES/psql" -AtX "$URL" -c "$SQL"', URL=self.url, SQL=sql).split()]
+
+    def number(self, sql):
+        return self.numbers(sql)[0]
 
     def running(self, which):
         return self._servers.get(which)
@@ -141,27 +177,52 @@ class Instance:
             self.stop(which)
 
 
+def read_log(text):
+    """The statements in PostgreSQL's log: an entry of several lines goes on after a tab, the values have their own."""
+    found, of_process = [], {}
+    for process, kind, entry in re.findall(r"^\d\S+ \S+ \S+ \[(\d+)\] \S* ?(LOG|DETAIL):  (.*(?:\n\t.*)*)", text, re.M):
+        entry = entry.replace("\n\t", "\n")
+        if kind == "LOG" and (match := re.match(r"execute ([^:]+): (.*)", entry, re.S)):
+            of_process[process] = Statement(match[2], [], match[1] != "<unnamed>")
+            found.append(of_process[process])
+        elif entry.startswith("parameters: ") and process in of_process:
+            values = re.findall(r"\$\d+ = (?:'((?:[^']|'')*)'|(NULL))", entry)
+            of_process[process].values = [None if null else text.replace("''", "'") for text, null in values]
+    return found
+
+
 class World:
     """Use it with `with`: at its end nothing is left."""
 
     def __init__(self, options):
         self.seconds, self.connections = options.seconds, options.connections
-        self.sizes = {"small": (1000, 1000), "large": (options.large_users, options.large_groups)}
+        projects = options.large_projects
+        # Users, groups, projects.
+        self.sizes = {
+            "small": (1000, 1000, 0),
+            "large": (options.large_users, options.large_groups, 0),
+            "projects_small": (200, 100, 1000),
+            "projects_large": (projects // 5, projects // 10, projects),
+            "writes": (10_000, 100, 1000),
+        }
         self._instances = {}
 
     def __enter__(self):
         shell("need_packages wrk postgresql-15 build-essential curl")
         shell("build")
-        shell("say 'building the reference'; cargo build --release --package holdfast-bench-reference")
         self.holdfast = shell('echo "$HOLDFAST"')
-        self.reference = shell('echo "$CARGO_TARGET_DIR/release/holdfast-bench-reference"')
+        self.reference = os.environ.get("REFERENCE_BIN")
+        if not self.reference:
+            shell("say 'building the reference'; cargo build --release --package holdfast-bench-reference")
+            self.reference = shell('echo "$CARGO_TARGET_DIR/release/holdfast-bench-reference"')
         self.directory = tempfile.mkdtemp(prefix="holdfast-bench.", dir="/var/tmp")
         self.cluster = f"{self.directory}/db"
         try:
             os.chmod(self.directory, 0o711)
             shell(
                 f"pg_start {self.cluster} durable\n"
-                f"pg_psql {self.cluster} postgres -c \"alter system set shared_buffers = '512MB'\"\n"
+                f"pg_psql {self.cluster} postgres -c \"alter system set shared_buffers = '512MB'\" "
+                "-c 'alter system set max_connections = 400'\n"
                 f"pg_stop {self.cluster}\n"
                 f"pg_start {self.cluster} durable"
             )
@@ -190,19 +251,25 @@ class World:
         return list(self._instances.values())
 
     def statements(self, request):
-        """What PostgreSQL executes while `request` is called."""
-        configure = f'pg_psql {self.cluster} postgres -c "alter system {{}}" -c "select pg_reload_conf()" >/dev/null'
+        """What PostgreSQL executes while `request` is called for the second time."""
         log = Path(self.cluster, "pg.log")
-        shell(configure.format("set log_statement = 'all'"))
-        # Backends take notice when they are next asked something.
+        self._log_statements("all")
         request()
         begin = log.stat().st_size
         request()
         with open(log, encoding="utf-8") as file:
             file.seek(begin)
-            found = re.findall(r"LOG:  execute [^:]+: (.*)", file.read())
-        shell(configure.format("reset log_statement"))
+            found = read_log(file.read())
+        self._log_statements("none")
         return found
+
+    def _log_statements(self, which):
+        """Once a new session sees the setting, the others have been told."""
+        psql = f"pg_psql {self.cluster} postgres -At"
+        shell(
+            f"{psql} -c \"alter system set log_statement = '{which}'\" -c 'select pg_reload_conf()' >/dev/null\n"
+            f"until [[ $({psql} -c 'show log_statement') == {which} ]]; do sleep 0.02; done"
+        )
 
     def postmaster(self):
         return int(Path(self.cluster, "pg/postmaster.pid").read_text().split()[0])

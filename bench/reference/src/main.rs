@@ -6,12 +6,17 @@ use std::error::Error;
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use axum::routing::get;
-use axum::{Json, Router};
+use axum::routing::{get, post};
+use axum::{Form, Json, Router};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use sqlx::postgres::{PgPool, PgPoolOptions, PgRow};
 use sqlx::{FromRow, SqlStr};
+
+use self::row::Row;
+
+mod captured;
+mod row;
 
 #[derive(FromRow, Serialize)]
 struct User {
@@ -101,6 +106,14 @@ const USERS_AND_TOTAL: &str = users!("(select count(*) from (select 1 from users
 const GROUPS: &str = groups!("null::bigint");
 const GROUPS_AND_TOTAL: &str =
     groups!("(select count(*) from (select 1 from namespaces n where n.kind = 'group' limit 10001) counted)");
+const PROJECT: &str = "select id, namespace_id, creator_id, name, path, description, visibility_level, archived, \
+    issues_enabled, merge_requests_enabled, wiki_enabled, builds_enabled, snippets_enabled, \
+    container_registry_enabled, shared_runners_enabled, public_builds, lfs_enabled, request_access_enabled, \
+    only_allow_merge_if_build_succeeds, only_allow_merge_if_all_discussions_are_resolved, runners_token, star_count, \
+    created_at, updated_at, last_activity_at from projects where id = $1";
+const WRITE: &str = "with told as (insert into outbox (kind, project_id, payload, created_at) \
+    values ($4, $1, $5, now())) insert into events (project_id, author_id, action, created_at) values ($1, $2, $3, now())";
+const JOINED: i16 = 8;
 const PAGE_SIZE: usize = 20;
 
 type Answer<T> = Result<Json<T>, StatusCode>;
@@ -108,6 +121,29 @@ type Answer<T> = Result<Json<T>, StatusCode>;
 async fn user(State(pool): State<PgPool>, Path(id): Path<i64>) -> Answer<User> {
     let found = sqlx::query_as(USER).bind(id).fetch_optional(&pool).await.map_err(failed)?;
     found.map(Json).ok_or(StatusCode::NOT_FOUND)
+}
+
+async fn project(State(pool): State<PgPool>, Path(id): Path<i64>) -> Answer<Row> {
+    let found = sqlx::query(PROJECT).bind(id).fetch_optional(&pool).await.map_err(failed)?;
+    found.map(|row| Json(Row(row))).ok_or(StatusCode::NOT_FOUND)
+}
+
+#[derive(Deserialize, Serialize)]
+struct NewMember {
+    user_id: i64,
+    access_level: i16,
+}
+
+/// The event and what is told of it, but no member.
+async fn write(
+    State(pool): State<PgPool>,
+    Path(project): Path<i64>,
+    Form(member): Form<NewMember>,
+) -> Result<(StatusCode, Json<NewMember>), StatusCode> {
+    let query = sqlx::query(WRITE).bind(project).bind(member.user_id).bind(JOINED);
+    let query = query.bind("user_add_to_team").bind(sqlx::types::Json(&member));
+    query.execute(&pool).await.map_err(failed)?;
+    Ok((StatusCode::CREATED, Json(member)))
 }
 
 /// One row more than the page holds is read, as in the store, where it tells whether there is a next page.
@@ -139,7 +175,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .route("/axum-list/users-total", get(|State(pool): State<PgPool>| list::<User>(pool, USERS_AND_TOTAL)))
         .route("/axum-list/groups", get(|State(pool): State<PgPool>| list::<Group>(pool, GROUPS)))
         .route("/axum-list/groups-total", get(|State(pool): State<PgPool>| list::<Group>(pool, GROUPS_AND_TOTAL)))
-        .with_state(pool);
+        .route("/axum-pk/project/{id}", get(project))
+        .route("/axum-write/projects/{id}/members", post(write))
+        .with_state(pool.clone())
+        .merge(captured::routes(pool));
     let listener = tokio::net::TcpListener::bind(var("LISTEN")?).await?;
     Ok(axum::serve(listener, router).await?)
 }

@@ -1,0 +1,23 @@
+"""GET /groups/:id as administrator: a group with 10,000 projects (see bench/seed) against one with 20."""
+
+from harness import BaseCase, Load, compare
+
+PROJECTS = "select count(*) from projects p join namespaces n on n.id = p.namespace_id where n.path = '{}'"
+
+
+class Case(BaseCase):
+    def targets(self, world):
+        large = world.instance("projects_large")
+        paths = ("group-1", "group-2")
+        self._targets = [Load(f"group_detail {path}", large.ours, f"/api/v3/groups/{path}") for path in paths]
+        self._sizes = [large.number(PROJECTS.format(path)) for path in paths]
+        return self._targets
+
+    def check(self, _world):
+        for target in self._targets:
+            target.ids()
+
+    def results(self, measured):
+        many, few = (measured[target.name] for target in self._targets)
+        what = "{:,} projects against {}".format(*self._sizes)
+        return compare("group_detail", what, many, few, at_least=1 / 5)

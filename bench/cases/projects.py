@@ -1,0 +1,75 @@
+"""Pages of 20 projects out of 1,000 and out of 1,000,000, each against the bare server with the very same statement.
+
+The statement is taken from PostgreSQL's log, at each size for itself, so nothing has to be kept in step."""
+
+import json
+
+from harness import BaseCase, Load, compare, growth, post, same_answers
+
+SIZES = {"small": "projects_small", "large": "projects_large"}
+# A word of bench/seed that about 0.3 % of the projects have.
+WORD = "makor"
+VARIANTS = [
+    "page=50",
+    *(f"order_by={key}" for key in ("id", "name", "path", "created_at", "updated_at", "last_activity_at")),
+    "archived=false",
+    "visibility=public",
+    f"search={WORD}",
+]
+# Who asks for which list, and how else than for its first page.
+LISTS = {
+    "/projects": ("bench-member", ["page=50"]),
+    "/projects/visible": ("bench-member", VARIANTS),
+    "/projects/owned": ("bench-member", ["page=50"]),
+    "/projects/starred": ("bench-member", ["page=50"]),
+    "/projects/all": ("root", VARIANTS),
+}
+
+
+class Case(BaseCase):
+    at_least = 0.7
+    growth_at_most = 1.1
+
+    def targets(self, world):
+        self._pairs = {}
+        for size, name in SIZES.items():
+            instance = world.instance(name)
+            for path, (user, variants) in LISTS.items():
+                for query in ["", *variants]:
+                    view = f"{path}?{query}".rstrip("?")
+                    if pair := self._pair(world, instance, f"projects {size} {view}", user, view):
+                        self._pairs[view, size] = pair
+        return [target for pair in self._pairs.values() for target in pair]
+
+    def _pair(self, world, instance, name, user, view):
+        """None where the list is not that long."""
+        # There are many of them.
+        seconds = max(1, world.seconds // 3)
+        ours = Load(f"{name} ours", instance.ours_as(user), f"/api/v3{view}", seconds)
+        if not ours.ids():
+            return None
+        pages = [statement for statement in world.statements(ours.ids) if " as total from " in statement.sql]
+        if len(pages) != 1:
+            raise RuntimeError(f"{len(pages)} statements read the page of {ours.path}")
+        captured = json.dumps(vars(pages[0]) | {"rows": 20})
+        status, body = post(instance.reference.port, "/captured", captured, "application/json")
+        if status != 200:
+            raise RuntimeError(f"the reference does not take the statement of {ours.path}: {body.decode()}")
+        return ours, Load(f"{name} reference", instance.reference, f"/captured/{int(body)}", seconds)
+
+    def check(self, _world):
+        for pair in self._pairs.values():
+            same_answers(pair)
+
+    def results(self, measured):
+        results = []
+        for (view, size), pair in self._pairs.items():
+            units = ("rate", "server_cpu", "database_cpu") if "?" not in view else ("rate",)
+            of = [measured[target.name] for target in pair]
+            results += compare("projects", f"{view}, {size}", *of, self.at_least, units)
+        for view in dict.fromkeys(view for view, _ in self._pairs):
+            pairs = [self._pairs.get((view, size)) for size in SIZES]
+            if all(pairs):
+                ours, reference = ([measured[target.name] for target in who] for who in zip(*pairs))
+                results.append(growth("projects", f"{view}, growth", ours, reference, self.growth_at_most))
+        return results

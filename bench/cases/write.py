@@ -1,0 +1,59 @@
+"""POST /projects/:id/members, which writes the member, an event and an outbox row, against the latter two alone."""
+
+from harness import BaseCase, Load, compare, post
+
+PROJECTS = """select p.id from projects p join namespaces n on n.id = p.namespace_id
+    where n.path in ('group-3', 'group-4', 'group-5', 'group-6', 'group-7') and not p.archived order by p.id"""
+# Each of the others was numbered after it.
+FIRST_USER = "select id from users where username = 'user2'"
+WRITTEN = "select (select count(*) from events) + 1000000 * (select count(*) from outbox)"
+
+
+class Write(Load):
+    """Every request adds another user to a project; no pair of the two comes twice."""
+
+    def __init__(self, name, server, path, projects, first_user, users):
+        super().__init__(name, server, path)
+        self.projects, self.first_user, self.users = projects, first_user, users
+        self.next = 0
+
+    def once(self):
+        project = self.projects[self.next % len(self.projects)]
+        body = f"user_id={self.first_user + self.next // len(self.projects)}&access_level=30"
+        self.next += 1
+        kind = "application/x-www-form-urlencoded"
+        status, answer = post(self.server.port, self.path % project, body, kind, self.server.headers)
+        if status != 201:
+            raise RuntimeError(f"{self.name}: {self.path % project} with {body} answers {status}: {answer[:200]!r}")
+
+    def arguments(self):
+        return [self.path, ",".join(map(str, self.projects)), str(self.first_user), str(self.next)]
+
+    def measure(self, world):
+        figures = super().measure(world)
+        # Those under way at the end were not counted.
+        self.next += figures["requests"] + 2 * world.connections
+        if self.next > len(self.projects) * self.users:
+            raise RuntimeError(f"{self.name}: no more pairs of project and user; take fewer rounds or seconds")
+        return figures
+
+
+class Case(BaseCase):
+    def targets(self, world):
+        self._writes = writes = world.instance("writes")
+        pairs = writes.numbers(PROJECTS), writes.number(FIRST_USER), writes.users - 1
+        self._targets = [
+            Write("write ours", writes.ours_as("bench-member"), "/api/v3/projects/%d/members", *pairs),
+            Write("write axum-write", writes.reference, "/axum-write/projects/%d/members", *pairs),
+        ]
+        return self._targets
+
+    def check(self, _world):
+        for target in self._targets:
+            before = self._writes.number(WRITTEN)
+            target.once()
+            if self._writes.number(WRITTEN) != before + 1_000_001:
+                raise RuntimeError(f"{target.name} does not write one event and one outbox row")
+
+    def results(self, measured):
+        return compare("write", "axum-write", *(measured[target.name] for target in self._targets), at_least=0.7)
