@@ -1,9 +1,11 @@
 //! The permission door. A use case gets the thing it works on from here, already checked: what the actor may not see
 //! does not exist (404), what it may see but not do is forbidden (403).
 
-use holdfast_domain::policy::{GroupAction, InstanceAction};
+use holdfast_domain::AccessLevel;
+use holdfast_domain::policy::{GroupAction, InstanceAction, ProjectAction};
 use holdfast_store::Connection;
 use holdfast_store::namespaces::group::{self, Group, GroupRef};
+use holdfast_store::projects::project::{self, Project, ProjectRef};
 
 use crate::actor::Caller;
 use crate::{Actor, App, Error, Result, Thing};
@@ -25,16 +27,35 @@ pub async fn group(
     group: &GroupRef,
     action: GroupAction,
 ) -> Result<Group> {
+    Ok(group_and_level(app, connection, actor, group, action).await?.0)
+}
+
+/// The same, with the level the caller has in the group.
+pub async fn group_and_level(
+    app: &App,
+    connection: &mut Connection,
+    actor: &Actor,
+    group: &GroupRef,
+    action: GroupAction,
+) -> Result<(Group, Option<AccessLevel>)> {
     let found = group::find_with_level(connection, group, actor.user_id(), app.today()).await?;
     let (group, level) = found.ok_or(Error::NotFound(Thing::Group))?;
     let allowed = |action: GroupAction| action.allowed(group.visibility, actor.standing(), level);
-    if !allowed(GroupAction::Read) {
+    if !allowed(GroupAction::Read) && !is_member_within(app, connection, actor, &group).await? {
         return Err(Error::NotFound(Thing::Group));
     }
-    if !allowed(action) {
+    // Who is in one of its projects sees the group as if it were visible to all, and no more.
+    if action != GroupAction::Read && !allowed(action) {
         return Err(actor.refusal());
     }
-    Ok(group)
+    Ok((group, level))
+}
+
+async fn is_member_within(app: &App, connection: &mut Connection, actor: &Actor, group: &Group) -> Result<bool> {
+    match actor.user_id() {
+        Some(user) => Ok(group::has_project_of(connection, group.id, user, app.today()).await?),
+        None => Ok(false),
+    }
 }
 
 /// The same, with the group locked until the end of the transaction: what was allowed when it was asked for is still
@@ -49,4 +70,39 @@ pub async fn locked_group(
     let id = self::group(app, connection, actor, group, action).await?.id;
     group::lock(connection, id).await?;
     self::group(app, connection, actor, &GroupRef::Id(id), action).await
+}
+
+pub async fn project(
+    app: &App,
+    connection: &mut Connection,
+    actor: &Actor,
+    project: &ProjectRef,
+    action: ProjectAction,
+) -> Result<Project> {
+    let found = project::find(connection, project, actor.user_id(), app.today()).await?;
+    let project = found.ok_or(Error::NotFound(Thing::Project))?;
+    let allowed = |action: ProjectAction| action.allowed(project.visibility, actor.standing(), project.level());
+    if !allowed(ProjectAction::Read) {
+        return Err(Error::NotFound(Thing::Project));
+    }
+    if !allowed(action) {
+        return Err(actor.refusal());
+    }
+    if project.archived && action.adds_content() {
+        return Err(Error::Forbidden(Some("The project is archived: unarchive it to change it")));
+    }
+    Ok(project)
+}
+
+/// The same, with the project locked until the end of the transaction.
+pub async fn locked_project(
+    app: &App,
+    connection: &mut Connection,
+    actor: &Actor,
+    project: &ProjectRef,
+    action: ProjectAction,
+) -> Result<Project> {
+    let id = self::project(app, connection, actor, project, action).await?.id;
+    project::lock(connection, id).await?;
+    self::project(app, connection, actor, &ProjectRef::Id(id), action).await
 }

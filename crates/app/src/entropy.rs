@@ -23,4 +23,9 @@ impl Entropy {
         self.0.lock().expect("nothing panics while holding it").fill_bytes(&mut bytes);
         bytes
     }
+
+    /// So many random bytes as hexadecimal digits.
+    pub fn hex<const N: usize>(&self) -> String {
+        hex::encode(self.bytes::<N>())
+    }
 }

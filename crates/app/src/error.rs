@@ -24,6 +24,15 @@ pub enum Error {
     Unprocessable(&'static str),
     #[error("{0}")]
     Conflict(String),
+    /// For a reason that is no single attribute's.
+    #[error("{0}")]
+    Refused(String),
+    #[error("the limit of {0} personal projects is reached")]
+    ProjectLimit(i32),
+    #[error("the address of a hook is no http or https url")]
+    InvalidHookUrl,
+    #[error("the object store does not answer: {0}")]
+    ObjectStore(#[from] holdfast_store::objects::Error),
     #[error("too many requests")]
     Throttled { retry_after: Duration },
     #[error("the database cannot be reached: {0}")]
@@ -36,8 +45,11 @@ pub enum Error {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Thing {
     Email,
+    File,
     Group,
+    GroupLink,
     Key,
+    Project,
     Token,
     User,
     /// A record looked up by id inside its parent.
@@ -52,8 +64,11 @@ impl fmt::Display for Thing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Email => f.write_str("Email"),
+            Self::File => f.write_str("File"),
             Self::Group => f.write_str("Group"),
+            Self::GroupLink => f.write_str("Group Link"),
             Self::Key => f.write_str("Key"),
+            Self::Project => f.write_str("Project"),
             Self::Token => f.write_str("Token"),
             Self::User => f.write_str("User"),
             Self::Record => f.write_str("record"),

@@ -3,15 +3,18 @@
 
 pub mod access;
 pub mod accounts;
+pub mod activity;
 pub mod actor;
 pub mod clock;
 pub mod entropy;
 pub mod error;
 pub mod namespaces;
+pub mod projects;
 pub mod throttle;
+pub mod worker;
 
 use chrono::NaiveDate;
-use holdfast_store::Database;
+use holdfast_store::{Database, Objects};
 
 pub use actor::Actor;
 pub use clock::Clock;
@@ -33,6 +36,7 @@ pub struct Settings {
 /// Everything a use case needs beside its input.
 pub struct App {
     pub database: Database,
+    pub objects: Objects,
     pub settings: Settings,
     clock: Clock,
     entropy: Entropy,
@@ -41,9 +45,10 @@ pub struct App {
 }
 
 impl App {
-    pub fn new(database: Database, settings: Settings, clock: Clock, entropy: Entropy) -> Self {
+    pub fn new(database: Database, objects: Objects, settings: Settings, clock: Clock, entropy: Entropy) -> Self {
         Self {
             database,
+            objects,
             passwords: Passwords::new(),
             sign_ins: Throttle::per_minute(settings.sign_ins_per_minute),
             settings,

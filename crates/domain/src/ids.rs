@@ -37,4 +37,7 @@ ids! {
     SshKeyId,
     EmailId,
     TokenId,
+    ProjectId,
+    HookId,
+    JobId,
 }

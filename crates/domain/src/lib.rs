@@ -3,11 +3,13 @@
 
 pub mod access_level;
 pub mod accounts;
+pub mod activity;
 pub mod field;
 pub mod ids;
 pub mod namespaces;
 pub mod page;
 pub mod policy;
+pub mod projects;
 pub mod violations;
 pub mod visibility;
 

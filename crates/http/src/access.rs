@@ -1,7 +1,7 @@
 //! What a route says about who may use it.
 
 use holdfast_domain::Visibility;
-use holdfast_domain::policy::{GroupAction, InstanceAction, Standing};
+use holdfast_domain::policy::{GroupAction, InstanceAction, ProjectAction, Standing};
 
 /// Who gets through. The use case decides; this is the same statement for readers, for the document and for the test
 /// that compares the two.
@@ -10,6 +10,7 @@ pub enum Access {
     Anyone,
     Instance(InstanceAction),
     Group(GroupAction),
+    Project(ProjectAction),
 }
 
 impl Access {
@@ -17,8 +18,9 @@ impl Access {
         match self {
             Self::Anyone => true,
             Self::Instance(action) => action.allowed(Standing::Anonymous),
-            // The most open group there is.
+            // The most open group or project there is.
             Self::Group(action) => action.allowed(Visibility::Public, Standing::Anonymous, None),
+            Self::Project(action) => action.allowed(Visibility::Public, Standing::Anonymous, None),
         }
     }
 
@@ -27,6 +29,7 @@ impl Access {
             Self::Anyone => "anyone".into(),
             Self::Instance(action) => action.describe().into(),
             Self::Group(action) => format!("group: {}", action.describe()),
+            Self::Project(action) => format!("project: {}", action.describe()),
         }
     }
 }

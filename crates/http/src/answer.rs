@@ -7,9 +7,9 @@ use axum::response::{IntoResponse, Response};
 use holdfast_domain::page::Page;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
-use utoipa::ToSchema;
 use utoipa::openapi::schema::ArrayBuilder;
 use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 /// What an answer repeats of its request.
 pub struct Facts<'a> {
@@ -53,6 +53,59 @@ macro_rules! bodies {
 bodies! {
     Body = OK,
     Created = CREATED,
+}
+
+/// Answers that may have nothing to say: which status then, and what else.
+macro_rules! unless_nothing {
+    ($($(#[$doc:meta])* $Name:ident = $STATUS:ident or $NOTHING:ident),+ $(,)?) => {$(
+        $(#[$doc])*
+        pub struct $Name<T>(pub Option<T>);
+
+        impl<T: Serialize + ToSchema + Send> Answer for $Name<T> {
+            const STATUS: StatusCode = StatusCode::$STATUS;
+
+            fn schema() -> RefOr<Schema> {
+                T::schema()
+            }
+
+            fn schemas(into: &mut Vec<(String, RefOr<Schema>)>) {
+                T::schemas(into);
+            }
+
+            fn respond(self, _: &Facts<'_>) -> Response {
+                match self.0 {
+                    Some(body) => (Self::STATUS, Json(body)).into_response(),
+                    None => StatusCode::$NOTHING.into_response(),
+                }
+            }
+        }
+    )+};
+}
+
+unless_nothing! {
+    /// 304 where nothing changed.
+    BodyIfChanged = OK or NOT_MODIFIED,
+    /// 304 where nothing changed.
+    CreatedIfChanged = CREATED or NOT_MODIFIED,
+    /// 200 without a body where there is nothing to show.
+    BodyIfAny = OK or OK,
+}
+
+/// 204: done, and there is nothing to show.
+pub struct Nothing;
+
+impl Answer for Nothing {
+    const STATUS: StatusCode = StatusCode::NO_CONTENT;
+
+    fn schema() -> RefOr<Schema> {
+        <()>::schema()
+    }
+
+    fn schemas(_: &mut Vec<(String, RefOr<Schema>)>) {}
+
+    fn respond(self, _: &Facts<'_>) -> Response {
+        Self::STATUS.into_response()
+    }
 }
 
 /// 200 with one page of a list and where the others are.

@@ -14,7 +14,7 @@ pub async fn read(mut body: Body, limit: usize) -> Option<Vec<u8>> {
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame.ok()?.into_data() else { continue };
         seen += data.len();
-        if seen > READ_AT_MOST {
+        if seen > READ_AT_MOST.max(limit) {
             return None;
         }
         if seen <= limit {

@@ -1,12 +1,14 @@
 //! The door of the REST interface. Every request passes it in the same order: can it be read (400, 406, 413: a token may
 //! be anywhere in it), who is it (401), may it come in at this rate (429), are its parameters right (400); only then the
-//! endpoint is called.
+//! endpoint is called. Only where a file is taken, who it is comes before what it sends.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use axum::body::Body;
 use axum::extract::{OriginalUri, RawPathParams, Request};
 use axum::http::Method;
+use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use holdfast_app::accounts::authentication::{Credentials, authenticate};
 use holdfast_app::{Actor, App};
@@ -17,6 +19,9 @@ use crate::answer::{Answer, Facts};
 use crate::error::{ApiError, no_route};
 use crate::params::{self, ParamSet, RawParams};
 use crate::{Access, Context, Site, client_address};
+
+/// What a form may say beside its file.
+const FORM_AROUND_FILE: usize = 64 << 10;
 
 /// What an endpoint knows of its request beside the parameters.
 pub struct Cx {
@@ -61,37 +66,29 @@ pub(crate) async fn pass<P: ParamSet, A: Answer>(
     let attempt = async {
         let Ok(path) = path else { return Err(no_route(request).await) };
         let (parts, body) = request.into_parts();
-        let raw = RawParams::read(&parts, body, &path, context.limits.max_body_bytes).await?;
-        let address = *parts.extensions.get::<IpAddr>().unwrap_or(&IpAddr::from([0, 0, 0, 0]));
-
-        // What is no text is no token either, but it was sent.
-        let header = |name: &str| parts.headers.get(name).map(|value| value.to_str().unwrap_or_default());
-        let credentials = match access {
-            Access::Anyone => Credentials::default(),
-            _ => Credentials {
-                token: raw.text("private_token").or_else(|| header("private-token")),
-                sudo: raw.text("sudo").or_else(|| header("sudo")),
-            },
+        let mut raw = RawParams::of_address(&parts, &path)?;
+        let (raw, actor, _permit) = if P::TAKES_FILE {
+            // Who sends something large must say who it is before it is read; and only so many are held at once.
+            let actor = match identify(&context, access, &parts, &raw).await {
+                Ok(actor @ Actor::User(_)) => actor,
+                Ok(_) => return Err(refuse(body, holdfast_app::Error::Unauthenticated).await),
+                Err(error) => return Err(refuse(body, error).await),
+            };
+            let permit = context.files.acquire().await.ok();
+            raw.read(&parts, body, context.limits.max_upload_bytes + FORM_AROUND_FILE).await?;
+            (raw, actor, permit)
+        } else {
+            raw.read(&parts, body, context.limits.max_body_bytes).await?;
+            let actor = identify(&context, access, &parts, &raw).await?;
+            (raw, actor, None)
         };
-        let actor = authenticate(&context.app, credentials, needed_scope(&parts.method, parts.uri.path())).await;
-        match &actor {
-            Ok(Actor::User(caller)) => {
-                let span = tracing::Span::current();
-                span.record("user", caller.user.id.get());
-                caller.impersonated_by.inspect(|administrator| {
-                    span.record("sudo_by", administrator.get());
-                });
-                context.users.check(|| caller.user.id.to_string())?;
-            }
-            Ok(_) | Err(_) => context.anonymous.check(|| client_address::key(address))?,
-        }
-        let actor = actor?;
         if matches!(actor, Actor::Anonymous) && !access.is_open_to_anonymous() {
             return Err(holdfast_app::Error::Unauthenticated.into());
         }
 
         let params = params::read::<P>(&raw)?;
         let page = PageRequest::new(raw.number("page"), raw.number("per_page"));
+        let address = address(&parts);
         let cx = Cx { context: context.clone(), actor, page, address };
         let answer = endpoint.call(cx, params).await?;
         let path = parts.extensions.get::<OriginalUri>().map_or(parts.uri.path(), |uri| uri.path());
@@ -99,6 +96,46 @@ pub(crate) async fn pass<P: ParamSet, A: Answer>(
         Ok(answer.respond(&Facts { url, query: raw.query() }))
     };
     attempt.await.unwrap_or_else(ApiError::into_response)
+}
+
+async fn refuse(body: Body, error: impl Into<ApiError>) -> ApiError {
+    crate::body::read(body, 0).await;
+    error.into()
+}
+
+fn address(parts: &Parts) -> IpAddr {
+    *parts.extensions.get::<IpAddr>().unwrap_or(&IpAddr::from([0, 0, 0, 0]))
+}
+
+/// Who it is, and whether it may come in at this rate.
+pub(crate) async fn identify(
+    context: &Context,
+    access: Access,
+    parts: &Parts,
+    raw: &RawParams,
+) -> Result<Actor, ApiError> {
+    // What is no text is no token either, but it was sent.
+    let header = |name: &str| parts.headers.get(name).map(|value| value.to_str().unwrap_or_default());
+    let credentials = match access {
+        Access::Anyone => Credentials::default(),
+        _ => Credentials {
+            token: raw.text("private_token").or_else(|| header("private-token")),
+            sudo: raw.text("sudo").or_else(|| header("sudo")),
+        },
+    };
+    let actor = authenticate(&context.app, credentials, needed_scope(&parts.method, parts.uri.path())).await;
+    match &actor {
+        Ok(Actor::User(caller)) => {
+            let span = tracing::Span::current();
+            span.record("user", caller.user.id.get());
+            caller.impersonated_by.inspect(|administrator| {
+                span.record("sudo_by", administrator.get());
+            });
+            context.users.check(|| caller.user.id.to_string())?;
+        }
+        Ok(_) | Err(_) => context.anonymous.check(|| client_address::key(address(parts)))?,
+    }
+    Ok(actor?)
 }
 
 /// Reading users has a scope of its own; `path` is below `/api/v3`.

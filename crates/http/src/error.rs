@@ -56,6 +56,15 @@ impl ApiError {
     }
 }
 
+pub fn project_limit(limit: i32) -> String {
+    match limit {
+        0 => "Personal project creation is not allowed. Please contact your administrator with questions".into(),
+        limit => {
+            format!("Your project limit is {limit} projects! Please contact your administrator to increase it")
+        }
+    }
+}
+
 fn fields(violations: &Violations) -> Value {
     violations
         .iter()
@@ -87,6 +96,17 @@ impl From<holdfast_app::Error> for ApiError {
             Error::Invalid(violations) => Self::message(StatusCode::BAD_REQUEST, fields(&violations)),
             Error::Unprocessable(text) => Self::message(StatusCode::UNPROCESSABLE_ENTITY, text),
             Error::Conflict(text) => Self::message(StatusCode::CONFLICT, text),
+            Error::Refused(text) => Self::message(StatusCode::BAD_REQUEST, text),
+            // A list, as existing clients know it.
+            Error::ProjectLimit(limit) => Self::error(StatusCode::FORBIDDEN, vec![project_limit(limit)]),
+            Error::InvalidHookUrl => Self::error(StatusCode::UNPROCESSABLE_ENTITY, "Invalid url given"),
+            Error::ObjectStore(cause) => {
+                tracing::error!(%cause, "the object store is not available");
+                Self {
+                    retry_after: Some(5),
+                    ..Self::message(StatusCode::SERVICE_UNAVAILABLE, "503 Service Unavailable")
+                }
+            }
             Error::Throttled { retry_after } => Self {
                 retry_after: Some(retry_after.as_secs_f64().ceil() as u64),
                 ..Self::message(StatusCode::TOO_MANY_REQUESTS, "429 Too Many Requests")

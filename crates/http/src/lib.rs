@@ -14,6 +14,7 @@ pub mod params;
 mod present;
 pub mod routes;
 mod site;
+mod uploads;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,6 +27,7 @@ use axum::routing::get;
 use holdfast_app::App;
 use holdfast_app::throttle::Throttle;
 use ipnet::IpNet;
+use tokio::sync::Semaphore;
 use tower_http::catch_panic::CatchPanicLayer;
 
 pub use access::Access;
@@ -37,6 +39,7 @@ pub use site::Site;
 #[derive(Clone, Debug)]
 pub struct Limits {
     pub max_body_bytes: usize,
+    pub max_upload_bytes: usize,
     pub request_timeout: Duration,
     /// Zero means no limit.
     pub requests_per_minute: u32,
@@ -52,7 +55,11 @@ pub(crate) struct Context {
     limits: Limits,
     users: Throttle,
     anonymous: Throttle,
+    /// Files are in memory while they are sent: so many at once, and no more.
+    files: Semaphore,
 }
+
+const FILES_AT_ONCE: usize = 8;
 
 /// The whole service as one router. It wants the peer's address:
 /// serve it with `into_make_service_with_connect_info::<SocketAddr>()`.
@@ -62,6 +69,7 @@ pub fn router(app: Arc<App>, site: Site, limits: Limits) -> Router {
         site,
         users: Throttle::per_minute(limits.requests_per_minute),
         anonymous: Throttle::per_minute(limits.anonymous_requests_per_minute),
+        files: Semaphore::new(FILES_AT_ONCE),
         limits,
     });
     let routes = api::v3::routes();
@@ -73,6 +81,7 @@ pub fn router(app: Arc<App>, site: Site, limits: Limits) -> Router {
     Router::new()
         .nest("/api/v3", api)
         .merge(openapi::page())
+        .route("/{namespace}/{project}/uploads/{secret}/{file}", get(uploads::serve))
         .route("/", get(|| async { Redirect::temporary("/api/docs/") }))
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))

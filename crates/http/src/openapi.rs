@@ -102,10 +102,14 @@ fn operation(route: &Route) -> OperationBuilder {
             }
         }
         let body = ContentBuilder::new().schema(Some(Schema::Object(object.build()))).build();
-        let body = RequestBodyBuilder::new()
-            .content("application/json", body.clone())
-            .content("application/x-www-form-urlencoded", body)
-            .required(Some(if sent.iter().any(|param| param.required) { Required::True } else { Required::False }));
+        let body = match route.takes_file {
+            true => RequestBodyBuilder::new().content("multipart/form-data", body),
+            false => RequestBodyBuilder::new()
+                .content("application/json", body.clone())
+                .content("application/x-www-form-urlencoded", body),
+        };
+        let body =
+            body.required(Some(if sent.iter().any(|param| param.required) { Required::True } else { Required::False }));
         operation = operation.request_body(Some(body.build()));
     } else {
         for param in sent {

@@ -26,6 +26,7 @@ pub struct Route {
     pub params: Vec<ParamDoc>,
     pub status: StatusCode,
     pub is_list: bool,
+    pub takes_file: bool,
     pub answer: RefOr<Schema>,
     pub schemas: Vec<(String, RefOr<Schema>)>,
 }
@@ -56,6 +57,7 @@ impl Routes {
             params: P::describe(),
             status: A::STATUS,
             is_list: A::IS_LIST,
+            takes_file: P::TAKES_FILE,
             answer: A::schema(),
             schemas,
         });

@@ -7,6 +7,7 @@ use url::Url;
 pub struct Site {
     base: String,
     is_https: bool,
+    host: String,
 }
 
 impl Site {
@@ -14,12 +15,18 @@ impl Site {
         Self {
             base: external_url.as_str().trim_end_matches('/').to_owned(),
             is_https: external_url.scheme() == "https",
+            host: external_url.host_str().unwrap_or("localhost").to_owned(),
         }
     }
 
     /// `path` begins with a slash.
     pub fn url(&self, path: &str) -> String {
         format!("{}{path}", self.base)
+    }
+
+    /// A repository's address for git over SSH.
+    pub fn ssh_url(&self, full_path: &str) -> String {
+        format!("git@{}:{full_path}.git", self.host)
     }
 
     /// Existing clients show what stands under this address; nothing is sent there by us.

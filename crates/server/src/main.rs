@@ -34,11 +34,13 @@ struct Arguments {
 enum Command {
     /// Serve requests until told to stop (SIGTERM or ctrl-c).
     Serve,
+    /// Do jobs and nothing else; `serve` does them too, unless worker.concurrency is 0.
+    Worker,
     /// Bring the database's schema up to this version.
     Migrate(command::migrate::Arguments),
-    /// Check settings and database, and say what to mend.
+    /// Check settings, database and storage, and say what to mend.
     Doctor,
-    /// Manage accounts and tokens from the server's own command line.
+    /// Manage accounts and tokens, and look at jobs, from the server's own command line.
     #[command(subcommand)]
     Admin(admin::Command),
     /// Show settings.
@@ -68,6 +70,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
     let load = || configuration::Configuration::load(arguments.config.as_deref());
     match arguments.command {
         Command::Serve => command::serve::run(&load()?),
+        Command::Worker => command::worker::run(&load()?),
         Command::Migrate(options) => command::migrate::run(&load()?, &options),
         Command::Doctor => command::doctor::run(load()),
         Command::Admin(admin) => admin::run(&load()?, admin),

@@ -80,6 +80,11 @@ impl Database {
         Ok(sqlx::query_scalar(QUERY).bind(crate::migrate::newest()).fetch_one(&self.pool).await?)
     }
 
+    /// For the job queue, which brings its own statements.
+    pub fn pool(&self) -> &PgPool {
+        &self.pool
+    }
+
     pub fn pool_size(&self) -> (u32, usize) {
         (self.pool.size(), self.pool.num_idle())
     }

@@ -1,7 +1,10 @@
 //! The schema's steps, embedded in the binary. They are applied under PostgreSQL's advisory lock, so that many nodes
 //! may start at once; the url must reach the server directly, not through a transaction-mode pooler.
 
+use chrono::NaiveDate;
+use graphile_worker::{Schema, WorkerUtils};
 use sqlx::migrate::{Migrate, MigrateError, Migrator};
+use sqlx::postgres::PgPoolOptions;
 use sqlx::{Connection, PgConnection};
 
 static MIGRATOR: Migrator = sqlx::migrate!();
@@ -12,6 +15,10 @@ pub enum Error {
     Connect(#[from] sqlx::Error),
     #[error("migration failed: {0}")]
     Migrate(#[from] MigrateError),
+    #[error("migration of the job queue failed: {0}")]
+    Queue(String),
+    #[error("making partitions failed: {0}")]
+    Partitions(#[from] crate::Error),
 }
 
 /// What stands between the schema and this binary.
@@ -38,9 +45,17 @@ pub async fn server_version(url: &str) -> Result<i32, Error> {
     Ok(version)
 }
 
-pub async fn run(url: &str) -> Result<(), Error> {
+/// The schema, that of the job queue, and the partitions from today on.
+pub async fn run(url: &str, today: NaiveDate) -> Result<(), Error> {
     let mut connection = PgConnection::connect(url).await?;
     MIGRATOR.run(&mut connection).await?;
+    // The queue takes no lock of its own while it migrates.
+    sqlx::query("select pg_advisory_lock(7219001)").execute(&mut connection).await?;
+    let pool = PgPoolOptions::new().max_connections(2).connect(url).await?;
+    let migrated = WorkerUtils::new(pool.clone(), Schema::default()).migrate().await;
+    pool.close().await;
+    migrated.map_err(|error| Error::Queue(error.to_string()))?;
+    crate::activity::partition::make(&mut connection, today).await?;
     connection.close().await?;
     Ok(())
 }

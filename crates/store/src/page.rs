@@ -15,12 +15,13 @@ pub enum WholeList {
     Users,
     Groups,
     Namespaces,
+    Projects,
 }
 
 /// Lists seen to hold more than is counted. Counting ten thousand rows only to leave the total out would cost more
 /// than the page itself, so it is tried anew only once a minute.
 #[derive(Default)]
-pub struct LargeLists(Mutex<[Option<Instant>; 3]>);
+pub struct LargeLists(Mutex<[Option<Instant>; 4]>);
 
 impl LargeLists {
     const REMEMBERED: Duration = Duration::from_secs(60);
@@ -37,14 +38,14 @@ impl LargeLists {
 
 /// A list query in parts: `select COLUMNS from (select ROWS FROM order by ORDER limit …) PAGE order by ORDER`. What the
 /// columns compute is computed for the rows of the page alone, not for those before it.
-pub(crate) struct List<'a, F> {
+pub(crate) struct List<'a, F, P> {
     pub columns: &'static str,
     pub rows: &'static str,
     /// Writes everything from `from` on, filters included; written twice, for the rows and for the total.
     pub from: F,
-    pub order: &'static str,
-    /// What the page is called, and what it is joined with.
-    pub page: &'static str,
+    pub order: &'a str,
+    /// Writes what the page is called, and what it is joined with.
+    pub page: P,
     pub whole: Option<(WholeList, &'a LargeLists)>,
     /// Whether the best plan depends on the values, such as a search term. PostgreSQL then plans anew each time, instead
     /// of settling for a plan that suits the first few.
@@ -67,28 +68,13 @@ struct Counted<T: for<'r> FromRow<'r, PgRow>> {
     total: Option<i64>,
 }
 
-impl<F: Fn(&mut QueryBuilder<Postgres>, Purpose)> List<'_, F> {
+impl<F: Fn(&mut QueryBuilder<Postgres>, Purpose), P: Fn(&mut QueryBuilder<Postgres>)> List<'_, F, P> {
     pub async fn fetch<T>(&self, connection: &mut Connection, request: PageRequest) -> Result<Page<T>>
     where
         T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
     {
         let known_large = self.whole.is_some_and(|(list, seen)| seen.contains(list));
-        let mut query = QueryBuilder::new("select ");
-        query.push(self.columns).push(", ");
-        if known_large {
-            query.push("null::bigint");
-        } else {
-            self.push_count(&mut query);
-        }
-        // One row more than the page holds tells whether there is a next one.
-        let limit = request.size() + 1;
-        query.push(" as total from (select ").push(self.rows).push(" ");
-        (self.from)(&mut query, Purpose::Rows(request.offset().saturating_add(limit)));
-        query.push(" order by ").push(self.order).push(" limit ").push_bind(limit);
-        query.push(" offset ").push_bind(request.offset());
-        query.push(") ").push(self.page).push(" order by ").push(self.order);
-        let mut rows: Vec<Counted<T>> =
-            query.build_query_as().persistent(!self.varies).fetch_all(&mut *connection).await?;
+        let mut rows: Vec<Counted<T>> = self.rows(connection, request, !known_large).await?;
         let total = match rows.first() {
             Some(row) => row.total,
             None if known_large => None,
@@ -104,6 +90,39 @@ impl<F: Fn(&mut QueryBuilder<Postgres>, Purpose)> List<'_, F> {
         Ok(Page { items: rows.into_iter().map(|counted| counted.row).collect(), request, total, has_next })
     }
 
+    /// The first page alone, for what is shown beside other things.
+    pub async fn first<T>(&self, connection: &mut Connection, size: i64) -> Result<Vec<T>>
+    where
+        T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
+    {
+        let mut rows = self.rows(connection, PageRequest::new(None, Some(size)), false).await?;
+        rows.truncate(size as usize);
+        Ok(rows.into_iter().map(|counted: Counted<T>| counted.row).collect())
+    }
+
+    async fn rows<T>(&self, connection: &mut Connection, request: PageRequest, counted: bool) -> Result<Vec<Counted<T>>>
+    where
+        T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
+    {
+        let mut query = QueryBuilder::new("select ");
+        query.push(self.columns).push(", ");
+        if counted {
+            self.push_count(&mut query);
+        } else {
+            query.push("null::bigint");
+        }
+        // One row more than the page holds tells whether there is a next one.
+        let limit = request.size() + 1;
+        query.push(" as total from (select ").push(self.rows).push(" ");
+        (self.from)(&mut query, Purpose::Rows(request.offset().saturating_add(limit)));
+        query.push(" order by ").push(self.order).push(" limit ").push_bind(limit);
+        query.push(" offset ").push_bind(request.offset());
+        query.push(") ");
+        (self.page)(&mut query);
+        query.push(" order by ").push(self.order);
+        Ok(query.build_query_as().persistent(!self.varies).fetch_all(connection).await?)
+    }
+
     fn push_count(&self, query: &mut QueryBuilder<Postgres>) {
         query.push("(select count(*) from (select 1 ");
         (self.from)(query, Purpose::Total);
@@ -114,5 +133,12 @@ impl<F: Fn(&mut QueryBuilder<Postgres>, Purpose)> List<'_, F> {
         let mut query = QueryBuilder::new("select ");
         self.push_count(&mut query);
         Ok(query.build_query_scalar().persistent(!self.varies).fetch_one(connection).await?)
+    }
+}
+
+/// A page that is joined with nothing that depends on the request.
+pub(crate) fn named(page: &'static str) -> impl Fn(&mut QueryBuilder<Postgres>) {
+    move |query| {
+        query.push(page);
     }
 }

@@ -47,6 +47,10 @@ impl Client {
         self.token.as_deref().expect("a client with a token")
     }
 
+    pub fn has_token(&self) -> Option<&str> {
+        self.token.as_deref()
+    }
+
     /// A request to be completed by the test; `path` is below `/api/v3`.
     pub fn request(&self, method: &str, path: &str) -> reqwest::RequestBuilder {
         let method = method.parse().expect("a method");

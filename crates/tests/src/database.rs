@@ -43,10 +43,11 @@ async fn make_template() {
         .fetch_one(&mut connection)
         .await
         .expect("a catalogue");
+    let today = crate::BEGINNING[..10].parse().expect("a day");
     if !exists {
         execute(&mut connection, &format!("create database {TEMPLATE}")).await;
     }
-    holdfast_store::migrate::run(&database_url(TEMPLATE)).await.expect("the schema");
+    holdfast_store::migrate::run(&database_url(TEMPLATE), today).await.expect("the schema");
 }
 
 async fn execute(connection: &mut PgConnection, statement: &str) {
@@ -56,7 +57,8 @@ async fn execute(connection: &mut PgConnection, statement: &str) {
 /// Every row of every table, tokens' time of last use left out.
 pub async fn contents(connection: &mut PgConnection) -> Value {
     let tables: Vec<String> = sqlx::query_scalar(
-        "select table_name::text from information_schema.tables where table_schema = 'public' order by 1",
+        "select c.relname::text from pg_class c where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') \
+         and not c.relispartition order by 1",
     )
     .fetch_all(&mut *connection)
     .await

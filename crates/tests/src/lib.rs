@@ -16,8 +16,9 @@ use holdfast_app::{Actor, App, Clock, Entropy, Settings};
 use holdfast_domain::Field;
 use holdfast_domain::ids::UserId;
 use holdfast_http::{Limits, Site};
-use holdfast_store::{Database, Options};
+use holdfast_store::{Database, Objects, Options, objects};
 use serde_json::Value;
+use tempfile::TempDir;
 use tokio::net::TcpListener;
 
 pub use client::{Answer, Client};
@@ -34,12 +35,16 @@ pub struct Server {
     pub admin: Client,
     database_url: String,
     now: Arc<Mutex<DateTime<Utc>>>,
+    /// Where objects are, unless they are in a bucket.
+    pub directory: TempDir,
 }
 
 /// What a test may set differently.
 pub struct Setup {
     pub settings: Settings,
     pub limits: Limits,
+    /// None is a directory of its own.
+    pub objects: Option<objects::Options>,
 }
 
 impl Default for Setup {
@@ -53,11 +58,13 @@ impl Default for Setup {
             },
             limits: Limits {
                 max_body_bytes: 1 << 20,
+                max_upload_bytes: 10 << 20,
                 request_timeout: Duration::from_secs(30),
                 requests_per_minute: 0,
                 anonymous_requests_per_minute: 0,
                 trusted_proxies: Vec::new(),
             },
+            objects: None,
         }
     }
 }
@@ -82,7 +89,10 @@ impl Server {
             let now = now.clone();
             move || *now.lock().expect("no test panics while holding it")
         });
-        let app = Arc::new(App::new(database, setup.settings, clock, Entropy::seeded(1)));
+        let directory = tempfile::tempdir().expect("a directory");
+        let objects = setup.objects.unwrap_or(objects::Options::Directory(directory.path().to_owned()));
+        let objects = Objects::new(objects);
+        let app = Arc::new(App::new(database, objects, setup.settings, clock, Entropy::seeded(1)));
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let base = format!("http://{}", listener.local_addr().expect("it is bound"));
         // Bodies name the same host in every run; the client dials the real one.
@@ -94,7 +104,7 @@ impl Server {
         });
 
         let anonymous = Client::new(&base, None);
-        let mut server = Self { app, base, admin: anonymous, database_url, now };
+        let mut server = Self { app, base, admin: anonymous, database_url, now, directory };
         let changes = UserChanges { admin: Some(true), ..named("root") };
         let root = user::create(&server.app, &Actor::Operator, changes).await.expect("the first user");
         let secret = server.token(root.id, &["api", "sudo"]).await;
@@ -133,6 +143,24 @@ impl Server {
         let group = owner.post("/groups", &form).await;
         assert_eq!(group.status, 201, "{}", group.body);
         group.body["id"].as_i64().expect("an id")
+    }
+
+    /// A project of whoever asks, in its own namespace.
+    pub async fn project(&self, owner: &Client, path: &str, visibility: i64) -> i64 {
+        self.project_in(owner, path, visibility, None).await
+    }
+
+    pub async fn project_in(&self, owner: &Client, path: &str, visibility: i64, namespace: Option<i64>) -> i64 {
+        let (level, namespace) = (visibility.to_string(), namespace.map(|id| id.to_string()).unwrap_or_default());
+        let form = [("name", path), ("path", path), ("visibility_level", &level), ("namespace_id", &namespace)];
+        let project = owner.post("/projects", &form).await;
+        assert_eq!(project.status, 201, "{}", project.body);
+        project.body["id"].as_i64().expect("an id")
+    }
+
+    /// Does the jobs that are due.
+    pub async fn work(&self) {
+        holdfast_app::worker::run_once(&self.app).await.expect("a worker");
     }
 
     pub fn advance(&self, by: TimeDelta) {

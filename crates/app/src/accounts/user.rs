@@ -11,8 +11,10 @@ use holdfast_store::accounts::identity::{self, Identity};
 use holdfast_store::accounts::user::{self, Attributes};
 use holdfast_store::accounts::{email, token};
 use holdfast_store::namespaces::{group, namespace};
+use holdfast_store::projects::star;
+use holdfast_store::worker::removal;
 
-pub use holdfast_store::accounts::user::{Filter, User};
+pub use holdfast_store::accounts::user::{Filter, Person, User};
 
 use crate::error::OnConstraint;
 use crate::{Actor, App, Error, Result, Thing, access};
@@ -256,6 +258,13 @@ pub async fn delete(app: &App, actor: &Actor, id: UserId) -> Result<Option<User>
             orphans.join(", ")
         )));
     }
+    let now = app.clock.now();
+    star::forget(&mut transaction, id).await?;
+    if let Some(own) = namespace::id_of_user(&mut transaction, id).await? {
+        group::lock_whole(&mut transaction, own).await?;
+        removal::begin_namespace(&mut transaction, own, &format!("user {}", user.username), now).await?;
+    }
+    removal::begin_author(&mut transaction, id, &format!("events of {}", user.username), now).await?;
     user::delete(&mut transaction, id).await?;
     holdfast_store::commit(transaction).await?;
     Ok(Some(user))

@@ -6,7 +6,9 @@ use holdfast_domain::policy::{GroupAction, InstanceAction, Standing};
 use holdfast_domain::violations::TAKEN;
 use holdfast_domain::{AccessLevel, Field, Violations, Visibility};
 use holdfast_store::namespaces::group::{self, Attributes, Filter, Whose};
-use holdfast_store::namespaces::member;
+use holdfast_store::namespaces::member::{self, Source};
+use holdfast_store::projects::{project, redirect};
+use holdfast_store::worker::removal;
 
 pub use holdfast_store::namespaces::group::{Group, GroupRef, Order};
 
@@ -40,11 +42,6 @@ pub async fn list_owned(app: &App, actor: &Actor, page: PageRequest) -> Result<P
     let whose = Whose::OwnedBy(actor.caller()?.user.id);
     let filter = Filter { whose, search: None, skip: Vec::new(), order: Order::NewestFirst, today: app.today() };
     Ok(group::list(&app.database, &filter, page).await?)
-}
-
-pub async fn show(app: &App, actor: &Actor, group: &GroupRef) -> Result<Group> {
-    let mut connection = app.database.connection().await?;
-    access::group(app, &mut connection, actor, group, GroupAction::Read).await
 }
 
 /// What a creation gives or an update changes.
@@ -96,7 +93,7 @@ pub async fn create(app: &App, actor: &Actor, changes: GroupChanges) -> Result<G
     let now = app.clock.now();
     let mut transaction = app.database.begin().await?;
     let group = refuse_taken(group::insert(&mut transaction, &attributes, now).await)?;
-    member::upsert(&mut transaction, group.id, creator.id, AccessLevel::Owner, None, now).await?;
+    member::upsert(&mut transaction, Source::Group(group.id), creator.id, AccessLevel::Owner, None, now).await?;
     holdfast_store::commit(transaction).await?;
     Ok(group)
 }
@@ -106,20 +103,34 @@ pub async fn update(app: &App, actor: &Actor, group: &GroupRef, changes: GroupCh
     let before = access::locked_group(app, &mut transaction, actor, group, GroupAction::Update).await?;
     let attributes = changes.apply(Attributes {
         name: before.name,
-        path: before.path,
+        path: before.path.clone(),
         description: before.description,
         visibility: before.visibility,
         request_access_enabled: before.request_access_enabled,
         lfs_enabled: before.lfs_enabled,
     })?;
+    let lowered = attributes.visibility < before.visibility;
+    if lowered && project::exists_above(&mut transaction, before.id, attributes.visibility).await? {
+        let level = attributes.visibility.word();
+        let text = format!("{level} is not allowed since there are projects with higher visibility.");
+        return Err(Violations::of("visibility_level", text).into());
+    }
     let group = refuse_taken(group::update(&mut transaction, before.id, &attributes, app.clock.now()).await)?;
+    if !group.path.eq_ignore_ascii_case(&before.path) {
+        redirect::leave_for_namespace(&mut transaction, &before.path, group.id).await?;
+    }
     holdfast_store::commit(transaction).await?;
     Ok(group)
 }
 
+/// The group and its projects are gone at once; a job removes what was in the projects.
 pub async fn delete(app: &App, actor: &Actor, group: &GroupRef) -> Result<Group> {
     let mut transaction = app.database.begin().await?;
-    let group = access::locked_group(app, &mut transaction, actor, group, GroupAction::Delete).await?;
+    let id = access::group(app, &mut transaction, actor, group, GroupAction::Delete).await?.id;
+    group::lock_whole(&mut transaction, id).await?;
+    let group = access::group(app, &mut transaction, actor, &GroupRef::Id(id), GroupAction::Delete).await?;
+    let subject = format!("group {}", group.path);
+    removal::begin_namespace(&mut transaction, id, &subject, app.clock.now()).await?;
     group::delete(&mut transaction, group.id).await?;
     holdfast_store::commit(transaction).await?;
     Ok(group)

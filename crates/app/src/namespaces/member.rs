@@ -6,8 +6,9 @@ use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::GroupAction;
 use holdfast_domain::{AccessLevel, Field, Violations};
 use holdfast_store::accounts::user;
+use holdfast_store::namespaces::access_request;
 use holdfast_store::namespaces::group::GroupRef;
-use holdfast_store::namespaces::member;
+use holdfast_store::namespaces::member::{self, Source};
 
 pub use holdfast_store::namespaces::member::Member;
 
@@ -23,13 +24,13 @@ pub async fn list(
     let mut connection = app.database.connection().await?;
     let group = access::group(app, &mut connection, actor, group, GroupAction::ReadMembers).await?;
     drop(connection);
-    Ok(member::list(&app.database, group.id, query, page, app.today()).await?)
+    Ok(member::list(&app.database, Source::Group(group.id), query, page, app.today()).await?)
 }
 
 pub async fn show(app: &App, actor: &Actor, group: &GroupRef, user: UserId) -> Result<Member> {
     let mut connection = app.database.connection().await?;
     let group = access::group(app, &mut connection, actor, group, GroupAction::ReadMembers).await?;
-    let found = member::find(&mut connection, group.id, user, app.today()).await?;
+    let found = member::find(&mut connection, Source::Group(group.id), user, app.today()).await?;
     found.ok_or(Error::NotFound(Thing::Record))
 }
 
@@ -41,7 +42,7 @@ pub struct Membership {
 }
 
 impl Membership {
-    fn check(self, today: NaiveDate) -> Result<AccessLevel> {
+    pub(crate) fn check(self, today: NaiveDate) -> Result<AccessLevel> {
         if self.expires_at.value().is_some_and(|end| end <= today) {
             return Err(Violations::of("expires_at", "must be a day to come").into());
         }
@@ -62,7 +63,7 @@ pub async fn create(
     if user::find(&mut transaction, user).await?.is_none() {
         return Err(Error::NotFound(Thing::User));
     }
-    if member::find(&mut transaction, group.id, user, app.today()).await?.is_some() {
+    if member::find(&mut transaction, Source::Group(group.id), user, app.today()).await?.is_some() {
         return Err(Error::Conflict("Member already exists".into()));
     }
     save(app, transaction, group.id, user, level, membership.expires_at.value()).await
@@ -78,7 +79,7 @@ pub async fn update(
     let mut transaction = app.database.begin().await?;
     let group = access::locked_group(app, &mut transaction, actor, group, GroupAction::ManageMembers).await?;
     let level = membership.check(app.today())?;
-    let before = member::find(&mut transaction, group.id, user, app.today()).await?;
+    let before = member::find(&mut transaction, Source::Group(group.id), user, app.today()).await?;
     let before = before.ok_or(Error::NotFound(Thing::Record))?;
     let expires_at = membership.expires_at.or_nullable(before.expires_at);
     if level < AccessLevel::Owner || expires_at.is_some() {
@@ -93,10 +94,10 @@ pub async fn delete(app: &App, actor: &Actor, group: &GroupRef, user: UserId) ->
     let needed = if is_self { GroupAction::ReadMembers } else { GroupAction::ManageMembers };
     let mut transaction = app.database.begin().await?;
     let group = access::locked_group(app, &mut transaction, actor, group, needed).await?;
-    let before = member::find(&mut transaction, group.id, user, app.today()).await?;
+    let before = member::find(&mut transaction, Source::Group(group.id), user, app.today()).await?;
     let before = before.ok_or(Error::NotFound(Thing::Member(user.get())))?;
     keep_an_owner(&mut transaction, group.id, &before).await?;
-    member::delete(&mut transaction, group.id, user).await?;
+    member::delete(&mut transaction, Source::Group(group.id), user).await?;
     holdfast_store::commit(transaction).await?;
     Ok(before)
 }
@@ -110,7 +111,7 @@ async fn keep_an_owner(connection: &mut holdfast_store::Connection, group: Names
     Ok(())
 }
 
-async fn save(
+pub(super) async fn save(
     app: &App,
     mut transaction: holdfast_store::Transaction,
     group: NamespaceId,
@@ -118,8 +119,10 @@ async fn save(
     level: AccessLevel,
     expires_at: Option<NaiveDate>,
 ) -> Result<Member> {
-    member::upsert(&mut transaction, group, user, level, expires_at, app.clock.now()).await?;
-    let saved = member::find(&mut transaction, group, user, app.today()).await?;
+    let source = Source::Group(group);
+    member::upsert(&mut transaction, source, user, level, expires_at, app.clock.now()).await?;
+    access_request::delete(&mut transaction, source, user).await?;
+    let saved = member::find(&mut transaction, source, user, app.today()).await?;
     holdfast_store::commit(transaction).await?;
     saved.ok_or(Error::NotFound(Thing::Record))
 }

@@ -1,3 +1,4 @@
+pub mod access_request;
 pub mod group;
 pub mod member;
 pub mod namespace;

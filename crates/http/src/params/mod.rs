@@ -12,12 +12,15 @@ use utoipa::openapi::{RefOr, Schema};
 
 use crate::error::ApiError;
 
-pub use raw::RawParams;
-pub use read::{changed, including, list, optional, required};
+pub use raw::{RawParams, UploadedFile};
+pub use read::{changed, file, including, list, optional, required};
 pub use value::{FromValue, Wrong};
 
 /// The parameters of one endpoint.
 pub trait ParamSet: Sized + Send {
+    /// Whether a file is among them.
+    const TAKES_FILE: bool = false;
+
     /// None where something was wrong, which is then among the problems.
     fn read(raw: &RawParams, problems: &mut Problems) -> Option<Self>;
     fn describe() -> Vec<ParamDoc>;
@@ -71,6 +74,7 @@ pub fn read<P: ParamSet>(raw: &RawParams) -> Result<P, ApiError> {
 /// - `optional name: T`, an `Option`: absent and null are the same;
 /// - `changed name: T`, a [`Field`](holdfast_domain::Field): absent, null and value are three things;
 /// - `list name: T`, a `Vec`: `name[]=1&name[]=2`, `name=1,2` or a JSON array;
+/// - `file name: UploadedFile`, which must be sent as a part of a form;
 /// - `including name: P`, the parameters of another such declaration.
 #[macro_export]
 macro_rules! params {
@@ -83,6 +87,8 @@ macro_rules! params {
         }
 
         impl $crate::params::ParamSet for $Name {
+            const TAKES_FILE: bool = false $(|| $crate::params::$kind::TAKES_FILE)*;
+
             fn read(raw: &$crate::params::RawParams, problems: &mut $crate::params::Problems) -> Option<Self> {
                 // All are read before the first that is wrong ends it: problems are told together.
                 $(let $field = $crate::params::$kind::read::<$Type>(raw, stringify!($field), problems);)*

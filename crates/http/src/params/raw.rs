@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, Multipart, RawPathParams, Request};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
+use utoipa::openapi::schema::{ObjectBuilder, SchemaFormat, Type};
+use utoipa::openapi::{RefOr, Schema};
 
 use super::value::Wrong;
 use crate::error::ApiError;
@@ -18,20 +20,41 @@ pub(super) const MOST_PARAMETERS: usize = 1000;
 /// What was sent under a name; unreadable if it is not text at all (wrong encoding, an uploaded file).
 type Sent = Result<Value, Wrong>;
 
+/// A part of a form that has a file name.
+#[derive(Clone)]
+pub struct UploadedFile {
+    pub name: String,
+    pub bytes: Bytes,
+}
+
+/// What can be made of an uploaded file.
+pub trait FromFile {
+    fn from_file(file: UploadedFile) -> Self;
+    fn schema() -> RefOr<Schema>;
+}
+
+impl FromFile for UploadedFile {
+    fn from_file(file: UploadedFile) -> Self {
+        file
+    }
+
+    fn schema() -> RefOr<Schema> {
+        let format = Some(SchemaFormat::Custom("binary".into()));
+        ObjectBuilder::new().schema_type(Type::String).format(format).into()
+    }
+}
+
 #[derive(Default)]
 pub struct RawParams {
     path: BTreeMap<String, Sent>,
     sent: BTreeMap<String, Sent>,
     query: Vec<(String, String)>,
+    files: BTreeMap<String, UploadedFile>,
 }
 
 impl RawParams {
-    pub async fn read(
-        parts: &Parts,
-        body: Body,
-        path: &RawPathParams,
-        max_body_bytes: usize,
-    ) -> Result<Self, ApiError> {
+    /// What the address says.
+    pub fn of_address(parts: &Parts, path: &RawPathParams) -> Result<Self, ApiError> {
         let mut raw = Self::default();
         for (name, value) in path {
             raw.path.insert(name.to_owned(), Ok(Value::from(value)));
@@ -42,12 +65,17 @@ impl RawParams {
             }
             raw.add(name, value.map(Value::from))?;
         }
+        Ok(raw)
+    }
+
+    /// And what the body says.
+    pub async fn read(&mut self, parts: &Parts, body: Body, max_body_bytes: usize) -> Result<(), ApiError> {
         let too_large = || ApiError::message(StatusCode::PAYLOAD_TOO_LARGE, "413 Request Entity Too Large");
         let body = crate::body::read(body, max_body_bytes).await.ok_or_else(too_large)?;
         if !body.is_empty() {
-            raw.read_body(parts, body).await?;
+            self.read_body(parts, body).await?;
         }
-        Ok(raw)
+        Ok(())
     }
 
     async fn read_body(&mut self, parts: &Parts, body: Vec<u8>) -> Result<(), ApiError> {
@@ -85,10 +113,18 @@ impl RawParams {
         let mut form = Multipart::from_request(request, &()).await.map_err(|_| malformed())?;
         while let Some(field) = form.next_field().await.map_err(|_| malformed())? {
             let Some(name) = field.name().map(str::to_owned) else { continue };
-            let is_file = field.file_name().is_some();
+            let file_name = field.file_name().map(str::to_owned);
             let bytes = field.bytes().await.map_err(|_| malformed())?;
-            let text = String::from_utf8(bytes.into()).map_err(|_| Wrong::Invalid);
-            self.add(Ok(name), if is_file { Err(Wrong::Invalid) } else { text.map(Value::from) })?;
+            match file_name {
+                Some(file_name) => {
+                    self.add(Ok(name.clone()), Err(Wrong::Invalid))?;
+                    self.files.insert(name, UploadedFile { name: file_name, bytes });
+                }
+                None => {
+                    let text = String::from_utf8(bytes.into()).map_err(|_| Wrong::Invalid);
+                    self.add(Ok(name), text.map(Value::from))?;
+                }
+            }
         }
         Ok(())
     }
@@ -117,6 +153,10 @@ impl RawParams {
     pub fn value(&self, name: &str) -> Option<Result<&Value, Wrong>> {
         let sent = self.path.get(name).or_else(|| self.sent.get(name))?;
         Some(sent.as_ref().map_err(|wrong| *wrong))
+    }
+
+    pub fn file(&self, name: &str) -> Option<UploadedFile> {
+        self.files.get(name).cloned()
     }
 
     pub fn is_in_path(&self, name: &str) -> bool {

@@ -26,6 +26,7 @@ pub mod required {
     use super::*;
 
     pub type Read<T> = T;
+    pub const TAKES_FILE: bool = false;
 
     pub fn read<T: FromValue>(raw: &RawParams, name: &str, problems: &mut Problems) -> Option<T> {
         if !is_given(raw, name) {
@@ -53,6 +54,7 @@ pub mod optional {
     use super::*;
 
     pub type Read<T> = Option<T>;
+    pub const TAKES_FILE: bool = false;
 
     pub fn read<T: FromValue>(raw: &RawParams, name: &str, problems: &mut Problems) -> Option<Option<T>> {
         if is_given(raw, name) { convert(raw, name, problems) } else { Some(None) }
@@ -69,6 +71,7 @@ pub mod changed {
     use super::*;
 
     pub type Read<T> = Field<T>;
+    pub const TAKES_FILE: bool = false;
 
     pub fn read<T: FromValue>(raw: &RawParams, name: &str, problems: &mut Problems) -> Option<Field<T>> {
         if !is_given(raw, name) {
@@ -89,6 +92,7 @@ pub mod list {
     use super::*;
 
     pub type Read<T> = Vec<T>;
+    pub const TAKES_FILE: bool = false;
 
     pub fn read<T: FromValue>(raw: &RawParams, name: &str, problems: &mut Problems) -> Option<Vec<T>> {
         let values = match raw.value(name) {
@@ -123,11 +127,32 @@ pub mod list {
     }
 }
 
+pub mod file {
+    use super::*;
+    use crate::params::raw::FromFile;
+
+    pub type Read<T> = T;
+    pub const TAKES_FILE: bool = true;
+
+    pub fn read<T: FromFile>(raw: &RawParams, name: &str, problems: &mut Problems) -> Option<T> {
+        if let Some(file) = raw.file(name) {
+            return Some(T::from_file(file));
+        }
+        problems.add(name, if is_given(raw, name) { Wrong::Invalid } else { Wrong::Missing });
+        None
+    }
+
+    pub fn describe<T: FromFile>(name: &'static str, description: &'static str) -> Option<ParamDoc> {
+        Some(ParamDoc { name, description, required: true, schema: T::schema() })
+    }
+}
+
 pub mod including {
     use super::*;
     use crate::params::ParamSet;
 
     pub type Read<P> = P;
+    pub const TAKES_FILE: bool = false;
 
     pub fn read<P: ParamSet>(raw: &RawParams, _: &str, problems: &mut Problems) -> Option<P> {
         P::read(raw, problems)

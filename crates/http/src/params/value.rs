@@ -2,8 +2,9 @@
 
 use chrono::NaiveDate;
 use holdfast_app::namespaces::group::GroupRef;
-use holdfast_domain::Visibility;
-use holdfast_domain::ids::{EmailId, SshKeyId, TokenId, UserId};
+use holdfast_app::projects::project::ProjectRef;
+use holdfast_domain::ids::{EmailId, HookId, NamespaceId, SshKeyId, TokenId, UserId};
+use holdfast_domain::{AccessLevel, Visibility};
 use serde_json::Value;
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
 use utoipa::openapi::{RefOr, Schema};
@@ -148,6 +149,36 @@ impl FromValue for GroupRef {
     }
 }
 
+/// Digits are an id, anything else a namespace and a path; what has no namespace names nothing.
+impl FromValue for ProjectRef {
+    fn from_value(value: &Value) -> Result<Self, Wrong> {
+        let text = String::from_value(value)?;
+        match text.parse::<i64>() {
+            Ok(id) => Ok(Self::Id(id.into())),
+            Err(_) => {
+                let (namespace, project) = text.rsplit_once('/').unwrap_or_default();
+                Ok(Self::Path { namespace: namespace.to_owned(), project: project.to_owned() })
+            }
+        }
+    }
+
+    fn schema() -> RefOr<Schema> {
+        String::schema()
+    }
+}
+
+/// What a group that a project is shared with may do at the most.
+impl FromValue for AccessLevel {
+    fn from_value(value: &Value) -> Result<Self, Wrong> {
+        let level = i64::from_value(value)?.try_into().map_err(|_| Wrong::NotAllowed)?;
+        if level == Self::Owner { Err(Wrong::NotAllowed) } else { Ok(level) }
+    }
+
+    fn schema() -> RefOr<Schema> {
+        typed(Type::Integer).enum_values(Some([10, 20, 30, 40])).into()
+    }
+}
+
 macro_rules! ids {
     ($($Id:ident),+) => {$(
         impl FromValue for $Id {
@@ -166,4 +197,4 @@ macro_rules! ids {
     )+};
 }
 
-ids!(UserId, SshKeyId, EmailId, TokenId);
+ids!(UserId, SshKeyId, EmailId, TokenId, NamespaceId, HookId);

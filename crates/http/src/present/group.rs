@@ -1,7 +1,11 @@
 use holdfast_app::namespaces::group::Group;
+use holdfast_app::projects::group::GroupDetail as Loaded;
+use holdfast_app::projects::project::Project;
+use holdfast_domain::policy::Standing;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::project::{self, Form, ProjectBody};
 use crate::Site;
 
 /// A group in a list.
@@ -31,8 +35,10 @@ pub struct GroupBody {
 pub struct GroupDetail {
     #[serde(flatten)]
     pub group: GroupBody,
-    pub projects: Vec<serde_json::Value>,
-    pub shared_projects: Vec<serde_json::Value>,
+    /// The newest, at most 100: `GET /groups/:id/projects` has them all.
+    pub projects: Vec<ProjectBody>,
+    /// The newest of those shared with it, at most 100.
+    pub shared_projects: Vec<ProjectBody>,
 }
 
 pub fn summary(group: Group) -> GroupSummary {
@@ -50,6 +56,12 @@ pub fn created(group: Group, site: &Site) -> GroupBody {
     }
 }
 
-pub fn detail(group: Group, site: &Site) -> GroupDetail {
-    GroupDetail { group: created(group, site), projects: Vec::new(), shared_projects: Vec::new() }
+pub fn detail(detail: Loaded, standing: Standing, site: &Site) -> GroupDetail {
+    let present =
+        |projects: Vec<Project>| projects.iter().map(|it| project::project(it, Form::Plain, standing, site)).collect();
+    GroupDetail {
+        group: created(detail.group, site),
+        projects: present(detail.projects),
+        shared_projects: present(detail.shared_projects),
+    }
 }

@@ -1,5 +1,5 @@
 use holdfast_app::accounts::session::Session;
-use holdfast_app::accounts::user::User;
+use holdfast_app::accounts::user::{Person, User};
 use serde::Serialize;
 use utoipa::openapi::schema::AnyOfBuilder;
 use utoipa::openapi::{RefOr, Schema};
@@ -106,7 +106,7 @@ macro_rules! either {
 either!(ListedUser, UserFull, UserSummary);
 either!(ShownUser, UserFull, UserProfile);
 
-pub fn summary(user: &User, site: &Site) -> UserSummary {
+pub fn summary(user: &Person, site: &Site) -> UserSummary {
     UserSummary {
         id: user.id.get(),
         avatar_url: site.avatar(&user.email),
@@ -119,7 +119,7 @@ pub fn summary(user: &User, site: &Site) -> UserSummary {
 
 pub fn profile(user: User, site: &Site) -> UserProfile {
     UserProfile {
-        summary: summary(&user, site),
+        summary: summary(&user.person(), site),
         created_at: user.created_at.into(),
         is_admin: user.admin,
         bio: user.bio,
@@ -148,7 +148,7 @@ pub fn full(mut user: User, site: &Site) -> UserFull {
             .map(|it| IdentityBody { provider: it.provider, extern_uid: it.extern_uid })
             .collect(),
         can_create_group: user.can_create_group,
-        can_create_project: user.projects_limit > 0,
+        can_create_project: user.can_create_project,
         two_factor_enabled: false,
         external: user.external,
         profile: profile(user, site),

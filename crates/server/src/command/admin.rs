@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 use holdfast_app::accounts::token::CreateToken;
 use holdfast_app::accounts::user::{User, UserChanges};
 use holdfast_app::accounts::{token, user};
+use holdfast_app::worker::job;
 use holdfast_app::{Actor, App, Entropy, Error};
 use holdfast_domain::Field;
 use holdfast_domain::page::PageRequest;
@@ -19,6 +20,12 @@ pub enum Command {
     /// Make, list and revoke personal access tokens.
     #[command(subcommand)]
     Token(TokenCommand),
+    /// List jobs: what is being done, how far it is, and what went wrong.
+    Jobs {
+        /// How many, the newest first.
+        #[arg(long, default_value_t = 50)]
+        limit: u16,
+    },
 }
 
 #[derive(Subcommand)]
@@ -123,6 +130,7 @@ pub fn run(configuration: &Configuration, command: Command) -> anyhow::Result<()
         match command {
             Command::User(command) => run_user(&app, command).await,
             Command::Token(command) => run_token(&app, command).await,
+            Command::Jobs { limit } => list_jobs(&app, limit).await,
         }
     })
 }
@@ -192,6 +200,32 @@ async fn run_token(app: &App, command: TokenCommand) -> anyhow::Result<()> {
             print(format!("token {id} is revoked"))
         }
     }
+}
+
+async fn list_jobs(app: &App, limit: u16) -> anyhow::Result<()> {
+    let jobs = job::list(app, &Actor::Operator, limit.into()).await.map_err(explain)?;
+    if jobs.is_empty() {
+        return print("there are no jobs");
+    }
+    print(format!("{:>6}  {:<16}  {:>13}  {:<8}  {:<16}  {}", "id", "task", "done", "state", "requested", "subject"))?;
+    for job in jobs {
+        let done = format!("{}/{}", job.done, job.total.max(job.done));
+        let state = match (job.finished_at, job.running, &job.last_error) {
+            (Some(_), ..) => "finished",
+            (None, Some(true), _) => "running",
+            (None, Some(false), Some(_)) => "failing",
+            (None, Some(false), None) => "waiting",
+            (None, None, _) => "given up",
+        };
+        let requested = job.requested_at.format("%Y-%m-%d %H:%M");
+        print(format!("{:>6}  {:<16}  {done:>13}  {state:<8}  {requested}  {}", job.id.get(), job.task, job.subject))?;
+        if let (None, Some(error)) = (job.finished_at, job.last_error) {
+            let attempts = job.attempts.unwrap_or_default();
+            let next = job.next_try.map_or("never".into(), |at| at.format("%Y-%m-%d %H:%M").to_string());
+            print(format!("        failed {attempts} times, next try {next}: {error}"))?;
+        }
+    }
+    Ok(())
 }
 
 async fn find(app: &App, username: &str) -> anyhow::Result<User> {

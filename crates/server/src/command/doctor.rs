@@ -1,4 +1,5 @@
 use anyhow::bail;
+use holdfast_store::Objects;
 use holdfast_store::migrate::{self, State};
 
 use super::{block_on, print};
@@ -66,6 +67,17 @@ pub fn run(configuration: Result<Configuration, Invalid>) -> anyhow::Result<()> 
                 },
             )?;
         }
+        report(
+            "storage",
+            match Objects::new(configuration.storage.options()?).check("check").await {
+                Ok(()) => Ok(configuration.storage.url.to_string()),
+                Err(error) => Err(format!(
+                    "{} {error}\n  cure: let this user write there, or set storage.url (HOLDFAST__STORAGE__URL) and, for a \
+                     bucket, its endpoint and keys",
+                    configuration.storage.url
+                )),
+            },
+        )?;
         anyhow::Ok(())
     })?;
     if wrong > 0 {

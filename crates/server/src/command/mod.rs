@@ -6,12 +6,13 @@ pub mod doctor;
 pub mod documents;
 pub mod migrate;
 pub mod serve;
+pub mod worker;
 
 use std::future::Future;
 use std::io::Write;
 
 use holdfast_app::{App, Clock, Entropy};
-use holdfast_store::Database;
+use holdfast_store::{Database, Objects};
 
 use crate::configuration::Configuration;
 
@@ -41,5 +42,6 @@ fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<
 
 fn application(configuration: &Configuration) -> anyhow::Result<App> {
     let database = Database::new(&configuration.database_options())?;
-    Ok(App::new(database, configuration.settings(), Clock::system(), Entropy::system()))
+    let objects = Objects::new(configuration.storage.options()?);
+    Ok(App::new(database, objects, configuration.settings(), Clock::system(), Entropy::system()))
 }

@@ -6,7 +6,8 @@ use anyhow::{Context as _, bail};
 use axum::Router;
 use axum::routing::get;
 use axum_server::Handle;
-use holdfast_app::App;
+use futures_util::FutureExt;
+use holdfast_app::{App, worker};
 use holdfast_http::Site;
 use holdfast_store::migrate::{self, State};
 use hyper_util::rt::TokioTimer;
@@ -32,6 +33,8 @@ async fn serve(configuration: &Configuration, metrics: PrometheusHandle) -> anyh
     let listener = listen("server.listen", configuration.server.listen)?;
     refuse_old_schema(configuration).await?;
     let mut public = tokio::spawn(serve_on(listener, router, handle.clone()));
+    let (stop_jobs, stopped) = tokio::sync::oneshot::channel::<()>();
+    let jobs = tokio::spawn(do_jobs(app.clone(), configuration.worker.concurrency, stopped));
     if let Some(address) = configuration.operations_listen()? {
         let listener = listen("operations.listen", address)?;
         let metrics = metrics.clone();
@@ -54,7 +57,10 @@ async fn serve(configuration: &Configuration, metrics: PrometheusHandle) -> anyh
     }
     tracing::info!("stopping: finishing the requests that have begun");
     handle.graceful_shutdown(Some(configuration.shutdown_grace()));
+    drop(stop_jobs);
     public.await??;
+    // A job that is cut off is done again elsewhere; it is only quicker to let it finish.
+    tokio::time::timeout(configuration.shutdown_grace(), jobs).await.ok();
     tracing::info!("stopped");
     Ok(())
 }
@@ -68,7 +74,7 @@ fn listen(key: &str, address: SocketAddr) -> anyhow::Result<TcpListener> {
 
 /// A newer schema is fine: nodes of two versions run side by side during an upgrade. A database that is away is fine too:
 /// the node says that it is not ready until it comes.
-async fn refuse_old_schema(configuration: &Configuration) -> anyhow::Result<()> {
+pub(super) async fn refuse_old_schema(configuration: &Configuration) -> anyhow::Result<()> {
     match migrate::state(configuration.direct_url()).await {
         Ok(State::Behind(steps)) => bail!("the schema is {steps} steps behind this program: run `holdfast migrate`"),
         Ok(State::Current | State::Ahead) => {}
@@ -87,6 +93,21 @@ async fn serve_on(listener: TcpListener, router: Router, handle: Handle<SocketAd
     server.serve(router.into_make_service_with_connect_info::<SocketAddr>()).await
 }
 
+/// While the database is away there are no jobs; then it is tried again.
+async fn do_jobs(app: Arc<App>, concurrency: usize, stop: tokio::sync::oneshot::Receiver<()>) {
+    if concurrency == 0 {
+        return;
+    }
+    let stop = async { drop(stop.await) }.shared();
+    let mut every = tokio::time::interval(Duration::from_secs(5));
+    while stop.peek().is_none() {
+        every.tick().await;
+        if let Err(error) = worker::run(app.clone(), concurrency, stop.clone()).await {
+            tracing::warn!(%error, "jobs are not done for now");
+        }
+    }
+}
+
 /// Metrics are folded together even if nobody asks for them.
 async fn keep_up(metrics: PrometheusHandle) {
     let mut every = tokio::time::interval(Duration::from_secs(5));
@@ -96,7 +117,7 @@ async fn keep_up(metrics: PrometheusHandle) {
     }
 }
 
-async fn told_to_stop() -> anyhow::Result<()> {
+pub(super) async fn told_to_stop() -> anyhow::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     tokio::select! {
         _ = terminate.recv() => {}

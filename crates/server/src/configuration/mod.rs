@@ -1,6 +1,7 @@
 //! Typed configuration: the default file, then the operator's file, then the environment.
 
 mod error;
+mod storage;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -17,6 +18,7 @@ use tracing_subscriber::EnvFilter;
 use url::Url;
 
 pub use error::Invalid;
+use storage::Storage;
 
 /// Also the documentation: every key stands here with its meaning, and nothing has a default elsewhere.
 pub const DEFAULT: &str = include_str!("default.toml");
@@ -27,6 +29,8 @@ pub struct Configuration {
     pub server: Server,
     pub operations: Operations,
     pub database: Database,
+    pub storage: Storage,
+    pub worker: Worker,
     pub accounts: Accounts,
     pub limits: LimitSettings,
     pub log: Log,
@@ -58,6 +62,12 @@ pub struct Database {
     pub max_connections: u32,
     acquire_timeout_seconds: u64,
     statement_timeout_seconds: u64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Worker {
+    pub concurrency: usize,
 }
 
 #[derive(Debug, Deserialize)]
@@ -111,17 +121,19 @@ impl Configuration {
     /// What types alone cannot say.
     fn check(&self) -> Result<(), Invalid> {
         let ranges = [
-            ("server.max_body_bytes", self.server.max_body_bytes as u64, 1 << 30),
-            ("server.request_timeout_seconds", self.server.request_timeout_seconds, 86_400),
-            ("server.shutdown_grace_seconds", self.server.shutdown_grace_seconds + 1, 86_400),
-            ("database.max_connections", self.database.max_connections.into(), 10_000),
-            ("database.acquire_timeout_seconds", self.database.acquire_timeout_seconds, 86_400),
-            ("database.statement_timeout_seconds", self.database.statement_timeout_seconds, 86_400),
-            ("accounts.session_days", self.accounts.session_days.into(), 36_500),
+            ("server.max_body_bytes", self.server.max_body_bytes as u64, 1, 1 << 30),
+            ("server.request_timeout_seconds", self.server.request_timeout_seconds, 1, 86_400),
+            ("server.shutdown_grace_seconds", self.server.shutdown_grace_seconds, 0, 86_400),
+            ("database.max_connections", self.database.max_connections.into(), 1, 10_000),
+            ("database.acquire_timeout_seconds", self.database.acquire_timeout_seconds, 1, 86_400),
+            ("database.statement_timeout_seconds", self.database.statement_timeout_seconds, 1, 86_400),
+            ("storage.max_upload_bytes", self.storage.max_upload_bytes as u64, 1, 1 << 30),
+            ("worker.concurrency", self.worker.concurrency as u64, 0, 1000),
+            ("accounts.session_days", self.accounts.session_days.into(), 1, 36_500),
         ];
-        for (key, value, largest) in ranges {
-            if !(1..=largest).contains(&value) {
-                let cure = format!("give a number from 1 to {largest}, or leave it out");
+        for (key, value, smallest, largest) in ranges {
+            if !(smallest..=largest).contains(&value) {
+                let cure = format!("give a number from {smallest} to {largest}, or leave it out");
                 return Err(Invalid::new(key, value, "it is out of range", &cure));
             }
         }
@@ -146,6 +158,7 @@ impl Configuration {
                 return Err(Invalid::new(key, "(hidden)", &problem, cure));
             }
         }
+        self.storage.options()?;
         if let Some(endpoint) = self.otlp_endpoint()
             && !Url::parse(endpoint).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))
         {
@@ -217,6 +230,7 @@ impl Configuration {
     pub fn limits(&self) -> Limits {
         Limits {
             max_body_bytes: self.server.max_body_bytes,
+            max_upload_bytes: self.storage.max_upload_bytes,
             request_timeout: Duration::from_secs(self.server.request_timeout_seconds),
             requests_per_minute: self.limits.requests_per_minute,
             anonymous_requests_per_minute: self.limits.anonymous_requests_per_minute,
@@ -257,7 +271,7 @@ pub fn show(file: Option<&Path>) -> Result<String, Invalid> {
     for (section, keys) in sections {
         text += &format!("[{section}]\n");
         for (key, value) in keys {
-            let is_secret = section == "database" && key.ends_with("url");
+            let is_secret = key.ends_with("secret_access_key") || section == "database" && key.ends_with("url");
             let value = match value.kind {
                 config::ValueKind::String(text) if is_secret && !text.is_empty() => "\"(hidden)\"".to_owned(),
                 config::ValueKind::String(text) => format!("{text:?}"),
@@ -316,6 +330,11 @@ mod tests {
             ("HOLDFAST__ACCOUNTS__PROJECTS_LIMIT", "-1", "accounts.projects_limit"),
             ("HOLDFAST__ACCOUNTS__SESSION_DAYS", "4000000000", "accounts.session_days"),
             ("HOLDFAST__LOG__FILTER", "a=b=c", "log.filter"),
+            ("HOLDFAST__STORAGE__URL", "ftp://example.com", "storage.url"),
+            ("HOLDFAST__STORAGE__URL", "s3:///prefix", "storage.url"),
+            ("HOLDFAST__STORAGE__ENDPOINT", "s3.example.com", "storage.endpoint"),
+            ("HOLDFAST__STORAGE__ACCESS_KEY_ID", "id", "storage.access_key_id"),
+            ("HOLDFAST__WORKER__CONCURRENCY", "100000", "worker.concurrency"),
             ("HOLDFAST__TELEMETRY__OTLP_ENDPOINT", "somewhere", "telemetry.otlp_endpoint"),
         ];
         for (name, value, key) in wrong {

@@ -3,7 +3,7 @@ use holdfast_domain::ids::{EmailId, UserId};
 use holdfast_domain::page::{Page, PageRequest};
 use sqlx::{Postgres, QueryBuilder};
 
-use crate::page::List;
+use crate::page::{List, named};
 use crate::{Connection, Database, Result};
 
 /// A secondary address. The primary one is a field of its user and never listed here.
@@ -23,7 +23,7 @@ pub async fn list(database: &Database, user: UserId, page: PageRequest) -> Resul
             query.push("from emails where user_id = ").push_bind(user.get()).push(" and not is_primary");
         },
         order: "id desc",
-        page: "page",
+        page: named("page"),
         whole: None,
         varies: false,
     };

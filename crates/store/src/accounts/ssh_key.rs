@@ -4,7 +4,7 @@ use holdfast_domain::ids::{SshKeyId, UserId};
 use holdfast_domain::page::{Page, PageRequest};
 use sqlx::{Postgres, QueryBuilder};
 
-use crate::page::List;
+use crate::page::{List, named};
 use crate::{Connection, Database, Result};
 
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -25,7 +25,7 @@ pub async fn list(database: &Database, user: UserId, page: PageRequest) -> Resul
             query.push("from ssh_keys where user_id = ").push_bind(user.get());
         },
         order: "id desc",
-        page: "page",
+        page: named("page"),
         whole: None,
         varies: false,
     };

@@ -5,7 +5,7 @@ use holdfast_domain::page::{Page, PageRequest};
 use sqlx::{Postgres, QueryBuilder};
 
 use super::user::{User, user_columns};
-use crate::page::List;
+use crate::page::{List, named};
 use crate::{Connection, Database, Result};
 
 /// A token as its owner sees it later: everything but the secret.
@@ -94,7 +94,7 @@ pub async fn list(database: &Database, user: UserId, page: PageRequest) -> Resul
             query.push("from tokens where kind = 'personal' and user_id = ").push_bind(user.get());
         },
         order: "id desc",
-        page: "page",
+        page: named("page"),
         whole: None,
         varies: false,
     };

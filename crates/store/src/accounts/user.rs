@@ -7,7 +7,7 @@ use sqlx::types::Json;
 use sqlx::{Postgres, QueryBuilder};
 
 use super::identity::Identity;
-use crate::page::{List, WholeList};
+use crate::page::{List, WholeList, named};
 use crate::{Connection, Database, Result, search};
 
 /// An account, without its password.
@@ -37,6 +37,8 @@ pub struct User {
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
     pub identities: Json<Vec<Identity>>,
+    /// Whether its own namespace holds less than `projects_limit`.
+    pub can_create_project: bool,
 }
 
 impl User {
@@ -51,7 +53,37 @@ impl User {
     pub fn is_active(&self) -> bool {
         self.state == UserState::Active
     }
+
+    pub fn person(&self) -> Person {
+        Person {
+            id: self.id,
+            username: self.username.clone(),
+            name: self.name.clone(),
+            email: self.email.clone(),
+            state: self.state,
+        }
+    }
 }
+
+/// As much of a user as is shown beside other things.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Person {
+    #[sqlx(try_from = "i64")]
+    pub id: UserId,
+    pub username: String,
+    pub name: String,
+    pub email: String,
+    #[sqlx(try_from = "String")]
+    pub state: UserState,
+}
+
+/// The columns of [`Person`], of a table called `u`.
+macro_rules! person_columns {
+    () => {
+        "u.id, u.username, u.name, u.email, u.state"
+    };
+}
+pub(crate) use person_columns;
 
 /// The columns of [`User`], of a table called `u`.
 macro_rules! user_columns {
@@ -60,7 +92,9 @@ macro_rules! user_columns {
          u.location, u.skype, u.linkedin, u.twitter, u.website_url, u.organization, u.confirmed_at, \
          u.current_sign_in_at, u.last_sign_in_at, u.created_at, u.updated_at, \
          coalesce((select jsonb_agg(jsonb_build_object('provider', i.provider, 'extern_uid', i.extern_uid) \
-           order by i.provider) from identities i where i.user_id = u.id), '[]') as identities"
+           order by i.provider) from identities i where i.user_id = u.id), '[]') as identities, \
+         u.projects_limit > (select count(*) from (select from projects p join namespaces n on n.id = p.namespace_id \
+           where n.owner_id = u.id limit u.projects_limit) own) as can_create_project"
     };
 }
 pub(crate) use user_columns;
@@ -145,7 +179,7 @@ pub async fn list(database: &Database, filter: &Filter, page: PageRequest) -> Re
         rows: "u.*",
         from: |query: &mut QueryBuilder<Postgres>, _| filter.push(query),
         order: "u.id desc",
-        page: "u",
+        page: named("u"),
         whole: filter.is_empty().then_some((WholeList::Users, &*database.large_lists)),
         varies: filter.search.is_some(),
     };

@@ -4,7 +4,8 @@ use holdfast_domain::page::{COUNTED_AT_MOST, Page, PageRequest};
 use holdfast_domain::{AccessLevel, Visibility};
 use sqlx::{Postgres, QueryBuilder};
 
-use crate::page::{List, Purpose, WholeList};
+use crate::page::{List, Purpose, WholeList, named};
+use crate::projects::redirect;
 use crate::{Connection, Database, Result, search};
 
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -59,12 +60,42 @@ pub async fn find_with_level(
             )
         };
     }
-    let query = match group {
-        GroupRef::Id(id) => sqlx::query_as(query!("n.id = $1")).bind(id.get()),
-        GroupRef::Path(path) => sqlx::query_as(query!("lower(n.path) = $1")).bind(path.to_ascii_lowercase()),
+    let by_id =
+        |id: NamespaceId| sqlx::query_as(query!("n.id = $1")).bind(id.get()).bind(user.map(UserId::get)).bind(today);
+    let row: Option<GroupWithLevel> = match group {
+        GroupRef::Id(id) => by_id(*id).fetch_optional(connection).await?,
+        GroupRef::Path(path) => {
+            let path = path.to_ascii_lowercase();
+            let query = sqlx::query_as(query!("lower(n.path) = $1")).bind(&path);
+            let found = query.bind(user.map(UserId::get)).bind(today).fetch_optional(&mut *connection).await?;
+            match found {
+                Some(found) => Some(found),
+                None => match redirect::follow_group(connection, &path).await? {
+                    Some(id) => by_id(id).fetch_optional(connection).await?,
+                    None => None,
+                },
+            }
+        }
     };
-    let row: Option<GroupWithLevel> = query.bind(user.map(UserId::get)).bind(today).fetch_optional(connection).await?;
     Ok(row.map(|row| (row.group, row.access_level.and_then(|level| level.try_into().ok()))))
+}
+
+/// Whether the user is a member of one of the group's projects.
+pub async fn has_project_of(
+    connection: &mut Connection,
+    group: NamespaceId,
+    user: UserId,
+    today: NaiveDate,
+) -> Result<bool> {
+    Ok(sqlx::query_scalar!(
+        r#"select exists (select from project_members m join projects p on p.id = m.project_id
+             where m.user_id = $1 and p.namespace_id = $2 and (m.expires_at is null or m.expires_at > $3)) as "exists!""#,
+        user.get(),
+        group.get(),
+        today,
+    )
+    .fetch_one(connection)
+    .await?)
 }
 
 /// Which groups a list is about.
@@ -73,8 +104,10 @@ pub enum Whose {
     All,
     /// With a membership of any level.
     MemberOf(UserId),
+    /// With a membership of any level in the group or in one of its projects.
+    MemberWithin(UserId),
     OwnedBy(UserId),
-    /// Of at least this visibility, and those the user is a member of.
+    /// Of at least this visibility, and those the user, or one of whose projects the user, is a member of.
     VisibleTo(UserId, Visibility),
 }
 
@@ -112,7 +145,7 @@ impl Filter {
             _ if self.search.is_some() || !self.skip.is_empty() => None,
             Whose::All => Some(WholeList::Groups),
             // What one user may see says nothing of what another may.
-            Whose::VisibleTo(..) | Whose::MemberOf(_) | Whose::OwnedBy(_) => None,
+            Whose::VisibleTo(..) | Whose::MemberOf(_) | Whose::MemberWithin(_) | Whose::OwnedBy(_) => None,
         }
     }
 
@@ -128,7 +161,7 @@ impl Filter {
             Purpose::Total => ("n.id", COUNTED_AT_MOST + 1),
         };
         query.push("from (");
-        for (half, visible) in [(Whose::All, true), (Whose::MemberOf(user), false)] {
+        for (half, visible) in [(Whose::All, true), (Whose::MemberWithin(user), false)] {
             query.push(if visible { "(" } else { " union (" });
             query.push("select ").push(columns).push(" from namespaces n where ");
             if visible {
@@ -143,12 +176,18 @@ impl Filter {
 
     fn push_conditions(&self, whose: Whose, query: &mut QueryBuilder<Postgres>) {
         query.push("n.kind = 'group'");
-        if let Whose::MemberOf(user) | Whose::OwnedBy(user) = whose {
+        if let Whose::MemberOf(user) | Whose::MemberWithin(user) | Whose::OwnedBy(user) = whose {
             query.push(" and n.id in (select group_id from group_members where user_id = ").push_bind(user.get());
             if matches!(whose, Whose::OwnedBy(_)) {
                 query.push(" and access_level = 50");
             }
-            query.push(" and (expires_at is null or expires_at > ").push_bind(self.today).push("))");
+            query.push(" and (expires_at is null or expires_at > ").push_bind(self.today).push(")");
+            if matches!(whose, Whose::MemberWithin(_)) {
+                query.push(" union all select p.namespace_id from project_members m join projects p ");
+                query.push("on p.id = m.project_id where m.user_id = ").push_bind(user.get());
+                query.push(" and (m.expires_at is null or m.expires_at > ").push_bind(self.today).push(")");
+            }
+            query.push(")");
         }
         if let Some(term) = &self.search {
             query.push(" and ");
@@ -166,7 +205,7 @@ pub async fn list(database: &Database, filter: &Filter, page: PageRequest) -> Re
         rows: "n.*",
         from: |query: &mut QueryBuilder<Postgres>, purpose| filter.push(query, purpose),
         order: filter.order.sql(),
-        page: "n",
+        page: named("n"),
         whole: filter.whole().map(|whole| (whole, &*database.large_lists)),
         varies: filter.search.is_some() || !filter.skip.is_empty(),
     };
@@ -228,6 +267,14 @@ pub async fn delete(connection: &mut Connection, id: NamespaceId) -> Result<()> 
 /// Takes the group's row until the end of the transaction: whoever changes its owners comes one after the other.
 pub async fn lock(connection: &mut Connection, id: NamespaceId) -> Result<()> {
     sqlx::query_scalar!("select id from namespaces where id = $1 for no key update", id.get())
+        .fetch_optional(connection)
+        .await?;
+    Ok(())
+}
+
+/// The same against everything: nothing can be put into the group meanwhile.
+pub async fn lock_whole(connection: &mut Connection, id: NamespaceId) -> Result<()> {
+    sqlx::query_scalar!("select id from namespaces where id = $1 for update", id.get())
         .fetch_optional(connection)
         .await?;
     Ok(())

@@ -1,18 +1,46 @@
+//! Members of groups and of projects: two tables of one form.
+
 use chrono::{DateTime, NaiveDate, Utc};
 use holdfast_domain::AccessLevel;
-use holdfast_domain::ids::{NamespaceId, UserId};
+use holdfast_domain::ids::{NamespaceId, ProjectId, UserId};
 use holdfast_domain::page::{Page, PageRequest};
 use sqlx::{Postgres, QueryBuilder};
 
-use crate::accounts::user::{User, user_columns};
-use crate::page::List;
+use crate::accounts::user::{Person, person_columns};
+use crate::page::{List, named};
 use crate::{Connection, Database, Result, search};
 
-/// A direct membership in a group, with its user.
+/// What somebody is a member of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    Group(NamespaceId),
+    Project(ProjectId),
+}
+
+impl Source {
+    const fn id(self) -> i64 {
+        match self {
+            Self::Group(id) => id.get(),
+            Self::Project(id) => id.get(),
+        }
+    }
+}
+
+/// The same statement over either table, given as a macro of the table and its key.
+macro_rules! either_table {
+    ($source:expr, $sql:ident) => {
+        match $source {
+            Source::Group(_) => $sql!("group_members", "group_id"),
+            Source::Project(_) => $sql!("project_members", "project_id"),
+        }
+    };
+}
+
+/// A direct membership, with its user.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct Member {
     #[sqlx(flatten)]
-    pub user: User,
+    pub user: Person,
     #[sqlx(try_from = "i16")]
     pub access_level: AccessLevel,
     pub expires_at: Option<NaiveDate>,
@@ -20,24 +48,29 @@ pub struct Member {
 
 macro_rules! member_columns {
     () => {
-        concat!(user_columns!(), ", m.access_level, m.expires_at")
+        concat!(person_columns!(), ", m.access_level, m.expires_at")
     };
 }
 
 /// By user id; memberships that have run out are left out.
 pub async fn list(
     database: &Database,
-    group: NamespaceId,
+    source: Source,
     term: Option<&str>,
     page: PageRequest,
     today: NaiveDate,
 ) -> Result<Page<Member>> {
+    macro_rules! from {
+        ($table:literal, $key:literal) => {
+            concat!("from ", $table, " m join users u on u.id = m.user_id where m.", $key, " = ")
+        };
+    }
     let list = List {
         columns: member_columns!(),
         rows: "m.user_id, m.access_level, m.expires_at",
         from: |query: &mut QueryBuilder<Postgres>, _| {
-            query.push("from group_members m join users u on u.id = m.user_id where m.group_id = ");
-            query.push_bind(group.get()).push(" and (m.expires_at is null or m.expires_at > ").push_bind(today);
+            query.push(either_table!(source, from));
+            query.push_bind(source.id()).push(" and (m.expires_at is null or m.expires_at > ").push_bind(today);
             query.push(")");
             if let Some(term) = term {
                 query.push(" and (");
@@ -48,7 +81,7 @@ pub async fn list(
             }
         },
         order: "m.user_id",
-        page: "m join users u on u.id = m.user_id",
+        page: named("m join users u on u.id = m.user_id"),
         whole: None,
         varies: term.is_some(),
     };
@@ -57,47 +90,61 @@ pub async fn list(
 
 pub async fn find(
     connection: &mut Connection,
-    group: NamespaceId,
+    source: Source,
     user: UserId,
     today: NaiveDate,
 ) -> Result<Option<Member>> {
-    const QUERY: &str = concat!(
-        "select ",
-        member_columns!(),
-        " from group_members m join users u on u.id = m.user_id where m.group_id = $1 and m.user_id = $2 \
-         and (m.expires_at is null or m.expires_at > $3)"
-    );
-    Ok(sqlx::query_as(QUERY).bind(group.get()).bind(user.get()).bind(today).fetch_optional(connection).await?)
+    macro_rules! query {
+        ($table:literal, $key:literal) => {
+            concat!(
+                "select ",
+                member_columns!(),
+                " from ",
+                $table,
+                " m join users u on u.id = m.user_id where m.",
+                $key,
+                " = $1 and m.user_id = $2 and (m.expires_at is null or m.expires_at > $3)"
+            )
+        };
+    }
+    let query = sqlx::query_as(either_table!(source, query));
+    Ok(query.bind(source.id()).bind(user.get()).bind(today).fetch_optional(connection).await?)
 }
 
 /// A membership that has run out is replaced.
 pub async fn upsert(
     connection: &mut Connection,
-    group: NamespaceId,
+    source: Source,
     user: UserId,
     level: AccessLevel,
     expires_at: Option<NaiveDate>,
     now: DateTime<Utc>,
 ) -> Result<()> {
-    sqlx::query!(
-        "insert into group_members (group_id, user_id, access_level, expires_at, created_at) values ($1, $2, $3, $4, $5)
-         on conflict (group_id, user_id)
-         do update set access_level = excluded.access_level, expires_at = excluded.expires_at",
-        group.get(),
-        user.get(),
-        level.level(),
-        expires_at,
-        now,
-    )
-    .execute(connection)
-    .await?;
+    macro_rules! query {
+        ($table:literal, $key:literal) => {
+            concat!(
+                "insert into ",
+                $table,
+                " (",
+                $key,
+                ", user_id, access_level, expires_at, created_at) values ($1, $2, $3, $4, $5) on conflict (",
+                $key,
+                ", user_id) do update set access_level = excluded.access_level, expires_at = excluded.expires_at"
+            )
+        };
+    }
+    let query = sqlx::query(either_table!(source, query)).bind(source.id()).bind(user.get());
+    query.bind(level.level()).bind(expires_at).bind(now).execute(connection).await?;
     Ok(())
 }
 
-pub async fn delete(connection: &mut Connection, group: NamespaceId, user: UserId) -> Result<()> {
-    sqlx::query!("delete from group_members where group_id = $1 and user_id = $2", group.get(), user.get())
-        .execute(connection)
-        .await?;
+pub async fn delete(connection: &mut Connection, source: Source, user: UserId) -> Result<()> {
+    macro_rules! query {
+        ($table:literal, $key:literal) => {
+            concat!("delete from ", $table, " where ", $key, " = $1 and user_id = $2")
+        };
+    }
+    sqlx::query(either_table!(source, query)).bind(source.id()).bind(user.get()).execute(connection).await?;
     Ok(())
 }
 

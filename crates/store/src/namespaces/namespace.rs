@@ -1,10 +1,11 @@
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 use holdfast_domain::ids::{NamespaceId, UserId};
 use holdfast_domain::namespaces::NamespaceKind;
 use holdfast_domain::page::{Page, PageRequest};
+use holdfast_domain::{AccessLevel, Visibility};
 use sqlx::{Postgres, QueryBuilder};
 
-use crate::page::{List, WholeList};
+use crate::page::{List, WholeList, named};
 use crate::{Connection, Database, Result, search};
 
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -43,7 +44,12 @@ pub async fn rename_of_user(
     now: DateTime<Utc>,
 ) -> Result<()> {
     sqlx::query!(
-        "update namespaces set path = $2, name = $2, updated_at = $3 where owner_id = $1 and path <> $2",
+        "with redirected as (
+           insert into namespace_redirects (path, namespace_id)
+           select lower(path), id from namespaces where owner_id = $1 and lower(path) <> lower($2)
+           on conflict (path) do update set namespace_id = excluded.namespace_id
+         )
+         update namespaces set path = $2, name = $2, updated_at = $3 where owner_id = $1 and path <> $2",
         user.get(),
         username,
         now,
@@ -53,6 +59,55 @@ pub async fn rename_of_user(
     Ok(())
 }
 
+/// Where a project is to be put.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    pub id: NamespaceId,
+    pub kind: NamespaceKind,
+    pub owner: Option<UserId>,
+    pub visibility: Visibility,
+    /// The creator's in the group.
+    pub level: Option<AccessLevel>,
+}
+
+/// The namespace of that id, or without one the creator's own; its row is locked until the end of the transaction, so
+/// that what is counted in it stays true.
+pub async fn lock_target(
+    connection: &mut Connection,
+    id: Option<NamespaceId>,
+    creator: UserId,
+    today: NaiveDate,
+) -> Result<Option<Target>> {
+    let row = sqlx::query!(
+        r#"select n.id, n.kind, n.owner_id, n.visibility_level, m.access_level as "access_level?"
+           from namespaces n left join group_members m on m.group_id = n.id and m.user_id = $2
+             and (m.expires_at is null or m.expires_at > $3)
+           where n.id = coalesce($1, (select id from namespaces where owner_id = $2)) for no key update of n"#,
+        id.map(NamespaceId::get),
+        creator.get(),
+        today,
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(row.and_then(|row| {
+        Some(Target {
+            id: row.id.into(),
+            kind: row.kind.try_into().ok()?,
+            owner: row.owner_id.map(Into::into),
+            visibility: row.visibility_level.try_into().ok()?,
+            level: row.access_level.and_then(|level| level.try_into().ok()),
+        })
+    }))
+}
+
+/// The id of the user's own namespace.
+pub async fn id_of_user(connection: &mut Connection, user: UserId) -> Result<Option<NamespaceId>> {
+    let id = sqlx::query_scalar!("select id from namespaces where owner_id = $1", user.get())
+        .fetch_optional(connection)
+        .await?;
+    Ok(id.map(Into::into))
+}
+
 /// Namespaces in which projects can be created: for `creator` the own one and groups with Master or more, for nobody
 /// in particular all of them. By id.
 pub async fn list(
@@ -60,7 +115,7 @@ pub async fn list(
     creator: Option<UserId>,
     term: Option<&str>,
     page: PageRequest,
-    today: chrono::NaiveDate,
+    today: NaiveDate,
 ) -> Result<Page<Namespace>> {
     let list = List {
         columns: "n.id, n.kind, n.path, n.name",
@@ -79,7 +134,7 @@ pub async fn list(
             }
         },
         order: "n.id",
-        page: "n",
+        page: named("n"),
         whole: (creator.is_none() && term.is_none()).then_some((WholeList::Namespaces, &*database.large_lists)),
         varies: term.is_some(),
     };

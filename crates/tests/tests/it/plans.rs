@@ -46,9 +46,44 @@ const LISTS: &[(&str, &[&str])] = &[
         ],
     ),
     ("/groups/owned", &[""]),
-    ("/groups/:id/projects", &[""]),
+    ("/groups/:id/projects", PROJECTS),
+    ("/groups/:id/access_requests", &[""]),
     ("/groups/:id/members", &["", "query=ada"]),
     ("/namespaces", &["", "search=team"]),
+    ("/projects", PROJECTS),
+    ("/projects/visible", PROJECTS),
+    ("/projects/owned", PROJECTS),
+    ("/projects/starred", PROJECTS),
+    ("/projects/all", PROJECTS),
+    ("/projects/search/:query", &[""]),
+    ("/projects/:id/members", &["", "query=ada"]),
+    ("/projects/:id/access_requests", &[""]),
+    ("/projects/:id/hooks", &[""]),
+    ("/projects/:id/events", &["", "page=50"]),
+    ("/users/:id/events", &["", "page=50"]),
+];
+
+/// What every list of projects has.
+const PROJECTS: &[&str] = &[
+    "",
+    "page=50",
+    "order_by=id",
+    "order_by=name",
+    "order_by=path&sort=asc",
+    "order_by=created_at&sort=asc",
+    "order_by=updated_at",
+    "order_by=last_activity_at&page=50",
+    "archived=true",
+    "archived=false&order_by=name",
+    "visibility=public",
+    "visibility=internal&page=50",
+    "visibility=private",
+    "archived=false&visibility=public&order_by=path",
+    "search=abcd",
+    "search=abcd&archived=false&visibility=public",
+    "search=team&order_by=name",
+    "ci_enabled_first=true",
+    "simple=true",
 ];
 
 #[tokio::test]
@@ -60,6 +95,7 @@ async fn no_list_reads_a_whole_table() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let group = server.group(&ada, "team", 0).await;
+    let project = server.project_in(&ada, "team-project", 0, Some(group)).await;
     fill(&server).await;
     let name = explain_everything(&server).await;
     // Each connection that was cut costs one request.
@@ -67,7 +103,9 @@ async fn no_list_reads_a_whole_table() {
         ada.get("/user").await;
     }
     for (path, queries) in LISTS {
-        let path = path.replace(":uid", "2").replace(":id", &group.to_string());
+        let id = if path.starts_with("/projects") { project } else { group };
+        let id = if path.starts_with("/users") { 2 } else { id };
+        let path = path.replace(":uid", "2").replace(":id", &id.to_string()).replace(":query", "abcd");
         for query in *queries {
             for client in [&ada, &server.admin] {
                 let status = Client::get(client, &format!("{path}?{query}")).await.status;
@@ -75,9 +113,14 @@ async fn no_list_reads_a_whole_table() {
             }
         }
     }
-    for path in
-        ["/users/2".into(), format!("/groups/{group}"), "/groups/team".into(), format!("/groups/{group}/members/2")]
-    {
+    for path in [
+        "/users/2".into(),
+        format!("/groups/{group}"),
+        "/groups/team".into(),
+        format!("/groups/{group}/members/2"),
+        format!("/projects/{project}"),
+        "/projects/team%2Fteam-project".into(),
+    ] {
         assert_eq!(ada.get(&path).await.status, 200);
     }
 
@@ -106,11 +149,34 @@ async fn fill(server: &Server) {
          select 'u' || md5(n::text), 'n', 'u' || n || '@example.com', '', true, 0, now(), now() from generate_series(1, 20000) n;
          insert into namespaces (kind, path, name, visibility_level, created_at, updated_at)
          select 'group', 'g' || md5(n::text), 'n' || n, 10 * (n % 3), now(), now() from generate_series(1, 20000) n;
-         analyze;",
+         insert into projects (namespace_id, creator_id, name, path, visibility_level, archived, issues_enabled,
+           merge_requests_enabled, wiki_enabled, builds_enabled, snippets_enabled, container_registry_enabled,
+           shared_runners_enabled, public_builds, lfs_enabled, request_access_enabled,
+           only_allow_merge_if_build_succeeds, only_allow_merge_if_all_discussions_are_resolved, runners_token,
+           created_at, updated_at, last_activity_at)
+         select (select min(id) from namespaces where visibility_level = 20 and kind = 'group') + 3 * (n % 5000), 1,
+           'n' || n, 'p' || md5(n::text), 10 * (n % 3), n % 30 = 0, true, true, true, n % 2 = 0, true, true, true, true, true,
+           true, false, false, '', now() - n * interval '1 minute', now() - n * interval '2 minutes', now()
+         from generate_series(1, 20000) n;
+         insert into project_members (project_id, user_id, access_level, created_at)
+         select id, 3 + id % 19000, 30, now() from projects where id > 1;
+         insert into group_members (group_id, user_id, access_level, created_at)
+         select namespace_id, 4 + id % 19000, 30, now() from projects where id > 1 on conflict do nothing;
+         insert into project_shares (project_id, group_id, access_level, created_at)
+         select id, namespace_id + 3, 30, now() from projects where id % 10 = 0;
+         insert into stars (user_id, project_id, created_at) select 3 + id % 500, id, now() from projects;
+         insert into stars (user_id, project_id, created_at) select 2, id, now() from projects where id % 100 = 0;
+         insert into events (project_id, author_id, action, created_at)
+         select 1 + n % 2000, 2 + n % 500, 8, now() from generate_series(1, 20000) n;
+         insert into project_hooks (project_id, url, push_events, tag_push_events, issues_events, merge_requests_events,
+           note_events, build_events, pipeline_events, wiki_page_events, enable_ssl_verification, created_at, updated_at)
+         select id, 'http://hook.example', true, true, true, true, true, true, true, true, true, now(), now() from projects;
+",
     )
     .execute(&mut server.database().await)
     .await
     .unwrap();
+    sqlx::raw_sql("vacuum analyze").execute(&mut server.database().await).await.unwrap();
 }
 
 /// Logs the plan of every statement from now on; gives the database's name.

@@ -1,37 +1,22 @@
 use axum::http::Method;
 use holdfast_app::namespaces::group::{self, GroupChanges, GroupRef, ListGroups, Order};
-use holdfast_domain::page::Page;
+use holdfast_app::projects::group::{list as list_projects, show as show_group};
+use holdfast_app::projects::project::ProjectRef;
+use holdfast_app::projects::transfer;
 use holdfast_domain::policy::GroupAction::{Delete, Read, Update};
-use holdfast_domain::policy::InstanceAction::{CreateGroup, ListGroups as BrowseGroups};
+use holdfast_domain::policy::InstanceAction::{CreateGroup, ListGroups as BrowseGroups, TransferProject};
 use holdfast_domain::{Field, Visibility};
 
 use super::ApiResult;
+use super::project_lists::{ProjectFilter, Sort, listed};
 use crate::answer::{Body, Created, Listed};
 use crate::error::ApiError;
 use crate::present::group::{GroupBody, GroupDetail, GroupSummary, created, detail, summary};
+use crate::present::project::{Form, ListedProject};
 use crate::{Access, Cx, Routes, choice, params};
 
 choice! {
     enum OrderBy { Name = "name", Path = "path" }
-}
-
-choice! {
-    enum ProjectOrder {
-        Id = "id",
-        Name = "name",
-        Path = "path",
-        CreatedAt = "created_at",
-        UpdatedAt = "updated_at",
-        LastActivityAt = "last_activity_at",
-    }
-}
-
-choice! {
-    enum VisibilityWord { Public = "public", Internal = "internal", Private = "private" }
-}
-
-choice! {
-    enum Sort { Ascending = "asc", Descending = "desc" }
 }
 
 params! {
@@ -73,8 +58,8 @@ params! {
 }
 
 async fn show(cx: Cx, params: OneGroup) -> ApiResult<Body<GroupDetail>> {
-    let group = group::show(cx.app(), &cx.actor, &params.id).await?;
-    Ok(Body(detail(group, cx.site())))
+    let group = show_group(cx.app(), &cx.actor, &params.id).await?;
+    Ok(Body(detail(group, cx.actor.standing(), cx.site())))
 }
 
 params! {
@@ -132,7 +117,8 @@ async fn update(cx: Cx, params: UpdateGroup) -> ApiResult<Body<GroupDetail>> {
         return Err(ApiError::at_least_one(&names));
     }
     let group = group::update(cx.app(), &cx.actor, &params.id, changes).await?;
-    Ok(Body(detail(group, cx.site())))
+    let group = show_group(cx.app(), &cx.actor, &GroupRef::Id(group.id)).await?;
+    Ok(Body(detail(group, cx.actor.standing(), cx.site())))
 }
 
 async fn delete(cx: Cx, params: OneGroup) -> ApiResult<Body<GroupBody>> {
@@ -144,21 +130,34 @@ params! {
     struct GroupProjects {
         /// Number or path.
         required id: GroupRef,
-        optional archived: bool,
-        optional visibility: VisibilityWord,
-        optional order_by: ProjectOrder,
-        optional sort: Sort,
-        optional search: String,
+        including filter: ProjectFilter,
         /// Projects with continuous integration come first.
         optional ci_enabled_first: bool,
+        /// Only id, addresses, name and path of each.
+        optional simple: bool,
     }
 }
 
-/// No group has projects yet: there are none.
-async fn projects(cx: Cx, params: GroupProjects) -> ApiResult<Listed<serde_json::Value>> {
-    group::show(cx.app(), &cx.actor, &params.id).await?;
-    let _ = (params.archived, params.visibility, params.order_by, params.sort, params.search, params.ci_enabled_first);
-    Ok(Listed(Page::empty(cx.page)))
+async fn projects(cx: Cx, params: GroupProjects) -> ApiResult<Listed<ListedProject>> {
+    let mut input = params.filter.into_input();
+    input.order.builds_first = params.ci_enabled_first.unwrap_or(false);
+    let page = list_projects(cx.app(), &cx.actor, &params.id, input, cx.page).await?;
+    Ok(Listed(listed(page, params.simple, Form::Plain, &cx)))
+}
+
+params! {
+    struct Transfer {
+        /// Number or path of the group.
+        required id: GroupRef,
+        /// Number or path of the project.
+        required project_id: ProjectRef,
+    }
+}
+
+async fn transfer(cx: Cx, params: Transfer) -> ApiResult<Created<GroupDetail>> {
+    let group = transfer::transfer(cx.app(), &cx.actor, &params.id, &params.project_id).await?;
+    let group = show_group(cx.app(), &cx.actor, &GroupRef::Id(group.id)).await?;
+    Ok(Created(detail(group, cx.actor.standing(), cx.site())))
 }
 
 pub fn routes(routes: &mut Routes) {
@@ -167,6 +166,8 @@ pub fn routes(routes: &mut Routes) {
     routes.add(Method::GET, "/groups/owned", browse, "Lists the groups the caller owns", list_owned);
     routes.add(Method::GET, "/groups/:id", Access::Group(Read), "Shows a group", show);
     routes.add(Method::GET, "/groups/:id/projects", Access::Group(Read), "Lists the projects of a group", projects);
+    let (into_group, move_into) = ("/groups/:id/projects/:project_id", Access::Instance(TransferProject));
+    routes.add(Method::POST, into_group, move_into, "Moves a project into a group", transfer);
     routes.add(Method::POST, "/groups", Access::Instance(CreateGroup), "Creates a group", create);
     routes.add(Method::PUT, "/groups/:id", Access::Group(Update), "Changes a group", update);
     routes.add(Method::DELETE, "/groups/:id", Access::Group(Delete), "Deletes a group and what is in it", delete);

@@ -1,13 +1,22 @@
 //! REST, version 3. One file per noun; each ends in its own list of routes.
 
+mod access_requests;
 mod current_user;
 mod emails;
+mod events;
 mod groups;
 mod members;
 mod namespaces;
+mod project_hooks;
+mod project_lists;
+mod project_members;
+mod projects;
 mod session;
+mod shares;
 mod ssh_keys;
+mod stars;
 mod tokens;
+mod uploads;
 mod users;
 
 use crate::Routes;
@@ -26,5 +35,14 @@ pub fn routes() -> Routes {
     groups::routes(&mut routes);
     members::routes(&mut routes);
     namespaces::routes(&mut routes);
+    projects::routes(&mut routes);
+    project_lists::routes(&mut routes);
+    project_members::routes(&mut routes);
+    access_requests::routes(&mut routes);
+    shares::routes(&mut routes);
+    stars::routes(&mut routes);
+    uploads::routes(&mut routes);
+    project_hooks::routes(&mut routes);
+    events::routes(&mut routes);
     routes
 }

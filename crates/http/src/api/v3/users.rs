@@ -36,7 +36,7 @@ async fn list(cx: Cx, params: ListUsers) -> ApiResult<Listed<ListedUser>> {
     let page = user::list(cx.app(), &cx.actor, filter, cx.page).await?;
     let present = |user: User| match cx.actor.is_administrator() {
         true => ListedUser::Full(Box::new(full(user, cx.site()))),
-        false => ListedUser::Summary(summary(&user, cx.site())),
+        false => ListedUser::Summary(summary(&user.person(), cx.site())),
     };
     Ok(Listed(page.map(present)))
 }

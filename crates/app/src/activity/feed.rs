@@ -1,0 +1,29 @@
+//! What happened, newest first.
+
+use holdfast_domain::ids::UserId;
+use holdfast_domain::page::{Page, PageRequest};
+use holdfast_domain::policy::{InstanceAction, ProjectAction};
+use holdfast_store::accounts::user;
+use holdfast_store::activity::event::{self, Feed};
+
+pub use holdfast_store::activity::event::Event;
+
+use crate::projects::list::reader;
+use crate::projects::project::ProjectRef;
+use crate::{Actor, App, Error, Result, Thing, access};
+
+pub async fn of_project(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequest) -> Result<Page<Event>> {
+    let mut connection = app.database.connection().await?;
+    let project = access::project(app, &mut connection, actor, project, ProjectAction::Read).await?;
+    drop(connection);
+    Ok(event::list(&app.database, Feed::Project(project.id), page).await?)
+}
+
+/// What the user did in projects that the caller can see.
+pub async fn of_user(app: &App, actor: &Actor, user: UserId, page: PageRequest) -> Result<Page<Event>> {
+    access::instance(actor, InstanceAction::ReadUsers)?;
+    let mut connection = app.database.connection().await?;
+    user::find(&mut connection, user).await?.ok_or(Error::NotFound(Thing::User))?;
+    drop(connection);
+    Ok(event::list(&app.database, Feed::User(user, reader(app, actor)), page).await?)
+}

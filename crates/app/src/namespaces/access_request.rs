@@ -1,0 +1,63 @@
+//! Who asks to become a member of a group.
+
+use holdfast_domain::ids::UserId;
+use holdfast_domain::page::{Page, PageRequest};
+use holdfast_domain::policy::GroupAction;
+use holdfast_domain::{AccessLevel, Field};
+use holdfast_store::namespaces::access_request;
+use holdfast_store::namespaces::group::GroupRef;
+use holdfast_store::namespaces::member::{self, Source};
+
+pub use holdfast_store::namespaces::access_request::AccessRequest;
+
+use super::member::{Member, Membership};
+use crate::{Actor, App, Error, Result, Thing, access};
+
+pub async fn list(app: &App, actor: &Actor, group: &GroupRef, page: PageRequest) -> Result<Page<AccessRequest>> {
+    let mut connection = app.database.connection().await?;
+    let group = access::group(app, &mut connection, actor, group, GroupAction::ManageMembers).await?;
+    drop(connection);
+    Ok(access_request::list(&app.database, Source::Group(group.id), page).await?)
+}
+
+pub async fn create(app: &App, actor: &Actor, group: &GroupRef) -> Result<AccessRequest> {
+    let mut transaction = app.database.begin().await?;
+    let group = access::locked_group(app, &mut transaction, actor, group, GroupAction::RequestAccess).await?;
+    let source = Source::Group(group.id);
+    let user = &actor.caller()?.user;
+    let is_member = member::find(&mut transaction, source, user.id, app.today()).await?.is_some();
+    if is_member || !group.request_access_enabled {
+        return Err(Error::Forbidden(None));
+    }
+    let now = app.clock.now();
+    if !access_request::insert(&mut transaction, source, user.id, now).await? {
+        return Err(Error::Refused("Access was requested already".into()));
+    }
+    holdfast_store::commit(transaction).await?;
+    Ok(AccessRequest { user: user.person(), requested_at: now })
+}
+
+/// The requester becomes a member.
+pub async fn approve(app: &App, actor: &Actor, group: &GroupRef, user: UserId, level: Option<i64>) -> Result<Member> {
+    let mut transaction = app.database.begin().await?;
+    let group = access::locked_group(app, &mut transaction, actor, group, GroupAction::ManageMembers).await?;
+    let access_level = level.unwrap_or(AccessLevel::Developer.level().into());
+    let level = Membership { access_level, expires_at: Field::Absent }.check(app.today())?;
+    if access_request::delete(&mut transaction, Source::Group(group.id), user).await?.is_none() {
+        return Err(Error::NotFound(Thing::Record));
+    }
+    super::member::save(app, transaction, group.id, user, level, None).await
+}
+
+/// By whoever manages members, or by the requester.
+pub async fn delete(app: &App, actor: &Actor, group: &GroupRef, user: UserId) -> Result<()> {
+    let is_self = actor.user_id() == Some(user);
+    let needed = if is_self { GroupAction::RequestAccess } else { GroupAction::ManageMembers };
+    let mut transaction = app.database.begin().await?;
+    let group = access::group(app, &mut transaction, actor, group, needed).await?;
+    if access_request::delete(&mut transaction, Source::Group(group.id), user).await?.is_none() {
+        return Err(Error::NotFound(Thing::Record));
+    }
+    holdfast_store::commit(transaction).await?;
+    Ok(())
+}

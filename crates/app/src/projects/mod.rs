@@ -1,0 +1,11 @@
+pub mod access_request;
+pub mod group;
+pub mod hook;
+pub mod list;
+pub mod member;
+pub(crate) mod notice;
+pub mod project;
+pub mod share;
+pub mod star;
+pub mod transfer;
+pub mod upload;

@@ -1,0 +1,276 @@
+//! Projects.
+
+use holdfast_domain::activity::Action;
+use holdfast_domain::ids::{NamespaceId, ProjectId, UserId};
+use holdfast_domain::namespaces::NamespaceKind;
+use holdfast_domain::policy::{GroupAction, InstanceAction, ProjectAction};
+use holdfast_domain::projects::{ProjectName, ProjectPath};
+use holdfast_domain::violations::TAKEN;
+use holdfast_domain::{AccessLevel, Field, Violations, Visibility};
+use holdfast_store::Connection;
+use holdfast_store::accounts::user::{self, User};
+use holdfast_store::activity::event;
+use holdfast_store::namespaces::member::{self, Source};
+use holdfast_store::namespaces::namespace::{self, Target};
+use holdfast_store::projects::project::{self, Attributes};
+use holdfast_store::projects::redirect;
+use holdfast_store::worker::removal;
+
+pub use holdfast_store::projects::project::{Features, Owner, Place, Project, ProjectRef};
+
+use super::notice;
+use crate::error::OnConstraint;
+use crate::{Actor, App, Error, Result, Thing, access};
+
+pub async fn show(app: &App, actor: &Actor, project: &ProjectRef) -> Result<Project> {
+    let mut connection = app.database.connection().await?;
+    access::project(app, &mut connection, actor, project, ProjectAction::Read).await
+}
+
+/// The switches a creation or an update sets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FeatureChanges {
+    pub issues_enabled: Option<bool>,
+    pub merge_requests_enabled: Option<bool>,
+    pub wiki_enabled: Option<bool>,
+    pub builds_enabled: Option<bool>,
+    pub snippets_enabled: Option<bool>,
+    pub container_registry_enabled: Option<bool>,
+    pub shared_runners_enabled: Option<bool>,
+    pub public_builds: Option<bool>,
+    pub lfs_enabled: Option<bool>,
+    pub request_access_enabled: Option<bool>,
+    pub only_allow_merge_if_build_succeeds: Option<bool>,
+    pub only_allow_merge_if_all_discussions_are_resolved: Option<bool>,
+}
+
+impl FeatureChanges {
+    fn apply(self, now: Features) -> Features {
+        Features {
+            issues_enabled: self.issues_enabled.unwrap_or(now.issues_enabled),
+            merge_requests_enabled: self.merge_requests_enabled.unwrap_or(now.merge_requests_enabled),
+            wiki_enabled: self.wiki_enabled.unwrap_or(now.wiki_enabled),
+            builds_enabled: self.builds_enabled.unwrap_or(now.builds_enabled),
+            snippets_enabled: self.snippets_enabled.unwrap_or(now.snippets_enabled),
+            container_registry_enabled: self.container_registry_enabled.unwrap_or(now.container_registry_enabled),
+            shared_runners_enabled: self.shared_runners_enabled.unwrap_or(now.shared_runners_enabled),
+            public_builds: self.public_builds.unwrap_or(now.public_builds),
+            lfs_enabled: self.lfs_enabled.unwrap_or(now.lfs_enabled),
+            request_access_enabled: self.request_access_enabled.unwrap_or(now.request_access_enabled),
+            only_allow_merge_if_build_succeeds: self
+                .only_allow_merge_if_build_succeeds
+                .unwrap_or(now.only_allow_merge_if_build_succeeds),
+            only_allow_merge_if_all_discussions_are_resolved: self
+                .only_allow_merge_if_all_discussions_are_resolved
+                .unwrap_or(now.only_allow_merge_if_all_discussions_are_resolved),
+        }
+    }
+}
+
+/// Of a project for which nothing was said.
+const DEFAULT_FEATURES: Features = Features {
+    issues_enabled: true,
+    merge_requests_enabled: true,
+    wiki_enabled: true,
+    builds_enabled: true,
+    snippets_enabled: false,
+    container_registry_enabled: true,
+    shared_runners_enabled: true,
+    public_builds: true,
+    lfs_enabled: true,
+    request_access_enabled: false,
+    only_allow_merge_if_build_succeeds: false,
+    only_allow_merge_if_all_discussions_are_resolved: false,
+};
+
+/// What a creation gives or an update changes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProjectChanges {
+    pub name: Field<String>,
+    pub path: Field<String>,
+    pub description: Field<String>,
+    pub visibility: Option<Visibility>,
+    pub features: FeatureChanges,
+    pub import_url: Option<String>,
+}
+
+impl ProjectChanges {
+    fn apply(self, now: Attributes, place: NamespaceKind, at_most: Visibility) -> Result<Attributes> {
+        let name = self.name.or(now.name);
+        let made_path = if now.path.is_empty() { ProjectPath::from_name(&name) } else { now.path };
+        let a = Attributes {
+            path: self.path.value().filter(|path| !path.is_empty()).unwrap_or(made_path),
+            description: self.description.or_nullable(now.description),
+            visibility: self.visibility.unwrap_or(now.visibility),
+            features: self.features.apply(now.features),
+            name,
+        };
+        let mut violations = Violations::default();
+        violations.check("name", ProjectName::parse(&a.name));
+        violations.check("path", ProjectPath::parse(&a.path));
+        violations.check_length("description", a.description.as_deref().unwrap_or_default(), 2000);
+        if place == NamespaceKind::Group && a.visibility > at_most {
+            let text = format!("{} is not allowed in a {} group.", a.visibility.word(), at_most.word());
+            violations.add("visibility_level", text);
+        }
+        if self.import_url.is_some_and(|url| !url.is_empty()) {
+            violations.add("import_url", "cannot be imported: this version of Holdfast has no importer yet");
+        }
+        violations.into_result()?;
+        Ok(a)
+    }
+}
+
+/// In the caller's own namespace, or in another one where it may.
+pub async fn create(
+    app: &App,
+    actor: &Actor,
+    namespace: Option<NamespaceId>,
+    changes: ProjectChanges,
+) -> Result<Project> {
+    access::instance(actor, InstanceAction::CreateProject)?;
+    let creator = &actor.caller()?.user;
+    let mut transaction = app.database.begin().await?;
+    let target = namespace::lock_target(&mut transaction, namespace, creator.id, app.today()).await?;
+    let target = target.filter(|target| may_create_in(actor, creator, *target));
+    let target = target.ok_or_else(|| Violations::of("namespace", "is not valid"))?;
+    let id = insert(app, &mut transaction, creator, target, changes).await?;
+    finish(app, transaction, actor, id).await
+}
+
+/// As if by that user, in that user's namespace.
+pub async fn create_for(app: &App, actor: &Actor, owner: UserId, changes: ProjectChanges) -> Result<Project> {
+    access::instance(actor, InstanceAction::CreateProjectForOthers)?;
+    let mut transaction = app.database.begin().await?;
+    let owner = user::find(&mut transaction, owner).await?.ok_or(Error::NotFound(Thing::User))?;
+    let target = namespace::lock_target(&mut transaction, None, owner.id, app.today()).await?;
+    let target = target.ok_or(Error::NotFound(Thing::User))?;
+    let id = insert(app, &mut transaction, &owner, target, changes).await?;
+    finish(app, transaction, actor, id).await
+}
+
+fn may_create_in(actor: &Actor, creator: &User, target: Target) -> bool {
+    match target.kind {
+        NamespaceKind::User => target.owner == Some(creator.id) || actor.is_administrator(),
+        NamespaceKind::Group => GroupAction::CreateProject.allowed(target.visibility, actor.standing(), target.level),
+    }
+}
+
+async fn insert(
+    app: &App,
+    connection: &mut Connection,
+    creator: &User,
+    target: Target,
+    changes: ProjectChanges,
+) -> Result<ProjectId> {
+    let blank = Attributes {
+        name: String::new(),
+        path: String::new(),
+        description: None,
+        visibility: Visibility::Private,
+        features: DEFAULT_FEATURES,
+    };
+    let attributes = changes.apply(blank, target.kind, target.visibility)?;
+    // Groups are free; a user's own projects are counted while the namespace is locked.
+    if target.kind == NamespaceKind::User && !has_room(connection, creator).await? {
+        return Err(Error::ProjectLimit(creator.projects_limit));
+    }
+    let now = app.clock.now();
+    let runners_token = app.entropy.hex::<10>();
+    let inserted = project::insert(connection, target.id, creator.id, &attributes, &runners_token, now).await;
+    let id = refuse_taken(inserted)?;
+    let owner = target.owner;
+    if let Some(owner) = owner {
+        member::upsert(connection, Source::Project(id), owner, AccessLevel::Master, None, now).await?;
+    }
+    let project = load(app, connection, id, Some(creator.id)).await?;
+    event::record(connection, id, creator.id, Action::Created, &notice::created(&project), now).await?;
+    if let Some(owner) = project.owner() {
+        let joined = notice::joined(&project, &owner.person, AccessLevel::Master);
+        event::tell(connection, Some(id), &joined, now).await?;
+    }
+    Ok(id)
+}
+
+async fn has_room(connection: &mut Connection, creator: &User) -> Result<bool> {
+    let Some(own) = namespace::id_of_user(connection, creator.id).await? else { return Ok(false) };
+    let limit = i64::from(creator.projects_limit);
+    Ok(project::count_in(connection, own, limit).await? < limit)
+}
+
+pub async fn update(app: &App, actor: &Actor, project: &ProjectRef, changes: ProjectChanges) -> Result<Project> {
+    let mut transaction = app.database.begin().await?;
+    let before = access::locked_project(app, &mut transaction, actor, project, ProjectAction::Update).await?;
+    let now = app.clock.now();
+    let current = Attributes {
+        name: before.name.clone(),
+        path: before.path.clone(),
+        description: before.description.clone(),
+        visibility: before.visibility,
+        features: before.features,
+    };
+    let renames = |a: &Attributes| a.name != before.name || a.visibility != before.visibility;
+    let place = &before.namespace;
+    let attributes = changes.apply(current, place.kind, place.visibility)?;
+    if renames(&attributes) {
+        access::project(app, &mut transaction, actor, &ProjectRef::Id(before.id), ProjectAction::Rename).await?;
+    }
+    refuse_taken(project::update(&mut transaction, before.id, &attributes, now).await)?;
+    if !attributes.path.eq_ignore_ascii_case(&before.path) {
+        redirect::leave_for_project(&mut transaction, place.id, &before.path, before.id).await?;
+    }
+    if attributes.path != before.path {
+        let project = load(app, &mut transaction, before.id, None).await?;
+        let renamed = notice::renamed(&project, &before.full_path());
+        event::tell(&mut transaction, Some(before.id), &renamed, now).await?;
+    }
+    finish(app, transaction, actor, before.id).await
+}
+
+/// An archived project stays as it is: nothing can be put into it until it is unarchived.
+pub async fn set_archived(app: &App, actor: &Actor, project: &ProjectRef, archived: bool) -> Result<Project> {
+    let mut transaction = app.database.begin().await?;
+    let before = access::locked_project(app, &mut transaction, actor, project, ProjectAction::Archive).await?;
+    project::set_archived(&mut transaction, before.id, archived, app.clock.now()).await?;
+    finish(app, transaction, actor, before.id).await
+}
+
+/// It is gone at once; a job removes what was in it.
+pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef) -> Result<()> {
+    let mut transaction = app.database.begin().await?;
+    let project = access::locked_project(app, &mut transaction, actor, project, ProjectAction::Delete).await?;
+    let now = app.clock.now();
+    let subject = format!("project {}", project.full_path());
+    removal::begin_project(&mut transaction, project.id, &subject, now).await?;
+    event::tell(&mut transaction, Some(project.id), &notice::destroyed(&project), now).await?;
+    holdfast_store::commit(transaction).await?;
+    Ok(())
+}
+
+pub(crate) async fn load(
+    app: &App,
+    connection: &mut Connection,
+    id: ProjectId,
+    reader: Option<UserId>,
+) -> Result<Project> {
+    let found = project::find(connection, &ProjectRef::Id(id), reader, app.today()).await?;
+    found.ok_or(Error::NotFound(Thing::Project))
+}
+
+/// Commits, and gives the project as the caller now sees it.
+pub(super) async fn finish(
+    app: &App,
+    mut transaction: holdfast_store::Transaction,
+    actor: &Actor,
+    id: ProjectId,
+) -> Result<Project> {
+    let project = load(app, &mut transaction, id, actor.user_id()).await?;
+    holdfast_store::commit(transaction).await?;
+    Ok(project)
+}
+
+fn refuse_taken<T>(saved: holdfast_store::Result<T>) -> Result<T> {
+    saved
+        .on_constraint("projects_path_key", || Violations::of("path", TAKEN).into())
+        .on_constraint("projects_name_key", || Violations::of("name", TAKEN).into())
+}

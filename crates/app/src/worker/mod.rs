@@ -1,0 +1,117 @@
+//! Work that outlives a request. Every node takes part; a job of a node that dies is done by another.
+
+pub mod job;
+mod removal;
+mod sweep;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use graphile_worker::{IntoTaskHandlerResult, TaskHandler, Worker, WorkerContext, WorkerOptions, WorkerRecoveryConfig};
+use holdfast_domain::ids::{JobId, UserId};
+use holdfast_store::worker::removal::{REMOVE_AUTHOR, REMOVE_PROJECTS};
+use serde::{Deserialize, Serialize};
+
+use crate::{App, Error, Result};
+
+/// What a task finds in its context.
+#[derive(Clone)]
+struct Shared(Arc<App>);
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Shared")
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct RemoveProjects {
+    job: JobId,
+}
+
+impl TaskHandler for RemoveProjects {
+    const IDENTIFIER: &'static str = REMOVE_PROJECTS;
+
+    async fn run(self, context: WorkerContext) -> impl IntoTaskHandlerResult {
+        let app = app(&context)?;
+        removal::projects(&app, self.job).await.map_err(told)
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct RemoveAuthor {
+    job: JobId,
+    author: UserId,
+}
+
+impl TaskHandler for RemoveAuthor {
+    const IDENTIFIER: &'static str = REMOVE_AUTHOR;
+
+    async fn run(self, context: WorkerContext) -> impl IntoTaskHandlerResult {
+        let app = app(&context)?;
+        removal::author(&app, self.job, self.author).await.map_err(told)
+    }
+}
+
+/// Once a day.
+#[derive(Serialize, Deserialize)]
+struct Sweep {}
+
+impl TaskHandler for Sweep {
+    const IDENTIFIER: &'static str = "sweep";
+
+    async fn run(self, context: WorkerContext) -> impl IntoTaskHandlerResult {
+        let app = app(&context)?;
+        sweep::sweep(&app).await.map_err(told)
+    }
+}
+
+fn app(context: &WorkerContext) -> std::result::Result<Arc<App>, String> {
+    let shared = context.get_ext::<Shared>().ok_or("the worker was started without the application")?;
+    Ok(shared.0.clone())
+}
+
+fn told(error: Error) -> String {
+    error.to_string()
+}
+
+async fn worker(app: &Arc<App>, concurrency: usize) -> Result<Worker> {
+    WorkerOptions::default()
+        .pg_pool(app.database.pool().clone())
+        .concurrency(concurrency)
+        // By polling alone: listening would hold a connection, which a pooler in between does not give.
+        .use_notification_delivery(false)
+        .poll_interval(Duration::from_secs(1))
+        .worker_recovery(WorkerRecoveryConfig::default().enabled(true))
+        .listen_os_shutdown_signals(false)
+        .add_extension(Shared(app.clone()))
+        .define_job::<RemoveProjects>()
+        .define_job::<RemoveAuthor>()
+        .define_job::<Sweep>()
+        .with_cron("17 3 * * * sweep")
+        .map_err(|error| Error::Internal(error.into()))?
+        .init()
+        .await
+        .map_err(|error| Error::Internal(error.into()))
+}
+
+/// Takes jobs until `stop` is fulfilled, and finishes those it has begun.
+pub async fn run(app: Arc<App>, concurrency: usize, stop: impl Future<Output = ()> + Send) -> Result<()> {
+    let worker = worker(&app, concurrency).await?;
+    let mut stop = std::pin::pin!(stop);
+    let mut running = std::pin::pin!(worker.run());
+    let ended = tokio::select! {
+        ended = &mut running => ended,
+        () = &mut stop => {
+            worker.request_shutdown();
+            running.await
+        }
+    };
+    ended.map_err(|error| Error::Internal(error.into()))
+}
+
+/// Does what is due now, and returns.
+pub async fn run_once(app: &Arc<App>) -> Result<()> {
+    worker(app, 1).await?.run_once().await.map_err(|error| Error::Internal(error.into()))
+}

@@ -1,0 +1,62 @@
+//! Removing what was deleted. Every step can be repeated, and each is small: a job that is cut off goes on where it was.
+
+use holdfast_domain::ids::{JobId, ProjectId, UserId};
+use holdfast_store::activity::event;
+use holdfast_store::commit;
+use holdfast_store::projects::upload;
+use holdfast_store::worker::{job, removal};
+
+use crate::{App, Result};
+
+/// Rows that one statement takes.
+const BATCH: i64 = 1000;
+/// Objects between two looks at the database.
+const OBJECTS: i64 = 100;
+
+pub async fn projects(app: &App, id: JobId) -> Result<()> {
+    while let Some(project) = removal::next(&mut *app.database.connection().await?, id).await? {
+        remove_uploads(app, project).await?;
+        while event::delete_some_of_project(&mut *app.database.connection().await?, project, BATCH).await? > 0 {}
+        let mut transaction = app.database.begin().await?;
+        removal::delete(&mut transaction, project).await?;
+        job::advance(&mut transaction, id, 1).await?;
+        commit(transaction).await?;
+    }
+    job::finish(&mut *app.database.connection().await?, id, app.clock.now()).await?;
+    Ok(())
+}
+
+async fn remove_uploads(app: &App, project: ProjectId) -> Result<()> {
+    loop {
+        let some = upload::some_of(&mut *app.database.connection().await?, project, OBJECTS).await?;
+        if some.is_empty() {
+            return Ok(());
+        }
+        remove_objects(app, some).await?;
+    }
+}
+
+/// The bytes first, then the rows that know of them.
+pub(super) async fn remove_objects(app: &App, uploads: Vec<(i64, String)>) -> Result<()> {
+    let mut gone = Vec::with_capacity(uploads.len());
+    for (id, key) in uploads {
+        app.objects.delete(&key).await?;
+        gone.push(id);
+    }
+    upload::forget(&mut *app.database.connection().await?, &gone).await?;
+    Ok(())
+}
+
+pub async fn author(app: &App, id: JobId, author: UserId) -> Result<()> {
+    loop {
+        let mut transaction = app.database.begin().await?;
+        let gone = event::delete_some_of_author(&mut transaction, author, BATCH).await?;
+        job::advance(&mut transaction, id, gone as i64).await?;
+        commit(transaction).await?;
+        if gone == 0 {
+            break;
+        }
+    }
+    job::finish(&mut *app.database.connection().await?, id, app.clock.now()).await?;
+    Ok(())
+}

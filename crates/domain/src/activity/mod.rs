@@ -1,0 +1,5 @@
+//! What is told of what happened.
+
+mod event;
+
+pub use event::{Action, UnknownAction};

@@ -1,0 +1,66 @@
+use super::Standing;
+
+/// Actions on the instance itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InstanceAction {
+    ReadUsers,
+    ManageUsers,
+    ManageOwnAccount,
+    ListGroups,
+    /// Beside this, the caller's own flag `can_create_group` decides.
+    CreateGroup,
+    ListProjects,
+    ListAllProjects,
+    /// Beside this, the caller's `projects_limit` or its level in the target group decides.
+    CreateProject,
+    CreateProjectForOthers,
+    TransferProject,
+}
+
+impl InstanceAction {
+    pub const ALL: [Self; 10] = [
+        Self::ReadUsers,
+        Self::ManageUsers,
+        Self::ManageOwnAccount,
+        Self::ListGroups,
+        Self::CreateGroup,
+        Self::ListProjects,
+        Self::ListAllProjects,
+        Self::CreateProject,
+        Self::CreateProjectForOthers,
+        Self::TransferProject,
+    ];
+
+    pub const fn describe(self) -> &'static str {
+        match self {
+            Self::ReadUsers => "read users",
+            Self::ManageUsers => "create, edit, delete, block users; their keys and addresses; full form",
+            Self::ManageOwnAccount => "read and edit the own account, keys, addresses, tokens",
+            Self::ListGroups => "list groups and namespaces",
+            Self::CreateGroup => "create a group (if the account's `can_create_group` is set)",
+            Self::ListProjects => "list the own, visible and starred projects",
+            Self::ListAllProjects => "list all projects",
+            Self::CreateProject => "create a project (within `projects_limit`, or as master of the group)",
+            Self::CreateProjectForOthers => "create a project for another user",
+            Self::TransferProject => "move a project into a group",
+        }
+    }
+
+    const fn minimum(self) -> Standing {
+        match self {
+            Self::ReadUsers
+            | Self::ManageOwnAccount
+            | Self::ListGroups
+            | Self::CreateGroup
+            | Self::ListProjects
+            | Self::CreateProject => Standing::External,
+            Self::ManageUsers | Self::ListAllProjects | Self::CreateProjectForOthers | Self::TransferProject => {
+                Standing::Administrator
+            }
+        }
+    }
+
+    pub fn allowed(self, standing: Standing) -> bool {
+        standing >= self.minimum()
+    }
+}

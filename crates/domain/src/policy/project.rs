@@ -1,0 +1,76 @@
+use super::{Minimum, Standing};
+use crate::{AccessLevel, Visibility};
+
+/// Actions on one project.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProjectAction {
+    Read,
+    ReadMembers,
+    Star,
+    Upload,
+    /// Beside this, the project must allow it and the caller must not be in it.
+    RequestAccess,
+    Update,
+    ManageMembers,
+    Share,
+    ManageHooks,
+    /// Its name or its visibility.
+    Rename,
+    Archive,
+    Delete,
+}
+
+impl ProjectAction {
+    pub const ALL: [Self; 12] = [
+        Self::Read,
+        Self::ReadMembers,
+        Self::Star,
+        Self::Upload,
+        Self::RequestAccess,
+        Self::Update,
+        Self::ManageMembers,
+        Self::Share,
+        Self::ManageHooks,
+        Self::Rename,
+        Self::Archive,
+        Self::Delete,
+    ];
+
+    pub const fn describe(self) -> &'static str {
+        match self {
+            Self::Read => "read the project and its feed",
+            Self::ReadMembers => "list members",
+            Self::Star => "star and unstar",
+            Self::Upload => "upload a file",
+            Self::RequestAccess => "request access (if the project allows it)",
+            Self::Update => "edit the project",
+            Self::ManageMembers => "add, change and remove members (everybody may remove himself); access requests",
+            Self::Share => "share with a group",
+            Self::ManageHooks => "read and edit hooks",
+            Self::Rename => "change the name or the visibility",
+            Self::Archive => "archive and unarchive",
+            Self::Delete => "delete the project",
+        }
+    }
+
+    /// Whether it puts something into the project, which an archived one does not take from anybody.
+    pub const fn adds_content(self) -> bool {
+        matches!(self, Self::Upload)
+    }
+
+    pub(super) const fn minimum(self) -> Minimum {
+        match self {
+            Self::Read => Minimum::Visible,
+            Self::ReadMembers | Self::Star | Self::Upload | Self::RequestAccess => Minimum::VisibleAndSignedIn,
+            Self::Update | Self::ManageMembers | Self::Share | Self::ManageHooks => {
+                Minimum::Member(AccessLevel::Master)
+            }
+            Self::Rename | Self::Archive | Self::Delete => Minimum::Member(AccessLevel::Owner),
+        }
+    }
+
+    /// `level` is the highest over all ways into the project.
+    pub fn allowed(self, visibility: Visibility, standing: Standing, level: Option<AccessLevel>) -> bool {
+        self.minimum().is_met(visibility, standing, level)
+    }
+}

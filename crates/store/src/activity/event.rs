@@ -1,0 +1,133 @@
+use chrono::{DateTime, Utc};
+use holdfast_domain::activity::Action;
+use holdfast_domain::ids::{ProjectId, UserId};
+use holdfast_domain::page::{Page, PageRequest};
+use serde_json::Value;
+use sqlx::{Postgres, QueryBuilder};
+
+use crate::accounts::user::{Person, person_columns};
+use crate::page::{List, named};
+use crate::projects::list::{Reader, push_visible};
+use crate::{Connection, Database, Result};
+
+/// Something that somebody did in a project.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Event {
+    #[sqlx(try_from = "i64")]
+    pub project_id: ProjectId,
+    #[sqlx(try_from = "i16")]
+    pub action: Action,
+    #[sqlx(rename = "happened_at")]
+    pub created_at: DateTime<Utc>,
+    #[sqlx(flatten)]
+    pub author: Person,
+}
+
+/// What is told to those who listen.
+#[derive(Clone, Debug)]
+pub struct Notice {
+    pub kind: &'static str,
+    pub payload: Value,
+}
+
+/// Writes what happened in a project into the feed and, with what there is to tell, into the outbox. One statement: the
+/// two together cost hardly more than one.
+pub async fn record(
+    connection: &mut Connection,
+    project: ProjectId,
+    author: UserId,
+    action: Action,
+    notice: &Notice,
+    now: DateTime<Utc>,
+) -> Result<()> {
+    sqlx::query!(
+        "with told as (insert into outbox (kind, project_id, payload, created_at) values ($4, $1, $5, $6))
+         insert into events (project_id, author_id, action, created_at) values ($1, $2, $3, $6)",
+        project.get(),
+        author.get(),
+        action.code(),
+        notice.kind,
+        notice.payload,
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Tells what the feed does not record.
+pub async fn tell(
+    connection: &mut Connection,
+    project: Option<ProjectId>,
+    notice: &Notice,
+    now: DateTime<Utc>,
+) -> Result<()> {
+    sqlx::query!(
+        "insert into outbox (kind, project_id, payload, created_at) values ($1, $2, $3, $4)",
+        notice.kind,
+        project.map(ProjectId::get),
+        notice.payload,
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Whose feed.
+#[derive(Clone, Copy, Debug)]
+pub enum Feed {
+    /// All of it: who asks has been found to see the project.
+    Project(ProjectId),
+    /// What the user did in projects that the reader can see.
+    User(UserId, Reader),
+}
+
+/// Newest first.
+pub async fn list(database: &Database, feed: Feed, page: PageRequest) -> Result<Page<Event>> {
+    let list = List {
+        columns: concat!("e.project_id, e.action, e.created_at as happened_at, ", person_columns!()),
+        rows: "e.id, e.project_id, e.author_id, e.action, e.created_at",
+        from: |query: &mut QueryBuilder<Postgres>, _| match feed {
+            Feed::Project(project) => {
+                query.push("from events e where e.project_id = ").push_bind(project.get());
+            }
+            Feed::User(user, reader) => {
+                query.push("from events e join projects p on p.id = e.project_id ");
+                query.push("where p.namespace_id is not null and e.author_id = ").push_bind(user.get());
+                push_visible(query, reader);
+            }
+        },
+        order: "e.id desc",
+        page: named("e join users u on u.id = e.author_id"),
+        whole: None,
+        varies: false,
+    };
+    list.fetch(&mut *database.connection().await?, page).await
+}
+
+/// Takes some events of a project away; how many there were.
+pub async fn delete_some_of_project(connection: &mut Connection, project: ProjectId, at_most: i64) -> Result<u64> {
+    let gone = sqlx::query!(
+        "delete from events e using (select id, created_at from events where project_id = $1 limit $2) old
+         where e.id = old.id and e.created_at = old.created_at and e.project_id = $1",
+        project.get(),
+        at_most,
+    )
+    .execute(connection)
+    .await?;
+    Ok(gone.rows_affected())
+}
+
+/// The same of a user.
+pub async fn delete_some_of_author(connection: &mut Connection, author: UserId, at_most: i64) -> Result<u64> {
+    let gone = sqlx::query!(
+        "delete from events e using (select id, created_at from events where author_id = $1 limit $2) old
+         where e.id = old.id and e.created_at = old.created_at and e.author_id = $1",
+        author.get(),
+        at_most,
+    )
+    .execute(connection)
+    .await?;
+    Ok(gone.rows_affected())
+}

@@ -1,0 +1,131 @@
+//! The object store: a directory of this machine, or a bucket of anything that speaks S3. Keys are made of fresh random
+//! ids; what an object is called, and whose it is, only the database knows.
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use futures_util::stream::BoxStream;
+use futures_util::{StreamExt, TryStreamExt};
+use object_store::aws::AmazonS3Builder;
+use object_store::local::LocalFileSystem;
+use object_store::path::Path;
+use object_store::prefix::PrefixStore;
+use object_store::{ObjectStore, ObjectStoreExt, PutPayload};
+use url::Url;
+
+pub use bytes::Bytes;
+pub use object_store::{Error, Result};
+
+#[derive(Clone)]
+pub enum Options {
+    Directory(PathBuf),
+    S3 {
+        bucket: String,
+        prefix: String,
+        /// None means AWS.
+        endpoint: Option<String>,
+        region: String,
+        /// None means what the environment of the machine provides.
+        credentials: Option<(String, String)>,
+    },
+}
+
+impl Options {
+    /// `file:///var/lib/holdfast` or `s3://bucket/prefix`.
+    pub fn from_url(
+        url: &Url,
+        endpoint: &str,
+        region: &str,
+        credentials: Option<(String, String)>,
+    ) -> std::result::Result<Self, &'static str> {
+        match url.scheme() {
+            "file" => {
+                let directory = url.to_file_path().map_err(|()| "it names no directory of this machine")?;
+                Ok(Self::Directory(directory))
+            }
+            "s3" => Ok(Self::S3 {
+                bucket: url.host_str().filter(|host| !host.is_empty()).ok_or("it names no bucket")?.to_owned(),
+                prefix: url.path().trim_matches('/').to_owned(),
+                endpoint: Some(endpoint.to_owned()).filter(|endpoint| !endpoint.is_empty()),
+                region: region.to_owned(),
+                credentials,
+            }),
+            _ => Err("it begins with neither file:// nor s3://"),
+        }
+    }
+}
+
+pub struct Objects {
+    options: Options,
+    opened: OnceLock<Arc<dyn ObjectStore>>,
+}
+
+/// The bytes of an object, as they come.
+pub type Content = BoxStream<'static, std::io::Result<Bytes>>;
+
+impl Objects {
+    /// Opened when it is first used: most commands need none of it.
+    pub fn new(options: Options) -> Self {
+        Self { options, opened: OnceLock::new() }
+    }
+
+    fn store(&self) -> Result<&dyn ObjectStore> {
+        if let Some(store) = self.opened.get() {
+            return Ok(store.as_ref());
+        }
+        let store = open(&self.options)?;
+        Ok(self.opened.get_or_init(|| store).as_ref())
+    }
+
+    /// Durable when it returns.
+    pub async fn put(&self, key: &str, bytes: Bytes) -> Result<()> {
+        self.store()?.put(&Path::from(key), PutPayload::from(bytes)).await?;
+        Ok(())
+    }
+
+    /// None if there is no such object.
+    pub async fn get(&self, key: &str) -> Result<Option<Content>> {
+        match self.store()?.get(&Path::from(key)).await {
+            Ok(found) => Ok(Some(found.into_stream().map_err(std::io::Error::other).boxed())),
+            Err(Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// One that is gone already is fine.
+    pub async fn delete(&self, key: &str) -> Result<()> {
+        match self.store()?.delete(&Path::from(key)).await {
+            Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether what is put can be read again and deleted.
+    pub async fn check(&self, key: &str) -> Result<()> {
+        self.put(key, Bytes::from_static(b"holdfast")).await?;
+        self.store()?.get(&Path::from(key)).await?.bytes().await?;
+        self.delete(key).await
+    }
+}
+
+fn open(options: &Options) -> Result<Arc<dyn ObjectStore>> {
+    match options {
+        Options::Directory(directory) => {
+            std::fs::create_dir_all(directory)
+                .map_err(|source| Error::Generic { store: "directory", source: source.into() })?;
+            // What is acknowledged is on the disk, file and directory both.
+            let store = LocalFileSystem::new_with_prefix(directory)?.with_fsync(true).with_automatic_cleanup(false);
+            Ok(Arc::new(store))
+        }
+        Options::S3 { bucket, prefix, endpoint, region, credentials } => {
+            let mut builder = AmazonS3Builder::new().with_bucket_name(bucket).with_region(region);
+            if let Some(endpoint) = endpoint {
+                builder = builder.with_endpoint(endpoint).with_allow_http(endpoint.starts_with("http://"));
+            }
+            if let Some((id, secret)) = credentials {
+                builder = builder.with_access_key_id(id).with_secret_access_key(secret);
+            }
+            Ok(Arc::new(PrefixStore::new(builder.build()?, prefix.as_str())))
+        }
+    }
+}

@@ -1,0 +1,9 @@
+pub mod expiry;
+pub mod hook;
+pub mod list;
+pub mod place;
+pub mod project;
+pub mod redirect;
+pub mod share;
+pub mod star;
+pub mod upload;

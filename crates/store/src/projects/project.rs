@@ -1,0 +1,356 @@
+use chrono::{DateTime, NaiveDate, Utc};
+use holdfast_domain::ids::{NamespaceId, ProjectId, UserId};
+use holdfast_domain::{AccessLevel, Visibility};
+use sqlx::types::Json;
+
+use super::place::NullableOwner;
+use super::share::Share;
+use crate::{Connection, Result};
+
+pub use super::place::{Owner, Place};
+
+/// A project with everything that is shown of it, and what its reader is to it.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Project {
+    #[sqlx(try_from = "i64")]
+    pub id: ProjectId,
+    #[sqlx(try_from = "i64")]
+    pub creator_id: UserId,
+    pub name: String,
+    pub path: String,
+    pub description: Option<String>,
+    #[sqlx(try_from = "i16", rename = "visibility_level")]
+    pub visibility: Visibility,
+    pub archived: bool,
+    #[sqlx(flatten)]
+    pub features: Features,
+    pub runners_token: String,
+    pub star_count: i32,
+    pub created_at: DateTime<Utc>,
+    pub updated_at: DateTime<Utc>,
+    pub last_activity_at: DateTime<Utc>,
+    #[sqlx(flatten)]
+    pub namespace: Place,
+    #[sqlx(flatten)]
+    owner: NullableOwner,
+    #[sqlx(flatten)]
+    memberships: Memberships,
+    shares: Option<Json<Vec<Share>>>,
+}
+
+/// What a project has, switched on or off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, sqlx::FromRow)]
+pub struct Features {
+    pub issues_enabled: bool,
+    pub merge_requests_enabled: bool,
+    pub wiki_enabled: bool,
+    pub builds_enabled: bool,
+    pub snippets_enabled: bool,
+    pub container_registry_enabled: bool,
+    pub shared_runners_enabled: bool,
+    pub public_builds: bool,
+    pub lfs_enabled: bool,
+    pub request_access_enabled: bool,
+    pub only_allow_merge_if_build_succeeds: bool,
+    pub only_allow_merge_if_all_discussions_are_resolved: bool,
+}
+
+#[derive(Clone, Copy, Debug, sqlx::FromRow)]
+struct Memberships {
+    reader_id: Option<i64>,
+    project_level: Option<i16>,
+    group_level: Option<i16>,
+}
+
+impl Project {
+    pub fn full_path(&self) -> String {
+        format!("{}/{}", self.namespace.path, self.path)
+    }
+
+    /// None in a group.
+    pub fn owner_name(&self) -> Option<&str> {
+        self.owner.owner_name.as_deref()
+    }
+
+    /// None in a group.
+    pub fn owner(&self) -> Option<Owner> {
+        self.owner.clone().into_owner(self.namespace.owner_id?.into())
+    }
+
+    /// The reader's own membership in the project.
+    pub fn project_level(&self) -> Option<AccessLevel> {
+        self.memberships.project_level?.try_into().ok()
+    }
+
+    /// The reader's membership in the group the project belongs to.
+    pub fn group_level(&self) -> Option<AccessLevel> {
+        self.memberships.group_level?.try_into().ok()
+    }
+
+    /// Groups it is shared with, whoever asks.
+    pub fn shares(&self) -> &[Share] {
+        self.shares.as_ref().map_or(&[], |shares| shares.0.as_slice())
+    }
+
+    /// What the reader may do, the highest over all ways in.
+    pub fn level(&self) -> Option<AccessLevel> {
+        let is_owner = self.memberships.reader_id.is_some() && self.memberships.reader_id == self.namespace.owner_id;
+        let own = if is_owner { Some(AccessLevel::Owner) } else { None };
+        let shared = self.shares().iter().filter_map(Share::level).max();
+        [own, self.project_level(), self.group_level(), shared].into_iter().flatten().max()
+    }
+}
+
+/// Of `p` and what [`joins`] adds to it.
+macro_rules! project_columns {
+    () => {
+        "p.id, p.creator_id, p.name, p.path, p.description, p.visibility_level, p.archived, p.issues_enabled, \
+         p.merge_requests_enabled, p.wiki_enabled, p.builds_enabled, p.snippets_enabled, \
+         p.container_registry_enabled, p.shared_runners_enabled, p.public_builds, p.lfs_enabled, \
+         p.request_access_enabled, p.only_allow_merge_if_build_succeeds, \
+         p.only_allow_merge_if_all_discussions_are_resolved, p.runners_token, p.star_count, p.created_at, \
+         p.updated_at, p.last_activity_at, n.id as namespace_id, n.kind as namespace_kind, n.name as namespace_name, \
+         n.path as namespace_path, n.description as namespace_description, n.owner_id as namespace_owner_id, \
+         n.visibility_level as namespace_visibility_level, \
+         n.share_with_group_lock as namespace_share_with_group_lock, \
+         n.created_at as namespace_created_at, n.updated_at as namespace_updated_at, \
+         o.username as owner_username, o.name as owner_name, o.email as owner_email, o.state as owner_state, \
+         o.created_at as owner_created_at, reader.id as reader_id, pm.access_level as project_level, \
+         gm.access_level as group_level, \
+         (select json_agg(json_build_object('group_id', s.group_id, 'group_name', g.name, 'access_level', \
+            s.access_level, 'visibility_level', g.visibility_level, 'member_level', m.access_level) order by s.id) \
+          from project_shares s join namespaces g on g.id = s.group_id \
+          left join group_members m on m.group_id = s.group_id and m.user_id = reader.id \
+            and (m.expires_at is null or m.expires_at > reader.today) \
+          where s.project_id = p.id and (s.expires_at is null or s.expires_at > reader.today)) as shares"
+    };
+}
+pub(crate) use project_columns;
+
+/// What belongs to the projects `p`, as seen by `reader (id, today)`. A deleted project has no namespace.
+macro_rules! project_joins {
+    () => {
+        " join namespaces n on n.id = p.namespace_id left join users o on o.id = n.owner_id \
+         left join project_members pm on pm.project_id = p.id and pm.user_id = reader.id \
+           and (pm.expires_at is null or pm.expires_at > reader.today) \
+         left join group_members gm on gm.group_id = p.namespace_id and gm.user_id = reader.id \
+           and (gm.expires_at is null or gm.expires_at > reader.today) "
+    };
+}
+pub(crate) use project_joins;
+
+/// How a caller names a project.
+#[derive(Clone, Debug)]
+pub enum ProjectRef {
+    Id(ProjectId),
+    Path { namespace: String, project: String },
+}
+
+/// As `reader` sees it. Where a project is now comes before where it once was.
+pub async fn find(
+    connection: &mut Connection,
+    project: &ProjectRef,
+    reader: Option<UserId>,
+    today: NaiveDate,
+) -> Result<Option<Project>> {
+    macro_rules! query {
+        ($condition:literal) => {
+            concat!(
+                "select ",
+                project_columns!(),
+                " from (values ($1::bigint, $2::date)) reader (id, today) cross join projects p",
+                project_joins!(),
+                "where ",
+                $condition
+            )
+        };
+    }
+    let by_id =
+        |id: ProjectId| sqlx::query_as(query!("p.id = $3")).bind(reader.map(UserId::get)).bind(today).bind(id.get());
+    let (namespace, path) = match project {
+        ProjectRef::Id(id) => return Ok(by_id(*id).fetch_optional(connection).await?),
+        ProjectRef::Path { namespace, project } => (namespace.to_ascii_lowercase(), project.to_ascii_lowercase()),
+    };
+    let found = sqlx::query_as(query!(
+        "lower(n.path) = $3 and regexp_replace(lower(p.path), '(\\.wiki)+$', '') = regexp_replace($4, '(\\.wiki)+$', '') \
+         and lower(p.path) = $4"
+    ))
+    .bind(reader.map(UserId::get))
+    .bind(today)
+    .bind(&namespace)
+    .bind(&path)
+    .fetch_optional(&mut *connection)
+    .await?;
+    if found.is_some() {
+        return Ok(found);
+    }
+    match super::redirect::follow(connection, &namespace, &path).await? {
+        Some(id) => Ok(by_id(id).fetch_optional(connection).await?),
+        None => Ok(None),
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attributes {
+    pub name: String,
+    pub path: String,
+    pub description: Option<String>,
+    pub visibility: Visibility,
+    pub features: Features,
+}
+
+pub async fn insert(
+    connection: &mut Connection,
+    namespace: NamespaceId,
+    creator: UserId,
+    a: &Attributes,
+    runners_token: &str,
+    now: DateTime<Utc>,
+) -> Result<ProjectId> {
+    let f = a.features;
+    let id = sqlx::query_scalar!(
+        "insert into projects (namespace_id, creator_id, name, path, description, visibility_level, issues_enabled,
+           merge_requests_enabled, wiki_enabled, builds_enabled, snippets_enabled, container_registry_enabled,
+           shared_runners_enabled, public_builds, lfs_enabled, request_access_enabled,
+           only_allow_merge_if_build_succeeds, only_allow_merge_if_all_discussions_are_resolved, runners_token,
+           created_at, updated_at, last_activity_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $20, $20)
+         returning id",
+        namespace.get(),
+        creator.get(),
+        a.name,
+        a.path,
+        a.description,
+        a.visibility.level(),
+        f.issues_enabled,
+        f.merge_requests_enabled,
+        f.wiki_enabled,
+        f.builds_enabled,
+        f.snippets_enabled,
+        f.container_registry_enabled,
+        f.shared_runners_enabled,
+        f.public_builds,
+        f.lfs_enabled,
+        f.request_access_enabled,
+        f.only_allow_merge_if_build_succeeds,
+        f.only_allow_merge_if_all_discussions_are_resolved,
+        runners_token,
+        now,
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(id.into())
+}
+
+pub async fn update(connection: &mut Connection, id: ProjectId, a: &Attributes, now: DateTime<Utc>) -> Result<()> {
+    let f = a.features;
+    sqlx::query!(
+        "update projects set name = $2, path = $3, description = $4, visibility_level = $5, issues_enabled = $6,
+           merge_requests_enabled = $7, wiki_enabled = $8, builds_enabled = $9, snippets_enabled = $10,
+           container_registry_enabled = $11, shared_runners_enabled = $12, public_builds = $13, lfs_enabled = $14,
+           request_access_enabled = $15, only_allow_merge_if_build_succeeds = $16,
+           only_allow_merge_if_all_discussions_are_resolved = $17, updated_at = $18
+         where id = $1",
+        id.get(),
+        a.name,
+        a.path,
+        a.description,
+        a.visibility.level(),
+        f.issues_enabled,
+        f.merge_requests_enabled,
+        f.wiki_enabled,
+        f.builds_enabled,
+        f.snippets_enabled,
+        f.container_registry_enabled,
+        f.shared_runners_enabled,
+        f.public_builds,
+        f.lfs_enabled,
+        f.request_access_enabled,
+        f.only_allow_merge_if_build_succeeds,
+        f.only_allow_merge_if_all_discussions_are_resolved,
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+pub async fn set_archived(
+    connection: &mut Connection,
+    id: ProjectId,
+    archived: bool,
+    now: DateTime<Utc>,
+) -> Result<()> {
+    sqlx::query!(
+        "update projects set archived = $2, updated_at = $3 where id = $1 and archived <> $2",
+        id.get(),
+        archived,
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Into another namespace, where it is at most so visible.
+pub async fn set_namespace(
+    connection: &mut Connection,
+    id: ProjectId,
+    namespace: NamespaceId,
+    at_most: Visibility,
+    now: DateTime<Utc>,
+) -> Result<()> {
+    sqlx::query!(
+        "update projects set namespace_id = $2, visibility_level = least(visibility_level, $3), updated_at = $4
+         where id = $1",
+        id.get(),
+        namespace.get(),
+        at_most.level(),
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Takes the project's row until the end of the transaction.
+pub async fn lock(connection: &mut Connection, id: ProjectId) -> Result<()> {
+    sqlx::query_scalar!("select id from projects where id = $1 for no key update", id.get())
+        .fetch_optional(connection)
+        .await?;
+    Ok(())
+}
+
+/// Once more than an hour has passed since the activity before.
+pub async fn note_activity(connection: &mut Connection, id: ProjectId, now: DateTime<Utc>) -> Result<()> {
+    sqlx::query!(
+        "update projects set last_activity_at = $2 where id = $1 and last_activity_at < $2::timestamptz - interval '1 hour'",
+        id.get(),
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// How many are in a namespace, counted no further than to `at_most`.
+pub async fn count_in(connection: &mut Connection, namespace: NamespaceId, at_most: i64) -> Result<i64> {
+    Ok(sqlx::query_scalar!(
+        r#"select count(*) as "count!" from (select from projects where namespace_id = $1 limit $2) counted"#,
+        namespace.get(),
+        at_most,
+    )
+    .fetch_one(connection)
+    .await?)
+}
+
+/// Whether a namespace holds a project that is more visible than that.
+pub async fn exists_above(connection: &mut Connection, namespace: NamespaceId, level: Visibility) -> Result<bool> {
+    Ok(sqlx::query_scalar!(
+        r#"select exists (select from projects where namespace_id = $1 and visibility_level > $2) as "exists!""#,
+        namespace.get(),
+        level.level(),
+    )
+    .fetch_one(connection)
+    .await?)
+}

@@ -1,0 +1,76 @@
+use chrono::{DateTime, NaiveDate, Utc};
+use holdfast_domain::ids::{NamespaceId, ProjectId};
+use holdfast_domain::{AccessLevel, Visibility};
+use serde::Deserialize;
+
+use crate::{Connection, Result};
+
+/// A group that has access to a project.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Share {
+    pub group_id: NamespaceId,
+    pub group_name: String,
+    access_level: i16,
+    visibility_level: i16,
+    /// The reader's, in that group.
+    member_level: Option<i16>,
+}
+
+impl Share {
+    pub fn access_level(&self) -> AccessLevel {
+        self.access_level.try_into().unwrap_or(AccessLevel::Guest)
+    }
+
+    /// Of the group.
+    pub fn visibility(&self) -> Visibility {
+        self.visibility_level.try_into().unwrap_or(Visibility::Private)
+    }
+
+    pub fn member_level(&self) -> Option<AccessLevel> {
+        self.member_level?.try_into().ok()
+    }
+
+    /// What the reader may do by it: no more than the group may, nor than the reader may in the group.
+    pub(super) fn level(&self) -> Option<AccessLevel> {
+        Some(self.member_level()?.min(self.access_level()))
+    }
+}
+
+/// The id of the new row. One that has run out is replaced.
+pub async fn insert(
+    connection: &mut Connection,
+    project: ProjectId,
+    group: NamespaceId,
+    level: AccessLevel,
+    expires_at: Option<NaiveDate>,
+    now: DateTime<Utc>,
+) -> Result<i64> {
+    sqlx::query!(
+        "delete from project_shares where project_id = $1 and group_id = $2 and expires_at <= $3",
+        project.get(),
+        group.get(),
+        now.date_naive(),
+    )
+    .execute(&mut *connection)
+    .await?;
+    Ok(sqlx::query_scalar!(
+        "insert into project_shares (project_id, group_id, access_level, expires_at, created_at)
+         values ($1, $2, $3, $4, $5) returning id",
+        project.get(),
+        group.get(),
+        level.level(),
+        expires_at,
+        now,
+    )
+    .fetch_one(connection)
+    .await?)
+}
+
+/// Whether there was one.
+pub async fn delete(connection: &mut Connection, project: ProjectId, group: NamespaceId) -> Result<bool> {
+    let gone =
+        sqlx::query!("delete from project_shares where project_id = $1 and group_id = $2", project.get(), group.get())
+            .execute(connection)
+            .await?;
+    Ok(gone.rows_affected() > 0)
+}

@@ -1,0 +1,101 @@
+use chrono::{DateTime, Utc};
+use holdfast_domain::ids::{ProjectId, UserId};
+
+use crate::{Connection, Result};
+
+/// A file that was uploaded for use in texts.
+#[derive(Clone, Debug)]
+pub struct Upload {
+    pub file_name: String,
+    pub object_key: String,
+    pub bytes: i64,
+}
+
+/// What is about to be stored.
+#[derive(Clone, Copy, Debug)]
+pub struct NewUpload<'a> {
+    pub project: ProjectId,
+    pub creator: UserId,
+    pub secret: &'a str,
+    pub file_name: &'a str,
+    pub object_key: &'a str,
+    pub bytes: i64,
+}
+
+/// Written before the bytes are; until [`finish`] nobody finds it.
+pub async fn begin(connection: &mut Connection, new: NewUpload<'_>, now: DateTime<Utc>) -> Result<i64> {
+    Ok(sqlx::query_scalar!(
+        "insert into uploads (project_id, creator_id, secret, file_name, object_key, bytes, created_at)
+         values ($1, $2, $3, $4, $5, $6, $7) returning id",
+        new.project.get(),
+        new.creator.get(),
+        new.secret,
+        new.file_name,
+        new.object_key,
+        new.bytes,
+        now,
+    )
+    .fetch_one(connection)
+    .await?)
+}
+
+/// Whether it is still wanted: the sweeper may have given it up, or the project may be gone.
+pub async fn finish(connection: &mut Connection, id: i64, now: DateTime<Utc>) -> Result<bool> {
+    let done = sqlx::query!(
+        "update uploads u set stored_at = $2 from projects p
+         where u.id = $1 and p.id = u.project_id and p.namespace_id is not null",
+        id,
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected() > 0)
+}
+
+pub async fn find(
+    connection: &mut Connection,
+    project: ProjectId,
+    secret: &str,
+    file_name: &str,
+) -> Result<Option<Upload>> {
+    Ok(sqlx::query_as!(
+        Upload,
+        "select file_name, object_key, bytes from uploads
+         where project_id = $1 and secret = $2 and file_name = $3 and stored_at is not null",
+        project.get(),
+        secret,
+        file_name,
+    )
+    .fetch_optional(connection)
+    .await?)
+}
+
+/// Id and key of some uploads of a project.
+pub async fn some_of(connection: &mut Connection, project: ProjectId, at_most: i64) -> Result<Vec<(i64, String)>> {
+    let rows =
+        sqlx::query!("select id, object_key from uploads where project_id = $1 limit $2", project.get(), at_most)
+            .fetch_all(connection)
+            .await?;
+    Ok(rows.into_iter().map(|row| (row.id, row.object_key)).collect())
+}
+
+/// Id and key of some uploads that were begun before that time and never finished.
+pub async fn some_unfinished(
+    connection: &mut Connection,
+    before: DateTime<Utc>,
+    at_most: i64,
+) -> Result<Vec<(i64, String)>> {
+    let rows = sqlx::query!(
+        "select id, object_key from uploads where stored_at is null and created_at < $1 order by created_at limit $2",
+        before,
+        at_most,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows.into_iter().map(|row| (row.id, row.object_key)).collect())
+}
+
+pub async fn forget(connection: &mut Connection, ids: &[i64]) -> Result<()> {
+    sqlx::query!("delete from uploads where id = any($1)", ids).execute(connection).await?;
+    Ok(())
+}

@@ -1,0 +1,86 @@
+//! Work that outlives a request. It is queued in the caller's transaction: what is rolled back is never done.
+
+use chrono::{DateTime, Utc};
+use holdfast_domain::ids::JobId;
+use serde_json::Value;
+
+use crate::{Connection, Database, Result};
+
+/// A job as operators see it.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Job {
+    #[sqlx(try_from = "i64")]
+    pub id: JobId,
+    pub task: String,
+    pub subject: String,
+    pub total: i64,
+    pub done: i64,
+    pub requested_at: DateTime<Utc>,
+    pub finished_at: Option<DateTime<Utc>>,
+    pub attempts: Option<i16>,
+    pub last_error: Option<String>,
+    pub running: Option<bool>,
+    pub next_try: Option<DateTime<Utc>>,
+}
+
+/// `details` are the task's own, ids and nothing else: what is queued ends up in logs.
+pub async fn enqueue(
+    connection: &mut Connection,
+    task: &'static str,
+    subject: &str,
+    details: &Value,
+    total: i64,
+    now: DateTime<Utc>,
+) -> Result<JobId> {
+    let id = sqlx::query_scalar!(
+        "insert into jobs (task, subject, total, requested_at) values ($1, $2, $3, $4) returning id",
+        task,
+        subject,
+        total,
+        now,
+    )
+    .fetch_one(&mut *connection)
+    .await?;
+    // The queue's schema is its own affair and not known when queries are checked.
+    sqlx::query(
+        "select graphile_worker.add_job($1, ($3::jsonb || jsonb_build_object('job', $2::bigint))::json, \
+         job_key := 'job-' || $2, max_attempts := 25)",
+    )
+    .bind(task)
+    .bind(id)
+    .bind(details)
+    .execute(connection)
+    .await?;
+    Ok(id.into())
+}
+
+pub async fn set_total(connection: &mut Connection, id: JobId, total: i64) -> Result<()> {
+    sqlx::query!("update jobs set total = $2 where id = $1", id.get(), total).execute(connection).await?;
+    Ok(())
+}
+
+pub async fn advance(connection: &mut Connection, id: JobId, by: i64) -> Result<()> {
+    sqlx::query!("update jobs set done = done + $2 where id = $1", id.get(), by).execute(connection).await?;
+    Ok(())
+}
+
+pub async fn finish(connection: &mut Connection, id: JobId, now: DateTime<Utc>) -> Result<()> {
+    sqlx::query!("update jobs set finished_at = $2 where id = $1", id.get(), now).execute(connection).await?;
+    Ok(())
+}
+
+/// Some of those that were finished before that time; nothing refers to them any more.
+pub async fn forget(connection: &mut Connection, finished_before: DateTime<Utc>) -> Result<()> {
+    sqlx::query!("delete from jobs where finished_at < $1", finished_before).execute(connection).await?;
+    Ok(())
+}
+
+/// Newest first: those still to be finished, and the last that were.
+pub async fn list(database: &Database, at_most: i64) -> Result<Vec<Job>> {
+    const QUERY: &str = "\
+        select j.id, j.task, j.subject, j.total, j.done, j.requested_at, j.finished_at, q.attempts, q.last_error, \
+          q.locked_at is not null as running, q.run_at as next_try \
+        from (select * from jobs order by (finished_at is null) desc, id desc limit $1) j \
+        left join graphile_worker.jobs q on q.key = 'job-' || j.id order by j.id desc";
+    Ok(sqlx::query_as(QUERY).bind(at_most).fetch_all(&mut *database.connection().await?).await?)
+}

@@ -1,0 +1,81 @@
+//! Things that are deleted: they are gone at once, and what they held is removed bit by bit by a job.
+
+use chrono::{DateTime, Utc};
+use holdfast_domain::ids::{JobId, NamespaceId, ProjectId, UserId};
+use serde_json::json;
+
+use super::job;
+use crate::projects::project;
+use crate::{Connection, Result};
+
+pub const REMOVE_PROJECTS: &str = "remove_projects";
+pub const REMOVE_AUTHOR: &str = "remove_author";
+
+/// Takes a project out of its namespace: nothing finds it any more.
+pub async fn begin_project(
+    connection: &mut Connection,
+    project: ProjectId,
+    subject: &str,
+    now: DateTime<Utc>,
+) -> Result<()> {
+    let id = job::enqueue(connection, REMOVE_PROJECTS, subject, &json!({}), 1, now).await?;
+    sqlx::query!(
+        "update projects set namespace_id = null, removal_id = $2 where id = $1 and namespace_id is not null",
+        project.get(),
+        id.get(),
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// The same for all projects of a namespace, which is locked against new ones.
+pub async fn begin_namespace(
+    connection: &mut Connection,
+    namespace: NamespaceId,
+    subject: &str,
+    now: DateTime<Utc>,
+) -> Result<()> {
+    if project::count_in(connection, namespace, 1).await? == 0 {
+        return Ok(());
+    }
+    let id = job::enqueue(connection, REMOVE_PROJECTS, subject, &json!({}), 0, now).await?;
+    let detached = sqlx::query!(
+        "update projects set namespace_id = null, removal_id = $2 where namespace_id = $1",
+        namespace.get(),
+        id.get(),
+    )
+    .execute(&mut *connection)
+    .await?;
+    job::set_total(connection, id, detached.rows_affected() as i64).await
+}
+
+/// A user's traces in the feeds.
+pub async fn begin_author(
+    connection: &mut Connection,
+    author: UserId,
+    subject: &str,
+    now: DateTime<Utc>,
+) -> Result<()> {
+    job::enqueue(connection, REMOVE_AUTHOR, subject, &json!({ "author": author }), 0, now).await?;
+    Ok(())
+}
+
+/// One that is still to be removed.
+pub async fn next(connection: &mut Connection, removal: JobId) -> Result<Option<ProjectId>> {
+    let found = sqlx::query_scalar!(
+        "select id from projects where namespace_id is null and removal_id = $1 order by id limit 1",
+        removal.get(),
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(found.map(Into::into))
+}
+
+/// What is left of it, which is little by then.
+pub async fn delete(connection: &mut Connection, project: ProjectId) -> Result<()> {
+    sqlx::query!("delete from projects where id = $1 and namespace_id is null", project.get())
+        .execute(connection)
+        .await?;
+    Ok(())
+}

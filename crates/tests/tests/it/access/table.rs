@@ -1,0 +1,176 @@
+//! Who gets what.
+
+use crate::ssh_keys::ANOTHER;
+
+/// In the order of the columns below.
+pub const ROLES: [&str; 10] = [
+    "anonymous",
+    "blocked",
+    "external",
+    "ordinary",
+    "guest",
+    "reporter",
+    "developer",
+    "master",
+    "owner",
+    "administrator",
+];
+
+pub type Form = &'static [(&'static str, &'static str)];
+
+/// `{user}`, `{key}`, `{email}` are somebody else's; `{private}`, `{internal}` and `{public}` are groups in which guest
+/// to owner are members, and `{private_project}` and so on are projects in them. `{requester}` asks for access to all.
+pub struct Entry {
+    pub route: &'static str,
+    pub path: &'static str,
+    pub form: Form,
+    /// Statuses in the order of [`ROLES`].
+    pub expected: &'static str,
+}
+
+const fn entry(route: &'static str, path: &'static str, form: Form, expected: &'static str) -> Entry {
+    Entry { route, path, form, expected }
+}
+
+const SIGNED_IN: &str = "401 401 200 200 200 200 200 200 200 200";
+const CREATES: &str = "401 401 201 201 201 201 201 201 201 201";
+const ADMIN: &str = "401 401 403 403 403 403 403 403 403 200";
+const ADMIN_CREATES: &str = "401 401 403 403 403 403 403 403 403 201";
+const MEMBERS: &str = "404 401 404 404 200 200 200 200 200 200";
+const MEMBERS_SIGNED_IN: &str = "401 401 404 404 200 200 200 200 200 200";
+const INTERNAL: &str = "404 401 404 200 200 200 200 200 200 200";
+const PUBLIC: &str = "200 401 200 200 200 200 200 200 200 200";
+const MEMBERS_CREATE: &str = "401 401 404 404 201 201 201 201 201 201";
+const MASTERS: &str = "401 401 404 404 403 403 403 200 200 200";
+const MASTERS_PUBLIC: &str = "401 401 403 403 403 403 403 200 200 200";
+const MASTERS_CREATE: &str = "401 401 404 404 403 403 403 201 201 201";
+const OWNERS_CREATE: &str = "401 401 404 404 403 403 403 403 201 201";
+const OWNERS_PUBLIC_CREATE: &str = "401 401 403 403 403 403 403 403 201 201";
+const OWNERS: &str = "401 401 404 404 403 403 403 403 200 200";
+const OWNERS_PUBLIC: &str = "401 401 403 403 403 403 403 403 200 200";
+
+pub const NEW_USER: Form =
+    &[("email", "newcomer@example.com"), ("password", "long enough"), ("username", "newcomer"), ("name", "N")];
+const NEW_KEY: Form = &[("title", "t"), ("key", ANOTHER)];
+const NEW_GROUP: Form = &[("name", "new group"), ("path", "new-group")];
+
+#[rustfmt::skip]
+pub const TABLE: &[Entry] = &[
+    entry("POST /session", "/session", &[("login", "nobody"), ("password", "wrong")], "401 401 401 401 401 401 401 401 401 401"),
+
+    entry("GET /user", "/user", &[], SIGNED_IN),
+    entry("GET /users", "/users", &[], SIGNED_IN),
+    entry("GET /users/:id", "/users/{user}", &[], SIGNED_IN),
+    entry("POST /users", "/users", NEW_USER, ADMIN_CREATES),
+    entry("PUT /users/:id", "/users/{user}", &[("admin", "true")], ADMIN),
+    entry("DELETE /users/:id", "/users/{user}", &[], ADMIN),
+    entry("PUT /users/:uid/block", "/users/{user}/block", &[], ADMIN),
+    entry("PUT /users/:uid/unblock", "/users/{user}/unblock", &[], ADMIN),
+
+    entry("GET /user/keys", "/user/keys", &[], SIGNED_IN),
+    entry("GET /user/keys/:id", "/user/keys/{key}", &[], "401 401 404 404 404 404 404 404 404 404"),
+    entry("POST /user/keys", "/user/keys", NEW_KEY, CREATES),
+    entry("DELETE /user/keys/:id", "/user/keys/{key}", &[], SIGNED_IN),
+    entry("GET /users/:uid/keys", "/users/{user}/keys", &[], ADMIN),
+    entry("POST /users/:uid/keys", "/users/{user}/keys", NEW_KEY, ADMIN_CREATES),
+    entry("DELETE /users/:uid/keys/:id", "/users/{user}/keys/{key}", &[], ADMIN),
+
+    entry("GET /user/emails", "/user/emails", &[], SIGNED_IN),
+    entry("GET /user/emails/:id", "/user/emails/{email}", &[], "401 401 404 404 404 404 404 404 404 404"),
+    entry("POST /user/emails", "/user/emails", &[("email", "second@example.com")], CREATES),
+    entry("DELETE /user/emails/:id", "/user/emails/{email}", &[], SIGNED_IN),
+    entry("GET /users/:uid/emails", "/users/{user}/emails", &[], ADMIN),
+    entry("POST /users/:uid/emails", "/users/{user}/emails", &[("email", "second@example.com")], ADMIN_CREATES),
+    entry("DELETE /users/:uid/emails/:id", "/users/{user}/emails/{email}", &[], ADMIN),
+
+    entry("GET /user/personal_access_tokens", "/user/personal_access_tokens", &[], SIGNED_IN),
+    entry("POST /user/personal_access_tokens", "/user/personal_access_tokens", &[("name", "n")], CREATES),
+    entry("DELETE /user/personal_access_tokens/:id", "/user/personal_access_tokens/0", &[], "401 401 404 404 404 404 404 404 404 404"),
+
+    entry("GET /groups", "/groups", &[], SIGNED_IN),
+    entry("GET /groups/owned", "/groups/owned", &[], SIGNED_IN),
+    entry("POST /groups", "/groups", NEW_GROUP, "401 401 403 201 201 201 201 201 201 201"),
+    entry("GET /groups/:id", "/groups/{private}", &[], MEMBERS),
+    entry("GET /groups/:id", "/groups/{internal}", &[], "404 401 404 200 200 200 200 200 200 200"),
+    entry("GET /groups/:id", "/groups/{public}", &[], "200 401 200 200 200 200 200 200 200 200"),
+    entry("GET /groups/:id/projects", "/groups/{private}/projects", &[], MEMBERS),
+    entry("GET /groups/:id/projects", "/groups/{public}/projects", &[], "200 401 200 200 200 200 200 200 200 200"),
+    entry("PUT /groups/:id", "/groups/{private}", &[("visibility_level", "20")], OWNERS),
+    entry("PUT /groups/:id", "/groups/{public}", &[("description", "d")], OWNERS_PUBLIC),
+    entry("DELETE /groups/:id", "/groups/{private}", &[], OWNERS),
+    entry("DELETE /groups/:id", "/groups/{public}", &[], OWNERS_PUBLIC),
+
+    entry("GET /groups/:id/members", "/groups/{private}/members", &[], MEMBERS_SIGNED_IN),
+    entry("GET /groups/:id/members", "/groups/{internal}/members", &[], "401 401 404 200 200 200 200 200 200 200"),
+    entry("GET /groups/:id/members", "/groups/{public}/members", &[], SIGNED_IN),
+    entry("GET /groups/:id/members/:user_id", "/groups/{private}/members/{member}", &[], MEMBERS_SIGNED_IN),
+    entry("POST /groups/:id/members", "/groups/{private}/members", &[("user_id", "{user}"), ("access_level", "50")],
+        "401 401 404 404 403 403 403 403 201 201"),
+    entry("POST /groups/:id/members", "/groups/{public}/members", &[("user_id", "{user}"), ("access_level", "50")],
+        "401 401 403 403 403 403 403 403 201 201"),
+    entry("PUT /groups/:id/members/:user_id", "/groups/{private}/members/{member}", &[("access_level", "50")], OWNERS),
+    entry("DELETE /groups/:id/members/:user_id", "/groups/{private}/members/{member}", &[], OWNERS),
+
+    entry("GET /namespaces", "/namespaces", &[], SIGNED_IN),
+
+    entry("POST /groups/:id/projects/:project_id", "/groups/{public}/projects/{loose}", &[], ADMIN_CREATES),
+    entry("GET /groups/:id/access_requests", "/groups/{private}/access_requests", &[], OWNERS),
+    entry("POST /groups/:id/access_requests", "/groups/{public}/access_requests", &[], "401 401 201 201 403 403 403 403 403 403"),
+    entry("POST /groups/:id/access_requests", "/groups/{internal}/access_requests", &[], "401 401 404 201 403 403 403 403 403 403"),
+    entry("PUT /groups/:id/access_requests/:user_id/approve", "/groups/{public}/access_requests/{requester}/approve", &[], OWNERS_PUBLIC_CREATE),
+    entry("DELETE /groups/:id/access_requests/:user_id", "/groups/{public}/access_requests/{requester}", &[], OWNERS_PUBLIC),
+
+    entry("GET /projects", "/projects", &[], SIGNED_IN),
+    entry("GET /projects/visible", "/projects/visible", &[], SIGNED_IN),
+    entry("GET /projects/owned", "/projects/owned", &[], SIGNED_IN),
+    entry("GET /projects/starred", "/projects/starred", &[], SIGNED_IN),
+    entry("GET /projects/all", "/projects/all", &[], ADMIN),
+    entry("GET /projects/search/:query", "/projects/search/p", &[], SIGNED_IN),
+    entry("POST /projects", "/projects", &[("name", "new")], "401 401 403 201 201 201 201 201 201 201"),
+    entry("POST /projects/user/:user_id", "/projects/user/{user}", &[("name", "new")], ADMIN_CREATES),
+
+    entry("GET /projects/:id", "/projects/{private_project}", &[], MEMBERS),
+    entry("GET /projects/:id", "/projects/{internal_project}", &[], INTERNAL),
+    entry("GET /projects/:id", "/projects/{public_project}", &[], PUBLIC),
+    entry("GET /projects/:id/events", "/projects/{private_project}/events", &[], MEMBERS),
+    entry("GET /projects/:id/events", "/projects/{internal_project}/events", &[], INTERNAL),
+    entry("GET /projects/:id/events", "/projects/{public_project}/events", &[], PUBLIC),
+    entry("GET /users/:id/events", "/users/{user}/events", &[], SIGNED_IN),
+    entry("PUT /projects/:id", "/projects/{private_project}", &[("description", "d")], MASTERS),
+    entry("PUT /projects/:id", "/projects/{public_project}", &[("description", "d")], MASTERS_PUBLIC),
+    entry("DELETE /projects/:id", "/projects/{private_project}", &[], OWNERS),
+    entry("DELETE /projects/:id", "/projects/{public_project}", &[], OWNERS_PUBLIC),
+    entry("POST /projects/:id/archive", "/projects/{private_project}/archive", &[], OWNERS_CREATE),
+    entry("POST /projects/:id/archive", "/projects/{public_project}/archive", &[], OWNERS_PUBLIC_CREATE),
+    entry("POST /projects/:id/unarchive", "/projects/{private_project}/unarchive", &[], OWNERS_CREATE),
+    entry("POST /projects/:id/star", "/projects/{private_project}/star", &[], MEMBERS_CREATE),
+    entry("POST /projects/:id/star", "/projects/{public_project}/star", &[], CREATES),
+    entry("DELETE /projects/:id/star", "/projects/{private_project}/star", &[], "401 401 404 404 304 304 304 304 304 304"),
+    entry("POST /projects/:id/uploads", "/projects/{private_project}/uploads", &[], MEMBERS_CREATE),
+    entry("POST /projects/:id/uploads", "/projects/{public_project}/uploads", &[], CREATES),
+
+    entry("POST /projects/:id/share", "/projects/{private_project}/share", &[("group_id", "{public}"), ("group_access", "40")], MASTERS_CREATE),
+    entry("DELETE /projects/:id/share/:group_id", "/projects/{private_project}/share/{internal}", &[], "401 401 404 404 403 403 403 204 204 204"),
+
+    entry("GET /projects/:id/members", "/projects/{private_project}/members", &[], MEMBERS_SIGNED_IN),
+    entry("GET /projects/:id/members", "/projects/{public_project}/members", &[], SIGNED_IN),
+    entry("GET /projects/:id/members/:user_id", "/projects/{private_project}/members/{member}", &[], MEMBERS_SIGNED_IN),
+    entry("POST /projects/:id/members", "/projects/{private_project}/members", &[("user_id", "{user}"), ("access_level", "40")], MASTERS_CREATE),
+    entry("POST /projects/:id/members", "/projects/{public_project}/members", &[("user_id", "{user}"), ("access_level", "40")],
+        "401 401 403 403 403 403 403 201 201 201"),
+    entry("PUT /projects/:id/members/:user_id", "/projects/{private_project}/members/{member}", &[("access_level", "40")], MASTERS),
+    entry("DELETE /projects/:id/members/:user_id", "/projects/{private_project}/members/{member}", &[], MASTERS),
+    entry("GET /projects/:id/access_requests", "/projects/{private_project}/access_requests", &[], MASTERS),
+    entry("POST /projects/:id/access_requests", "/projects/{public_project}/access_requests", &[], "401 401 201 201 403 403 403 403 403 403"),
+    entry("POST /projects/:id/access_requests", "/projects/{internal_project}/access_requests", &[], "401 401 404 201 403 403 403 403 403 403"),
+    entry("PUT /projects/:id/access_requests/:user_id/approve", "/projects/{public_project}/access_requests/{requester}/approve", &[],
+        "401 401 403 403 403 403 403 201 201 201"),
+    entry("DELETE /projects/:id/access_requests/:user_id", "/projects/{public_project}/access_requests/{requester}", &[], MASTERS_PUBLIC),
+
+    entry("GET /projects/:id/hooks", "/projects/{private_project}/hooks", &[], MASTERS),
+    entry("GET /projects/:id/hooks", "/projects/{public_project}/hooks", &[], MASTERS_PUBLIC),
+    entry("GET /projects/:id/hooks/:hook_id", "/projects/{private_project}/hooks/{hook}", &[], MASTERS),
+    entry("POST /projects/:id/hooks", "/projects/{private_project}/hooks", &[("url", "http://hook.example")], MASTERS_CREATE),
+    entry("PUT /projects/:id/hooks/:hook_id", "/projects/{private_project}/hooks/{hook}", &[("url", "http://hook.example")], MASTERS),
+    entry("DELETE /projects/:id/hooks/:hook_id", "/projects/{private_project}/hooks/{hook}", &[], MASTERS),
+];

@@ -1,0 +1,147 @@
+//! The callers, and what they reach for.
+
+use holdfast_app::accounts::user::UserChanges;
+use holdfast_domain::AccessLevel;
+use holdfast_tests::{Client, Server, named};
+
+use super::table::{Entry, ROLES};
+
+pub struct World {
+    clients: Vec<(&'static str, Client)>,
+    ids: Vec<(&'static str, i64)>,
+    pub database: sqlx::PgConnection,
+}
+
+impl World {
+    pub async fn new(server: &Server) -> Self {
+        let mut clients = vec![("anonymous", server.anonymous())];
+        let mut members = Vec::new();
+        for role in &ROLES[1..9] {
+            let changes = UserChanges { external: Some(*role == "external"), ..named(role) };
+            let (id, client) = server.user_with(changes).await;
+            if let Some(level) = AccessLevel::ALL.into_iter().find(|level| level.word().eq_ignore_ascii_case(role)) {
+                members.push((id.get(), level.level()));
+            }
+            clients.push((role, client));
+        }
+        clients.push(("administrator", server.admin.clone()));
+        let mut database = server.database().await;
+        // What `restore` brings back after each request.
+        sqlx::raw_sql("update users set state = 'blocked' where username = 'blocked'; create schema kept;")
+            .execute(&mut database)
+            .await
+            .unwrap();
+        let (user, target) = server.user("target").await;
+        let (member, _) = server.user("member").await;
+        let (requester_id, requester) = server.user("requester").await;
+        let key =
+            target.post("/user/keys", &[("title", "t"), ("key", crate::ssh_keys::ED25519)]).await.body["id"].clone();
+        let email = target.post("/user/emails", &[("email", "target2@example.com")]).await.body["id"].clone();
+        let mut ids = vec![
+            ("{user}", user.get()),
+            ("{member}", member.get()),
+            ("{requester}", requester_id.get()),
+            ("{loose}", server.project(&target, "loose", 0).await),
+            ("{key}", key.as_i64().unwrap()),
+            ("{email}", email.as_i64().unwrap()),
+        ];
+        for (placeholder, project_placeholder, path, level) in [
+            ("{private}", "{private_project}", "private", 0),
+            ("{internal}", "{internal_project}", "internal", 10),
+            ("{public}", "{public_project}", "public-group", 20),
+        ] {
+            let group = server.group(&server.admin, path, level).await;
+            let project = server.project_in(&server.admin, "p", level, Some(group)).await;
+            ids.push((placeholder, group));
+            ids.push((project_placeholder, project));
+            let settings = [("request_access_enabled", "true")];
+            server.admin.put(&format!("/groups/{group}"), &settings).await;
+            server.admin.put(&format!("/projects/{project}"), &settings).await;
+            if level > 0 {
+                requester.post(&format!("/groups/{group}/access_requests"), &[]).await;
+                requester.post(&format!("/projects/{project}/access_requests"), &[]).await;
+            }
+            let form = [("user_id", member.get().to_string()), ("access_level", "10".into())];
+            let form: Vec<_> = form.iter().map(|(name, value)| (*name, value.as_str())).collect();
+            server.admin.post(&format!("/projects/{project}/members"), &form).await;
+            for (user, level) in members.iter().chain([&(member.get(), 10)]) {
+                sqlx::query("insert into group_members (group_id, user_id, access_level, created_at) values ($1, $2, $3, now())")
+                    .bind(group)
+                    .bind(user)
+                    .bind(level)
+                    .execute(&mut database)
+                    .await
+                    .unwrap();
+            }
+        }
+        let find = |name: &str| ids.iter().find(|(placeholder, _)| *placeholder == name).unwrap().1;
+        let (project, internal) = (find("{private_project}"), find("{internal}"));
+        let share = [("group_id", &*internal.to_string()), ("group_access", "10")];
+        assert_eq!(server.admin.post(&format!("/projects/{project}/share"), &share).await.status, 201);
+        let hook = server.admin.post(&format!("/projects/{project}/hooks"), &[("url", "http://a.example")]).await;
+        ids.push(("{hook}", hook.body["id"].as_i64().unwrap()));
+        for table in TABLES {
+            sqlx::QueryBuilder::<sqlx::Postgres>::new(format!("create table kept.{table} as table {table}"))
+                .build()
+                .execute(&mut database)
+                .await
+                .unwrap();
+        }
+        Self { clients, ids, database }
+    }
+
+    /// Puts every table back to how it was.
+    pub async fn restore(&mut self) {
+        use sqlx::Executor;
+        let mut statements = format!("begin; truncate {};", TABLES.join(", "));
+        for table in TABLES {
+            statements += &format!(
+                "do $$ begin execute (select format('insert into {table} (%1$s) select %1$s from kept.{table}',
+                   string_agg(quote_ident(column_name), ', ')) from information_schema.columns
+                 where table_schema = 'public' and table_name = '{table}' and is_generated = 'NEVER'); end $$;"
+            );
+        }
+        statements += "commit;";
+        self.database.execute(sqlx::QueryBuilder::<sqlx::Postgres>::new(statements).into_sql()).await.unwrap();
+    }
+
+    pub async fn send(&self, entry: &Entry, role: &str) -> u16 {
+        let client = &self.clients.iter().find(|(name, _)| *name == role).unwrap().1;
+        let fill = |text: &str| {
+            self.ids.iter().fold(text.to_owned(), |text, (placeholder, id)| text.replace(placeholder, &id.to_string()))
+        };
+        let method = entry.route.split(' ').next().unwrap();
+        let form: Vec<(&str, String)> = entry.form.iter().map(|(name, value)| (*name, fill(value))).collect();
+        let request = client.request(method, &fill(entry.path));
+        let request = if entry.path.ends_with("/uploads") {
+            let file = reqwest::multipart::Part::bytes(b"text".as_slice()).file_name("a.txt");
+            request.multipart(reqwest::multipart::Form::new().part("file", file))
+        } else {
+            request.form(&form)
+        };
+        client.send(request).await.status
+    }
+}
+
+/// In an order in which rows can be inserted.
+const TABLES: [&str; 19] = [
+    "users",
+    "emails",
+    "identities",
+    "ssh_keys",
+    "tokens",
+    "namespaces",
+    "group_members",
+    "jobs",
+    "projects",
+    "namespace_redirects",
+    "project_redirects",
+    "project_members",
+    "project_shares",
+    "access_requests",
+    "stars",
+    "uploads",
+    "project_hooks",
+    "events",
+    "outbox",
+];

@@ -1,0 +1,115 @@
+//! What happened, for whom it is to see.
+
+use holdfast_tests::Server;
+use serde_json::json;
+
+use crate::projects::add;
+
+#[tokio::test]
+async fn the_feed_of_a_project_and_of_a_user() {
+    let server = Server::start().await;
+    let (ada_id, ada) = server.user("ada").await;
+    let (bob_id, bob) = server.user("bob").await;
+    let (_, eve) = server.user("eve").await;
+    let open = server.project(&ada, "open", 20).await;
+    let hidden = server.project(&ada, "hidden", 0).await;
+    for project in [open, hidden] {
+        add(&ada, &format!("/projects/{project}"), bob_id.get(), 30).await;
+    }
+    let feed = ada.get(&format!("/projects/{open}/events")).await;
+    insta::assert_json_snapshot!(feed.body, @r#"
+    [
+      {
+        "action_name": "joined",
+        "author": {
+          "avatar_url": "http://www.gravatar.com/avatar/4b9bb80620f03eb3719e0a061c14283d?s=80&d=identicon",
+          "id": 3,
+          "name": "User bob",
+          "state": "active",
+          "username": "bob",
+          "web_url": "http://holdfast.test/bob"
+        },
+        "author_id": 3,
+        "author_username": "bob",
+        "created_at": "2026-01-02T03:04:05.678Z",
+        "data": null,
+        "project_id": 1,
+        "target_id": null,
+        "target_title": null,
+        "target_type": null,
+        "title": null
+      },
+      {
+        "action_name": "created",
+        "author": {
+          "avatar_url": "http://www.gravatar.com/avatar/3e3417d7ef77d5932a6734b916515ed5?s=80&d=identicon",
+          "id": 2,
+          "name": "User ada",
+          "state": "active",
+          "username": "ada",
+          "web_url": "http://holdfast.test/ada"
+        },
+        "author_id": 2,
+        "author_username": "ada",
+        "created_at": "2026-01-02T03:04:05.678Z",
+        "data": null,
+        "project_id": 1,
+        "target_id": null,
+        "target_title": null,
+        "target_type": null,
+        "title": null
+      }
+    ]
+    "#);
+    let projects = |answer: &holdfast_tests::Answer| {
+        let events = answer.body.as_array().unwrap().iter();
+        events.map(|event| event["project_id"].as_i64().unwrap()).collect::<Vec<_>>()
+    };
+    let of_bob = format!("/users/{bob_id}/events");
+    assert_eq!(projects(&bob.get(&of_bob).await), [hidden, open]);
+    assert_eq!(projects(&server.admin.get(&of_bob).await), [hidden, open]);
+    let seen = eve.get(&of_bob).await;
+    assert_eq!((projects(&seen), seen.header("x-total")), (vec![open], Some("1")));
+    assert_eq!(projects(&eve.get(&format!("/users/{ada_id}/events")).await), [open]);
+    let page = ada.get(&format!("/projects/{open}/events?per_page=1&page=2")).await;
+    assert_eq!((&page.body[0]["action_name"], page.header("x-total")), (&json!("created"), Some("2")));
+
+    // Access that ends takes the feed along, and so does the project's end.
+    bob.delete(&format!("/projects/{hidden}/members/{bob_id}")).await;
+    assert_eq!(projects(&bob.get(&of_bob).await), [open]);
+    ada.delete(&format!("/projects/{open}")).await;
+    assert_eq!(bob.get(&of_bob).await.body, json!([]));
+    assert_eq!(ada.get("/users/99/events").await.both(), (404, &json!({"message": "404 User Not Found"})));
+}
+
+/// The event, and what there is to tell, come with what happened or not at all.
+#[tokio::test]
+async fn what_is_told_is_written_with_what_happened() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let (bob_id, _) = server.user("bob").await;
+    let project = server.project(&ada, "engine", 0).await;
+    let path = format!("/projects/{project}");
+    add(&ada, &path, bob_id.get(), 30).await;
+    ada.put(&path, &[("path", "motor")]).await;
+    ada.delete(&format!("{path}/members/{bob_id}")).await;
+    ada.delete(&path).await;
+    let mut told: Vec<(i64, String, serde_json::Value)> =
+        sqlx::query_as("select id, kind, payload from outbox").fetch_all(&mut server.database().await).await.unwrap();
+    told.sort_by_key(|row| row.0);
+    let kinds: Vec<_> = told.iter().map(|row| row.1.as_str()).collect();
+    assert_eq!(
+        kinds,
+        [
+            "project_create",
+            "user_add_to_team",
+            "user_add_to_team",
+            "project_rename",
+            "user_remove_from_team",
+            "project_destroy"
+        ]
+    );
+    assert_eq!(told[3].2["old_path_with_namespace"], "ada/engine");
+    assert_eq!(told[5].2["path_with_namespace"], "ada/motor");
+    assert_eq!(told[2].2["user_username"], "bob");
+}

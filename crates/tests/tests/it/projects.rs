@@ -1,0 +1,361 @@
+//! Projects: create, read, edit, move, delete.
+
+use holdfast_app::accounts::user::UserChanges;
+use holdfast_tests::{Client, Server, named};
+use serde_json::json;
+
+#[tokio::test]
+async fn a_new_project_shows_everything_the_specification_lists() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let made = ada.post("/projects", &[("name", "My Engine")]).await;
+    assert_eq!(made.status, 201);
+    insta::assert_json_snapshot!(made.body, @r#"
+    {
+      "archived": false,
+      "avatar_url": null,
+      "builds_enabled": true,
+      "container_registry_enabled": true,
+      "created_at": "2026-01-02T03:04:05.678Z",
+      "creator_id": 2,
+      "default_branch": null,
+      "description": null,
+      "forks_count": 0,
+      "http_url_to_repo": "http://holdfast.test/ada/my-engine.git",
+      "id": 1,
+      "issues_enabled": true,
+      "last_activity_at": "2026-01-02T03:04:05.678Z",
+      "lfs_enabled": true,
+      "merge_requests_enabled": true,
+      "name": "My Engine",
+      "name_with_namespace": "User ada / My Engine",
+      "namespace": {
+        "created_at": "2026-01-02T03:04:05.678Z",
+        "description": "",
+        "id": 2,
+        "name": "ada",
+        "owner_id": 2,
+        "path": "ada",
+        "share_with_group_lock": false,
+        "updated_at": "2026-01-02T03:04:05.678Z",
+        "visibility_level": 20
+      },
+      "only_allow_merge_if_all_discussions_are_resolved": false,
+      "only_allow_merge_if_build_succeeds": false,
+      "open_issues_count": 0,
+      "owner": {
+        "avatar_url": "http://www.gravatar.com/avatar/3e3417d7ef77d5932a6734b916515ed5?s=80&d=identicon",
+        "created_at": "2026-01-02T03:04:05.678Z",
+        "id": 2,
+        "name": "User ada",
+        "state": "active",
+        "username": "ada",
+        "web_url": "http://holdfast.test/ada"
+      },
+      "path": "my-engine",
+      "path_with_namespace": "ada/my-engine",
+      "permissions": {
+        "group_access": null,
+        "project_access": {
+          "access_level": 40,
+          "notification_level": 3
+        }
+      },
+      "public": false,
+      "public_builds": true,
+      "request_access_enabled": false,
+      "runners_token": "ea88e527a819b062c680",
+      "shared_runners_enabled": true,
+      "shared_with_groups": [],
+      "snippets_enabled": false,
+      "ssh_url_to_repo": "git@holdfast.test:ada/my-engine.git",
+      "star_count": 0,
+      "tag_list": [],
+      "visibility_level": 0,
+      "web_url": "http://holdfast.test/ada/my-engine",
+      "wiki_enabled": true
+    }
+    "#);
+    let shown = ada.get("/projects/ada%2Fmy-engine").await;
+    assert_eq!(shown.both(), (200, &made.body));
+    assert_eq!(ada.get("/projects/ADA%2FMY-ENGINE").await.body, made.body);
+    let simple = ada.get("/projects?simple=true").await;
+    insta::assert_json_snapshot!(simple.body, @r#"
+    [
+      {
+        "http_url_to_repo": "http://holdfast.test/ada/my-engine.git",
+        "id": 1,
+        "name": "My Engine",
+        "name_with_namespace": "User ada / My Engine",
+        "path": "my-engine",
+        "path_with_namespace": "ada/my-engine",
+        "web_url": "http://holdfast.test/ada/my-engine"
+      }
+    ]
+    "#);
+}
+
+#[tokio::test]
+async fn what_is_wrong_is_told_per_field() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let group = server.group(&ada, "team", 10).await.to_string();
+    server.project(&ada, "engine", 0).await;
+    let long = "x".repeat(2001);
+    let cases: &[(&[(&str, &str)], serde_json::Value)] = &[
+        (&[("name", "")], json!({"name": ["can't be blank"], "path": ["can't be blank"]})),
+        (&[("name", "engine"), ("path", "other")], json!({"name": ["has already been taken"]})),
+        (&[("name", "other"), ("path", "ENGINE")], json!({"path": ["has already been taken"]})),
+        // The wiki of a project is a repository of that name.
+        (&[("name", "other"), ("path", "engine.wiki")], json!({"path": ["has already been taken"]})),
+        (
+            &[("name", "x"), ("description", &long)],
+            json!({"description": ["is too long (maximum is 2000 characters)"]}),
+        ),
+        (&[("name", "x"), ("namespace_id", "99")], json!({"namespace": ["is not valid"]})),
+        (&[("name", "x"), ("namespace_id", "1")], json!({"namespace": ["is not valid"]})),
+        (
+            &[("name", "x"), ("namespace_id", &group), ("public", "true")],
+            json!({"visibility_level": ["public is not allowed in a internal group."]}),
+        ),
+    ];
+    let before = server.contents().await;
+    for (form, messages) in cases {
+        let answer = ada.post("/projects", form).await;
+        assert_eq!(answer.both(), (400, &json!({ "message": messages })), "{form:?}");
+    }
+    assert_eq!(ada.post("/projects", &[]).await.both(), (400, &json!({"error": "name is missing"})));
+    let wrong = ada.post("/projects", &[("name", "x"), ("visibility_level", "5"), ("builds_enabled", "often")]).await;
+    assert_eq!(
+        wrong.both(),
+        (400, &json!({"error": "builds_enabled is invalid, visibility_level does not have a valid value"}))
+    );
+    assert_eq!(server.contents().await, before);
+}
+
+/// Path traversal from names (Gogs CVE-2026-52813, GitLab CVE-2020-10977): no name of a project leads out of it.
+#[tokio::test]
+async fn names_cannot_be_paths() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let project = server.project(&ada, "engine", 0).await;
+    let before = server.contents().await;
+    for path in ["..", ".", "../x", "a/b", "-x", "x.git", "x.atom", "a b", "a\u{0}b", "a%2fb", "a\\b", "ä"] {
+        let created = ada.post("/projects", &[("name", "x"), ("path", path)]).await;
+        let changed = ada.put(&format!("/projects/{project}"), &[("path", path)]).await;
+        assert_eq!((created.status, changed.status), (400, 400), "{path:?}");
+    }
+    assert_eq!(server.contents().await, before);
+}
+
+#[tokio::test]
+async fn the_limit_counts_the_own_namespace_alone() {
+    let server = Server::start().await;
+    let (id, ada) = server.user_with(UserChanges { projects_limit: Some(1), ..named("ada") }).await;
+    let group = server.group(&ada, "team", 20).await;
+    assert_eq!(ada.get("/user").await.body["can_create_project"], true);
+    let own = server.project(&ada, "one", 0).await;
+    assert_eq!(ada.get("/user").await.body["can_create_project"], false);
+    let text = "Your project limit is 1 projects! Please contact your administrator to increase it";
+    assert_eq!(ada.post("/projects", &[("name", "two")]).await.both(), (403, &json!({ "error": [text] })));
+    let for_ada = server.admin.post(&format!("/projects/user/{id}"), &[("name", "two")]).await;
+    assert_eq!(for_ada.both(), (400, &json!({"message": {"limit_reached": [text]}})));
+    server.project_in(&ada, "in-group", 0, Some(group)).await;
+    assert_eq!(ada.delete(&format!("/projects/{own}")).await.both(), (200, &json!(true)));
+    server.project(&ada, "two", 0).await;
+    let (_, none) = server.user_with(UserChanges { projects_limit: Some(0), ..named("bob") }).await;
+    let refused = none.post("/projects", &[("name", "x")]).await;
+    assert!(refused.text.contains("Personal project creation is not allowed"), "{}", refused.text);
+}
+
+/// However many ask at once, no more than the limit are made.
+#[tokio::test]
+async fn the_limit_holds_under_concurrency() {
+    let server = Server::start().await;
+    let (_, ada) = server.user_with(UserChanges { projects_limit: Some(3), ..named("ada") }).await;
+    let create = |n: usize| {
+        let ada = ada.clone();
+        tokio::spawn(async move { ada.post("/projects", &[("name", &*format!("p{n}"))]).await.status })
+    };
+    let tasks: Vec<_> = (0..12).map(create).collect();
+    let mut made = 0;
+    for task in tasks {
+        made += usize::from(task.await.unwrap() == 201);
+    }
+    assert_eq!(made, 3);
+    assert_eq!(ada.get("/projects/owned").await.ids().len(), 3);
+}
+
+#[tokio::test]
+async fn masters_edit_but_only_owners_rename_or_open_up() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let (bob_id, bob) = server.user("bob").await;
+    let project = server.project(&ada, "engine", 0).await;
+    let path = format!("/projects/{project}");
+    add(&ada, &path, bob_id.get(), 40).await;
+    let edited = bob.put(&path, &[("name", "engine"), ("description", "d"), ("wiki_enabled", "false")]).await;
+    assert_eq!((edited.status, &edited.body["description"]), (200, &json!("d")));
+    assert_eq!(edited.body["wiki_enabled"], false);
+    for form in [("name", "motor"), ("visibility_level", "20"), ("public", "true")] {
+        assert_eq!(bob.put(&path, &[form]).await.status, 403, "{form:?}");
+    }
+    assert_eq!(ada.put(&path, &[("name", "Motor"), ("public", "true")]).await.body["visibility_level"], 20);
+    // An empty description clears it; what is not sent stays.
+    let cleared = ada.put(&path, &[("description", "")]).await.body;
+    assert_eq!((&cleared["description"], &cleared["name"]), (&json!(""), &json!("Motor")));
+}
+
+#[tokio::test]
+async fn old_paths_lead_to_the_project() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let (_, eve) = server.user("eve").await;
+    let group = server.group(&ada, "team", 20).await;
+    let project = server.project_in(&ada, "engine", 0, Some(group)).await;
+    let path = format!("/projects/{project}");
+    assert_eq!(ada.put(&path, &[("name", "motor"), ("path", "motor")]).await.body["path_with_namespace"], "team/motor");
+    assert_eq!(ada.put(&format!("/groups/{group}"), &[("name", "crew"), ("path", "crew")]).await.status, 200);
+    for old in ["team%2Fengine", "team%2Fmotor", "crew%2Fengine", "crew%2Fmotor", "TEAM%2FENGINE"] {
+        let found = ada.get(&format!("/projects/{old}")).await;
+        assert_eq!((found.status, &found.body["path_with_namespace"]), (200, &json!("crew/motor")), "{old}");
+        // Where a hidden project was is as unknown as where none ever was.
+        assert_eq!(
+            eve.get(&format!("/projects/{old}")).await.both(),
+            (404, &json!({"message": "404 Project Not Found"}))
+        );
+    }
+    assert_eq!(ada.get("/groups/team").await.body["path"], "crew");
+    assert_eq!(server.admin.put("/users/2", &[("username", "lovelace")]).await.status, 200);
+    let own = server.project(&ada, "notes", 0).await;
+    assert_eq!(ada.get("/projects/ada%2Fnotes").await.body["id"], own);
+
+    // What is there now comes before what was.
+    let newcomer = server.project_in(&ada, "engine", 0, Some(group)).await;
+    assert_eq!(ada.get("/projects/crew%2Fengine").await.body["id"], newcomer);
+    let taken = server.group(&ada, "team", 20).await;
+    assert_eq!(ada.get("/groups/team").await.body["id"], taken);
+    assert_eq!(ada.get("/projects/team%2Fmotor").await.body["id"], project);
+    ada.delete(&path).await;
+    assert_eq!(ada.get("/projects/team%2Fmotor").await.status, 404);
+}
+
+#[tokio::test]
+async fn a_transfer_moves_the_project_and_what_leads_to_it() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let group = server.group(&ada, "team", 10).await;
+    let project = server.project(&ada, "engine", 20).await;
+    let moved = server.admin.post(&format!("/groups/team/projects/{project}"), &[]).await;
+    assert_eq!((moved.status, &moved.body["id"]), (201, &json!(group)));
+    let shown = &moved.body["projects"][0];
+    assert_eq!(shown["path_with_namespace"], "team/engine");
+    assert_eq!(shown["visibility_level"], 10, "no more visible than the group");
+    assert_eq!(ada.get("/projects/ada%2Fengine").await.body["id"], project);
+    let again = server.admin.post(&format!("/groups/{group}/projects/{project}"), &[]).await;
+    assert_eq!(
+        again.both(),
+        (400, &json!({"message": "Failed to transfer project {:new_namespace=>[\"is invalid\"]}"}))
+    );
+    let namesake = server.project(&ada, "engine", 20).await;
+    let refused = server.admin.post(&format!("/groups/{group}/projects/{namesake}"), &[]).await;
+    assert!(refused.text.contains("Project with same path in target namespace already exists"), "{}", refused.text);
+    assert_eq!(server.admin.post(&format!("/groups/999/projects/{namesake}"), &[]).await.status, 404);
+    assert_eq!(server.admin.post(&format!("/groups/{group}/projects/999"), &[]).await.status, 404);
+}
+
+#[tokio::test]
+async fn a_group_is_never_less_visible_than_its_projects() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let group = server.group(&ada, "team", 20).await;
+    server.project_in(&ada, "engine", 10, Some(group)).await;
+    let path = format!("/groups/{group}");
+    let text = "private is not allowed since there are projects with higher visibility.";
+    let refused = ada.put(&path, &[("visibility_level", "0")]).await;
+    assert_eq!(refused.both(), (400, &json!({"message": {"visibility_level": [text]}})));
+    assert_eq!(ada.put(&path, &[("visibility_level", "10")]).await.status, 200);
+}
+
+#[tokio::test]
+async fn an_archived_project_takes_nothing_in() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let project = server.project(&ada, "engine", 0).await;
+    let path = format!("/projects/{project}");
+    assert_eq!(ada.post(&format!("{path}/archive"), &[]).await.body["archived"], true);
+    assert_eq!(ada.post(&format!("{path}/archive"), &[]).await.status, 201);
+    let upload = crate::uploads::upload(&ada, project, "a.txt", b"a").await;
+    let text = "403 Forbidden  - The project is archived: unarchive it to change it";
+    assert_eq!(upload.both(), (403, &json!({ "message": text })));
+    assert_eq!(ada.post(&format!("{path}/unarchive"), &[]).await.body["archived"], false);
+    assert_eq!(crate::uploads::upload(&ada, project, "a.txt", b"a").await.status, 201);
+}
+
+#[tokio::test]
+async fn stars_are_counted_once_each() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let (bob_id, bob) = server.user("bob").await;
+    let project = server.project(&ada, "engine", 20).await;
+    let path = format!("/projects/{project}/star");
+    assert_eq!(ada.post(&path, &[]).await.body["star_count"], 1);
+    assert_eq!(bob.post(&path, &[]).await.body["star_count"], 2);
+    let again = ada.post(&path, &[]).await;
+    assert_eq!((again.status, again.text.as_str()), (304, ""));
+    assert_eq!(ada.delete(&path).await.body["star_count"], 1);
+    assert_eq!(ada.delete(&path).await.status, 304);
+    assert_eq!(bob.get("/projects/starred").await.ids(), [project]);
+    server.admin.delete(&format!("/users/{bob_id}")).await;
+    assert_eq!(ada.get(&format!("/projects/{project}")).await.body["star_count"], 0);
+}
+
+/// Gone at once from every door, and removed to the last row and byte by a job that goes on where it was cut off.
+#[tokio::test]
+async fn a_deleted_group_is_gone_at_once_and_removed_by_a_job() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let (bob_id, bob) = server.user("bob").await;
+    let before = server.contents().await;
+    let group = server.group(&ada, "team", 20).await;
+    let mut projects = Vec::new();
+    for n in 0..5 {
+        let project = server.project_in(&ada, &format!("p{n}"), 20, Some(group)).await;
+        let path = format!("/projects/{project}");
+        assert_eq!(crate::uploads::upload(&ada, project, "a.txt", b"bytes").await.status, 201);
+        ada.post(&format!("{path}/hooks"), &[("url", "http://hook.example")]).await;
+        add(&ada, &path, bob_id.get(), 10).await;
+        bob.post(&format!("{path}/star"), &[]).await;
+        projects.push(project);
+    }
+    assert_eq!(ada.delete("/groups/team").await.status, 200);
+    for client in [&ada, &bob, &server.admin] {
+        for path in ["/groups/team".into(), format!("/projects/{}", projects[0]), "/projects/team%2Fp0".into()] {
+            assert_eq!(client.get(&path).await.status, 404, "{path}");
+        }
+        for list in ["/projects", "/projects/visible", "/projects/owned", "/projects/starred", "/users/2/events"] {
+            assert_eq!(client.get(list).await.body, json!([]), "{list}");
+        }
+    }
+    assert_eq!(server.admin.get("/projects/all").await.body, json!([]));
+    server.group(&ada, "team", 20).await;
+    ada.delete("/groups/team").await;
+
+    server.work().await;
+    let mut after = server.contents().await;
+    let job = after["jobs"][0].clone();
+    assert_eq!((&job["subject"], &job["total"], &job["done"]), (&json!("group team"), &json!(5), &json!(5)));
+    assert!(!job["finished_at"].is_null());
+    for table in ["jobs", "outbox"] {
+        after[table] = before[table].clone();
+    }
+    assert_eq!(after, before);
+    let left: Vec<_> = std::fs::read_dir(server.directory.path().join("uploads")).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+pub async fn add(owner: &Client, path: &str, user: i64, level: i64) {
+    let form = [("user_id", &*user.to_string()), ("access_level", &*level.to_string())];
+    let added = owner.post(&format!("{path}/members"), &form).await;
+    assert_eq!(added.status, 201, "{}", added.text);
+}

@@ -1,0 +1,158 @@
+//! Uploads, on a directory and on an S3 server.
+
+use holdfast_store::objects;
+use holdfast_tests::{Answer, Client, Server, Setup};
+use serde_json::json;
+
+pub async fn upload(client: &Client, project: i64, name: &str, bytes: &[u8]) -> Answer {
+    let file = reqwest::multipart::Part::bytes(bytes.to_vec()).file_name(name.to_owned());
+    let form = reqwest::multipart::Form::new().part("file", file);
+    client.send(client.request("POST", &format!("/projects/{project}/uploads")).multipart(form)).await
+}
+
+/// A server on each kind of store there is.
+async fn on_every_store() -> Vec<(&'static str, Server)> {
+    let endpoint = std::env::var("HOLDFAST_TEST_S3_ENDPOINT").expect(
+        "HOLDFAST_TEST_S3_ENDPOINT is not set: run the tests with dev/test, which starts an S3 server for them",
+    );
+    let bucket = objects::Options::S3 {
+        bucket: "holdfast".into(),
+        prefix: format!("test-{}", std::process::id()),
+        endpoint: Some(endpoint),
+        region: "us-east-1".into(),
+        credentials: Some(("test".into(), "test".into())),
+    };
+    vec![
+        ("directory", Server::start().await),
+        ("S3", Server::with(Setup { objects: Some(bucket), ..Setup::default() }).await),
+    ]
+}
+
+async fn download(server: &Server, client: &Client, path: &str) -> (u16, reqwest::header::HeaderMap, Vec<u8>) {
+    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    let mut request = http.get(format!("{}{path}", server.base));
+    if let Some(token) = client.has_token() {
+        request = request.header("PRIVATE-TOKEN", token);
+    }
+    let response = request.send().await.unwrap();
+    let (status, headers) = (response.status().as_u16(), response.headers().clone());
+    (status, headers, response.bytes().await.unwrap().to_vec())
+}
+
+#[tokio::test]
+async fn a_file_comes_back_as_it_was_sent() {
+    for (store, server) in on_every_store().await {
+        let (_, ada) = server.user("ada").await;
+        let (_, eve) = server.user("eve").await;
+        let project = server.project(&ada, "engine", 0).await;
+        for (name, size) in [("empty.txt", 0), ("picture.png", 5), ("large.bin", 9 << 20)] {
+            let bytes: Vec<u8> = (0..size).map(|n: usize| (n * 7 % 251) as u8).collect();
+            let made = upload(&ada, project, name, &bytes).await;
+            assert_eq!(made.status, 201, "{store} {name}: {}", made.text);
+            let url = made.body["url"].as_str().unwrap();
+            assert!(made.body["markdown"].as_str().unwrap().contains(url));
+            let path = format!("/ada/engine{url}");
+            let (status, headers, got) = download(&server, &ada, &path).await;
+            assert_eq!(status, 200, "{store} {name}");
+            assert!(got == bytes, "{store} {name}: {} bytes came back", got.len());
+            assert_eq!(headers["content-type"], "application/octet-stream");
+            assert_eq!(headers["x-content-type-options"], "nosniff");
+            assert_eq!(headers["content-disposition"], format!("attachment; filename=\"{name}\""));
+            assert_eq!(headers["content-security-policy"], "sandbox; default-src 'none'");
+            // Who cannot see the project, or guesses, gets nothing.
+            for client in [&eve, &server.anonymous()] {
+                let (status, _, body) = download(&server, client, &path).await;
+                assert_eq!((status, body), (404, br#"{"message":"404 Project Not Found"}"#.to_vec()));
+            }
+            assert_eq!(download(&server, &ada, &format!("{path}x")).await.0, 404);
+        }
+        let guess = format!("/ada/engine/uploads/{}/empty.txt", "0".repeat(32));
+        assert_eq!(download(&server, &ada, &guess).await.0, 404);
+        assert_eq!(ada.put(&format!("/projects/{project}"), &[("visibility_level", "20")]).await.status, 200);
+        let made = upload(&ada, project, "a.txt", b"a").await.body["url"].as_str().unwrap().to_owned();
+        assert_eq!(download(&server, &server.anonymous(), &format!("/ada/engine{made}")).await.0, 200);
+
+        // Deleting the project takes its files along.
+        assert_eq!(ada.delete(&format!("/projects/{project}")).await.status, 200);
+        assert_eq!(download(&server, &ada, &format!("/ada/engine{made}")).await.0, 404);
+        server.work().await;
+        assert_eq!(server.contents().await["uploads"], json!([]), "{store}");
+    }
+}
+
+/// IDOR (Gogs GHSA-p9f5-h3rx-j5qw: attachments by their id alone): a file is found under its own project only.
+#[tokio::test]
+async fn a_file_belongs_to_one_project() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let (_, eve) = server.user("eve").await;
+    let secret = server.project(&ada, "secret", 0).await;
+    server.project(&eve, "own", 20).await;
+    let url = upload(&ada, secret, "a.txt", b"a").await.body["url"].as_str().unwrap().to_owned();
+    assert_eq!(download(&server, &eve, &format!("/eve/own{url}")).await.0, 404);
+    assert_eq!(download(&server, &ada, &format!("/ada/secret{url}")).await.0, 200);
+}
+
+/// Stored XSS (Gogs GHSA-xh32-cx6c-cp4v, GHSA-26gq-grmh-6xm6) and names that lead elsewhere.
+#[tokio::test]
+async fn no_file_is_ever_a_page() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let project = server.project(&ada, "engine", 20).await;
+    let names = ["x.html", "x.svg", "x.xml", "x.pdf", "x.js", "../../x.html", "a\"; b.html", ".."];
+    for name in names {
+        let made = upload(&ada, project, name, b"<script>alert(1)</script>").await;
+        assert_eq!(made.status, 201, "{name:?}: {}", made.text);
+        let url = made.body["url"].as_str().unwrap();
+        let rest = url.strip_prefix("/uploads/").unwrap();
+        assert_eq!(rest.matches('/').count(), 1, "{url}");
+        let (status, headers, _) = download(&server, &server.anonymous(), &format!("/ada/engine{url}")).await;
+        assert_eq!(status, 200, "{url}");
+        assert_eq!(headers["content-type"], "application/octet-stream");
+        assert!(headers["content-disposition"].to_str().unwrap().starts_with("attachment;"));
+        assert!(!headers.contains_key("set-cookie"));
+    }
+    // A line break does not even come through as part of a name.
+    assert_eq!(upload(&ada, project, "x.html\r\nSet-Cookie: a=b", b"x").await.status, 400);
+    // The store holds ids, never names.
+    for entry in std::fs::read_dir(server.directory.path().join("uploads")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_hexdigit()), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn wrong_uploads_are_refused_and_leave_nothing() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let project = server.project(&ada, "engine", 0).await;
+    let before = server.contents().await;
+    let path = format!("/projects/{project}/uploads");
+    assert_eq!(ada.post(&path, &[]).await.both(), (400, &json!({"error": "file is missing"})));
+    assert_eq!(ada.post(&path, &[("file", "text")]).await.both(), (400, &json!({"error": "file is invalid"})));
+    let large = upload(&ada, project, "a.bin", &vec![0; (10 << 20) + (64 << 10)]).await;
+    assert_eq!(large.both(), (413, &json!({"message": "413 Request Entity Too Large"})));
+    assert_eq!(upload(&server.anonymous(), project, "a.bin", &vec![0; 9 << 20]).await.status, 401);
+    assert_eq!(server.contents().await, before);
+}
+
+/// A node that dies between the row and the bytes leaves a row that the sweeper takes.
+#[tokio::test]
+async fn what_was_never_finished_is_swept() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let project = server.project(&ada, "engine", 0).await;
+    let url = upload(&ada, project, "a.txt", b"a").await.body["url"].as_str().unwrap().to_owned();
+    let mut database = server.database().await;
+    sqlx::query("update uploads set stored_at = null").execute(&mut database).await.unwrap();
+    assert_eq!(download(&server, &ada, &format!("/ada/engine{url}")).await.0, 404);
+    let sweep = "select graphile_worker.add_job('sweep', '{}'::json)";
+    sqlx::query(sweep).execute(&mut database).await.unwrap();
+    server.work().await;
+    assert_ne!(server.contents().await["uploads"], json!([]), "it may still be on its way");
+    server.advance(chrono::TimeDelta::days(2));
+    sqlx::query(sweep).execute(&mut database).await.unwrap();
+    server.work().await;
+    assert_eq!(server.contents().await["uploads"], json!([]));
+    assert_eq!(std::fs::read_dir(server.directory.path().join("uploads")).unwrap().count(), 0);
+}
