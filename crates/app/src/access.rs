@@ -5,6 +5,7 @@ use holdfast_domain::AccessLevel;
 use holdfast_domain::policy::{GroupAction, InstanceAction, ProjectAction};
 use holdfast_store::Connection;
 use holdfast_store::namespaces::group::{self, Group, GroupRef};
+use holdfast_store::namespaces::namespace;
 use holdfast_store::projects::project::{self, Project, ProjectRef};
 
 use crate::actor::Caller;
@@ -80,7 +81,49 @@ pub async fn project(
     action: ProjectAction,
 ) -> Result<Project> {
     let found = project::find(connection, project, actor.user_id(), app.today()).await?;
-    let project = found.ok_or(Error::NotFound(Thing::Project))?;
+    checked(found.ok_or(Error::NotFound(Thing::Project))?, actor, action)
+}
+
+/// The same, with the project locked until the end of the transaction.
+pub async fn locked_project(
+    app: &App,
+    connection: &mut Connection,
+    actor: &Actor,
+    project: &ProjectRef,
+    action: ProjectAction,
+) -> Result<Project> {
+    let id = match project {
+        ProjectRef::Id(id) => *id,
+        ProjectRef::Path { .. } => self::project(app, connection, actor, project, action).await?.id,
+    };
+    if let Some(found) = project::find_unlocked(connection, id, actor.user_id(), app.today()).await? {
+        return checked(found, actor, action);
+    }
+    // There is none, or somebody is at it: wait only for what the caller may change, and look again afterwards.
+    self::project(app, connection, actor, &ProjectRef::Id(id), action).await?;
+    project::lock(connection, id).await?;
+    self::project(app, connection, actor, &ProjectRef::Id(id), action).await
+}
+
+/// The same, with the project's namespace held before it: neither changes its visibility nor goes until the end of the
+/// transaction. Whoever takes both takes the namespace first.
+pub async fn locked_project_in_place(
+    app: &App,
+    connection: &mut Connection,
+    actor: &Actor,
+    project: &ProjectRef,
+    action: ProjectAction,
+) -> Result<Project> {
+    let before = self::project(app, connection, actor, project, action).await?;
+    namespace::hold(connection, before.namespace.id).await?;
+    let locked = locked_project(app, connection, actor, &ProjectRef::Id(before.id), action).await?;
+    if locked.namespace.id != before.namespace.id {
+        return Err(Error::Conflict("The project was moved meanwhile, please try again".into()));
+    }
+    Ok(locked)
+}
+
+fn checked(project: Project, actor: &Actor, action: ProjectAction) -> Result<Project> {
     let allowed = |action: ProjectAction| action.allowed(project.visibility, actor.standing(), project.level());
     if !allowed(ProjectAction::Read) {
         return Err(Error::NotFound(Thing::Project));
@@ -92,17 +135,4 @@ pub async fn project(
         return Err(Error::Forbidden(Some("The project is archived: unarchive it to change it")));
     }
     Ok(project)
-}
-
-/// The same, with the project locked until the end of the transaction.
-pub async fn locked_project(
-    app: &App,
-    connection: &mut Connection,
-    actor: &Actor,
-    project: &ProjectRef,
-    action: ProjectAction,
-) -> Result<Project> {
-    let id = self::project(app, connection, actor, project, action).await?.id;
-    project::lock(connection, id).await?;
-    self::project(app, connection, actor, &ProjectRef::Id(id), action).await
 }

@@ -3,7 +3,7 @@
 use holdfast_domain::accounts::Scopes;
 use holdfast_domain::ids::UserId;
 use holdfast_domain::policy::Standing;
-use holdfast_store::accounts::user::User;
+use holdfast_store::accounts::user::{Account, User};
 
 use crate::{Error, Result};
 
@@ -18,7 +18,9 @@ pub enum Actor {
 /// A signed-in user.
 #[derive(Clone, Debug)]
 pub struct Caller {
-    pub user: User,
+    pub account: Account,
+    /// Loaded with the token where the request is about the own account.
+    pub own: Option<Box<User>>,
     /// What the token that was presented may do.
     pub scopes: Scopes,
     /// Set while an administrator acts as this user.
@@ -30,7 +32,7 @@ impl Actor {
         match self {
             Self::Anonymous => Standing::Anonymous,
             Self::Operator => Standing::Administrator,
-            Self::User(caller) => caller.user.standing(),
+            Self::User(caller) => caller.account.standing(),
         }
     }
 
@@ -40,7 +42,7 @@ impl Actor {
 
     pub fn user_id(&self) -> Option<UserId> {
         match self {
-            Self::User(caller) => Some(caller.user.id),
+            Self::User(caller) => Some(caller.account.id()),
             Self::Anonymous | Self::Operator => None,
         }
     }

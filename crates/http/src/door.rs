@@ -14,6 +14,7 @@ use holdfast_app::accounts::authentication::{Credentials, authenticate};
 use holdfast_app::{Actor, App};
 use holdfast_domain::accounts::Scope;
 use holdfast_domain::page::PageRequest;
+use holdfast_domain::policy::InstanceAction;
 
 use crate::answer::{Answer, Facts};
 use crate::error::{ApiError, no_route};
@@ -67,19 +68,24 @@ pub(crate) async fn pass<P: ParamSet, A: Answer>(
         let Ok(path) = path else { return Err(no_route(request).await) };
         let (parts, body) = request.into_parts();
         let mut raw = RawParams::of_address(&parts, &path)?;
+        let needed = needed_scope(&parts.method, parts.uri.path());
         let (raw, actor, _permit) = if P::TAKES_FILE {
             // Who sends something large must say who it is before it is read; and only so many are held at once.
-            let actor = match identify(&context, access, &parts, &raw).await {
+            let actor = match identify(&context, access, needed, &parts, &raw).await {
                 Ok(actor @ Actor::User(_)) => actor,
                 Ok(_) => return Err(refuse(body, holdfast_app::Error::Unauthenticated).await),
                 Err(error) => return Err(refuse(body, error).await),
             };
             let permit = context.files.acquire().await.ok();
-            raw.read(&parts, body, context.limits.max_upload_bytes + FORM_AROUND_FILE).await?;
+            let largest = context.limits.max_upload_bytes;
+            raw.read(&parts, body, largest + FORM_AROUND_FILE).await?;
+            if raw.largest_file() > largest {
+                return Err(ApiError::too_large());
+            }
             (raw, actor, permit)
         } else {
             raw.read(&parts, body, context.limits.max_body_bytes).await?;
-            let actor = identify(&context, access, &parts, &raw).await?;
+            let actor = identify(&context, access, needed, &parts, &raw).await?;
             (raw, actor, None)
         };
         if matches!(actor, Actor::Anonymous) && !access.is_open_to_anonymous() {
@@ -111,6 +117,7 @@ fn address(parts: &Parts) -> IpAddr {
 pub(crate) async fn identify(
     context: &Context,
     access: Access,
+    needed: Scope,
     parts: &Parts,
     raw: &RawParams,
 ) -> Result<Actor, ApiError> {
@@ -121,17 +128,18 @@ pub(crate) async fn identify(
         _ => Credentials {
             token: raw.text("private_token").or_else(|| header("private-token")),
             sudo: raw.text("sudo").or_else(|| header("sudo")),
+            whole: access == Access::Instance(InstanceAction::ManageOwnAccount),
         },
     };
-    let actor = authenticate(&context.app, credentials, needed_scope(&parts.method, parts.uri.path())).await;
+    let actor = authenticate(&context.app, credentials, needed).await;
     match &actor {
         Ok(Actor::User(caller)) => {
             let span = tracing::Span::current();
-            span.record("user", caller.user.id.get());
+            span.record("user", caller.account.id().get());
             caller.impersonated_by.inspect(|administrator| {
                 span.record("sudo_by", administrator.get());
             });
-            context.users.check(|| caller.user.id.to_string())?;
+            context.users.check(|| caller.account.id().to_string())?;
         }
         Ok(_) | Err(_) => context.anonymous.check(|| client_address::key(address(parts)))?,
     }

@@ -38,6 +38,10 @@ impl ApiError {
         Self::error(StatusCode::NOT_FOUND, "404 Not Found")
     }
 
+    pub fn too_large() -> Self {
+        Self::message(StatusCode::PAYLOAD_TOO_LARGE, "413 Request Entity Too Large")
+    }
+
     pub fn timed_out() -> Self {
         Self::message(StatusCode::SERVICE_UNAVAILABLE, "503 The request took too long and was given up")
     }

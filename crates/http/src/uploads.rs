@@ -11,6 +11,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use holdfast_app::projects::project::ProjectRef;
 use holdfast_app::projects::upload;
+use holdfast_domain::accounts::Scope;
 use holdfast_domain::policy::ProjectAction;
 
 use crate::door::identify;
@@ -31,7 +32,7 @@ pub async fn serve(State(context): State<Arc<Context>>, path: RawPathParams, req
     let (parts, _) = request.into_parts();
     let attempt = async {
         let raw = RawParams::of_address(&parts, &path)?;
-        let actor = identify(&context, Access::Project(ProjectAction::Read), &parts, &raw).await?;
+        let actor = identify(&context, Access::Project(ProjectAction::Read), Scope::Api, &parts, &raw).await?;
         let OneFile { namespace, project, secret, file } = params::read(&raw)?;
         let project = ProjectRef::Path { namespace, project };
         Ok::<_, ApiError>(upload::show(&context.app, &actor, &project, &secret, &file).await?)

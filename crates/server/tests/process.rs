@@ -39,7 +39,7 @@ fn every_command_explains_itself() {
     let top = run(&["--help"], &[]);
     assert!(top.status.success());
     let help = text(&top.stdout);
-    for command in ["serve", "migrate", "doctor", "admin", "config", "routes", "openapi", "permissions"] {
+    for command in ["serve", "worker", "migrate", "doctor", "admin", "config", "routes", "openapi", "permissions"] {
         assert!(help.contains(command), "{command} is not in the help");
         let own = run(&[command, "--help"], &[]);
         assert!(own.status.success() && own.stdout.len() > 100, "{command}");
@@ -58,6 +58,28 @@ fn a_wrong_setting_is_told_with_its_cure() {
     assert!(!misspelt.status.success() && text(&misspelt.stdout).contains("listn"), "{}", text(&misspelt.stdout));
 }
 
+/// A bucket whose keys come from the machine, as on AWS.
+#[test]
+fn the_doctor_tries_the_storage() {
+    let database = database("process_storage");
+    let endpoint = std::env::var("HOLDFAST_TEST_S3_ENDPOINT").expect("run the tests with dev/test");
+    let mut environment = vec![
+        ("HOLDFAST__DATABASE__URL", database.as_str()),
+        ("HOLDFAST__STORAGE__URL", "s3://holdfast/doctor"),
+        ("HOLDFAST__STORAGE__ENDPOINT", endpoint.as_str()),
+        ("AWS_ACCESS_KEY_ID", "test"),
+        ("AWS_SECRET_ACCESS_KEY", "test"),
+    ];
+    assert!(run(&["migrate"], &environment).status.success());
+    let well = run(&["doctor"], &environment);
+    assert!(well.status.success(), "{}", text(&well.stdout));
+    assert!(text(&well.stdout).contains("storage    ok"), "{}", text(&well.stdout));
+    environment[1].1 = "s3://no-such-bucket";
+    let ill = run(&["doctor"], &environment);
+    let told = text(&ill.stdout);
+    assert!(!ill.status.success() && told.contains("storage    WRONG") && told.contains("cure"), "{told}");
+}
+
 #[test]
 fn the_doctor_finds_a_database_that_is_away() {
     let url = "postgres://u:hunter42@127.0.0.1:1/none";
@@ -70,7 +92,8 @@ fn the_doctor_finds_a_database_that_is_away() {
 #[test]
 fn from_an_empty_database_to_a_first_request() {
     let url = database("process_first");
-    let environment = [("HOLDFAST__DATABASE__URL", url.as_str())];
+    let objects = format!("file://{}/objects", env!("CARGO_TARGET_TMPDIR"));
+    let environment = [("HOLDFAST__DATABASE__URL", url.as_str()), ("HOLDFAST__STORAGE__URL", objects.as_str())];
     let too_early = run(&["admin", "token", "create", "--user", "root"], &environment);
     assert!(text(&too_early.stderr).contains("holdfast migrate"), "{}", text(&too_early.stderr));
     let behind = run(&["serve"], &[environment[0], ("HOLDFAST__SERVER__LISTEN", "127.0.0.1:0")]);

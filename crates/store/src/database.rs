@@ -46,7 +46,11 @@ impl Database {
     pub fn new(options: &Options) -> Result<Self> {
         let connect = PgConnectOptions::from_str(&options.url)?
             .application_name("holdfast")
-            .options([("statement_timeout", format!("{}ms", options.statement_timeout.as_millis()))])
+            // Compiling a plan takes longer than any of ours runs.
+            .options([
+                ("statement_timeout", format!("{}ms", options.statement_timeout.as_millis())),
+                ("jit", "off".into()),
+            ])
             .log_slow_statements(tracing::log::LevelFilter::Warn, Duration::from_secs(1))
             .log_statements(tracing::log::LevelFilter::Trace);
         let pool = PgPoolOptions::new()

@@ -18,12 +18,14 @@ impl Error {
     }
 
     /// The database cannot serve at the moment, through no fault of the request: no connection is to be had, or the
-    /// server is starting, stopping, read-only, or too busy to finish a statement in time.
+    /// server is starting, stopping, read-only, too busy to finish a statement in time, or had to end one of two
+    /// transactions that waited for each other.
     pub fn is_unavailable(&self) -> bool {
         match &self.0 {
             sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed => true,
             sqlx::Error::Database(error) => {
-                error.code().is_some_and(|code| code.starts_with("57") || code == "53300" || code == "25006")
+                let known = ["53300", "25006", "40001", "40P01"];
+                error.code().is_some_and(|code| code.starts_with("57") || known.contains(&&*code))
             }
             _ => false,
         }

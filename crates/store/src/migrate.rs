@@ -7,6 +7,8 @@ use sqlx::migrate::{Migrate, MigrateError, Migrator};
 use sqlx::postgres::PgPoolOptions;
 use sqlx::{Connection, PgConnection};
 
+use crate::worker::removal;
+
 static MIGRATOR: Migrator = sqlx::migrate!();
 
 #[derive(Debug, thiserror::Error)]
@@ -55,6 +57,13 @@ pub async fn run(url: &str, today: NaiveDate) -> Result<(), Error> {
     let migrated = WorkerUtils::new(pool.clone(), Schema::default()).migrate().await;
     pool.close().await;
     migrated.map_err(|error| Error::Queue(error.to_string()))?;
+    // Otherwise the first transactions to queue a task would wait for each other to name it.
+    sqlx::query(
+        "insert into graphile_worker._private_tasks (identifier) select unnest($1::text[]) on conflict do nothing",
+    )
+    .bind([removal::REMOVE_PROJECTS, removal::REMOVE_AUTHOR].as_slice())
+    .execute(&mut connection)
+    .await?;
     crate::activity::partition::make(&mut connection, today).await?;
     connection.close().await?;
     Ok(())

@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use futures_util::stream::BoxStream;
 use futures_util::{StreamExt, TryStreamExt};
@@ -10,7 +11,7 @@ use object_store::aws::AmazonS3Builder;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::prefix::PrefixStore;
-use object_store::{ObjectStore, ObjectStoreExt, PutPayload};
+use object_store::{ClientOptions, ObjectStore, ObjectStoreExt, PutPayload, RetryConfig};
 use url::Url;
 
 pub use bytes::Bytes;
@@ -108,6 +109,10 @@ impl Objects {
     }
 }
 
+/// A request waits for the store, but not until its client has given up.
+const PATIENCE: Duration = Duration::from_secs(20);
+const CONNECT: Duration = Duration::from_secs(5);
+
 fn open(options: &Options) -> Result<Arc<dyn ObjectStore>> {
     match options {
         Options::Directory(directory) => {
@@ -118,7 +123,13 @@ fn open(options: &Options) -> Result<Arc<dyn ObjectStore>> {
             Ok(Arc::new(store))
         }
         Options::S3 { bucket, prefix, endpoint, region, credentials } => {
-            let mut builder = AmazonS3Builder::new().with_bucket_name(bucket).with_region(region);
+            // What the machine provides is asked for only where no keys are given: half of each fits nothing.
+            let builder = if credentials.is_some() { AmazonS3Builder::new() } else { AmazonS3Builder::from_env() };
+            let mut builder = builder
+                .with_bucket_name(bucket)
+                .with_region(region)
+                .with_retry(RetryConfig { max_retries: 3, retry_timeout: PATIENCE, ..RetryConfig::default() })
+                .with_client_options(ClientOptions::new().with_connect_timeout(CONNECT).with_timeout(PATIENCE));
             if let Some(endpoint) = endpoint {
                 builder = builder.with_endpoint(endpoint).with_allow_http(endpoint.starts_with("http://"));
             }

@@ -17,6 +17,8 @@ pub struct Credentials<'a> {
     pub token: Option<&'a str>,
     /// Id or username of the user to act as.
     pub sudo: Option<&'a str>,
+    /// Whether the own account is what is asked for.
+    pub whole: bool,
 }
 
 /// No token is nobody; a token that is unknown, revoked, expired or of a blocked user is refused.
@@ -24,20 +26,32 @@ pub async fn authenticate(app: &App, credentials: Credentials<'_>, needed: Scope
     let Some(secret) = credentials.token else { return Ok(Actor::Anonymous) };
     let now = app.clock.now();
     let mut connection = app.database.connection().await?;
-    let presented = token::find_presented(&mut connection, &digest(secret), now).await?;
-    let presented = presented.filter(|it| it.user.is_active()).ok_or(Error::Unauthenticated)?;
-    if presented.last_used_at.is_none_or(|at| at < now - LAST_USED_LAG) {
+    let digest = digest(secret);
+    let (token, account, own) = if credentials.whole {
+        let found = token::find_presented_whole(&mut connection, &digest, now).await?;
+        let found = found.ok_or(Error::Unauthenticated)?;
+        ((found.token_id, found.scopes, found.last_used_at), found.user.account(), Some(Box::new(found.user)))
+    } else {
+        let found = token::find_presented(&mut connection, &digest, now).await?;
+        let found = found.ok_or(Error::Unauthenticated)?;
+        ((found.token_id, found.scopes, found.last_used_at), found.user, None)
+    };
+    let (id, scopes, last_used_at) = token;
+    if !account.is_active() {
+        return Err(Error::Unauthenticated);
+    }
+    if last_used_at.is_none_or(|at| at < now - LAST_USED_LAG) {
         // Not worth failing a request for: a read-only database still serves reads.
-        if let Err(error) = token::touch(&mut connection, presented.token_id, now).await {
+        if let Err(error) = token::touch(&mut connection, id, now).await {
             tracing::warn!(%error, "cannot record the use of a token");
         }
     }
-    if !presented.scopes.allow(needed) {
+    if !scopes.allow(needed) {
         return Err(Error::InsufficientScope { needed: needed.as_str() });
     }
-    let caller = Caller { user: presented.user, scopes: presented.scopes, impersonated_by: None };
+    let caller = Caller { account, own, scopes, impersonated_by: None };
     let Some(who) = credentials.sudo else { return Ok(Actor::User(Box::new(caller))) };
-    if !caller.user.admin {
+    if !caller.account.admin {
         return Err(Error::Forbidden(Some("Must be admin to use sudo")));
     }
     if !caller.scopes.allow(Scope::Sudo) {
@@ -51,8 +65,9 @@ pub async fn authenticate(app: &App, credentials: Credentials<'_>, needed: Scope
     if !target.is_active() {
         return Err(Error::Unauthenticated);
     }
-    let impersonated_by = Some(caller.user.id);
-    Ok(Actor::User(Box::new(Caller { user: target, scopes: caller.scopes, impersonated_by })))
+    let impersonated_by = Some(caller.account.id());
+    let (account, own) = (target.account(), Some(Box::new(target)));
+    Ok(Actor::User(Box::new(Caller { account, own, scopes: caller.scopes, impersonated_by })))
 }
 
 pub(crate) fn digest(secret: &str) -> Vec<u8> {

@@ -15,7 +15,7 @@ use crate::error::OnConstraint;
 use crate::{Actor, App, Error, Result, Thing, access};
 
 pub async fn list_own(app: &App, actor: &Actor, page: PageRequest) -> Result<Page<Email>> {
-    Ok(email::list(&app.database, access::account(actor)?.user.id, page).await?)
+    Ok(email::list(&app.database, access::account(actor)?.account.id(), page).await?)
 }
 
 pub async fn list_of(app: &App, actor: &Actor, user: UserId, page: PageRequest) -> Result<Page<Email>> {
@@ -25,13 +25,13 @@ pub async fn list_of(app: &App, actor: &Actor, user: UserId, page: PageRequest) 
 }
 
 pub async fn show_own(app: &App, actor: &Actor, id: EmailId) -> Result<Email> {
-    let user = access::account(actor)?.user.id;
+    let user = access::account(actor)?.account.id();
     let found = email::find(&mut *app.database.connection().await?, user, id).await?;
     found.ok_or(Error::NotFound(Thing::Record))
 }
 
 pub async fn create_own(app: &App, actor: &Actor, address: &str) -> Result<Email> {
-    create(app, access::account(actor)?.user.id, address).await
+    create(app, access::account(actor)?.account.id(), address).await
 }
 
 pub async fn create_for(app: &App, actor: &Actor, user: UserId, address: &str) -> Result<Email> {
@@ -53,7 +53,7 @@ async fn create(app: &App, user: UserId, address: &str) -> Result<Email> {
 
 /// None when it was gone already.
 pub async fn delete_own(app: &App, actor: &Actor, id: EmailId) -> Result<Option<Email>> {
-    delete(app, access::account(actor)?.user.id, id).await
+    delete(app, access::account(actor)?.account.id(), id).await
 }
 
 pub async fn delete_of(app: &App, actor: &Actor, user: UserId, id: EmailId) -> Result<Email> {

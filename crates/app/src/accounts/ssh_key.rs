@@ -15,7 +15,7 @@ use crate::error::OnConstraint;
 use crate::{Actor, App, Error, Result, Thing, access};
 
 pub async fn list_own(app: &App, actor: &Actor, page: PageRequest) -> Result<Page<SshKey>> {
-    Ok(ssh_key::list(&app.database, access::account(actor)?.user.id, page).await?)
+    Ok(ssh_key::list(&app.database, access::account(actor)?.account.id(), page).await?)
 }
 
 pub async fn list_of(app: &App, actor: &Actor, user: UserId, page: PageRequest) -> Result<Page<SshKey>> {
@@ -25,13 +25,13 @@ pub async fn list_of(app: &App, actor: &Actor, user: UserId, page: PageRequest) 
 }
 
 pub async fn show_own(app: &App, actor: &Actor, id: SshKeyId) -> Result<SshKey> {
-    let user = access::account(actor)?.user.id;
+    let user = access::account(actor)?.account.id();
     let found = ssh_key::find(&mut *app.database.connection().await?, user, id).await?;
     found.ok_or(Error::NotFound(Thing::Record))
 }
 
 pub async fn create_own(app: &App, actor: &Actor, title: &str, key: &str) -> Result<SshKey> {
-    create(app, access::account(actor)?.user.id, title, key).await
+    create(app, access::account(actor)?.account.id(), title, key).await
 }
 
 pub async fn create_for(app: &App, actor: &Actor, user: UserId, title: &str, key: &str) -> Result<SshKey> {
@@ -61,7 +61,7 @@ async fn create(app: &App, user: UserId, title: &str, key: &str) -> Result<SshKe
 
 /// None when it was gone already.
 pub async fn delete_own(app: &App, actor: &Actor, id: SshKeyId) -> Result<Option<SshKey>> {
-    let user = access::account(actor)?.user.id;
+    let user = access::account(actor)?.account.id();
     Ok(ssh_key::delete(&mut *app.database.connection().await?, user, id).await?)
 }
 

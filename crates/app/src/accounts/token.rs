@@ -28,7 +28,7 @@ pub async fn create_own(app: &App, actor: &Actor, input: CreateToken) -> Result<
     if Scopes::parse(&input.scopes).is_ok_and(|wanted| !caller.scopes.include(&wanted)) {
         return Err(Error::Forbidden(Some("The token in use lacks a scope that the new one would have")));
     }
-    create(app, caller.user.id, input).await
+    create(app, caller.account.id(), input).await
 }
 
 pub async fn create_for(app: &App, actor: &Actor, user: UserId, input: CreateToken) -> Result<(Token, String)> {
@@ -64,7 +64,7 @@ async fn create(app: &App, user: UserId, input: CreateToken) -> Result<(Token, S
 }
 
 pub async fn list_own(app: &App, actor: &Actor, page: PageRequest) -> Result<Page<Token>> {
-    Ok(token::list(&app.database, access::account(actor)?.user.id, page).await?)
+    Ok(token::list(&app.database, access::account(actor)?.account.id(), page).await?)
 }
 
 pub async fn list_of(app: &App, actor: &Actor, user: UserId, page: PageRequest) -> Result<Page<Token>> {
@@ -73,7 +73,7 @@ pub async fn list_of(app: &App, actor: &Actor, user: UserId, page: PageRequest) 
 }
 
 pub async fn revoke_own(app: &App, actor: &Actor, id: TokenId) -> Result<()> {
-    revoke(app, access::account(actor)?.user.id, id).await
+    revoke(app, access::account(actor)?.account.id(), id).await
 }
 
 pub async fn revoke_of(app: &App, actor: &Actor, user: UserId, id: TokenId) -> Result<()> {

@@ -37,8 +37,12 @@ pub async fn show(app: &App, actor: &Actor, id: UserId) -> Result<User> {
 }
 
 /// It was loaded with its token: no further query is needed.
-pub fn show_own(actor: &Actor) -> Result<User> {
-    Ok(access::account(actor)?.user.clone())
+pub async fn show_own(app: &App, actor: &Actor) -> Result<User> {
+    let caller = access::account(actor)?;
+    match &caller.own {
+        Some(own) => Ok((**own).clone()),
+        None => require(app, caller.account.id()).await,
+    }
 }
 
 /// For the command line, which knows people by name.

@@ -24,17 +24,17 @@ pub async fn create(app: &App, actor: &Actor, group: &GroupRef) -> Result<Access
     let mut transaction = app.database.begin().await?;
     let group = access::locked_group(app, &mut transaction, actor, group, GroupAction::RequestAccess).await?;
     let source = Source::Group(group.id);
-    let user = &actor.caller()?.user;
-    let is_member = member::find(&mut transaction, source, user.id, app.today()).await?.is_some();
+    let user = &actor.caller()?.account;
+    let is_member = member::find(&mut transaction, source, user.id(), app.today()).await?.is_some();
     if is_member || !group.request_access_enabled {
         return Err(Error::Forbidden(None));
     }
     let now = app.clock.now();
-    if !access_request::insert(&mut transaction, source, user.id, now).await? {
+    if !access_request::insert(&mut transaction, source, user.id(), now).await? {
         return Err(Error::Refused("Access was requested already".into()));
     }
     holdfast_store::commit(transaction).await?;
-    Ok(AccessRequest { user: user.person(), requested_at: now })
+    Ok(AccessRequest { user: user.person.clone(), requested_at: now })
 }
 
 /// The requester becomes a member.

@@ -13,7 +13,7 @@ use holdfast_store::worker::removal;
 pub use holdfast_store::namespaces::group::{Group, GroupRef, Order};
 
 use crate::error::OnConstraint;
-use crate::{Actor, App, Error, Result, access};
+use crate::{Actor, App, Error, Result, Thing, access};
 
 #[derive(Clone, Debug)]
 pub struct ListGroups {
@@ -26,7 +26,7 @@ pub struct ListGroups {
 /// Administrators get all groups, others their own, or all that they can see.
 pub async fn list(app: &App, actor: &Actor, input: ListGroups, page: PageRequest) -> Result<Page<Group>> {
     access::instance(actor, InstanceAction::ListGroups)?;
-    let user = actor.caller()?.user.id;
+    let user = actor.caller()?.account.id();
     let whose = match actor.standing() {
         Standing::Administrator => Whose::All,
         _ if !input.all_available => Whose::MemberOf(user),
@@ -39,7 +39,7 @@ pub async fn list(app: &App, actor: &Actor, input: ListGroups, page: PageRequest
 
 pub async fn list_owned(app: &App, actor: &Actor, page: PageRequest) -> Result<Page<Group>> {
     access::instance(actor, InstanceAction::ListGroups)?;
-    let whose = Whose::OwnedBy(actor.caller()?.user.id);
+    let whose = Whose::OwnedBy(actor.caller()?.account.id());
     let filter = Filter { whose, search: None, skip: Vec::new(), order: Order::NewestFirst, today: app.today() };
     Ok(group::list(&app.database, &filter, page).await?)
 }
@@ -77,7 +77,7 @@ impl GroupChanges {
 /// The creator becomes its first owner.
 pub async fn create(app: &App, actor: &Actor, changes: GroupChanges) -> Result<Group> {
     access::instance(actor, InstanceAction::CreateGroup)?;
-    let creator = &actor.caller()?.user;
+    let creator = &actor.caller()?.account;
     if !creator.can_create_group {
         return Err(Error::Forbidden(None));
     }
@@ -93,7 +93,7 @@ pub async fn create(app: &App, actor: &Actor, changes: GroupChanges) -> Result<G
     let now = app.clock.now();
     let mut transaction = app.database.begin().await?;
     let group = refuse_taken(group::insert(&mut transaction, &attributes, now).await)?;
-    member::upsert(&mut transaction, Source::Group(group.id), creator.id, AccessLevel::Owner, None, now).await?;
+    member::upsert(&mut transaction, Source::Group(group.id), creator.id(), AccessLevel::Owner, None, now).await?;
     holdfast_store::commit(transaction).await?;
     Ok(group)
 }
@@ -126,7 +126,12 @@ pub async fn update(app: &App, actor: &Actor, group: &GroupRef, changes: GroupCh
 /// The group and its projects are gone at once; a job removes what was in the projects.
 pub async fn delete(app: &App, actor: &Actor, group: &GroupRef) -> Result<Group> {
     let mut transaction = app.database.begin().await?;
-    let id = access::group(app, &mut transaction, actor, group, GroupAction::Delete).await?.id;
+    let found = access::group(app, &mut transaction, actor, group, GroupAction::Delete).await?;
+    // Nothing is deleted by a name that it no longer has.
+    if matches!(group, GroupRef::Path(path) if !path.eq_ignore_ascii_case(&found.path)) {
+        return Err(Error::NotFound(Thing::Group));
+    }
+    let id = found.id;
     group::lock_whole(&mut transaction, id).await?;
     let group = access::group(app, &mut transaction, actor, &GroupRef::Id(id), GroupAction::Delete).await?;
     let subject = format!("group {}", group.path);

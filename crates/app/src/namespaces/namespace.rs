@@ -12,6 +12,6 @@ use crate::{Actor, App, Result, access};
 pub async fn list(app: &App, actor: &Actor, search: Option<&str>, page: PageRequest) -> Result<Page<Namespace>> {
     access::instance(actor, InstanceAction::ListGroups)?;
     let caller = actor.caller()?;
-    let creator = (!actor.is_administrator()).then_some(caller.user.id);
+    let creator = (!actor.is_administrator()).then_some(caller.account.id());
     Ok(namespace::list(&app.database, creator, search, page, app.today()).await?)
 }

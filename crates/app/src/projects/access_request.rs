@@ -23,16 +23,16 @@ pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequ
 pub async fn create(app: &App, actor: &Actor, project: &ProjectRef) -> Result<AccessRequest> {
     let mut transaction = app.database.begin().await?;
     let project = access::locked_project(app, &mut transaction, actor, project, ProjectAction::RequestAccess).await?;
-    let user = &actor.caller()?.user;
+    let user = &actor.caller()?.account;
     if project.level().is_some() || !project.features.request_access_enabled {
         return Err(Error::Forbidden(None));
     }
     let now = app.clock.now();
-    if !access_request::insert(&mut transaction, Source::Project(project.id), user.id, now).await? {
+    if !access_request::insert(&mut transaction, Source::Project(project.id), user.id(), now).await? {
         return Err(Error::Refused("Access was requested already".into()));
     }
     holdfast_store::commit(transaction).await?;
-    Ok(AccessRequest { user: user.person(), requested_at: now })
+    Ok(AccessRequest { user: user.person.clone(), requested_at: now })
 }
 
 /// The requester becomes a member.
@@ -50,7 +50,7 @@ pub async fn approve(
     if access_request::delete(&mut transaction, Source::Project(project.id), user).await?.is_none() {
         return Err(Error::NotFound(Thing::Record));
     }
-    save(app, transaction, &project, user, membership, None).await
+    save(app, transaction, &project, user, membership).await?.ok_or(Error::NotFound(Thing::Record))
 }
 
 /// By whoever manages members, or by the requester.

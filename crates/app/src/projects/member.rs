@@ -6,14 +6,12 @@ use holdfast_domain::activity::Action;
 use holdfast_domain::ids::UserId;
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
-use holdfast_store::accounts::user;
 use holdfast_store::activity::event;
-use holdfast_store::namespaces::access_request;
 use holdfast_store::namespaces::member::{self, Source};
-use holdfast_store::projects::project;
 
 use super::notice;
 use super::project::{Project, ProjectRef};
+use crate::error::OnConstraint;
 use crate::namespaces::member::{Member, Membership};
 use crate::{Actor, App, Error, Result, Thing, access};
 
@@ -48,15 +46,10 @@ pub async fn create(
 ) -> Result<Member> {
     let mut transaction = app.database.begin().await?;
     let project = access::locked_project(app, &mut transaction, actor, project, ProjectAction::ManageMembers).await?;
-    check(&membership, app.today())?;
-    if user::find(&mut transaction, user).await?.is_none() {
-        return Err(Error::NotFound(Thing::User));
+    match save(app, transaction, &project, user, membership).await? {
+        Some(member) => Ok(member),
+        None => show(app, actor, &ProjectRef::Id(project.id), user).await,
     }
-    if let Some(known) = member::find(&mut transaction, Source::Project(project.id), user, app.today()).await? {
-        return Ok(known);
-    }
-    let expires_at = membership.expires_at.value();
-    save(app, transaction, &project, user, membership, expires_at).await
 }
 
 pub async fn update(
@@ -90,7 +83,6 @@ pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, user: UserId
     member::delete(&mut transaction, source, user).await?;
     let left = notice::left(&project, &before.user, before.access_level);
     event::record(&mut transaction, project.id, user, Action::Left, &left, now).await?;
-    project::note_activity(&mut transaction, project.id, now).await?;
     holdfast_store::commit(transaction).await?;
     Ok(Some(before))
 }
@@ -101,25 +93,21 @@ fn check(membership: &Membership, today: NaiveDate) -> Result<AccessLevel> {
     if level == AccessLevel::Owner { Err(Error::Unprocessable("Access level is not known")) } else { Ok(level) }
 }
 
-/// A new member; a request of its own for access is fulfilled by it.
+/// A new member; None if it is one already. A request of its own for access is fulfilled by it.
 pub(super) async fn save(
     app: &App,
     mut transaction: holdfast_store::Transaction,
     project: &Project,
     user: UserId,
     membership: Membership,
-    expires_at: Option<NaiveDate>,
-) -> Result<Member> {
+) -> Result<Option<Member>> {
     let level = check(&membership, app.today())?;
     let now = app.clock.now();
-    let source = Source::Project(project.id);
-    member::upsert(&mut transaction, source, user, level, expires_at, now).await?;
-    access_request::delete(&mut transaction, source, user).await?;
-    let saved = member::find(&mut transaction, source, user, app.today()).await?;
-    let saved = saved.ok_or(Error::NotFound(Thing::Record))?;
-    let joined = notice::joined(project, &saved.user, level);
+    let joined = member::join(&mut transaction, project.id, user, level, membership.expires_at.value(), now).await;
+    let unknown = || Error::NotFound(Thing::User);
+    let Some(member) = joined.on_constraint("project_members_user_id_fkey", unknown)? else { return Ok(None) };
+    let joined = notice::joined(project, &member.user, level);
     event::record(&mut transaction, project.id, user, Action::Joined, &joined, now).await?;
-    project::note_activity(&mut transaction, project.id, now).await?;
     holdfast_store::commit(transaction).await?;
-    Ok(saved)
+    Ok(Some(member))
 }

@@ -3,12 +3,12 @@
 use holdfast_domain::activity::Action;
 use holdfast_domain::ids::{NamespaceId, ProjectId, UserId};
 use holdfast_domain::namespaces::NamespaceKind;
-use holdfast_domain::policy::{GroupAction, InstanceAction, ProjectAction};
+use holdfast_domain::policy::{GroupAction, InstanceAction, ProjectAction, Standing};
 use holdfast_domain::projects::{ProjectName, ProjectPath};
 use holdfast_domain::violations::TAKEN;
 use holdfast_domain::{AccessLevel, Field, Violations, Visibility};
 use holdfast_store::Connection;
-use holdfast_store::accounts::user::{self, User};
+use holdfast_store::accounts::user::{self, Account};
 use holdfast_store::activity::event;
 use holdfast_store::namespaces::member::{self, Source};
 use holdfast_store::namespaces::namespace::{self, Target};
@@ -25,6 +25,11 @@ use crate::{Actor, App, Error, Result, Thing, access};
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef) -> Result<Project> {
     let mut connection = app.database.connection().await?;
     access::project(app, &mut connection, actor, project, ProjectAction::Read).await
+}
+
+/// Whether the reader may see what lets runners in.
+pub fn shows_secrets(project: &Project, standing: Standing) -> bool {
+    ProjectAction::Update.allowed(project.visibility, standing, project.level())
 }
 
 /// The switches a creation or an update sets.
@@ -129,29 +134,35 @@ pub async fn create(
     changes: ProjectChanges,
 ) -> Result<Project> {
     access::instance(actor, InstanceAction::CreateProject)?;
-    let creator = &actor.caller()?.user;
+    let creator = &actor.caller()?.account;
     let mut transaction = app.database.begin().await?;
-    let target = namespace::lock_target(&mut transaction, namespace, creator.id, app.today()).await?;
+    let target = namespace::lock_target(&mut transaction, namespace, creator.id(), app.today()).await?;
     let target = target.filter(|target| may_create_in(actor, creator, *target));
     let target = target.ok_or_else(|| Violations::of("namespace", "is not valid"))?;
     let id = insert(app, &mut transaction, creator, target, changes).await?;
     finish(app, transaction, actor, id).await
 }
 
-/// As if by that user, in that user's namespace.
-pub async fn create_for(app: &App, actor: &Actor, owner: UserId, changes: ProjectChanges) -> Result<Project> {
+/// As if by that user, in that user's namespace or in any other.
+pub async fn create_for(
+    app: &App,
+    actor: &Actor,
+    owner: UserId,
+    namespace: Option<NamespaceId>,
+    changes: ProjectChanges,
+) -> Result<Project> {
     access::instance(actor, InstanceAction::CreateProjectForOthers)?;
     let mut transaction = app.database.begin().await?;
-    let owner = user::find(&mut transaction, owner).await?.ok_or(Error::NotFound(Thing::User))?;
-    let target = namespace::lock_target(&mut transaction, None, owner.id, app.today()).await?;
-    let target = target.ok_or(Error::NotFound(Thing::User))?;
+    let owner = user::find(&mut transaction, owner).await?.ok_or(Error::NotFound(Thing::User))?.account();
+    let target = namespace::lock_target(&mut transaction, namespace, owner.id(), app.today()).await?;
+    let target = target.ok_or_else(|| Violations::of("namespace", "is not valid"))?;
     let id = insert(app, &mut transaction, &owner, target, changes).await?;
     finish(app, transaction, actor, id).await
 }
 
-fn may_create_in(actor: &Actor, creator: &User, target: Target) -> bool {
+fn may_create_in(actor: &Actor, creator: &Account, target: Target) -> bool {
     match target.kind {
-        NamespaceKind::User => target.owner == Some(creator.id) || actor.is_administrator(),
+        NamespaceKind::User => target.owner == Some(creator.id()) || actor.is_administrator(),
         NamespaceKind::Group => GroupAction::CreateProject.allowed(target.visibility, actor.standing(), target.level),
     }
 }
@@ -159,7 +170,7 @@ fn may_create_in(actor: &Actor, creator: &User, target: Target) -> bool {
 async fn insert(
     app: &App,
     connection: &mut Connection,
-    creator: &User,
+    creator: &Account,
     target: Target,
     changes: ProjectChanges,
 ) -> Result<ProjectId> {
@@ -177,14 +188,14 @@ async fn insert(
     }
     let now = app.clock.now();
     let runners_token = app.entropy.hex::<10>();
-    let inserted = project::insert(connection, target.id, creator.id, &attributes, &runners_token, now).await;
+    let inserted = project::insert(connection, target.id, creator.id(), &attributes, &runners_token, now).await;
     let id = refuse_taken(inserted)?;
     let owner = target.owner;
     if let Some(owner) = owner {
         member::upsert(connection, Source::Project(id), owner, AccessLevel::Master, None, now).await?;
     }
-    let project = load(app, connection, id, Some(creator.id)).await?;
-    event::record(connection, id, creator.id, Action::Created, &notice::created(&project), now).await?;
+    let project = load(app, connection, id, Some(creator.id())).await?;
+    event::record(connection, id, creator.id(), Action::Created, &notice::created(&project), now).await?;
     if let Some(owner) = project.owner() {
         let joined = notice::joined(&project, &owner.person, AccessLevel::Master);
         event::tell(connection, Some(id), &joined, now).await?;
@@ -192,15 +203,15 @@ async fn insert(
     Ok(id)
 }
 
-async fn has_room(connection: &mut Connection, creator: &User) -> Result<bool> {
-    let Some(own) = namespace::id_of_user(connection, creator.id).await? else { return Ok(false) };
+async fn has_room(connection: &mut Connection, creator: &Account) -> Result<bool> {
+    let Some(own) = namespace::id_of_user(connection, creator.id()).await? else { return Ok(false) };
     let limit = i64::from(creator.projects_limit);
     Ok(project::count_in(connection, own, limit).await? < limit)
 }
 
 pub async fn update(app: &App, actor: &Actor, project: &ProjectRef, changes: ProjectChanges) -> Result<Project> {
     let mut transaction = app.database.begin().await?;
-    let before = access::locked_project(app, &mut transaction, actor, project, ProjectAction::Update).await?;
+    let before = access::locked_project_in_place(app, &mut transaction, actor, project, ProjectAction::Update).await?;
     let now = app.clock.now();
     let current = Attributes {
         name: before.name.clone(),
@@ -238,7 +249,14 @@ pub async fn set_archived(app: &App, actor: &Actor, project: &ProjectRef, archiv
 /// It is gone at once; a job removes what was in it.
 pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef) -> Result<()> {
     let mut transaction = app.database.begin().await?;
+    let named = project;
     let project = access::locked_project(app, &mut transaction, actor, project, ProjectAction::Delete).await?;
+    // Nothing is deleted by a name that it no longer has.
+    if let ProjectRef::Path { namespace, project: path } = named
+        && !project.full_path().eq_ignore_ascii_case(&format!("{namespace}/{path}"))
+    {
+        return Err(Error::NotFound(Thing::Project));
+    }
     let now = app.clock.now();
     let subject = format!("project {}", project.full_path());
     removal::begin_project(&mut transaction, project.id, &subject, now).await?;

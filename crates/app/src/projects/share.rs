@@ -13,6 +13,9 @@ use super::project::{Project, ProjectRef};
 use crate::error::OnConstraint;
 use crate::{Actor, App, Error, Result, Thing, access};
 
+/// They are loaded with every project.
+const MOST_SHARES: usize = 100;
+
 /// A project is shared with a group until that day.
 #[derive(Clone, Copy, Debug)]
 pub struct NewShare {
@@ -39,6 +42,9 @@ pub async fn create(
     }
     if group.id == project.namespace.id {
         return Err(Error::Conflict("Project cannot be shared with the project it is in.".into()));
+    }
+    if project.shares().len() >= MOST_SHARES {
+        return Err(Error::Refused(format!("A project can be shared with {MOST_SHARES} groups at the most")));
     }
     let inserted =
         share::insert(&mut transaction, project.id, group.id, access_level, expires_at, app.clock.now()).await;

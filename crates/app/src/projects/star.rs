@@ -10,7 +10,7 @@ use crate::{Actor, App, Result, access};
 pub async fn create(app: &App, actor: &Actor, project: &ProjectRef) -> Result<Option<Project>> {
     let mut transaction = app.database.begin().await?;
     let project = access::project(app, &mut transaction, actor, project, ProjectAction::Star).await?;
-    if !star::insert(&mut transaction, actor.caller()?.user.id, project.id, app.clock.now()).await? {
+    if !star::insert(&mut transaction, actor.caller()?.account.id(), project.id, app.clock.now()).await? {
         return Ok(None);
     }
     Ok(Some(finish(app, transaction, actor, project.id).await?))
@@ -20,7 +20,7 @@ pub async fn create(app: &App, actor: &Actor, project: &ProjectRef) -> Result<Op
 pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef) -> Result<Option<Project>> {
     let mut transaction = app.database.begin().await?;
     let project = access::project(app, &mut transaction, actor, project, ProjectAction::Star).await?;
-    if !star::delete(&mut transaction, actor.caller()?.user.id, project.id).await? {
+    if !star::delete(&mut transaction, actor.caller()?.account.id(), project.id).await? {
         return Ok(None);
     }
     Ok(Some(finish(app, transaction, actor, project.id).await?))

@@ -3,6 +3,7 @@
 use holdfast_domain::policy::{GroupAction, InstanceAction, ProjectAction};
 use holdfast_store::activity::event;
 use holdfast_store::namespaces::group::{Group, GroupRef};
+use holdfast_store::namespaces::namespace;
 use holdfast_store::projects::{project, redirect, share};
 
 use super::notice;
@@ -14,8 +15,10 @@ use crate::{Actor, App, Error, Result, access};
 pub async fn transfer(app: &App, actor: &Actor, group: &GroupRef, moved: &ProjectRef) -> Result<Group> {
     access::instance(actor, InstanceAction::TransferProject)?;
     let mut transaction = app.database.begin().await?;
-    let before = access::locked_project(app, &mut transaction, actor, moved, ProjectAction::Read).await?;
     let group = access::group(app, &mut transaction, actor, group, GroupAction::Read).await?;
+    namespace::hold(&mut transaction, group.id).await?;
+    let before = access::locked_project_in_place(app, &mut transaction, actor, moved, ProjectAction::Read).await?;
+    let group = access::group(app, &mut transaction, actor, &GroupRef::Id(group.id), GroupAction::Read).await?;
     if before.namespace.id == group.id {
         return Err(refusal("is invalid"));
     }

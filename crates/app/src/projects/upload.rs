@@ -26,7 +26,7 @@ pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, sent_name: &
         let project = access::project(app, &mut connection, actor, project, ProjectAction::Upload).await?;
         let new = NewUpload {
             project: project.id,
-            creator: actor.caller()?.user.id,
+            creator: actor.caller()?.account.id(),
             secret: &secret,
             file_name: &file_name,
             object_key: &object_key,
@@ -36,6 +36,9 @@ pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, sent_name: &
     };
     app.objects.put(&object_key, bytes).await?;
     if !upload::finish(&mut *app.database.connection().await?, id, app.clock.now()).await? {
+        // The project was deleted meanwhile.
+        app.objects.delete(&object_key).await?;
+        upload::forget(&mut *app.database.connection().await?, &[id]).await?;
         return Err(Error::NotFound(Thing::Project));
     }
     let url = format!("/uploads/{secret}/{file_name}");

@@ -98,6 +98,8 @@ async fn worker(app: &Arc<App>, concurrency: usize) -> Result<Worker> {
 
 /// Takes jobs until `stop` is fulfilled, and finishes those it has begun.
 pub async fn run(app: Arc<App>, concurrency: usize, stop: impl Future<Output = ()> + Send) -> Result<()> {
+    // Nothing may have called for them while no node was up.
+    sweep::make_partitions(&app).await?;
     let worker = worker(&app, concurrency).await?;
     let mut stop = std::pin::pin!(stop);
     let mut running = std::pin::pin!(worker.run());

@@ -18,8 +18,8 @@ pub async fn projects(app: &App, id: JobId) -> Result<()> {
         remove_uploads(app, project).await?;
         while event::delete_some_of_project(&mut *app.database.connection().await?, project, BATCH).await? > 0 {}
         let mut transaction = app.database.begin().await?;
-        removal::delete(&mut transaction, project).await?;
-        job::advance(&mut transaction, id, 1).await?;
+        let gone = removal::delete(&mut transaction, project).await?;
+        job::advance(&mut transaction, id, gone as i64).await?;
         commit(transaction).await?;
     }
     job::finish(&mut *app.database.connection().await?, id, app.clock.now()).await?;
@@ -27,6 +27,8 @@ pub async fn projects(app: &App, id: JobId) -> Result<()> {
 }
 
 async fn remove_uploads(app: &App, project: ProjectId) -> Result<()> {
+    // What is still on its way is left to the sweeper.
+    upload::abandon(&mut *app.database.connection().await?, project).await?;
     loop {
         let some = upload::some_of(&mut *app.database.connection().await?, project, OBJECTS).await?;
         if some.is_empty() {

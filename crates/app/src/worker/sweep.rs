@@ -1,6 +1,6 @@
-//! What is done once a day.
+//! What is done once a day. Each part is done whether or not another fails.
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use holdfast_domain::activity::Action;
 use holdfast_store::activity::{event, partition};
 use holdfast_store::commit;
@@ -9,24 +9,39 @@ use holdfast_store::worker::job;
 
 use super::removal::remove_objects;
 use crate::projects::notice;
-use crate::{App, Result};
+use crate::projects::project::load;
+use crate::{App, Error, Result};
 
 pub async fn sweep(app: &App) -> Result<()> {
     let now = app.clock.now();
-    let mut connection = app.database.connection().await?;
-    partition::make(&mut connection, now.date_naive()).await?;
-    job::forget(&mut connection, now - TimeDelta::days(30)).await?;
-    drop(connection);
+    let parts = [
+        make_partitions(app).await,
+        forget_jobs(app, now).await,
+        remove_unfinished_uploads(app, now).await,
+        remove_expired_members(app).await,
+    ];
+    parts.into_iter().collect()
+}
+
+pub(super) async fn make_partitions(app: &App) -> Result<()> {
+    Ok(partition::make(&mut *app.database.connection().await?, app.today()).await?)
+}
+
+async fn forget_jobs(app: &App, now: DateTime<Utc>) -> Result<()> {
+    while job::forget(&mut *app.database.connection().await?, now - TimeDelta::days(30), 1000).await? > 0 {}
+    Ok(())
+}
+
+async fn remove_unfinished_uploads(app: &App, now: DateTime<Utc>) -> Result<()> {
     loop {
         let mut connection = app.database.connection().await?;
         let some = upload::some_unfinished(&mut connection, now - TimeDelta::days(1), 100).await?;
         drop(connection);
         if some.is_empty() {
-            break;
+            return Ok(());
         }
         remove_objects(app, some).await?;
     }
-    remove_expired_members(app).await
 }
 
 /// A membership that has run out counts for nothing already; here it leaves the table, and the feed tells of it.
@@ -36,10 +51,14 @@ async fn remove_expired_members(app: &App) -> Result<()> {
         let mut transaction = app.database.begin().await?;
         let expired = expiry::take_expired_members(&mut transaction, app.today(), 100).await?;
         for (project, user, level) in &expired {
-            let found = crate::projects::project::load(app, &mut transaction, *project, None).await;
-            if let Ok(found) = found {
-                let left = notice::left(&found, user, *level);
-                event::record(&mut transaction, *project, user.id, Action::Expired, &left, now).await?;
+            match load(app, &mut transaction, *project, None).await {
+                Ok(found) => {
+                    let left = notice::left(&found, user, *level);
+                    event::record(&mut transaction, *project, user.id, Action::Expired, &left, now).await?;
+                }
+                // It is deleted, and so is its feed.
+                Err(Error::NotFound(_)) => {}
+                Err(error) => return Err(error),
             }
         }
         commit(transaction).await?;

@@ -67,7 +67,7 @@ pub const fn visible_from(standing: Standing) -> Option<Visibility> {
 /// The policy as a page for people.
 pub fn to_markdown() -> String {
     let mut page = String::from(
-        "# Permissions\n\nPrinted by `holdfast permissions` from `crates/domain/src/policy.rs`; a test keeps it current.\n\
+        "# Permissions\n\nPrinted by `holdfast permissions` from `crates/domain/src/policy/`; a test keeps it current.\n\
          Who may not even see a thing is told that it does not exist (404), never that it is forbidden (403).\n\n\
          ## The instance\n\n| Action | Anonymous | External | Ordinary | Administrator |\n|---|---|---|---|---|\n",
     );

@@ -70,8 +70,7 @@ impl RawParams {
 
     /// And what the body says.
     pub async fn read(&mut self, parts: &Parts, body: Body, max_body_bytes: usize) -> Result<(), ApiError> {
-        let too_large = || ApiError::message(StatusCode::PAYLOAD_TOO_LARGE, "413 Request Entity Too Large");
-        let body = crate::body::read(body, max_body_bytes).await.ok_or_else(too_large)?;
+        let body = crate::body::read(body, max_body_bytes).await.ok_or_else(ApiError::too_large)?;
         if !body.is_empty() {
             self.read_body(parts, body).await?;
         }
@@ -157,6 +156,10 @@ impl RawParams {
 
     pub fn file(&self, name: &str) -> Option<UploadedFile> {
         self.files.get(name).cloned()
+    }
+
+    pub fn largest_file(&self) -> usize {
+        self.files.values().map(|file| file.bytes.len()).max().unwrap_or_default()
     }
 
     pub fn is_in_path(&self, name: &str) -> bool {

@@ -1,7 +1,7 @@
-use holdfast_app::projects::project::{Owner, Place, Project};
+use holdfast_app::projects::project::{Owner, Place, Project, shows_secrets};
 use holdfast_app::projects::share;
 use holdfast_domain::namespaces::NamespaceKind;
-use holdfast_domain::policy::{ProjectAction, Standing};
+use holdfast_domain::policy::Standing;
 use holdfast_domain::{AccessLevel, Visibility};
 use serde::Serialize;
 use utoipa::PartialSchema;
@@ -160,7 +160,6 @@ pub enum Form {
 pub fn project(project: &Project, form: Form, standing: Standing, site: &Site) -> ProjectBody {
     let simple = simple(project, site);
     let f = project.features;
-    let may_manage = ProjectAction::Update.allowed(project.visibility, standing, project.level());
     let is_signed_in = standing > Standing::Anonymous;
     ProjectBody {
         id: simple.id,
@@ -194,7 +193,7 @@ pub fn project(project: &Project, form: Form, standing: Standing, site: &Site) -
         star_count: project.star_count,
         forks_count: 0,
         open_issues_count: 0,
-        runners_token: (form == Form::Alone && may_manage).then(|| project.runners_token.clone()),
+        runners_token: (form == Form::Alone && shows_secrets(project, standing)).then(|| project.runners_token.clone()),
         public_builds: f.public_builds,
         shared_with_groups: share::shown(project, standing).map(share_body).collect(),
         only_allow_merge_if_build_succeeds: f.only_allow_merge_if_build_succeeds,

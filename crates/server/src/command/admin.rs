@@ -25,6 +25,9 @@ pub enum Command {
         /// How many, the newest first.
         #[arg(long, default_value_t = 50)]
         limit: u16,
+        /// Let the job of this number begin anew at once, also one that was given up.
+        #[arg(long, value_name = "ID")]
+        retry: Option<i64>,
     },
 }
 
@@ -130,7 +133,15 @@ pub fn run(configuration: &Configuration, command: Command) -> anyhow::Result<()
         match command {
             Command::User(command) => run_user(&app, command).await,
             Command::Token(command) => run_token(&app, command).await,
-            Command::Jobs { limit } => list_jobs(&app, limit).await,
+            Command::Jobs { retry: Some(id), .. } => {
+                let retried = job::retry(&app, &Actor::Operator, id.into()).await;
+                retried.map_err(|error| match error {
+                    Error::NotFound(_) => anyhow!("no job {id} waits to be done; `holdfast admin jobs` lists them"),
+                    other => explain(other),
+                })?;
+                print(format!("job {id} begins anew"))
+            }
+            Command::Jobs { limit, .. } => list_jobs(&app, limit).await,
         }
     })
 }
@@ -210,19 +221,23 @@ async fn list_jobs(app: &App, limit: u16) -> anyhow::Result<()> {
     print(format!("{:>6}  {:<16}  {:>13}  {:<8}  {:<16}  {}", "id", "task", "done", "state", "requested", "subject"))?;
     for job in jobs {
         let done = format!("{}/{}", job.done, job.total.max(job.done));
+        let is_given_up = job.attempts.is_none() || job.attempts >= job.max_attempts;
         let state = match (job.finished_at, job.running, &job.last_error) {
             (Some(_), ..) => "finished",
             (None, Some(true), _) => "running",
-            (None, Some(false), Some(_)) => "failing",
-            (None, Some(false), None) => "waiting",
-            (None, None, _) => "given up",
+            _ if is_given_up => "given up",
+            (None, _, Some(_)) => "failing",
+            (None, _, None) => "waiting",
         };
         let requested = job.requested_at.format("%Y-%m-%d %H:%M");
         print(format!("{:>6}  {:<16}  {done:>13}  {state:<8}  {requested}  {}", job.id.get(), job.task, job.subject))?;
         if let (None, Some(error)) = (job.finished_at, job.last_error) {
             let attempts = job.attempts.unwrap_or_default();
-            let next = job.next_try.map_or("never".into(), |at| at.format("%Y-%m-%d %H:%M").to_string());
-            print(format!("        failed {attempts} times, next try {next}: {error}"))?;
+            let next = match job.next_try.filter(|_| !is_given_up) {
+                Some(at) => format!("next try {}", at.format("%Y-%m-%d %H:%M")),
+                None => format!("no further try; `holdfast admin jobs --retry {}` makes one", job.id),
+            };
+            print(format!("        failed {attempts} times, {next}: {error}"))?;
         }
     }
     Ok(())

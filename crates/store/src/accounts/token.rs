@@ -2,9 +2,10 @@ use chrono::{DateTime, Utc};
 use holdfast_domain::accounts::{Scopes, TokenKind};
 use holdfast_domain::ids::{TokenId, UserId};
 use holdfast_domain::page::{Page, PageRequest};
+use sqlx::postgres::PgRow;
 use sqlx::{Postgres, QueryBuilder};
 
-use super::user::{User, user_columns};
+use super::user::{Account, User, account_columns, user_columns};
 use crate::page::{List, named};
 use crate::{Connection, Database, Result};
 
@@ -28,30 +29,46 @@ impl Token {
     }
 }
 
-/// A token that was just presented, with its user.
+/// A token that was just presented, with as much of its user as was asked for.
 #[derive(Clone, Debug, sqlx::FromRow)]
-pub struct Presented {
+pub struct Presented<U: for<'r> sqlx::FromRow<'r, PgRow>> {
     #[sqlx(try_from = "i64")]
     pub token_id: TokenId,
     #[sqlx(try_from = "Vec<String>")]
     pub scopes: Scopes,
     pub last_used_at: Option<DateTime<Utc>>,
     #[sqlx(flatten)]
-    pub user: User,
+    pub user: U,
 }
 
-/// Valid tokens of any user, whatever the user's state. One statement: this is on the way of every request.
+macro_rules! presented {
+    ($columns:expr) => {
+        concat!(
+            "select t.id as token_id, t.scopes, t.last_used_at, ",
+            $columns,
+            " from tokens t join users u on u.id = t.user_id \
+             where t.digest = $1 and t.revoked_at is null and (t.expires_at is null or t.expires_at > $2)"
+        )
+    };
+}
+
+/// Neither revoked nor expired.
 pub async fn find_presented(
     connection: &mut Connection,
     digest: &[u8],
     now: DateTime<Utc>,
-) -> Result<Option<Presented>> {
-    const QUERY: &str = concat!(
-        "select t.id as token_id, t.scopes, t.last_used_at, ",
-        user_columns!(),
-        " from tokens t join users u on u.id = t.user_id \
-         where t.digest = $1 and t.revoked_at is null and (t.expires_at is null or t.expires_at > $2)"
-    );
+) -> Result<Option<Presented<Account>>> {
+    const QUERY: &str = presented!(account_columns!());
+    Ok(sqlx::query_as(QUERY).bind(digest).bind(now).fetch_optional(connection).await?)
+}
+
+/// The same with the whole user, for those who look at themselves.
+pub async fn find_presented_whole(
+    connection: &mut Connection,
+    digest: &[u8],
+    now: DateTime<Utc>,
+) -> Result<Option<Presented<User>>> {
+    const QUERY: &str = presented!(user_columns!());
     Ok(sqlx::query_as(QUERY).bind(digest).bind(now).fetch_optional(connection).await?)
 }
 

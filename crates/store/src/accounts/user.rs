@@ -42,11 +42,13 @@ pub struct User {
 }
 
 impl User {
-    pub fn standing(&self) -> Standing {
-        match (self.admin, self.external) {
-            (true, _) => Standing::Administrator,
-            (false, true) => Standing::External,
-            (false, false) => Standing::Ordinary,
+    pub fn account(&self) -> Account {
+        Account {
+            person: self.person(),
+            admin: self.admin,
+            external: self.external,
+            can_create_group: self.can_create_group,
+            projects_limit: self.projects_limit,
         }
     }
 
@@ -64,6 +66,43 @@ impl User {
         }
     }
 }
+
+/// As much of a user as decides what it may do. It is read with every request.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Account {
+    #[sqlx(flatten)]
+    pub person: Person,
+    pub admin: bool,
+    pub external: bool,
+    pub can_create_group: bool,
+    pub projects_limit: i32,
+}
+
+impl Account {
+    pub fn id(&self) -> UserId {
+        self.person.id
+    }
+
+    pub fn is_active(&self) -> bool {
+        self.person.state == UserState::Active
+    }
+
+    pub fn standing(&self) -> Standing {
+        match (self.admin, self.external) {
+            (true, _) => Standing::Administrator,
+            (false, true) => Standing::External,
+            (false, false) => Standing::Ordinary,
+        }
+    }
+}
+
+/// The columns of [`Account`], of a table called `u`.
+macro_rules! account_columns {
+    () => {
+        "u.id, u.username, u.name, u.email, u.state, u.admin, u.external, u.can_create_group, u.projects_limit"
+    };
+}
+pub(crate) use account_columns;
 
 /// As much of a user as is shown beside other things.
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -111,7 +150,7 @@ pub async fn find_by_username(connection: &mut Connection, username: &str) -> Re
 
 /// Takes the row until the end of the transaction.
 pub async fn lock(connection: &mut Connection, id: UserId) -> Result<Option<User>> {
-    const QUERY: &str = concat!("select ", user_columns!(), " from users u where u.id = $1 for update of u");
+    const QUERY: &str = concat!("select ", user_columns!(), " from users u where u.id = $1 for no key update of u");
     Ok(sqlx::query_as(QUERY).bind(id.get()).fetch_optional(connection).await?)
 }
 

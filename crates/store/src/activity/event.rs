@@ -1,12 +1,12 @@
 use chrono::{DateTime, Utc};
 use holdfast_domain::activity::Action;
 use holdfast_domain::ids::{ProjectId, UserId};
-use holdfast_domain::page::{Page, PageRequest};
+use holdfast_domain::page::{COUNTED_AT_MOST, Page, PageRequest};
 use serde_json::Value;
 use sqlx::{Postgres, QueryBuilder};
 
 use crate::accounts::user::{Person, person_columns};
-use crate::page::{List, named};
+use crate::page::{List, Purpose, named};
 use crate::projects::list::{Reader, push_visible};
 use crate::{Connection, Database, Result};
 
@@ -30,8 +30,8 @@ pub struct Notice {
     pub payload: Value,
 }
 
-/// Writes what happened in a project into the feed and, with what there is to tell, into the outbox. One statement: the
-/// two together cost hardly more than one.
+/// Writes what happened in a project into the feed and, with what there is to tell, into the outbox; the project's time of
+/// last activity follows once an hour. One statement: together they cost hardly more than one of them.
 pub async fn record(
     connection: &mut Connection,
     project: ProjectId,
@@ -41,7 +41,9 @@ pub async fn record(
     now: DateTime<Utc>,
 ) -> Result<()> {
     sqlx::query!(
-        "with told as (insert into outbox (kind, project_id, payload, created_at) values ($4, $1, $5, $6))
+        "with told as (insert into outbox (kind, project_id, payload, created_at) values ($4, $1, $5, $6)),
+           active as (update projects set last_activity_at = $6
+             where id = $1 and last_activity_at < $6::timestamptz - interval '1 hour')
          insert into events (project_id, author_id, action, created_at) values ($1, $2, $3, $6)",
         project.get(),
         author.get(),
@@ -88,15 +90,13 @@ pub async fn list(database: &Database, feed: Feed, page: PageRequest) -> Result<
     let list = List {
         columns: concat!("e.project_id, e.action, e.created_at as happened_at, ", person_columns!()),
         rows: "e.id, e.project_id, e.author_id, e.action, e.created_at",
-        from: |query: &mut QueryBuilder<Postgres>, _| match feed {
+        from: |query: &mut QueryBuilder<Postgres>, purpose| match feed {
             Feed::Project(project) => {
                 query.push("from events e where e.project_id = ").push_bind(project.get());
+                // What a deleted user did is removed bit by bit.
+                query.push(" and exists (select from users u where u.id = e.author_id)");
             }
-            Feed::User(user, reader) => {
-                query.push("from events e join projects p on p.id = e.project_id ");
-                query.push("where p.namespace_id is not null and e.author_id = ").push_bind(user.get());
-                push_visible(query, reader);
-            }
+            Feed::User(user, reader) => push_of_user(query, user, reader, purpose),
         },
         order: "e.id desc",
         page: named("e join users u on u.id = e.author_id"),
@@ -104,6 +104,23 @@ pub async fn list(database: &Database, feed: Feed, page: PageRequest) -> Result<
         varies: false,
     };
     list.fetch(&mut *database.connection().await?, page).await
+}
+
+/// Finds the projects in which the user did anything, one index entry each, and takes from those the reader can see no
+/// more than the page reaches: what happened in hidden ones is never walked past.
+fn push_of_user(query: &mut QueryBuilder<Postgres>, user: UserId, reader: Reader, purpose: Purpose) {
+    query.push("from (with recursive active (project_id) as (select min(project_id) from events where author_id = ");
+    query.push_bind(user.get());
+    query.push(" union all select (select min(project_id) from events where author_id = ").push_bind(user.get());
+    query.push(" and project_id > active.project_id) from active where active.project_id is not null) ");
+    query.push("select p.id from active join projects p on p.id = active.project_id where p.namespace_id is not null");
+    push_visible(query, reader);
+    query.push(") p cross join lateral (select * from events where author_id = ").push_bind(user.get());
+    query.push(" and project_id = p.id order by id desc limit ").push_bind(match purpose {
+        Purpose::Rows(reach) => reach,
+        Purpose::Total => COUNTED_AT_MOST + 1,
+    });
+    query.push(") e");
 }
 
 /// Takes some events of a project away; how many there were.

@@ -111,6 +111,30 @@ pub async fn find(
     Ok(query.bind(source.id()).bind(user.get()).bind(today).fetch_optional(connection).await?)
 }
 
+/// Adds a member to a project and takes its request for access away. None if it is one already; a membership that has
+/// run out is replaced.
+pub async fn join(
+    connection: &mut Connection,
+    project: ProjectId,
+    user: UserId,
+    level: AccessLevel,
+    expires_at: Option<NaiveDate>,
+    now: DateTime<Utc>,
+) -> Result<Option<Member>> {
+    const QUERY: &str = concat!(
+        "with m as (insert into project_members as m (project_id, user_id, access_level, expires_at, created_at) \
+           values ($1, $2, $3, $4, $5) on conflict (project_id, user_id) do update \
+           set access_level = excluded.access_level, expires_at = excluded.expires_at \
+           where m.expires_at <= $6 returning user_id, access_level, expires_at), \
+         fulfilled as (delete from access_requests r using m where r.project_id = $1 and r.user_id = m.user_id) \
+         select ",
+        member_columns!(),
+        " from m join users u on u.id = m.user_id"
+    );
+    let query = sqlx::query_as(QUERY).bind(project.get()).bind(user.get()).bind(level.level());
+    Ok(query.bind(expires_at).bind(now).bind(now.date_naive()).fetch_optional(connection).await?)
+}
+
 /// A membership that has run out is replaced.
 pub async fn upsert(
     connection: &mut Connection,

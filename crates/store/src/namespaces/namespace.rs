@@ -100,6 +100,14 @@ pub async fn lock_target(
     }))
 }
 
+/// Keeps the namespace as it is until the end of the transaction, together with others who do the same.
+pub async fn hold(connection: &mut Connection, id: NamespaceId) -> Result<()> {
+    sqlx::query_scalar!("select id from namespaces where id = $1 for share", id.get())
+        .fetch_optional(connection)
+        .await?;
+    Ok(())
+}
+
 /// The id of the user's own namespace.
 pub async fn id_of_user(connection: &mut Connection, user: UserId) -> Result<Option<NamespaceId>> {
     let id = sqlx::query_scalar!("select id from namespaces where owner_id = $1", user.get())

@@ -209,11 +209,6 @@ impl Sql<'_> {
                 self.push_of_group(group, own, shared, reader_is_member);
             }
         }
-        if separator.is_empty() && self.filter.whose == Whose::All {
-            // The filters exclude each other.
-            self.begin("projects p where false");
-            self.end();
-        }
         self.query.push(") p");
     }
 

@@ -146,6 +146,19 @@ pub enum ProjectRef {
     Path { namespace: String, project: String },
 }
 
+macro_rules! query {
+    ($condition:literal) => {
+        concat!(
+            "select ",
+            project_columns!(),
+            " from (values ($1::bigint, $2::date)) reader (id, today) cross join projects p",
+            project_joins!(),
+            "where ",
+            $condition
+        )
+    };
+}
+
 /// As `reader` sees it. Where a project is now comes before where it once was.
 pub async fn find(
     connection: &mut Connection,
@@ -153,18 +166,6 @@ pub async fn find(
     reader: Option<UserId>,
     today: NaiveDate,
 ) -> Result<Option<Project>> {
-    macro_rules! query {
-        ($condition:literal) => {
-            concat!(
-                "select ",
-                project_columns!(),
-                " from (values ($1::bigint, $2::date)) reader (id, today) cross join projects p",
-                project_joins!(),
-                "where ",
-                $condition
-            )
-        };
-    }
     let by_id =
         |id: ProjectId| sqlx::query_as(query!("p.id = $3")).bind(reader.map(UserId::get)).bind(today).bind(id.get());
     let (namespace, path) = match project {
@@ -321,16 +322,16 @@ pub async fn lock(connection: &mut Connection, id: ProjectId) -> Result<()> {
     Ok(())
 }
 
-/// Once more than an hour has passed since the activity before.
-pub async fn note_activity(connection: &mut Connection, id: ProjectId, now: DateTime<Utc>) -> Result<()> {
-    sqlx::query!(
-        "update projects set last_activity_at = $2 where id = $1 and last_activity_at < $2::timestamptz - interval '1 hour'",
-        id.get(),
-        now,
-    )
-    .execute(connection)
-    .await?;
-    Ok(())
+/// Finds and locks at once, if nobody else has it locked: what was waited for would have to be read again.
+pub async fn find_unlocked(
+    connection: &mut Connection,
+    id: ProjectId,
+    reader: Option<UserId>,
+    today: NaiveDate,
+) -> Result<Option<Project>> {
+    const QUERY: &str = query!("p.id = $3 for no key update of p skip locked");
+    let query = sqlx::query_as(QUERY).bind(reader.map(UserId::get)).bind(today).bind(id.get());
+    Ok(query.fetch_optional(connection).await?)
 }
 
 /// How many are in a namespace, counted no further than to `at_most`.

@@ -70,6 +70,14 @@ pub async fn find(
     .await?)
 }
 
+/// Those of a project that are not finished belong to none from now on.
+pub async fn abandon(connection: &mut Connection, project: ProjectId) -> Result<()> {
+    sqlx::query!("update uploads set project_id = null where project_id = $1 and stored_at is null", project.get())
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
 /// Id and key of some uploads of a project.
 pub async fn some_of(connection: &mut Connection, project: ProjectId, at_most: i64) -> Result<Vec<(i64, String)>> {
     let rows =

@@ -18,6 +18,7 @@ pub struct Job {
     pub requested_at: DateTime<Utc>,
     pub finished_at: Option<DateTime<Utc>>,
     pub attempts: Option<i16>,
+    pub max_attempts: Option<i16>,
     pub last_error: Option<String>,
     pub running: Option<bool>,
     pub next_try: Option<DateTime<Utc>>,
@@ -69,16 +70,31 @@ pub async fn finish(connection: &mut Connection, id: JobId, now: DateTime<Utc>) 
     Ok(())
 }
 
-/// Some of those that were finished before that time; nothing refers to them any more.
-pub async fn forget(connection: &mut Connection, finished_before: DateTime<Utc>) -> Result<()> {
-    sqlx::query!("delete from jobs where finished_at < $1", finished_before).execute(connection).await?;
-    Ok(())
+/// Some of those that were finished before that time; how many there were.
+pub async fn forget(connection: &mut Connection, finished_before: DateTime<Utc>, at_most: i64) -> Result<u64> {
+    let gone = sqlx::query!(
+        "delete from jobs where id in (select id from jobs where finished_at < $1 order by finished_at limit $2)",
+        finished_before,
+        at_most,
+    )
+    .execute(connection)
+    .await?;
+    Ok(gone.rows_affected())
+}
+
+/// Lets a job begin anew at once, also one that was given up. False if nothing waits under that number.
+pub async fn retry(database: &Database, id: JobId) -> Result<bool> {
+    const QUERY: &str = "\
+        select count(*) from graphile_worker.reschedule_jobs( \
+          array(select id from graphile_worker.jobs where key = 'job-' || $1), run_at := now(), attempts := 0)";
+    let found: i64 = sqlx::query_scalar(QUERY).bind(id.get()).fetch_one(&mut *database.connection().await?).await?;
+    Ok(found > 0)
 }
 
 /// Newest first: those still to be finished, and the last that were.
 pub async fn list(database: &Database, at_most: i64) -> Result<Vec<Job>> {
     const QUERY: &str = "\
-        select j.id, j.task, j.subject, j.total, j.done, j.requested_at, j.finished_at, q.attempts, q.last_error, \
+        select j.id, j.task, j.subject, j.total, j.done, j.requested_at, j.finished_at, q.attempts, q.max_attempts, q.last_error, \
           q.locked_at is not null as running, q.run_at as next_try \
         from (select * from jobs order by (finished_at is null) desc, id desc limit $1) j \
         left join graphile_worker.jobs q on q.key = 'job-' || j.id order by j.id desc";

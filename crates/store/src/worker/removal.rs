@@ -39,6 +39,7 @@ pub async fn begin_namespace(
     if project::count_in(connection, namespace, 1).await? == 0 {
         return Ok(());
     }
+    tell(connection, namespace, now).await?;
     let id = job::enqueue(connection, REMOVE_PROJECTS, subject, &json!({}), 0, now).await?;
     let detached = sqlx::query!(
         "update projects set namespace_id = null, removal_id = $2 where namespace_id = $1",
@@ -48,6 +49,24 @@ pub async fn begin_namespace(
     .execute(&mut *connection)
     .await?;
     job::set_total(connection, id, detached.rows_affected() as i64).await
+}
+
+/// The same that a single deletion tells, for all of them in one statement.
+async fn tell(connection: &mut Connection, namespace: NamespaceId, now: DateTime<Utc>) -> Result<()> {
+    sqlx::query!(
+        "insert into outbox (kind, project_id, payload, created_at)
+         select 'project_destroy', p.id, jsonb_build_object('project_id', p.id, 'name', p.name, 'path', p.path,
+             'path_with_namespace', n.path || '/' || p.path,
+             'project_visibility', case p.visibility_level when 0 then 'private' when 10 then 'internal' else 'public' end,
+             'owner_name', coalesce(u.name, n.name), 'owner_email', coalesce(u.email, '')), $2
+         from projects p join namespaces n on n.id = p.namespace_id left join users u on u.id = n.owner_id
+         where p.namespace_id = $1",
+        namespace.get(),
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
 /// A user's traces in the feeds.
@@ -63,19 +82,17 @@ pub async fn begin_author(
 
 /// One that is still to be removed.
 pub async fn next(connection: &mut Connection, removal: JobId) -> Result<Option<ProjectId>> {
-    let found = sqlx::query_scalar!(
-        "select id from projects where namespace_id is null and removal_id = $1 order by id limit 1",
-        removal.get(),
-    )
-    .fetch_optional(connection)
-    .await?;
+    let found =
+        sqlx::query_scalar!("select id from projects where removal_id = $1 order by id limit 1", removal.get(),)
+            .fetch_optional(connection)
+            .await?;
     Ok(found.map(Into::into))
 }
 
-/// What is left of it, which is little by then.
-pub async fn delete(connection: &mut Connection, project: ProjectId) -> Result<()> {
-    sqlx::query!("delete from projects where id = $1 and namespace_id is null", project.get())
+/// What is left of it, which is little by then; how many there were of it.
+pub async fn delete(connection: &mut Connection, project: ProjectId) -> Result<u64> {
+    let gone = sqlx::query!("delete from projects where id = $1 and removal_id is not null", project.get())
         .execute(connection)
         .await?;
-    Ok(())
+    Ok(gone.rows_affected())
 }

@@ -82,6 +82,44 @@ async fn the_feed_of_a_project_and_of_a_user() {
     assert_eq!(ada.get("/users/99/events").await.both(), (404, &json!({"message": "404 User Not Found"})));
 }
 
+/// Until the job has removed what a deleted user did, the feed shows the rest in full pages.
+#[tokio::test]
+async fn a_deleted_author_leaves_no_holes() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let (bob_id, _) = server.user("bob").await;
+    let project = server.project(&ada, "engine", 20).await;
+    add(&ada, &format!("/projects/{project}"), bob_id.get(), 30).await;
+    server.admin.delete(&format!("/users/{bob_id}")).await;
+    let feed = ada.get(&format!("/projects/{project}/events?per_page=1")).await;
+    assert_eq!((&feed.body[0]["action_name"], feed.header("x-total")), (&json!("created"), Some("1")));
+    server.work().await;
+    assert_eq!(server.contents().await["events"].as_array().unwrap().len(), 1);
+}
+
+/// Rows that came before their partition did stay where they are, and the days after get theirs.
+#[tokio::test]
+async fn partitions_are_made_around_what_is_there() {
+    let server = Server::start().await;
+    let mut database = server.database().await;
+    sqlx::raw_sql(
+        "insert into outbox (kind, payload, created_at) values ('x', '{}', '2030-05-05 12:00Z');
+         insert into events (project_id, author_id, action, created_at) values (1, 1, 1, '2030-05-05 12:00Z');
+         select make_partitions('2030-05-05'); select make_partitions('2030-05-05');",
+    )
+    .execute(&mut database)
+    .await
+    .unwrap();
+    let exists = async |database: &mut sqlx::PgConnection, name: &str| -> bool {
+        sqlx::query_scalar("select to_regclass($1) is not null").bind(name).fetch_one(database).await.unwrap()
+    };
+    assert!(!exists(&mut database, "outbox_2030_05_05").await);
+    assert!(exists(&mut database, "outbox_2030_05_06").await);
+    assert!(exists(&mut database, "events_2030_06").await);
+    let kept: i64 = sqlx::query_scalar("select count(*) from outbox").fetch_one(&mut database).await.unwrap();
+    assert_eq!(kept, 1);
+}
+
 /// The event, and what there is to tell, come with what happened or not at all.
 #[tokio::test]
 async fn what_is_told_is_written_with_what_happened() {

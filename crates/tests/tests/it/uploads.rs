@@ -130,10 +130,72 @@ async fn wrong_uploads_are_refused_and_leave_nothing() {
     let path = format!("/projects/{project}/uploads");
     assert_eq!(ada.post(&path, &[]).await.both(), (400, &json!({"error": "file is missing"})));
     assert_eq!(ada.post(&path, &[("file", "text")]).await.both(), (400, &json!({"error": "file is invalid"})));
-    let large = upload(&ada, project, "a.bin", &vec![0; (10 << 20) + (64 << 10)]).await;
-    assert_eq!(large.both(), (413, &json!({"message": "413 Request Entity Too Large"})));
+    for size in [(10 << 20) + 1, 11 << 20, 20 << 20] {
+        let large = upload(&ada, project, "a.bin", &vec![0; size]).await;
+        assert_eq!(large.both(), (413, &json!({"message": "413 Request Entity Too Large"})), "{size}");
+    }
     assert_eq!(upload(&server.anonymous(), project, "a.bin", &vec![0; 9 << 20]).await.status, 401);
     assert_eq!(server.contents().await, before);
+}
+
+/// Token scope bypass by another door (Gitea CVE-2026-28744): `user` is a namespace here, not an area of the interface.
+#[tokio::test]
+async fn a_token_that_reads_users_reads_no_files() {
+    let server = Server::start().await;
+    let (id, user) = server.user("user").await;
+    let project = server.project(&user, "engine", 0).await;
+    let url = upload(&user, project, "a.txt", b"a").await.body["url"].as_str().unwrap().to_owned();
+    let narrow = server.with_token(&server.token(id, &["read_user"]).await);
+    assert_eq!(download(&server, &narrow, &format!("/user/engine{url}")).await.0, 403);
+    assert_eq!(download(&server, &user, &format!("/user/engine{url}")).await.0, 200);
+}
+
+/// Deleting a project while a file is on its way: the removal leaves what it cannot know to the sweeper.
+#[tokio::test]
+async fn a_file_on_its_way_outlives_no_project() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let project = server.project(&ada, "engine", 0).await;
+    upload(&ada, project, "a.txt", b"a").await;
+    let mut database = server.database().await;
+    sqlx::query("update uploads set stored_at = null").execute(&mut database).await.unwrap();
+    assert_eq!(ada.delete(&format!("/projects/{project}")).await.status, 200);
+    server.work().await;
+    let after = server.contents().await;
+    assert_eq!((&after["projects"], &after["uploads"][0]["project_id"]), (&json!([]), &json!(null)));
+    server.advance(chrono::TimeDelta::days(2));
+    sqlx::query("select graphile_worker.add_job('sweep', '{}'::json)").execute(&mut database).await.unwrap();
+    server.work().await;
+    assert_eq!(server.contents().await["uploads"], json!([]));
+    assert_eq!(std::fs::read_dir(server.directory.path().join("uploads")).unwrap().count(), 0);
+}
+
+/// A job that fails says so, is tried again, and can be told to begin anew.
+#[tokio::test]
+async fn a_removal_that_fails_is_seen_and_goes_on() {
+    use holdfast_app::{Actor, worker::job};
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let project = server.project(&ada, "engine", 0).await;
+    upload(&ada, project, "a.txt", b"a").await;
+    let objects = server.directory.path().join("uploads");
+    let object = std::fs::read_dir(&objects).unwrap().next().unwrap().unwrap().path();
+    std::fs::remove_file(&object).unwrap();
+    std::fs::create_dir(&object).unwrap();
+    ada.delete(&format!("/projects/{project}")).await;
+    server.work().await;
+    let failing = job::list(&server.app, &Actor::Operator, 10).await.unwrap().remove(0);
+    assert_eq!((failing.done, failing.total, failing.finished_at, failing.attempts), (0, 1, None, Some(1)));
+    assert!(failing.last_error.is_some());
+    assert_eq!(ada.get(&format!("/projects/{project}")).await.status, 404, "gone all the same");
+    std::fs::remove_dir(&object).unwrap();
+    server.work().await;
+    assert_eq!(job::list(&server.app, &Actor::Operator, 10).await.unwrap()[0].done, 0, "not yet due again");
+    job::retry(&server.app, &Actor::Operator, failing.id).await.unwrap();
+    server.work().await;
+    let done = job::list(&server.app, &Actor::Operator, 10).await.unwrap().remove(0);
+    assert_eq!((done.done, done.finished_at.is_some()), (1, true));
+    assert!(job::retry(&server.app, &Actor::Operator, failing.id).await.is_err(), "nothing waits any more");
 }
 
 /// A node that dies between the row and the bytes leaves a row that the sweeper takes.

@@ -8,7 +8,7 @@ use crate::present::user::{UserFull, full};
 use crate::{Access, Cx, Routes};
 
 async fn show(cx: Cx, (): ()) -> ApiResult<Body<UserFull>> {
-    Ok(Body(full(user::show_own(&cx.actor)?, cx.site())))
+    Ok(Body(full(user::show_own(cx.app(), &cx.actor).await?, cx.site())))
 }
 
 pub fn routes(routes: &mut Routes) {

@@ -9,7 +9,6 @@ mod members;
 mod namespaces;
 mod project_hooks;
 mod project_lists;
-mod project_members;
 mod projects;
 mod session;
 mod shares;
@@ -37,7 +36,6 @@ pub fn routes() -> Routes {
     namespaces::routes(&mut routes);
     projects::routes(&mut routes);
     project_lists::routes(&mut routes);
-    project_members::routes(&mut routes);
     access_requests::routes(&mut routes);
     shares::routes(&mut routes);
     stars::routes(&mut routes);

@@ -102,6 +102,8 @@ params! {
     struct CreateForParams {
         required user_id: UserId,
         required name: String,
+        /// Number of a namespace; the user's own by default.
+        optional namespace_id: NamespaceId,
         including attributes: Attributes,
     }
 }
@@ -109,7 +111,7 @@ params! {
 /// Over the limit this answers 400, unlike the other.
 async fn create_for(cx: Cx, params: CreateForParams) -> ApiResult<Created<ProjectBody>> {
     let changes = params.attributes.into_changes(Field::Value(params.name));
-    let created = project::create_for(cx.app(), &cx.actor, params.user_id, changes).await;
+    let created = project::create_for(cx.app(), &cx.actor, params.user_id, params.namespace_id, changes).await;
     let project = created.map_err(|error| match error {
         holdfast_app::Error::ProjectLimit(limit) => {
             ApiError::message(StatusCode::BAD_REQUEST, json!({ "limit_reached": [project_limit(limit)] }))
