@@ -3,36 +3,58 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use holdfast_domain::Visibility;
 use holdfast_domain::page::{COUNTED_AT_MOST, Page, PageRequest};
 use sqlx::postgres::PgRow;
 use sqlx::{FromRow, Postgres, QueryBuilder};
 
 use crate::{Connection, Result};
 
-/// A list over a whole table, whose total may be known to be too large to tell.
+/// What everybody's lists have in common, and may be known to hold more than is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WholeList {
     Users,
-    Groups,
     Namespaces,
-    Projects,
+    /// One bit for each visibility of groups.
+    Groups(u8),
+    /// One bit for each visibility of projects, archived or not.
+    Projects(u8),
+}
+
+/// The bits of these visibilities, in a [`WholeList`].
+pub(crate) fn bits(levels: impl IntoIterator<Item = Visibility>) -> u8 {
+    levels.into_iter().map(|level| 1 << (level.level() / 10)).sum()
+}
+
+impl WholeList {
+    /// If this holds too many, so does the other.
+    fn is_part_of(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Projects(own), Self::Projects(others)) | (Self::Groups(own), Self::Groups(others)) => {
+                own & others == own
+            }
+            _ => self == other,
+        }
+    }
 }
 
 /// Lists seen to hold more than is counted. Counting ten thousand rows only to leave the total out would cost more
 /// than the page itself, so it is tried anew only once a minute.
 #[derive(Default)]
-pub struct LargeLists(Mutex<[Option<Instant>; 4]>);
+pub struct LargeLists(Mutex<Vec<(WholeList, Instant)>>);
 
 impl LargeLists {
     const REMEMBERED: Duration = Duration::from_secs(60);
 
     fn contains(&self, list: WholeList) -> bool {
-        let seen = self.0.lock().expect("nothing panics while holding it")[list as usize];
-        seen.is_some_and(|at| at.elapsed() < Self::REMEMBERED)
+        let seen = self.0.lock().expect("nothing panics while holding it");
+        seen.iter().any(|(large, at)| large.is_part_of(list) && at.elapsed() < Self::REMEMBERED)
     }
 
     fn insert(&self, list: WholeList) {
-        self.0.lock().expect("nothing panics while holding it")[list as usize] = Some(Instant::now());
+        let mut seen = self.0.lock().expect("nothing panics while holding it");
+        seen.retain(|(large, at)| *large != list && at.elapsed() < Self::REMEMBERED);
+        seen.push((list, Instant::now()));
     }
 }
 
@@ -46,10 +68,22 @@ pub(crate) struct List<'a, F, P> {
     pub order: &'a str,
     /// Writes what the page is called, and what it is joined with.
     pub page: P,
-    pub whole: Option<(WholeList, &'a LargeLists)>,
+    pub total: Total<'a>,
     /// Whether the best plan depends on the values, such as a search term. PostgreSQL then plans anew each time, instead
     /// of settling for a plan that suits the first few.
     pub varies: bool,
+}
+
+/// How a list is counted.
+pub(crate) enum Total<'a> {
+    /// By itself, up to the bound.
+    Bounded,
+    /// With the rows: all of them are read anyway.
+    WithRows,
+    /// Not while everybody's list of that kind is known to be too large.
+    UnlessLarge(WholeList, &'a LargeLists),
+    /// The same for a list that holds all of such a list and something more.
+    UnlessPartLarge(WholeList, &'a LargeLists),
 }
 
 /// What a list is read for.
@@ -57,8 +91,27 @@ pub(crate) struct List<'a, F, P> {
 pub(crate) enum Purpose {
     /// This many rows from the first on, at the most.
     Rows(i64),
+    /// All rows.
+    AllRows,
     /// Counting, for which no column is needed.
     Total,
+    /// Counting what is everybody's, without what is the reader's own.
+    TotalOfPart,
+}
+
+impl Purpose {
+    pub const fn is_counting(self) -> bool {
+        matches!(self, Self::Total | Self::TotalOfPart)
+    }
+
+    /// Ends a part of the list after the rows that can matter.
+    pub fn push_limit(self, query: &mut QueryBuilder<Postgres>) {
+        match self {
+            Self::Rows(reach) => query.push(" limit ").push(reach),
+            Self::AllRows => query,
+            Self::Total | Self::TotalOfPart => query.push(" limit ").push(COUNTED_AT_MOST + 1),
+        };
+    }
 }
 
 #[derive(FromRow)]
@@ -73,17 +126,29 @@ impl<F: Fn(&mut QueryBuilder<Postgres>, Purpose), P: Fn(&mut QueryBuilder<Postgr
     where
         T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
     {
-        let known_large = self.whole.is_some_and(|(list, seen)| seen.contains(list));
-        let mut rows: Vec<Counted<T>> = self.rows(connection, request, !known_large).await?;
+        let known_large = match self.total {
+            Total::UnlessLarge(list, seen) | Total::UnlessPartLarge(list, seen) => seen.contains(list),
+            Total::Bounded | Total::WithRows => false,
+        };
+        let mut rows: Vec<Counted<T>> = self.rows(&mut *connection, request, !known_large).await?;
         let total = match rows.first() {
             Some(row) => row.total,
             None if known_large => None,
             None if request.number() == 1 => Some(0),
-            None => self.count(connection).await?,
+            None => self.count(&mut *connection, Purpose::Total).await?,
         };
         let total = total.filter(|total| *total <= COUNTED_AT_MOST);
-        if let (None, false, Some((list, seen))) = (total, known_large, self.whole) {
-            seen.insert(list);
+        if total.is_none() && !known_large {
+            match self.total {
+                Total::UnlessLarge(list, seen) => seen.insert(list),
+                Total::UnlessPartLarge(list, seen) => {
+                    let part = self.count(connection, Purpose::TotalOfPart).await?;
+                    if part.is_some_and(|part| part > COUNTED_AT_MOST) {
+                        seen.insert(list);
+                    }
+                }
+                Total::Bounded | Total::WithRows => {}
+            }
         }
         let has_next = rows.len() as i64 > request.size();
         rows.truncate(request.size() as usize);
@@ -104,34 +169,43 @@ impl<F: Fn(&mut QueryBuilder<Postgres>, Purpose), P: Fn(&mut QueryBuilder<Postgr
     where
         T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
     {
+        let with_rows = counted && matches!(self.total, Total::WithRows);
         let mut query = QueryBuilder::new("select ");
         query.push(self.columns).push(", ");
-        if counted {
-            self.push_count(&mut query);
+        if with_rows {
+            query.push("total");
+        } else if counted {
+            self.push_count(&mut query, Purpose::Total);
+            query.push(" as total");
         } else {
-            query.push("null::bigint");
+            query.push("null::bigint as total");
         }
         // One row more than the page holds tells whether there is a next one.
         let limit = request.size() + 1;
-        query.push(" as total from (select ").push(self.rows).push(" ");
-        (self.from)(&mut query, Purpose::Rows(request.offset().saturating_add(limit)));
-        query.push(" order by ").push(self.order).push(" limit ").push_bind(limit);
-        query.push(" offset ").push_bind(request.offset());
+        query.push(" from (select ").push(self.rows);
+        query.push(if with_rows { ", count(*) over () as total " } else { " " });
+        let reach = Purpose::Rows(request.offset().saturating_add(limit));
+        (self.from)(&mut query, if with_rows { Purpose::AllRows } else { reach });
+        query.push(" order by ").push(self.order).push(" limit ").push(limit);
+        query.push(" offset ").push(request.offset());
         query.push(") ");
         (self.page)(&mut query);
         query.push(" order by ").push(self.order);
-        Ok(query.build_query_as().persistent(!self.varies).fetch_all(connection).await?)
+        // With the limits in plain sight the plan of a first page is made once and kept: without, PostgreSQL takes every
+        // statement for a long one and plans it anew. Further pages have other limits each and are asked for seldom.
+        let is_kept = !self.varies && request.number() == 1;
+        Ok(query.build_query_as().persistent(is_kept).fetch_all(connection).await?)
     }
 
-    fn push_count(&self, query: &mut QueryBuilder<Postgres>) {
+    fn push_count(&self, query: &mut QueryBuilder<Postgres>, purpose: Purpose) {
         query.push("(select count(*) from (select 1 ");
-        (self.from)(query, Purpose::Total);
+        (self.from)(query, purpose);
         query.push(" limit ").push(COUNTED_AT_MOST + 1).push(") counted)");
     }
 
-    async fn count(&self, connection: &mut Connection) -> Result<Option<i64>> {
+    async fn count(&self, connection: &mut Connection, purpose: Purpose) -> Result<Option<i64>> {
         let mut query = QueryBuilder::new("select ");
-        self.push_count(&mut query);
+        self.push_count(&mut query, purpose);
         Ok(query.build_query_scalar().persistent(!self.varies).fetch_one(connection).await?)
     }
 }

@@ -3,7 +3,7 @@ use holdfast_domain::ids::{EmailId, UserId};
 use holdfast_domain::page::{Page, PageRequest};
 use sqlx::{Postgres, QueryBuilder};
 
-use crate::page::{List, named};
+use crate::page::{List, Total, named};
 use crate::{Connection, Database, Result};
 
 /// A secondary address. The primary one is a field of its user and never listed here.
@@ -24,7 +24,7 @@ pub async fn list(database: &Database, user: UserId, page: PageRequest) -> Resul
         },
         order: "id desc",
         page: named("page"),
-        whole: None,
+        total: Total::Bounded,
         varies: false,
     };
     list.fetch(&mut *database.connection().await?, page).await

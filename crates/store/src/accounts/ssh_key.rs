@@ -4,7 +4,7 @@ use holdfast_domain::ids::{SshKeyId, UserId};
 use holdfast_domain::page::{Page, PageRequest};
 use sqlx::{Postgres, QueryBuilder};
 
-use crate::page::{List, named};
+use crate::page::{List, Total, named};
 use crate::{Connection, Database, Result};
 
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -26,7 +26,7 @@ pub async fn list(database: &Database, user: UserId, page: PageRequest) -> Resul
         },
         order: "id desc",
         page: named("page"),
-        whole: None,
+        total: Total::Bounded,
         varies: false,
     };
     list.fetch(&mut *database.connection().await?, page).await

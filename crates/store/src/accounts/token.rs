@@ -6,7 +6,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{Postgres, QueryBuilder};
 
 use super::user::{Account, User, account_columns, user_columns};
-use crate::page::{List, named};
+use crate::page::{List, Total, named};
 use crate::{Connection, Database, Result};
 
 /// A token as its owner sees it later: everything but the secret.
@@ -112,7 +112,7 @@ pub async fn list(database: &Database, user: UserId, page: PageRequest) -> Resul
         },
         order: "id desc",
         page: named("page"),
-        whole: None,
+        total: Total::Bounded,
         varies: false,
     };
     list.fetch(&mut *database.connection().await?, page).await

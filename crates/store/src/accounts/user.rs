@@ -7,7 +7,7 @@ use sqlx::types::Json;
 use sqlx::{Postgres, QueryBuilder};
 
 use super::identity::Identity;
-use crate::page::{List, WholeList, named};
+use crate::page::{List, Total, WholeList, named};
 use crate::{Connection, Database, Result, search};
 
 /// An account, without its password.
@@ -132,8 +132,8 @@ macro_rules! user_columns {
          u.current_sign_in_at, u.last_sign_in_at, u.created_at, u.updated_at, \
          coalesce((select jsonb_agg(jsonb_build_object('provider', i.provider, 'extern_uid', i.extern_uid) \
            order by i.provider) from identities i where i.user_id = u.id), '[]') as identities, \
-         u.projects_limit > (select count(*) from (select from projects p join namespaces n on n.id = p.namespace_id \
-           where n.owner_id = u.id limit u.projects_limit) own) as can_create_project"
+         u.projects_limit > (select count(*) from (select from projects p where p.namespace_id = \
+           (select n.id from namespaces n where n.owner_id = u.id) limit u.projects_limit) own) as can_create_project"
     };
 }
 pub(crate) use user_columns;
@@ -219,7 +219,10 @@ pub async fn list(database: &Database, filter: &Filter, page: PageRequest) -> Re
         from: |query: &mut QueryBuilder<Postgres>, _| filter.push(query),
         order: "u.id desc",
         page: named("u"),
-        whole: filter.is_empty().then_some((WholeList::Users, &*database.large_lists)),
+        total: match filter.is_empty() {
+            true => Total::UnlessLarge(WholeList::Users, &database.large_lists),
+            false => Total::Bounded,
+        },
         varies: filter.search.is_some(),
     };
     list.fetch(&mut *database.connection().await?, page).await

@@ -1,12 +1,12 @@
 use chrono::{DateTime, Utc};
 use holdfast_domain::activity::Action;
 use holdfast_domain::ids::{ProjectId, UserId};
-use holdfast_domain::page::{COUNTED_AT_MOST, Page, PageRequest};
+use holdfast_domain::page::{Page, PageRequest};
 use serde_json::Value;
 use sqlx::{Postgres, QueryBuilder};
 
 use crate::accounts::user::{Person, person_columns};
-use crate::page::{List, Purpose, named};
+use crate::page::{List, Purpose, Total, named};
 use crate::projects::list::{Reader, push_visible};
 use crate::{Connection, Database, Result};
 
@@ -100,7 +100,7 @@ pub async fn list(database: &Database, feed: Feed, page: PageRequest) -> Result<
         },
         order: "e.id desc",
         page: named("e join users u on u.id = e.author_id"),
-        whole: None,
+        total: Total::Bounded,
         varies: false,
     };
     list.fetch(&mut *database.connection().await?, page).await
@@ -116,10 +116,8 @@ fn push_of_user(query: &mut QueryBuilder<Postgres>, user: UserId, reader: Reader
     query.push("select p.id from active join projects p on p.id = active.project_id where p.namespace_id is not null");
     push_visible(query, reader);
     query.push(") p cross join lateral (select * from events where author_id = ").push_bind(user.get());
-    query.push(" and project_id = p.id order by id desc limit ").push_bind(match purpose {
-        Purpose::Rows(reach) => reach,
-        Purpose::Total => COUNTED_AT_MOST + 1,
-    });
+    query.push(" and project_id = p.id order by id desc");
+    purpose.push_limit(query);
     query.push(") e");
 }
 

@@ -7,7 +7,7 @@ use sqlx::{Postgres, QueryBuilder};
 
 use super::member::Source;
 use crate::accounts::user::{Person, person_columns};
-use crate::page::{List, named};
+use crate::page::{List, Total, named};
 use crate::{Connection, Database, Result};
 
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -39,7 +39,7 @@ pub async fn list(database: &Database, source: Source, page: PageRequest) -> Res
         },
         order: "r.user_id",
         page: named("r join users u on u.id = r.user_id"),
-        whole: None,
+        total: Total::Bounded,
         varies: false,
     };
     list.fetch(&mut *database.connection().await?, page).await

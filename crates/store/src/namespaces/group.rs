@@ -1,10 +1,10 @@
 use chrono::{DateTime, NaiveDate, Utc};
 use holdfast_domain::ids::{NamespaceId, UserId};
-use holdfast_domain::page::{COUNTED_AT_MOST, Page, PageRequest};
+use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::{AccessLevel, Visibility};
 use sqlx::{Postgres, QueryBuilder};
 
-use crate::page::{List, Purpose, WholeList, named};
+use crate::page::{LargeLists, List, Purpose, Total, WholeList, bits, named};
 use crate::projects::redirect;
 use crate::{Connection, Database, Result, search};
 
@@ -140,12 +140,13 @@ pub struct Filter {
 }
 
 impl Filter {
-    fn whole(&self) -> Option<WholeList> {
+    fn total<'a>(&self, seen: &'a LargeLists) -> Total<'a> {
+        let from = |least: Visibility| WholeList::Groups(bits(Visibility::ALL.into_iter().filter(|it| *it >= least)));
         match self.whose {
-            _ if self.search.is_some() || !self.skip.is_empty() => None,
-            Whose::All => Some(WholeList::Groups),
-            // What one user may see says nothing of what another may.
-            Whose::VisibleTo(..) | Whose::MemberOf(_) | Whose::MemberWithin(_) | Whose::OwnedBy(_) => None,
+            _ if self.search.is_some() || !self.skip.is_empty() => Total::Bounded,
+            Whose::All => Total::UnlessLarge(from(Visibility::Private), seen),
+            Whose::VisibleTo(_, least) => Total::UnlessPartLarge(from(least), seen),
+            Whose::MemberOf(_) | Whose::MemberWithin(_) | Whose::OwnedBy(_) => Total::Bounded,
         }
     }
 
@@ -156,12 +157,12 @@ impl Filter {
         };
         // Either half is read from its own index in the wanted order and no further than this page reaches; one
         // condition with `or` would have to walk past every hidden group.
-        let (columns, reach) = match purpose {
-            Purpose::Rows(reach) => ("n.*", reach),
-            Purpose::Total => ("n.id", COUNTED_AT_MOST + 1),
-        };
+        let columns = if purpose.is_counting() { "n.id" } else { "n.*" };
         query.push("from (");
         for (half, visible) in [(Whose::All, true), (Whose::MemberWithin(user), false)] {
+            if !visible && purpose == Purpose::TotalOfPart {
+                break;
+            }
             query.push(if visible { "(" } else { " union (" });
             query.push("select ").push(columns).push(" from namespaces n where ");
             if visible {
@@ -169,7 +170,9 @@ impl Filter {
                 query.push(" and ");
             }
             self.push_conditions(half, query);
-            query.push(" order by ").push(self.order.sql()).push(" limit ").push_bind(reach).push(")");
+            query.push(" order by ").push(self.order.sql());
+            purpose.push_limit(query);
+            query.push(")");
         }
         query.push(") n");
     }
@@ -206,7 +209,7 @@ pub async fn list(database: &Database, filter: &Filter, page: PageRequest) -> Re
         from: |query: &mut QueryBuilder<Postgres>, purpose| filter.push(query, purpose),
         order: filter.order.sql(),
         page: named("n"),
-        whole: filter.whole().map(|whole| (whole, &*database.large_lists)),
+        total: filter.total(&database.large_lists),
         varies: filter.search.is_some() || !filter.skip.is_empty(),
     };
     list.fetch(&mut *database.connection().await?, page).await

@@ -7,7 +7,7 @@ use holdfast_domain::page::{Page, PageRequest};
 use sqlx::{Postgres, QueryBuilder};
 
 use crate::accounts::user::{Person, person_columns};
-use crate::page::{List, named};
+use crate::page::{List, Total, named};
 use crate::{Connection, Database, Result, search};
 
 /// What somebody is a member of.
@@ -82,7 +82,7 @@ pub async fn list(
         },
         order: "m.user_id",
         page: named("m join users u on u.id = m.user_id"),
-        whole: None,
+        total: Total::Bounded,
         varies: term.is_some(),
     };
     list.fetch(&mut *database.connection().await?, page).await

@@ -5,7 +5,7 @@ use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::{AccessLevel, Visibility};
 use sqlx::{Postgres, QueryBuilder};
 
-use crate::page::{List, WholeList, named};
+use crate::page::{List, Total, WholeList, named};
 use crate::{Connection, Database, Result, search};
 
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -143,7 +143,10 @@ pub async fn list(
         },
         order: "n.id",
         page: named("n"),
-        whole: (creator.is_none() && term.is_none()).then_some((WholeList::Namespaces, &*database.large_lists)),
+        total: match (creator, term) {
+            (None, None) => Total::UnlessLarge(WholeList::Namespaces, &database.large_lists),
+            _ => Total::Bounded,
+        },
         varies: term.is_some(),
     };
     list.fetch(&mut *database.connection().await?, page).await

@@ -3,7 +3,7 @@ use holdfast_domain::ids::{HookId, ProjectId};
 use holdfast_domain::page::{Page, PageRequest};
 use sqlx::{Postgres, QueryBuilder};
 
-use crate::page::{List, named};
+use crate::page::{List, Total, named};
 use crate::{Connection, Database, Result};
 
 /// A project's hook, without its token.
@@ -50,7 +50,7 @@ pub async fn list(database: &Database, project: ProjectId, page: PageRequest) ->
         },
         order: "h.id desc",
         page: named("h"),
-        whole: None,
+        total: Total::Bounded,
         varies: false,
     };
     list.fetch(&mut *database.connection().await?, page).await

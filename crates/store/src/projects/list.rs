@@ -4,11 +4,12 @@
 use chrono::NaiveDate;
 use holdfast_domain::Visibility;
 use holdfast_domain::ids::{NamespaceId, UserId};
-use holdfast_domain::page::{COUNTED_AT_MOST, Page, PageRequest};
+use holdfast_domain::page::{Page, PageRequest};
 use sqlx::{Postgres, QueryBuilder};
 
 use super::project::{Project, project_columns, project_joins};
-use crate::page::{LargeLists, List, Purpose, WholeList};
+use super::share;
+use crate::page::{LargeLists, List, Purpose, Total, WholeList, bits};
 use crate::{Connection, Database, Result, search};
 
 /// Who looks, and how visible a project must be to be seen without a membership: None sees everything.
@@ -108,14 +109,18 @@ pub async fn list(
     page: PageRequest,
 ) -> Result<Page<Project>> {
     let order = filter.order.sql();
-    let whole = filter.whole().map(|whole| (whole, &*database.large_lists));
-    filter.query(&order, whole).fetch(connection, page).await
+    let total = filter.total(&database.large_lists);
+    let mut page: Page<Project> = filter.query(&order, total).fetch(&mut *connection, page).await?;
+    share::load(connection, &mut page.items, filter.reader.user, filter.reader.today).await?;
+    Ok(page)
 }
 
 /// So many from the first on, uncounted.
 pub async fn first(connection: &mut Connection, filter: &Filter, size: i64) -> Result<Vec<Project>> {
     let order = filter.order.sql();
-    filter.query(&order, None).first(connection, size).await
+    let mut projects: Vec<Project> = filter.query(&order, Total::Bounded).first(&mut *connection, size).await?;
+    share::load(connection, &mut projects, filter.reader.user, filter.reader.today).await?;
+    Ok(projects)
 }
 
 impl Filter {
@@ -123,7 +128,7 @@ impl Filter {
     fn query<'a>(
         &'a self,
         order: &'a str,
-        whole: Option<(WholeList, &'a LargeLists)>,
+        total: Total<'a>,
     ) -> List<'a, impl Fn(&mut QueryBuilder<Postgres>, Purpose), impl Fn(&mut QueryBuilder<Postgres>)> {
         let Reader { user, today, .. } = self.reader;
         List {
@@ -136,14 +141,25 @@ impl Filter {
                 query.push_bind(today).push("::date)) reader (id, today) join projects p on p.id = page.id");
                 query.push(project_joins!());
             },
-            whole,
+            total,
             varies: self.search.is_some(),
         }
     }
 
-    fn whole(&self) -> Option<WholeList> {
-        let is_plain = self.search.is_none() && self.archived.is_none() && self.visibility.is_none();
-        (is_plain && self.whose == Whose::All).then_some(WholeList::Projects)
+    fn total<'a>(&self, seen: &'a LargeLists) -> Total<'a> {
+        let levels = bits(self.levels());
+        // The lower three bits are of those in use, the upper three of archived ones.
+        let whole = WholeList::Projects(match self.archived {
+            None => levels | levels << 3,
+            Some(false) => levels,
+            Some(true) => levels << 3,
+        });
+        match self.whose {
+            _ if self.search.is_some() => Total::Bounded,
+            Whose::All => Total::UnlessLarge(whole, seen),
+            Whose::Visible if levels > 0 => Total::UnlessPartLarge(whole, seen),
+            Whose::Visible | Whose::Member | Whose::Owned | Whose::Starred | Whose::OfGroup { .. } => Total::WithRows,
+        }
     }
 
     /// Visibilities to be read from the indexes over all projects.
@@ -189,6 +205,7 @@ impl Sql<'_> {
         }
         match self.filter.whose {
             Whose::All => {}
+            Whose::Visible if self.purpose == Purpose::TotalOfPart => {}
             Whose::Visible if self.filter.reader.sees.is_none() => {}
             Whose::Visible => {
                 self.query.push(separator);
@@ -218,7 +235,7 @@ impl Sql<'_> {
         if levels.is_empty() {
             return Vec::new();
         }
-        if self.filter.search.is_some() || self.purpose == Purpose::Total {
+        if self.filter.search.is_some() || self.purpose.is_counting() {
             return vec![(None, self.filter.archived)];
         }
         let archived = self.filter.archived.map_or(vec![false, true], |only| vec![only]);
@@ -312,9 +329,9 @@ impl Sql<'_> {
     }
 
     fn push_columns(&mut self) {
-        match self.purpose {
-            Purpose::Rows(_) => self.query.push(self.filter.order.columns()),
-            Purpose::Total => self.query.push("p.id"),
+        match self.purpose.is_counting() {
+            true => self.query.push("p.id"),
+            false => self.query.push(self.filter.order.columns()),
         };
     }
 
@@ -325,16 +342,11 @@ impl Sql<'_> {
     }
 
     fn end(&mut self) {
-        match self.purpose {
-            Purpose::Rows(reach) => {
-                // A union is ordered by what it selects, which is not known under the name of a table.
-                let order = self.order.replace("p.", "");
-                self.query.push(" order by ").push(order).push(" limit ").push_bind(reach);
-            }
-            Purpose::Total => {
-                self.query.push(" limit ").push(COUNTED_AT_MOST + 1);
-            }
+        if let Purpose::Rows(_) = self.purpose {
+            // A union is ordered by what it selects, which is not known under the name of a table.
+            self.query.push(" order by ").push(self.order.replace("p.", ""));
         }
+        self.purpose.push_limit(self.query);
         self.query.push(")");
     }
 }

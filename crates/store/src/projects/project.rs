@@ -1,7 +1,6 @@
 use chrono::{DateTime, NaiveDate, Utc};
 use holdfast_domain::ids::{NamespaceId, ProjectId, UserId};
 use holdfast_domain::{AccessLevel, Visibility};
-use sqlx::types::Json;
 
 use super::place::NullableOwner;
 use super::share::Share;
@@ -35,7 +34,10 @@ pub struct Project {
     owner: NullableOwner,
     #[sqlx(flatten)]
     memberships: Memberships,
-    shares: Option<Json<Vec<Share>>>,
+    pub(super) has_shares: bool,
+    /// Loaded afterwards, for the few that have any.
+    #[sqlx(skip)]
+    pub(super) shares: Vec<Share>,
 }
 
 /// What a project has, switched on or off.
@@ -89,7 +91,7 @@ impl Project {
 
     /// Groups it is shared with, whoever asks.
     pub fn shares(&self) -> &[Share] {
-        self.shares.as_ref().map_or(&[], |shares| shares.0.as_slice())
+        &self.shares
     }
 
     /// What the reader may do, the highest over all ways in.
@@ -115,14 +117,12 @@ macro_rules! project_columns {
          n.share_with_group_lock as namespace_share_with_group_lock, \
          n.created_at as namespace_created_at, n.updated_at as namespace_updated_at, \
          o.username as owner_username, o.name as owner_name, o.email as owner_email, o.state as owner_state, \
-         o.created_at as owner_created_at, reader.id as reader_id, pm.access_level as project_level, \
-         gm.access_level as group_level, \
-         (select json_agg(json_build_object('group_id', s.group_id, 'group_name', g.name, 'access_level', \
-            s.access_level, 'visibility_level', g.visibility_level, 'member_level', m.access_level) order by s.id) \
-          from project_shares s join namespaces g on g.id = s.group_id \
-          left join group_members m on m.group_id = s.group_id and m.user_id = reader.id \
-            and (m.expires_at is null or m.expires_at > reader.today) \
-          where s.project_id = p.id and (s.expires_at is null or s.expires_at > reader.today)) as shares"
+         o.created_at as owner_created_at, reader.id as reader_id, \
+         (select m.access_level from project_members m where m.project_id = p.id and m.user_id = reader.id \
+           and (m.expires_at is null or m.expires_at > reader.today)) as project_level, \
+         (select m.access_level from group_members m where m.group_id = p.namespace_id and m.user_id = reader.id \
+           and (m.expires_at is null or m.expires_at > reader.today)) as group_level, \
+         exists (select from project_shares s where s.project_id = p.id) as has_shares"
     };
 }
 pub(crate) use project_columns;
@@ -130,11 +130,7 @@ pub(crate) use project_columns;
 /// What belongs to the projects `p`, as seen by `reader (id, today)`. A deleted project has no namespace.
 macro_rules! project_joins {
     () => {
-        " join namespaces n on n.id = p.namespace_id left join users o on o.id = n.owner_id \
-         left join project_members pm on pm.project_id = p.id and pm.user_id = reader.id \
-           and (pm.expires_at is null or pm.expires_at > reader.today) \
-         left join group_members gm on gm.group_id = p.namespace_id and gm.user_id = reader.id \
-           and (gm.expires_at is null or gm.expires_at > reader.today) "
+        " join namespaces n on n.id = p.namespace_id left join users o on o.id = n.owner_id "
     };
 }
 pub(crate) use project_joins;
@@ -166,29 +162,56 @@ pub async fn find(
     reader: Option<UserId>,
     today: NaiveDate,
 ) -> Result<Option<Project>> {
-    let by_id =
-        |id: ProjectId| sqlx::query_as(query!("p.id = $3")).bind(reader.map(UserId::get)).bind(today).bind(id.get());
-    let (namespace, path) = match project {
-        ProjectRef::Id(id) => return Ok(by_id(*id).fetch_optional(connection).await?),
-        ProjectRef::Path { namespace, project } => (namespace.to_ascii_lowercase(), project.to_ascii_lowercase()),
+    let found = match project {
+        ProjectRef::Id(id) => find_by_id(connection, *id, reader, today).await?,
+        ProjectRef::Path { namespace, project } => {
+            let (namespace, path) = (namespace.to_ascii_lowercase(), project.to_ascii_lowercase());
+            match find_by_path(connection, &namespace, &path, reader, today).await? {
+                Some(found) => Some(found),
+                None => match super::redirect::follow(connection, &namespace, &path).await? {
+                    Some(id) => find_by_id(connection, id, reader, today).await?,
+                    None => None,
+                },
+            }
+        }
     };
-    let found = sqlx::query_as(query!(
+    with_shares(connection, found, reader, today).await
+}
+
+async fn find_by_id(
+    connection: &mut Connection,
+    id: ProjectId,
+    reader: Option<UserId>,
+    today: NaiveDate,
+) -> Result<Option<Project>> {
+    let query = sqlx::query_as(query!("p.id = $3")).bind(reader.map(UserId::get)).bind(today);
+    Ok(query.bind(id.get()).fetch_optional(connection).await?)
+}
+
+async fn find_by_path(
+    connection: &mut Connection,
+    namespace: &str,
+    path: &str,
+    reader: Option<UserId>,
+    today: NaiveDate,
+) -> Result<Option<Project>> {
+    const QUERY: &str = query!(
         "lower(n.path) = $3 and regexp_replace(lower(p.path), '(\\.wiki)+$', '') = regexp_replace($4, '(\\.wiki)+$', '') \
          and lower(p.path) = $4"
-    ))
-    .bind(reader.map(UserId::get))
-    .bind(today)
-    .bind(&namespace)
-    .bind(&path)
-    .fetch_optional(&mut *connection)
-    .await?;
-    if found.is_some() {
-        return Ok(found);
-    }
-    match super::redirect::follow(connection, &namespace, &path).await? {
-        Some(id) => Ok(by_id(id).fetch_optional(connection).await?),
-        None => Ok(None),
-    }
+    );
+    let query = sqlx::query_as(QUERY).bind(reader.map(UserId::get)).bind(today);
+    Ok(query.bind(namespace).bind(path).fetch_optional(connection).await?)
+}
+
+async fn with_shares(
+    connection: &mut Connection,
+    found: Option<Project>,
+    reader: Option<UserId>,
+    today: NaiveDate,
+) -> Result<Option<Project>> {
+    let Some(mut project) = found else { return Ok(None) };
+    super::share::load(connection, std::slice::from_mut(&mut project), reader, today).await?;
+    Ok(Some(project))
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -331,7 +354,8 @@ pub async fn find_unlocked(
 ) -> Result<Option<Project>> {
     const QUERY: &str = query!("p.id = $3 for no key update of p skip locked");
     let query = sqlx::query_as(QUERY).bind(reader.map(UserId::get)).bind(today).bind(id.get());
-    Ok(query.fetch_optional(connection).await?)
+    let found = query.fetch_optional(&mut *connection).await?;
+    with_shares(connection, found, reader, today).await
 }
 
 /// How many are in a namespace, counted no further than to `at_most`.

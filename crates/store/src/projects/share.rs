@@ -1,12 +1,12 @@
 use chrono::{DateTime, NaiveDate, Utc};
-use holdfast_domain::ids::{NamespaceId, ProjectId};
+use holdfast_domain::ids::{NamespaceId, ProjectId, UserId};
 use holdfast_domain::{AccessLevel, Visibility};
-use serde::Deserialize;
 
+use super::project::Project;
 use crate::{Connection, Result};
 
 /// A group that has access to a project.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Share {
     pub group_id: NamespaceId,
     pub group_name: String,
@@ -34,6 +34,45 @@ impl Share {
     pub(super) fn level(&self) -> Option<AccessLevel> {
         Some(self.member_level()?.min(self.access_level()))
     }
+}
+
+/// Gives the projects their shares, as `reader` sees them: one statement for all, and none where there are none.
+pub(super) async fn load(
+    connection: &mut Connection,
+    projects: &mut [Project],
+    reader: Option<UserId>,
+    today: NaiveDate,
+) -> Result<()> {
+    let shared: Vec<i64> = projects.iter().filter(|it| it.has_shares).map(|it| it.id.get()).collect();
+    if shared.is_empty() {
+        return Ok(());
+    }
+    let rows = sqlx::query!(
+        r#"select s.project_id, s.group_id, s.access_level, g.name, g.visibility_level,
+             m.access_level as "member_level?"
+           from project_shares s join namespaces g on g.id = s.group_id
+           left join group_members m on m.group_id = s.group_id and m.user_id = $2
+             and (m.expires_at is null or m.expires_at > $3)
+           where s.project_id = any($1) and (s.expires_at is null or s.expires_at > $3) order by s.id"#,
+        &shared,
+        reader.map(UserId::get),
+        today,
+    )
+    .fetch_all(connection)
+    .await?;
+    for row in rows {
+        let share = Share {
+            group_id: row.group_id.into(),
+            group_name: row.name,
+            access_level: row.access_level,
+            visibility_level: row.visibility_level,
+            member_level: row.member_level,
+        };
+        if let Some(project) = projects.iter_mut().find(|it| it.id.get() == row.project_id) {
+            project.shares.push(share);
+        }
+    }
+    Ok(())
 }
 
 /// The id of the new row. One that has run out is replaced.

@@ -221,3 +221,48 @@ async fn the_detail_of_a_group_is_bounded() {
     assert_eq!((projects.len(), &projects[0]["name"]), (100, &json!("n149")), "the newest hundred");
     assert_eq!(all(&ada, "/groups/team/projects", "").await.len(), 150);
 }
+
+/// A total beyond ten thousand is left out; that one reader has so many says nothing about what others are told.
+#[tokio::test]
+async fn totals_are_bounded_for_each_reader() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let (_, eve) = server.user("eve").await;
+    server.project(&ada, "first", 20).await;
+    let mut database = server.database().await;
+    let total = async |client: &Client, query: &str| {
+        let answer = client.get(&format!("/projects/visible?{query}")).await;
+        assert_eq!(answer.status, 200);
+        answer.header("x-total").map(str::to_owned)
+    };
+    fill(&mut database, 0).await;
+    assert_eq!((total(&ada, "").await, total(&ada, "").await), (None, None));
+    assert_eq!(total(&eve, "").await.as_deref(), Some("1"));
+    assert_eq!(ada.get("/projects").await.header("x-total"), None);
+    assert_eq!(ada.get("/projects/owned?page=600").await.header("x-next-page"), Some(""));
+    fill(&mut database, 20).await;
+    assert_eq!((total(&eve, "").await, total(&eve, "visibility=public").await), (None, None));
+    assert_eq!(total(&eve, "archived=true").await.as_deref(), Some("0"));
+    assert_eq!(total(&eve, "visibility=internal").await.as_deref(), Some("0"));
+    assert_eq!(total(&eve, "search=first").await.as_deref(), Some("1"));
+    let last = eve.get("/projects/visible?page=501").await;
+    assert_eq!((last.ids().len(), last.header("x-next-page"), last.header("x-total")), (2, Some(""), None));
+}
+
+/// Ten thousand projects of that visibility in the first namespace that has one.
+async fn fill(database: &mut PgConnection, visibility: i16) {
+    sqlx::query(
+        "insert into projects (namespace_id, creator_id, name, path, visibility_level, issues_enabled,
+           merge_requests_enabled, wiki_enabled, builds_enabled, snippets_enabled, container_registry_enabled,
+           shared_runners_enabled, public_builds, lfs_enabled, request_access_enabled,
+           only_allow_merge_if_build_succeeds, only_allow_merge_if_all_discussions_are_resolved, runners_token,
+           created_at, updated_at, last_activity_at)
+         select namespace_id, 1, 'v' || $1 || n, 'v' || $1 || n, $1, true, true, true, true, true, true, true, true, true,
+           true, false, false, '', now(), now(), now()
+         from (select namespace_id from projects order by id limit 1) p cross join generate_series(1, 10001) n",
+    )
+    .bind(visibility)
+    .execute(database)
+    .await
+    .unwrap();
+}
