@@ -132,7 +132,7 @@ fn checked(project: Project, actor: &Actor, action: ProjectAction) -> Result<Pro
         return Err(actor.refusal());
     }
     if project.archived && action.adds_content() {
-        return Err(Error::Forbidden(Some("The project is archived: unarchive it to change it")));
+        return Err(Error::Forbidden(Some("The project is archived: unarchive it to add to it")));
     }
     Ok(project)
 }

@@ -205,9 +205,13 @@ create table outbox_default partition of outbox default;
 -- its partition did is in the default one and stays there, and so does the rest of that month or day.
 create function make_partition(parent text, suffix text, first date, after date) returns void language plpgsql as $$
 begin
-    execute format('create table if not exists %I partition of %I for values from (%L) to (%L)',
-        parent || '_' || suffix, parent, first, after);
-exception when check_violation then
+    if to_regclass(parent || '_' || suffix) is null then
+        execute format('create table %I partition of %I for values from (%L) to (%L)',
+            parent || '_' || suffix, parent, first, after);
+    end if;
+exception when duplicate_table then
+    null; -- Another node was quicker.
+when check_violation then
     raise warning 'no partition % of %: there are rows of that time in the default one', suffix, parent;
 end $$;
 

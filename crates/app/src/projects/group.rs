@@ -51,7 +51,8 @@ async fn newest(app: &App, connection: &mut Connection, actor: &Actor, whose: Wh
         archived: None,
         visibility: None,
         search: None,
-        order: Order { key: Key::CreatedAt, descending: true, builds_first: false },
+        // In the order of the index that begins with the namespace: no more than these are read of it.
+        order: Order { key: Key::Id, descending: true, builds_first: false },
     };
     Ok(list::first(connection, &filter, MAXIMUM_SIZE).await?)
 }

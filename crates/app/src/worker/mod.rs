@@ -98,10 +98,16 @@ async fn worker(app: &Arc<App>, concurrency: usize) -> Result<Worker> {
 
 /// Takes jobs until `stop` is fulfilled, and finishes those it has begun.
 pub async fn run(app: Arc<App>, concurrency: usize, stop: impl Future<Output = ()> + Send) -> Result<()> {
-    // Nothing may have called for them while no node was up.
-    sweep::make_partitions(&app).await?;
-    let worker = worker(&app, concurrency).await?;
     let mut stop = std::pin::pin!(stop);
+    let begin = async {
+        // Nothing may have called for them while no node was up.
+        sweep::make_partitions(&app).await?;
+        worker(&app, concurrency).await
+    };
+    let worker = tokio::select! {
+        worker = begin => worker?,
+        () = &mut stop => return Ok(()),
+    };
     let mut running = std::pin::pin!(worker.run());
     let ended = tokio::select! {
         ended = &mut running => ended,

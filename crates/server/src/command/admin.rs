@@ -136,7 +136,9 @@ pub fn run(configuration: &Configuration, command: Command) -> anyhow::Result<()
             Command::Jobs { retry: Some(id), .. } => {
                 let retried = job::retry(&app, &Actor::Operator, id.into()).await;
                 retried.map_err(|error| match error {
-                    Error::NotFound(_) => anyhow!("no job {id} waits to be done; `holdfast admin jobs` lists them"),
+                    Error::NotFound(_) => {
+                        anyhow!("job {id} is finished, or there is none of that number; see `holdfast admin jobs`")
+                    }
                     other => explain(other),
                 })?;
                 print(format!("job {id} begins anew"))

@@ -72,7 +72,7 @@ pub fn run(configuration: Result<Configuration, Invalid>) -> anyhow::Result<()> 
             match Objects::new(configuration.storage.options()?).check("check").await {
                 Ok(()) => Ok(configuration.storage.url.to_string()),
                 Err(error) => Err(format!(
-                    "{} {error}\n  cure: let this user write there, or set storage.url (HOLDFAST__STORAGE__URL) and, for a \
+                    "{} {error}\n  cure: let it run and be reachable, let this user write there, or set storage.url (HOLDFAST__STORAGE__URL) and, for a \
                      bucket, its endpoint and keys",
                     configuration.storage.url
                 )),

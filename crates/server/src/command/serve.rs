@@ -101,7 +101,10 @@ async fn do_jobs(app: Arc<App>, concurrency: usize, stop: tokio::sync::oneshot::
     let stop = async { drop(stop.await) }.shared();
     let mut every = tokio::time::interval(Duration::from_secs(5));
     while stop.peek().is_none() {
-        every.tick().await;
+        tokio::select! {
+            _ = every.tick() => {}
+            () = stop.clone() => break,
+        }
         if let Err(error) = worker::run(app.clone(), concurrency, stop.clone()).await {
             tracing::warn!(%error, "jobs are not done for now");
         }

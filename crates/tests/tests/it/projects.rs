@@ -391,7 +391,7 @@ async fn an_archived_project_takes_nothing_in() {
     assert_eq!(ada.post(&format!("{path}/archive"), &[]).await.body["archived"], true);
     assert_eq!(ada.post(&format!("{path}/archive"), &[]).await.status, 201);
     let upload = crate::uploads::upload(&ada, project, "a.txt", b"a").await;
-    let text = "403 Forbidden  - The project is archived: unarchive it to change it";
+    let text = "403 Forbidden  - The project is archived: unarchive it to add to it";
     assert_eq!(upload.both(), (403, &json!({ "message": text })));
     assert_eq!(ada.post(&format!("{path}/unarchive"), &[]).await.body["archived"], false);
     assert_eq!(crate::uploads::upload(&ada, project, "a.txt", b"a").await.status, 201);

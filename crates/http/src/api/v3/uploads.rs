@@ -14,7 +14,7 @@ use crate::{Access, Cx, Routes, params};
 #[derive(Serialize, ToSchema)]
 struct UploadBody {
     alt: String,
-    /// Relative to the project's address.
+    /// Relative to the project's own address: the file is at `web_url` of the project followed by this.
     url: String,
     markdown: String,
 }
