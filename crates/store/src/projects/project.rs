@@ -3,7 +3,7 @@ use holdfast_domain::ids::{NamespaceId, ProjectId, UserId};
 use holdfast_domain::{AccessLevel, Visibility};
 
 use super::place::NullableOwner;
-use super::share::Share;
+use super::share::{self, Share};
 use crate::{Connection, Result};
 
 pub use super::place::{Owner, Place};
@@ -34,10 +34,10 @@ pub struct Project {
     owner: NullableOwner,
     #[sqlx(flatten)]
     memberships: Memberships,
-    pub(super) has_shares: bool,
+    has_shares: bool,
     /// Loaded afterwards, for the few that have any.
     #[sqlx(skip)]
-    pub(super) shares: Vec<Share>,
+    shares: Vec<Share>,
 }
 
 /// What a project has, switched on or off.
@@ -210,8 +210,27 @@ async fn with_shares(
     today: NaiveDate,
 ) -> Result<Option<Project>> {
     let Some(mut project) = found else { return Ok(None) };
-    super::share::load(connection, std::slice::from_mut(&mut project), reader, today).await?;
+    load_shares(connection, std::slice::from_mut(&mut project), reader, today).await?;
     Ok(Some(project))
+}
+
+/// One statement for all of them, and none where there are none.
+pub(super) async fn load_shares(
+    connection: &mut Connection,
+    projects: &mut [Project],
+    reader: Option<UserId>,
+    today: NaiveDate,
+) -> Result<()> {
+    let shared: Vec<i64> = projects.iter().filter(|it| it.has_shares).map(|it| it.id.get()).collect();
+    if shared.is_empty() {
+        return Ok(());
+    }
+    for (id, share) in share::of_projects(connection, &shared, reader, today).await? {
+        if let Some(project) = projects.iter_mut().find(|it| it.id == id) {
+            project.shares.push(share);
+        }
+    }
+    Ok(())
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

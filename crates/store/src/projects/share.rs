@@ -2,7 +2,6 @@ use chrono::{DateTime, NaiveDate, Utc};
 use holdfast_domain::ids::{NamespaceId, ProjectId, UserId};
 use holdfast_domain::{AccessLevel, Visibility};
 
-use super::project::Project;
 use crate::{Connection, Result};
 
 /// A group that has access to a project.
@@ -36,31 +35,37 @@ impl Share {
     }
 }
 
-/// Gives the projects their shares, as `reader` sees them: one statement for all, and none where there are none.
-pub(super) async fn load(
+struct SharedWith {
+    project_id: i64,
+    group_id: i64,
+    access_level: i16,
+    name: String,
+    visibility_level: i16,
+    member_level: Option<i16>,
+}
+
+/// Those of all these projects in one statement, as `reader` sees them.
+pub(super) async fn of_projects(
     connection: &mut Connection,
-    projects: &mut [Project],
+    projects: &[i64],
     reader: Option<UserId>,
     today: NaiveDate,
-) -> Result<()> {
-    let shared: Vec<i64> = projects.iter().filter(|it| it.has_shares).map(|it| it.id.get()).collect();
-    if shared.is_empty() {
-        return Ok(());
-    }
-    let rows = sqlx::query!(
+) -> Result<Vec<(ProjectId, Share)>> {
+    let rows = sqlx::query_as!(
+        SharedWith,
         r#"select s.project_id, s.group_id, s.access_level, g.name, g.visibility_level,
              m.access_level as "member_level?"
            from project_shares s join namespaces g on g.id = s.group_id
            left join group_members m on m.group_id = s.group_id and m.user_id = $2
              and (m.expires_at is null or m.expires_at > $3)
            where s.project_id = any($1) and (s.expires_at is null or s.expires_at > $3) order by s.id"#,
-        &shared,
+        projects,
         reader.map(UserId::get),
         today,
     )
     .fetch_all(connection)
     .await?;
-    for row in rows {
+    let with_project = |row: SharedWith| {
         let share = Share {
             group_id: row.group_id.into(),
             group_name: row.name,
@@ -68,11 +73,9 @@ pub(super) async fn load(
             visibility_level: row.visibility_level,
             member_level: row.member_level,
         };
-        if let Some(project) = projects.iter_mut().find(|it| it.id.get() == row.project_id) {
-            project.shares.push(share);
-        }
-    }
-    Ok(())
+        (row.project_id.into(), share)
+    };
+    Ok(rows.into_iter().map(with_project).collect())
 }
 
 /// The id of the new row. One that has run out is replaced.
