@@ -44,10 +44,6 @@ pub struct Page<T> {
 }
 
 impl<T> Page<T> {
-    pub fn empty(request: PageRequest) -> Self {
-        Self { items: Vec::new(), request, total: Some(0), has_next: false }
-    }
-
     pub fn map<U>(self, present: impl FnMut(T) -> U) -> Page<U> {
         Page {
             items: self.items.into_iter().map(present).collect(),

@@ -168,24 +168,6 @@ async fn the_limit_counts_the_own_namespace_alone() {
     assert!(refused.text.contains("Personal project creation is not allowed"), "{}", refused.text);
 }
 
-/// However many ask at once, no more than the limit are made.
-#[tokio::test]
-async fn the_limit_holds_under_concurrency() {
-    let server = Server::start().await;
-    let (_, ada) = server.user_with(UserChanges { projects_limit: Some(3), ..named("ada") }).await;
-    let create = |n: usize| {
-        let ada = ada.clone();
-        tokio::spawn(async move { ada.post("/projects", &[("name", &*format!("p{n}"))]).await.status })
-    };
-    let tasks: Vec<_> = (0..12).map(create).collect();
-    let mut made = 0;
-    for task in tasks {
-        made += usize::from(task.await.unwrap() == 201);
-    }
-    assert_eq!(made, 3);
-    assert_eq!(ada.get("/projects/owned").await.ids().len(), 3);
-}
-
 #[tokio::test]
 async fn masters_edit_but_only_owners_rename_or_open_up() {
     let server = Server::start().await;
@@ -257,92 +239,6 @@ async fn a_project_for_somebody_else() {
         server.admin.post("/projects/user/99", &[("name", "x")]).await.both(),
         (404, &json!({"message": "404 User Not Found"}))
     );
-}
-
-/// Whoever comes first: a project is never more visible than its group.
-#[tokio::test]
-async fn visibility_holds_when_both_change_at_once() {
-    let server = Server::start().await;
-    let (_, ada) = server.user("ada").await;
-    for round in 0..15 {
-        let group = server.group(&ada, &format!("g{round}"), 20).await;
-        let project = server.project_in(&ada, "p", 0, Some(group)).await;
-        let loose = server.project(&ada, &format!("l{round}"), 20).await;
-        let change = |client: Client, method: &'static str, path: String, form: &'static [(&str, &str)]| {
-            tokio::spawn(async move { client.send(client.request(method, &path).form(form)).await })
-        };
-        let answers = [
-            change(ada.clone(), "PUT", format!("/projects/{project}"), &[("visibility_level", "20")]),
-            change(ada.clone(), "PUT", format!("/groups/{group}"), &[("visibility_level", "0")]),
-            change(server.admin.clone(), "POST", format!("/groups/{group}/projects/{loose}"), &[]),
-        ];
-        for answer in answers {
-            let answer = answer.await.unwrap();
-            assert!(answer.status < 500, "{}", answer.text);
-        }
-        let level = ada.get(&format!("/groups/{group}")).await.body["visibility_level"].as_i64().unwrap();
-        for project in ada.get(&format!("/groups/{group}/projects")).await.body.as_array().unwrap() {
-            assert!(project["visibility_level"].as_i64().unwrap() <= level, "group {level}: {project}");
-        }
-    }
-}
-
-/// Deleting a group or a user while its projects are renamed, moved, filled and created: one after the other, in
-/// whatever order, never a fault.
-#[tokio::test]
-async fn deletion_and_change_at_once_end_in_order() {
-    let server = Server::start().await;
-    let (_, ada) = server.user("ada").await;
-    let (bob_id, _) = server.user("bob").await;
-    for round in 0..8 {
-        let (cat_id, cat) = server.user(&format!("cat{round}")).await;
-        let group = server.group(&ada, &format!("g{round}"), 20).await;
-        let project = server.project_in(&ada, "p", 20, Some(group)).await;
-        let own = server.project(&cat, "own", 20).await;
-        cat.post(&format!("/projects/{project}/star"), &[]).await;
-        type Request = (Client, &'static str, String, Vec<(&'static str, String)>);
-        let requests: Vec<Request> = vec![
-            (ada.clone(), "PUT", format!("/projects/{project}"), vec![("path", "q".into()), ("name", "q".into())]),
-            (ada.clone(), "DELETE", format!("/groups/{group}"), vec![]),
-            (
-                ada.clone(),
-                "POST",
-                "/projects".into(),
-                vec![("name", "late".into()), ("namespace_id", group.to_string())],
-            ),
-            (
-                ada.clone(),
-                "POST",
-                format!("/projects/{project}/members"),
-                vec![("user_id", cat_id.to_string()), ("access_level", "30".into())],
-            ),
-            (cat.clone(), "PUT", format!("/projects/{own}"), vec![("path", "q".into())]),
-            (cat.clone(), "POST", "/projects".into(), vec![("name", "late".into())]),
-            (
-                cat.clone(),
-                "POST",
-                format!("/projects/{own}/members"),
-                vec![("user_id", bob_id.to_string()), ("access_level", "30".into())],
-            ),
-            (server.admin.clone(), "DELETE", format!("/users/{cat_id}"), vec![]),
-        ];
-        let tasks: Vec<_> = requests
-            .into_iter()
-            .map(|(client, method, path, form)| {
-                tokio::spawn(async move {
-                    (method, path.clone(), client.send(client.request(method, &path).form(&form)).await)
-                })
-            })
-            .collect();
-        for task in tasks {
-            let (method, path, answer) = task.await.unwrap();
-            assert!(answer.status < 500, "{method} {path}: {} {}", answer.status, answer.text);
-        }
-    }
-    server.work().await;
-    assert_eq!(server.admin.get("/projects/all").await.body, json!([]));
-    let left = server.contents().await;
-    assert_eq!(left["projects"], json!([]));
 }
 
 #[tokio::test]
