@@ -37,6 +37,7 @@ need_packages() {
     for package in "$@"; do
         case $package in
             build-essential) command -v cc ;;
+            openssh-client) command -v ssh ;;
             postgresql-15) [[ -x $POSTGRES/initdb ]] ;;
             python3-venv) python3 -c 'import ensurepip, venv' ;;
             *) command -v "$package" ;;
@@ -195,9 +196,10 @@ server_start() {
     # These characters mean something in a URL.
     path=${dir//%/%25} path=${path//\#/%23} path=${path//\?/%3F}
     export HOLDFAST__STORAGE__URL=${HOLDFAST__STORAGE__URL:-file://$path/objects}
+    export HOLDFAST__GIT__CACHE_DIRECTORY=$dir/cache HOLDFAST__SSH__LISTEN=127.0.0.1:${HOLDFAST_SSH_PORT:-$(free_port)}
     say "migrating the database"
     "$HOLDFAST" migrate >&2
-    say "starting the server on $HOLDFAST__SERVER__LISTEN, with uploads in $HOLDFAST__STORAGE__URL"
+    say "starting the server on $HOLDFAST__SERVER__LISTEN, with repositories and uploads in $HOLDFAST__STORAGE__URL"
     launch "$dir" server "$HOLDFAST" serve
     answers "$dir" server "$HOLDFAST__SERVER__EXTERNAL_URL/readyz"
 }

@@ -44,3 +44,27 @@ def pss(pid):
         if line.startswith("Pss:"):
             return int(line.split()[1]) * 1024
     raise RuntimeError(f"no Pss of process {pid}")
+
+
+def family(pids):
+    """These processes and all that descend from them."""
+    children = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                children.setdefault(int(_stat(entry)[1]), []).append(int(entry))
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+    found = list(pids)
+    for pid in found:
+        found += children.get(pid, [])
+    return found
+
+
+def memory(pid, what):
+    """Bytes, of a line of /proc/PID/status such as VmRSS; 0 once the process has ended."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{what}:")), 0)

@@ -48,6 +48,7 @@ def write(path, world, options, results, rounds):
             "patience": options.patience,
             "sizes": {i.name: {"users": i.users, "groups": i.groups, "projects": i.projects} for i in world.instances},
         },
+        "notes": world.notes,
         "cpu_used_elsewhere": {"median": quiet[0], "most": quiet[1]} if quiet else None,
         "results": [asdict(r) | {"goal": r.goal or None, "reached": r.reached} for r in results],
         "rounds": rounds,

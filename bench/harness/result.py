@@ -10,6 +10,13 @@ UNITS = {
     "database_cpu": ("database CPU, us/request", lambda v: f"{v * 1e6:.1f}"),
     "seconds": ("seconds", lambda v: f"{v:.3f}"),
     "bytes": ("MB (PSS)", lambda v: f"{v / 1e6:.1f}"),
+    "milliseconds": ("milliseconds", lambda v: f"{v * 1e3:.1f}"),
+    "first_byte": ("first byte, ms", lambda v: f"{v * 1e3:.1f}"),
+    "operation_cpu": ("server CPU, ms/operation", lambda v: f"{v * 1e3:.1f}"),
+    "pushes": ("pushes/s", lambda v: f"{v:.1f}"),
+    "rss": ("MB (RSS)", lambda v: f"{v / 1e6:.1f}"),
+    "processes": ("processes", lambda v: f"{v:.0f}"),
+    "kept": ("pushes kept", lambda v: f"{v:.0f}"),
     "growth": ("cost at large / small", lambda v: f"{v:.2f}"),
 }
 
@@ -61,16 +68,17 @@ def compare(case, what, ours, reference, at_least, units=("rate", "server_cpu", 
     results = []
     for unit in units:
         mine, theirs = [m[unit] for m in ours], [m[unit] for m in reference]
-        results.append(_paired(case, what, unit, mine, theirs, at_least=at_least if unit == "rate" else None))
+        results.append(paired(case, what, unit, mine, theirs, at_least=at_least if unit == "rate" else None))
     return results
 
 
 def growth(case, what, ours, reference, at_most):
     """How many times dearer a request is at the large size; each argument is (small, large)."""
     mine, theirs = ([s["rate"] / l["rate"] for s, l in zip(*pair)] for pair in (ours, reference))
-    return _paired(case, what, "growth", mine, theirs, at_most=at_most)
+    return paired(case, what, "growth", mine, theirs, at_most=at_most)
 
 
-def _paired(case, what, unit, ours, reference, **goal):
+def paired(case, what, unit, ours, reference, **goal):
+    """Both arguments are the figures of all rounds."""
     ratios = [mine / theirs for mine, theirs in zip(ours, reference)]
     return Result(case, what, unit, median(ours), median(ratios), spread(ratios), median(reference), **goal)

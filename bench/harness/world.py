@@ -1,39 +1,20 @@
 """Everything that runs for a benchmark: a private PostgreSQL, databases of several sizes, and servers on them."""
 
-import copy
 import os
 import platform
 import re
-import shlex
 import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from .http import get
+from .cgroup import Group
+from .git.sides import Sides
+from .server import ROOT, Server, clean_environment, say, shell
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 POOL = "20"
-
-
-def say(text):
-    print(text, flush=True)
-
-
-def clean_environment():
-    """Settings of another installation must not reach this one."""
-    ours = ("HOLDFAST__", "HOLDFAST_CONFIG")
-    return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-
-
-def shell(script, **variables):
-    """Runs bash with the helpers of dev/lib.sh and gives what it prints."""
-    command = ["bash", "-euo", "pipefail", "-c", f". {shlex.quote(str(ROOT))}/dev/lib.sh\n{script}"]
-    environment = clean_environment() | {"HOLDFAST_PROFILE": "release"} | variables
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout.strip()
 
 
 @dataclass
@@ -45,57 +26,10 @@ class Statement:
     persistent: bool
 
 
-class Server:
-    """A running server. It ends with us, whatever becomes of us."""
-
-    def __init__(self, command, environment, port, log, headers=None):
-        self.port = port
-        self.headers = headers or {}
-        self.log = log
-        self.started = time.monotonic()
-        with open(log, "ab") as output:
-            self.process = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "KILL", *command],
-                env=clean_environment() | environment,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
-        self.pid = self.process.pid
-
-    def wait_for(self, path, seconds=30):
-        """Until it answers 200."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end and self.process.poll() is None:
-            try:
-                if get(self.port, path, self.headers)[0] == 200:
-                    return
-            except OSError:
-                pass
-            time.sleep(0.001)
-        tail = Path(self.log).read_text(errors="replace")[-2000:]
-        raise RuntimeError(f"{path} on port {self.port} does not answer 200:\n{tail}")
-
-    def seen_by(self, token):
-        """The same server, asked by somebody else."""
-        other = copy.copy(self)
-        other.headers = {"PRIVATE-TOKEN": token}
-        return other
-
-    def stop(self):
-        self.process.terminate()
-        try:
-            self.process.wait(10)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-
-
 class Instance:
     """A database of one size, with our server and the reference; each is made when it is first asked for."""
 
-    def __init__(self, world, name, users, groups, projects):
+    def __init__(self, world, name, users, groups, projects, settings=None):
         self.world, self.name = world, name
         self.users, self.groups, self.projects = users, groups, projects
         self._servers = {}
@@ -106,13 +40,17 @@ class Instance:
         self.environment = {
             "HOLDFAST__DATABASE__URL": self.url,
             "HOLDFAST__STORAGE__URL": f"file://{world.directory}/objects-{name}",
-        }
+        } | (settings or {})
         shell('"$HOLDFAST" migrate >&2', **self.environment)
         say(f"filling the {name} database: {users:,} users, {groups:,} groups, {projects:,} projects")
         subprocess.run([ROOT / "bench/seed", self.url, str(users), str(groups), str(projects)], check=True)
         self.token = shell(f"admin_token {world.directory}", **self.environment)
         # Nothing is left to be written behind the back of what is measured.
         shell(f"pg_psql {cluster} postgres -c checkpoint")
+
+    def variables(self):
+        """For a command of an administrator."""
+        return clean_environment() | self.environment
 
     def start_ours(self):
         """One more server of ours; the caller waits for it and stops it."""
@@ -172,6 +110,10 @@ class Instance:
         if server := self._servers.pop(which, None):
             server.stop()
 
+    def kill(self, which):
+        """As a crash would; the next request for it starts it again."""
+        self._servers.pop(which).kill()
+
     def stop_all(self):
         for which in list(self._servers):
             self.stop(which)
@@ -204,17 +146,20 @@ class World:
             "projects_small": (200, 100, 1000),
             "projects_large": (projects // 5, projects // 10, projects),
             "writes": (10_000, 100, 1000),
+            "git_local": (200, 100, 0),
+            "git_s3": (200, 100, 0),
         }
+        self.notes = []
+        self._sides = options.side
         self._instances = {}
+        self._git = None
+        self._reference = os.environ.get("REFERENCE_BIN")
 
     def __enter__(self):
         shell("need_packages wrk postgresql-15 build-essential curl")
         shell("build")
         self.holdfast = shell('echo "$HOLDFAST"')
-        self.reference = os.environ.get("REFERENCE_BIN")
-        if not self.reference:
-            shell("say 'building the reference'; cargo build --release --package holdfast-bench-reference")
-            self.reference = shell('echo "$CARGO_TARGET_DIR/release/holdfast-bench-reference"')
+        self.group = Group.of_this_run()
         self.directory = tempfile.mkdtemp(prefix="holdfast-bench.", dir="/var/tmp")
         self.cluster = f"{self.directory}/db"
         try:
@@ -238,13 +183,37 @@ class World:
             signal.signal(number, signal.SIG_IGN)
         for instance in self._instances.values():
             instance.stop_all()
+        if self._git:
+            self._git.stop()
         shell(f"pg_stop {self.cluster}")
         shutil.rmtree(self.directory, ignore_errors=True)
+        if self.group:
+            self.group.remove()
 
-    def instance(self, name):
+    @property
+    def reference(self):
+        if not self._reference:
+            shell("say 'building the reference'; cargo build --release --package holdfast-bench-reference")
+            self._reference = shell('echo "$CARGO_TARGET_DIR/release/holdfast-bench-reference"')
+        return self._reference
+
+    @property
+    def git(self):
+        if not self._git:
+            self._git = Sides(self, self._sides)
+            self._git.start()
+        return self._git
+
+    def instance(self, name, settings=None):
         if name not in self._instances:
-            self._instances[name] = Instance(self, name, *self.sizes[name])
+            self._instances[name] = Instance(self, name, *self.sizes[name], settings)
         return self._instances[name]
+
+    def note(self, text):
+        """For the report."""
+        if text not in self.notes:
+            say(text)
+            self.notes.append(text)
 
     @property
     def instances(self):

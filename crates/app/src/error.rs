@@ -33,6 +33,8 @@ pub enum Error {
     InvalidHookUrl,
     #[error("the object store does not answer: {0}")]
     ObjectStore(#[from] holdfast_store::objects::Error),
+    #[error("{0}")]
+    Git(#[from] holdfast_git::Error),
     #[error("too many requests")]
     Throttled { retry_after: Duration },
     #[error("the database cannot be reached: {0}")]
@@ -44,18 +46,23 @@ pub enum Error {
 /// What was looked for, as the answer names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Thing {
+    Branch,
     Email,
     File,
     Group,
     GroupLink,
+    Import,
     Key,
     Project,
+    TargetNamespace,
     Token,
     User,
     /// A record looked up by id inside its parent.
     Record,
     /// `Member: user_id:5`
     Member(i64),
+    /// The whole answer.
+    Named(&'static str),
     /// Whom to act as.
     SudoTarget(String),
 }
@@ -63,16 +70,20 @@ pub enum Thing {
 impl fmt::Display for Thing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Branch => f.write_str("Branch"),
             Self::Email => f.write_str("Email"),
             Self::File => f.write_str("File"),
             Self::Group => f.write_str("Group"),
             Self::GroupLink => f.write_str("Group Link"),
+            Self::Import => f.write_str("Import"),
             Self::Key => f.write_str("Key"),
             Self::Project => f.write_str("Project"),
+            Self::TargetNamespace => f.write_str("Target Namespace"),
             Self::Token => f.write_str("Token"),
             Self::User => f.write_str("User"),
             Self::Record => f.write_str("record"),
             Self::Member(id) => write!(f, "Member: user_id:{id}"),
+            Self::Named(text) => f.write_str(text),
             Self::SudoTarget(who) => write!(f, "No user id or username for: {who}"),
         }
     }
@@ -87,6 +98,25 @@ impl From<holdfast_store::Error> for Error {
         } else {
             Self::Internal(error.into())
         }
+    }
+}
+
+impl From<holdfast_store::cache::Error> for Error {
+    fn from(error: holdfast_store::cache::Error) -> Self {
+        use holdfast_store::cache::Error as Cache;
+        match error {
+            Cache::Database(cause) => cause.into(),
+            Cache::ObjectStore(cause) => cause.into(),
+            Cache::Git(cause) => cause.into(),
+            Cache::NoRepository => Self::NotFound(Thing::Project),
+            cause @ (Cache::Io(_) | Cache::Missing(_)) => Self::Internal(cause.into()),
+        }
+    }
+}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Self {
+        Self::Internal(error.into())
     }
 }
 

@@ -10,11 +10,13 @@ pub mod entropy;
 pub mod error;
 pub mod namespaces;
 pub mod projects;
+pub mod repository;
 pub mod throttle;
 pub mod worker;
 
 use chrono::NaiveDate;
 use holdfast_store::{Database, Objects};
+use ipnet::IpNet;
 
 pub use actor::Actor;
 pub use clock::Clock;
@@ -22,6 +24,7 @@ pub use entropy::Entropy;
 pub use error::{Error, Result, Thing};
 
 use accounts::password::Passwords;
+use repository::engine::{Engine, GitSettings};
 use throttle::Throttle;
 
 /// What operators decide about accounts.
@@ -31,12 +34,16 @@ pub struct Settings {
     pub can_create_group: bool,
     pub session_days: u32,
     pub sign_ins_per_minute: u32,
+    pub git: GitSettings,
+    /// Networks from which repositories may be imported although they are not of the internet at large.
+    pub import_networks: Vec<IpNet>,
 }
 
 /// Everything a use case needs beside its input.
 pub struct App {
     pub database: Database,
     pub objects: Objects,
+    pub engine: Engine,
     pub settings: Settings,
     clock: Clock,
     entropy: Entropy,
@@ -49,7 +56,8 @@ impl App {
         Self {
             database,
             objects,
-            passwords: Passwords::new(),
+            passwords: Passwords::new(entropy.bytes()),
+            engine: Engine::new(settings.git.clone()),
             sign_ins: Throttle::per_minute(settings.sign_ins_per_minute),
             settings,
             clock,

@@ -39,5 +39,7 @@ ids! {
     TokenId,
     ProjectId,
     HookId,
+    RepositoryId,
+    PackId,
     JobId,
 }

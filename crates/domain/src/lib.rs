@@ -7,9 +7,11 @@ pub mod activity;
 pub mod field;
 pub mod ids;
 pub mod namespaces;
+pub mod network;
 pub mod page;
 pub mod policy;
 pub mod projects;
+pub mod repository;
 pub mod violations;
 pub mod visibility;
 

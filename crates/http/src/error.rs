@@ -51,6 +51,22 @@ impl ApiError {
         Self::error(StatusCode::BAD_REQUEST, format!("{names} are missing, at least one parameter must be provided"))
     }
 
+    /// For forks, whose attributes are those of another project: what is wrong with them is a conflict.
+    pub fn or_conflict(self) -> Self {
+        match self.status {
+            StatusCode::BAD_REQUEST => Self { status: StatusCode::CONFLICT, ..self },
+            _ => self,
+        }
+    }
+
+    /// For the row of the specification that answers 405 where others answer 400.
+    pub fn or_not_allowed(self) -> Self {
+        match self.status {
+            StatusCode::BAD_REQUEST | StatusCode::CONFLICT => Self { status: StatusCode::METHOD_NOT_ALLOWED, ..self },
+            _ => self,
+        }
+    }
+
     /// For rows of the specification that answer 404 whatever went wrong; other failures stay what they are.
     pub fn or_not_found(self) -> Self {
         match self.status {
@@ -96,6 +112,7 @@ impl From<holdfast_app::Error> for ApiError {
                 Self::message(StatusCode::FORBIDDEN, format!("403 Forbidden  - {reason}"))
             }
             Error::NotFound(Thing::Record) => Self::message(StatusCode::NOT_FOUND, "404 Not found"),
+            Error::NotFound(Thing::Named(text)) => Self::message(StatusCode::NOT_FOUND, text),
             Error::NotFound(thing) => Self::message(StatusCode::NOT_FOUND, format!("404 {thing} Not Found")),
             Error::Invalid(violations) => Self::message(StatusCode::BAD_REQUEST, fields(&violations)),
             Error::Unprocessable(text) => Self::message(StatusCode::UNPROCESSABLE_ENTITY, text),
@@ -110,6 +127,11 @@ impl From<holdfast_app::Error> for ApiError {
                     retry_after: Some(5),
                     ..Self::message(StatusCode::SERVICE_UNAVAILABLE, "503 Service Unavailable")
                 }
+            }
+            Error::Git(holdfast_git::Error::Protocol(text)) => Self::message(StatusCode::BAD_REQUEST, text),
+            Error::Git(cause) => {
+                tracing::error!(%cause, "git failed");
+                Self::message(StatusCode::INTERNAL_SERVER_ERROR, "500 Internal Server Error")
             }
             Error::Throttled { retry_after } => Self {
                 retry_after: Some(retry_after.as_secs_f64().ceil() as u64),

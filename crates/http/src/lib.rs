@@ -7,6 +7,7 @@ mod body;
 mod client_address;
 mod door;
 pub mod error;
+mod git;
 mod health;
 mod observe;
 pub mod openapi;
@@ -82,6 +83,7 @@ pub fn router(app: Arc<App>, site: Site, limits: Limits) -> Router {
         .nest("/api/v3", api)
         .merge(openapi::page())
         .route("/{namespace}/{project}/uploads/{secret}/{file}", get(uploads::serve))
+        .merge(git::router())
         .route("/", get(|| async { Redirect::temporary("/api/docs/") }))
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))

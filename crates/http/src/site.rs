@@ -8,14 +8,16 @@ pub struct Site {
     base: String,
     is_https: bool,
     host: String,
+    ssh_port: u16,
 }
 
 impl Site {
-    pub fn new(external_url: &Url) -> Self {
+    pub fn new(external_url: &Url, ssh_port: u16) -> Self {
         Self {
             base: external_url.as_str().trim_end_matches('/').to_owned(),
             is_https: external_url.scheme() == "https",
             host: external_url.host_str().unwrap_or("localhost").to_owned(),
+            ssh_port,
         }
     }
 
@@ -26,7 +28,10 @@ impl Site {
 
     /// A repository's address for git over SSH.
     pub fn ssh_url(&self, full_path: &str) -> String {
-        format!("git@{}:{full_path}.git", self.host)
+        match (&self.host, self.ssh_port) {
+            (host, 0 | 22) => format!("git@{host}:{full_path}.git"),
+            (host, port) => format!("ssh://git@{host}:{port}/{full_path}.git"),
+        }
     }
 
     /// Existing clients show what stands under this address; nothing is sent there by us.

@@ -40,6 +40,8 @@ enum Command {
     Migrate(command::migrate::Arguments),
     /// Check settings, database and storage, and say what to mend.
     Doctor,
+    /// Kill nodes of an empty installation while clients push, and check that nothing is lost.
+    Torture(command::torture::Arguments),
     /// Manage accounts and tokens, and look at jobs, from the server's own command line.
     #[command(subcommand)]
     Admin(admin::Command),
@@ -73,6 +75,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Worker => command::worker::run(&load()?),
         Command::Migrate(options) => command::migrate::run(&load()?, &options),
         Command::Doctor => command::doctor::run(load()),
+        Command::Torture(options) => command::torture::run(&load()?, arguments.config.as_deref(), &options),
         Command::Admin(admin) => admin::run(&load()?, admin),
         Command::Config(config) => config::run(arguments.config.as_deref(), &config),
         Command::Routes => documents::routes(),

@@ -7,6 +7,15 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub struct Error(#[from] sqlx::Error);
 
 impl Error {
+    pub(crate) fn missing_row() -> Self {
+        Self(sqlx::Error::RowNotFound)
+    }
+
+    /// What is stored is not what was stored.
+    pub(crate) fn unreadable(what: &'static str) -> Self {
+        Self(sqlx::Error::Decode(format!("{what} cannot be read").into()))
+    }
+
     /// The name of the unique or foreign key constraint that refused a write.
     pub fn constraint(&self) -> Option<&str> {
         self.0.as_database_error().and_then(|error| error.constraint())

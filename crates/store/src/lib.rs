@@ -3,6 +3,7 @@
 
 pub mod accounts;
 pub mod activity;
+pub mod cache;
 pub mod database;
 pub mod error;
 pub mod migrate;
@@ -10,9 +11,11 @@ pub mod namespaces;
 pub mod objects;
 pub mod page;
 pub mod projects;
+pub mod repository;
 mod search;
 pub mod worker;
 
+pub use cache::Cache;
 pub use database::{Connection, Database, Options, Transaction, commit};
 pub use error::{Error, Result};
 pub use objects::Objects;

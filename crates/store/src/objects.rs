@@ -8,10 +8,12 @@ use std::time::Duration;
 use futures_util::stream::BoxStream;
 use futures_util::{StreamExt, TryStreamExt};
 use object_store::aws::AmazonS3Builder;
+use object_store::buffered::BufWriter;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::prefix::PrefixStore;
 use object_store::{ClientOptions, ObjectStore, ObjectStoreExt, PutPayload, RetryConfig};
+use tokio::io::AsyncWriteExt;
 use url::Url;
 
 pub use bytes::Bytes;
@@ -78,10 +80,35 @@ impl Objects {
         Ok(self.opened.get_or_init(|| store).as_ref())
     }
 
+    fn store_shared(&self) -> Result<Arc<dyn ObjectStore>> {
+        self.store()?;
+        Ok(self.opened.get().expect("it was opened just now").clone())
+    }
+
     /// Durable when it returns.
     pub async fn put(&self, key: &str, bytes: Bytes) -> Result<()> {
         self.store()?.put(&Path::from(key), PutPayload::from(bytes)).await?;
         Ok(())
+    }
+
+    /// Files one behind the other, as one object; durable when it returns.
+    pub async fn put_files(&self, key: &str, files: &[PathBuf]) -> Result<()> {
+        let failed = |error: std::io::Error| Error::Generic { store: "upload", source: error.into() };
+        let mut upload = BufWriter::with_capacity(self.store_shared()?, Path::from(key), PART).with_max_concurrency(4);
+        let written = async {
+            for file in files {
+                let mut file = tokio::fs::File::open(file).await?;
+                tokio::io::copy(&mut file, &mut upload).await?;
+            }
+            Ok(())
+        };
+        match written.await {
+            Ok(()) => upload.shutdown().await.map_err(failed),
+            Err(error) => {
+                upload.abort().await.ok();
+                Err(failed(error))
+            }
+        }
     }
 
     /// None if there is no such object.
@@ -108,6 +135,9 @@ impl Objects {
         self.delete(key).await
     }
 }
+
+/// Of a large object, sent at a time; smaller ones go in one piece.
+const PART: usize = 8 << 20;
 
 /// A request waits for the store, but not until its client has given up.
 const PATIENCE: Duration = Duration::from_secs(20);

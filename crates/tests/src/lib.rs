@@ -3,15 +3,19 @@
 
 mod client;
 pub mod database;
+mod git;
 pub mod log;
+pub mod ssh;
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use holdfast_app::accounts::token::{self, CreateToken};
 use holdfast_app::accounts::user::{self, UserChanges};
+use holdfast_app::repository::engine::GitSettings;
 use holdfast_app::{Actor, App, Clock, Entropy, Settings};
 use holdfast_domain::Field;
 use holdfast_domain::ids::UserId;
@@ -22,6 +26,7 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 
 pub use client::{Answer, Client};
+pub use git::{Outcome, WorkTree, programs};
 
 /// The time at which every test begins.
 pub const BEGINNING: &str = "2026-01-02T03:04:05.678Z";
@@ -37,6 +42,11 @@ pub struct Server {
     now: Arc<Mutex<DateTime<Utc>>>,
     /// Where objects are, unless they are in a bucket.
     pub directory: TempDir,
+    /// This node's copies of repositories.
+    pub cache: TempDir,
+    clock: Clock,
+    objects: objects::Options,
+    nodes: AtomicU64,
 }
 
 /// What a test may set differently.
@@ -55,6 +65,19 @@ impl Default for Setup {
                 can_create_group: true,
                 session_days: 30,
                 sign_ins_per_minute: 0,
+                git: GitSettings {
+                    program: "git".into(),
+                    cache_directory: "/nonexistent".into(),
+                    cache_max_bytes: 1 << 30,
+                    max_pack_bytes: 100 << 20,
+                    max_memory_bytes: 1 << 30,
+                    max_fetches: 16,
+                    max_fetches_per_repository: 8,
+                    max_pushes: 16,
+                    inline_pack_bytes: 64 << 10,
+                    compact_at: 20,
+                },
+                import_networks: Vec::new(),
             },
             limits: Limits {
                 max_body_bytes: 1 << 20,
@@ -77,39 +100,49 @@ impl Server {
     pub async fn with(setup: Setup) -> Self {
         log::capture();
         let database_url = database::create().await;
-        let database = Database::new(&Options {
-            url: database_url.clone(),
-            max_connections: 5,
-            acquire_timeout: Duration::from_secs(30),
-            statement_timeout: Duration::from_secs(30),
-        })
-        .expect("a valid url");
+        let database = Database::new(&options(&database_url)).expect("a valid url");
         let now = Arc::new(Mutex::new(BEGINNING.parse().expect("a timestamp")));
         let clock = Clock::new({
             let now = now.clone();
             move || *now.lock().expect("no test panics while holding it")
         });
         let directory = tempfile::tempdir().expect("a directory");
+        let cache = tempfile::tempdir().expect("a directory");
         let objects = setup.objects.unwrap_or(objects::Options::Directory(directory.path().to_owned()));
-        let objects = Objects::new(objects);
-        let app = Arc::new(App::new(database, objects, setup.settings, clock, Entropy::seeded(1)));
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let base = format!("http://{}", listener.local_addr().expect("it is bound"));
-        // Bodies name the same host in every run; the client dials the real one.
-        let site = Site::new(&"http://holdfast.test".parse().expect("a url"));
-        let router = holdfast_http::router(app.clone(), site, setup.limits);
-        tokio::spawn(async move {
-            let service = router.into_make_service_with_connect_info::<SocketAddr>();
-            axum::serve(listener, service).await.expect("serving does not end");
-        });
+        let mut settings = setup.settings;
+        settings.git.cache_directory = cache.path().to_owned();
+        let app =
+            Arc::new(App::new(database, Objects::new(objects.clone()), settings, clock.clone(), Entropy::seeded(1)));
+        let base = format!("http://{}", serve(app.clone(), setup.limits).await);
 
         let anonymous = Client::new(&base, None);
-        let mut server = Self { app, base, admin: anonymous, database_url, now, directory };
+        let nodes = AtomicU64::default();
+        let mut server =
+            Self { app, base, admin: anonymous, database_url, now, directory, cache, clock, objects, nodes };
         let changes = UserChanges { admin: Some(true), ..named("root") };
         let root = user::create(&server.app, &Actor::Operator, changes).await.expect("the first user");
         let secret = server.token(root.id, &["api", "sudo"]).await;
         server.admin = Client::new(&server.base, Some(&secret));
         server
+    }
+
+    /// Host and port.
+    pub fn address(&self) -> String {
+        self.base.trim_start_matches("http://").to_owned()
+    }
+
+    /// A second node on the same database and object store, with an empty cache; its host and port.
+    pub async fn another_node(&self) -> String {
+        serve(self.another_app(), Setup::default().limits).await
+    }
+
+    fn another_app(&self) -> Arc<App> {
+        let database = Database::new(&options(&self.database_url)).expect("a valid url");
+        let mut settings = self.app.settings.clone();
+        let number = self.nodes.fetch_add(1, Ordering::Relaxed);
+        settings.git.cache_directory = self.cache.path().join(format!("node-{number}"));
+        let objects = Objects::new(self.objects.clone());
+        Arc::new(App::new(database, objects, settings, self.clock.clone(), Entropy::seeded(100 + number)))
     }
 
     pub fn anonymous(&self) -> Client {
@@ -177,6 +210,29 @@ impl Server {
     pub async fn contents(&self) -> Value {
         database::contents(&mut self.database().await).await
     }
+}
+
+fn options(url: &str) -> Options {
+    Options {
+        url: url.to_owned(),
+        max_connections: 5,
+        acquire_timeout: Duration::from_secs(30),
+        statement_timeout: Duration::from_secs(30),
+    }
+}
+
+/// On a free port; its address.
+async fn serve(app: Arc<App>, limits: Limits) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("it is bound").to_string();
+    // Bodies name the same host in every run; the client dials the real one.
+    let site = Site::new(&"http://holdfast.test".parse().expect("a url"), 22);
+    let router = holdfast_http::router(app, site, limits);
+    tokio::spawn(async move {
+        let service = router.into_make_service_with_connect_info::<SocketAddr>();
+        axum::serve(listener, service).await.expect("serving does not end");
+    });
+    address
 }
 
 /// A user with nothing special about it.

@@ -1,10 +1,11 @@
 //! From a token to an actor.
 
 use chrono::TimeDelta;
-use holdfast_domain::accounts::{Scope, TokenKind};
-use holdfast_store::accounts::{token, user};
+use holdfast_domain::accounts::{Scope, Scopes, TokenKind};
+use holdfast_store::accounts::{ssh_key, token, user};
 use sha2::{Digest, Sha256};
 
+use super::session;
 use crate::actor::Caller;
 use crate::{Actor, App, Error, Result, Thing};
 
@@ -68,6 +69,27 @@ pub async fn authenticate(app: &App, credentials: Credentials<'_>, needed: Scope
     let impersonated_by = Some(caller.account.id());
     let (account, own) = (target.account(), Some(Box::new(target)));
     Ok(Actor::User(Box::new(Caller { account, own, scopes: caller.scopes, impersonated_by })))
+}
+
+/// A name and a password, or a token in the place of either, as git sends them.
+pub async fn authenticate_basic(app: &App, name: &str, secret: &str, address: &str) -> Result<Actor> {
+    let token =
+        [secret, name].into_iter().find(|text| TokenKind::ALL.iter().any(|kind| text.starts_with(kind.prefix())));
+    if let Some(token) = token {
+        return authenticate(app, Credentials { token: Some(token), ..Credentials::default() }, Scope::Api).await;
+    }
+    let user = session::check(app, name, secret, address).await?;
+    let caller = Caller { account: user.account(), own: None, scopes: Scopes::all(), impersonated_by: None };
+    Ok(Actor::User(Box::new(caller)))
+}
+
+/// Whose key that is: the one who holds its other half.
+pub async fn authenticate_key(app: &App, fingerprint: &str) -> Result<Actor> {
+    let mut connection = app.database.connection().await?;
+    let owner = ssh_key::find_owner(&mut connection, fingerprint).await?.ok_or(Error::Unauthenticated)?;
+    let user = user::find(&mut connection, owner).await?.filter(user::User::is_active);
+    let account = user.ok_or(Error::Unauthenticated)?.account();
+    Ok(Actor::User(Box::new(Caller { account, own: None, scopes: Scopes::all(), impersonated_by: None })))
 }
 
 pub(crate) fn digest(secret: &str) -> Vec<u8> {

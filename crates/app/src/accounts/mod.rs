@@ -1,5 +1,6 @@
 pub mod authentication;
 pub mod email;
+pub mod host_key;
 pub mod password;
 pub mod session;
 pub mod ssh_key;

@@ -2,6 +2,7 @@
 
 use chrono::TimeDelta;
 use holdfast_domain::accounts::{Scopes, TokenKind};
+use holdfast_domain::ids::UserId;
 use holdfast_store::accounts::token::{self, NewToken};
 use holdfast_store::accounts::user::{self, User};
 
@@ -20,15 +21,29 @@ pub struct Session {
     pub token: String,
 }
 
-/// `login` is a username or a primary address; `address` is where the request came from.
-pub async fn create(app: &App, login: &str, password: &str, address: &str) -> Result<Session> {
+/// The user with this name and password, if it may sign in. Nothing is left behind.
+pub async fn check(app: &App, login: &str, password: &str, address: &str) -> Result<User> {
+    let found = user::find_for_sign_in(&mut *app.database.connection().await?, login).await?;
+    let id = match found {
+        Some((id, hash)) if app.passwords.are_proved(password, Some(&hash)) => id,
+        _ => verify(app, login, password, address).await?.0,
+    };
+    let found = user::find(&mut *app.database.connection().await?, id).await?;
+    found.filter(User::is_active).ok_or(Error::Unauthenticated)
+}
+
+async fn verify(app: &App, login: &str, password: &str, address: &str) -> Result<(UserId, Option<String>)> {
     app.sign_ins.check(|| address.to_owned())?;
     app.sign_ins.check(|| format!("login {}", login.chars().take(LONGEST_LOGIN).collect::<String>().to_lowercase()))?;
     let found = user::find_for_sign_in(&mut *app.database.connection().await?, login).await?;
     let (id, hash) = found.unzip();
     let matches = app.password_matches(password, hash.clone()).await?;
-    let id = id.filter(|_| matches).ok_or(Error::Unauthenticated)?;
+    Ok((id.filter(|_| matches).ok_or(Error::Unauthenticated)?, hash))
+}
 
+/// `login` is a username or a primary address; `address` is where the request came from.
+pub async fn create(app: &App, login: &str, password: &str, address: &str) -> Result<Session> {
+    let (id, hash) = verify(app, login, password, address).await?;
     let now = app.clock.now();
     let mut transaction = app.database.begin().await?;
     let user = user::lock(&mut transaction, id).await?.filter(User::is_active).ok_or(Error::Unauthenticated)?;

@@ -1,4 +1,5 @@
 pub mod access_request;
+pub mod fork;
 pub mod group;
 pub mod hook;
 pub mod list;

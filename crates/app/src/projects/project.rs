@@ -5,6 +5,7 @@ use holdfast_domain::ids::{NamespaceId, ProjectId, UserId};
 use holdfast_domain::namespaces::NamespaceKind;
 use holdfast_domain::policy::{GroupAction, InstanceAction, ProjectAction, Standing};
 use holdfast_domain::projects::{ProjectName, ProjectPath};
+use holdfast_domain::repository::ImportUrl;
 use holdfast_domain::violations::TAKEN;
 use holdfast_domain::{AccessLevel, Field, Violations, Visibility};
 use holdfast_store::Connection;
@@ -12,9 +13,11 @@ use holdfast_store::accounts::user::{self, Account};
 use holdfast_store::activity::event;
 use holdfast_store::namespaces::member::{self, Source};
 use holdfast_store::namespaces::namespace::{self, Target};
-use holdfast_store::projects::project::{self, Attributes};
-use holdfast_store::projects::redirect;
-use holdfast_store::worker::removal;
+use holdfast_store::projects::attributes::{self, Attributes};
+use holdfast_store::projects::project;
+use holdfast_store::projects::{fork, redirect};
+use holdfast_store::repository::repository;
+use holdfast_store::worker::{import, removal};
 
 pub use holdfast_store::projects::project::{Features, Owner, Place, Project, ProjectRef};
 
@@ -97,9 +100,18 @@ pub struct ProjectChanges {
     pub visibility: Option<Visibility>,
     pub features: FeatureChanges,
     pub import_url: Option<String>,
+    /// Of an update: a branch that exists.
+    pub default_branch: Option<String>,
 }
 
 impl ProjectChanges {
+    /// Where the repository is to be copied from.
+    fn import(&self) -> Result<Option<ImportUrl>> {
+        let given = self.import_url.as_deref().filter(|url| !url.is_empty());
+        let parsed = given.map(ImportUrl::parse).transpose();
+        parsed.map_err(|error| Violations::of("import_url", error.to_string()).into())
+    }
+
     fn apply(self, now: Attributes, place: NamespaceKind, at_most: Visibility) -> Result<Attributes> {
         let name = self.name.or(now.name);
         let made_path = if now.path.is_empty() { ProjectPath::from_name(&name) } else { now.path };
@@ -117,9 +129,6 @@ impl ProjectChanges {
         if place == NamespaceKind::Group && a.visibility > at_most {
             let text = format!("{} is not allowed in a {} group.", a.visibility.word(), at_most.word());
             violations.add("visibility_level", text);
-        }
-        if self.import_url.is_some_and(|url| !url.is_empty()) {
-            violations.add("import_url", "cannot be imported: this version of Holdfast has no importer yet");
         }
         violations.into_result()?;
         Ok(a)
@@ -160,7 +169,7 @@ pub async fn create_for(
     finish(app, transaction, actor, id).await
 }
 
-fn may_create_in(actor: &Actor, creator: &Account, target: Target) -> bool {
+pub(super) fn may_create_in(actor: &Actor, creator: &Account, target: Target) -> bool {
     match target.kind {
         NamespaceKind::User => target.owner == Some(creator.id()) || actor.is_administrator(),
         NamespaceKind::Group => GroupAction::CreateProject.allowed(target.visibility, actor.standing(), target.level),
@@ -181,6 +190,7 @@ async fn insert(
         visibility: Visibility::Private,
         features: DEFAULT_FEATURES,
     };
+    let source = changes.import()?;
     let attributes = changes.apply(blank, target.kind, target.visibility)?;
     // Groups are free; a user's own projects are counted while the namespace is locked.
     if target.kind == NamespaceKind::User && !has_room(connection, creator).await? {
@@ -188,14 +198,19 @@ async fn insert(
     }
     let now = app.clock.now();
     let runners_token = app.entropy.hex::<10>();
-    let inserted = project::insert(connection, target.id, creator.id(), &attributes, &runners_token, now).await;
+    let inserted = attributes::insert(connection, target.id, creator.id(), &attributes, &runners_token, now).await;
     let id = refuse_taken(inserted)?;
+    repository::insert(connection, id, now).await?;
     let owner = target.owner;
     if let Some(owner) = owner {
         member::upsert(connection, Source::Project(id), owner, AccessLevel::Master, None, now).await?;
     }
     let project = load(app, connection, id, Some(creator.id())).await?;
-    event::record(connection, id, creator.id(), Action::Created, &notice::created(&project), now).await?;
+    let action = if source.is_some() { Action::Imported } else { Action::Created };
+    event::record(connection, id, creator.id(), action, &notice::created(&project), now).await?;
+    if let Some(source) = source {
+        import::enqueue(connection, id, &format!("import into {}", project.full_path()), &source, now).await?;
+    }
     if let Some(owner) = project.owner() {
         let joined = notice::joined(&project, &owner.person, AccessLevel::Master);
         event::tell(connection, Some(id), &joined, now).await?;
@@ -203,7 +218,7 @@ async fn insert(
     Ok(id)
 }
 
-async fn has_room(connection: &mut Connection, creator: &Account) -> Result<bool> {
+pub(super) async fn has_room(connection: &mut Connection, creator: &Account) -> Result<bool> {
     let Some(own) = namespace::id_of_user(connection, creator.id()).await? else { return Ok(false) };
     let limit = i64::from(creator.projects_limit);
     Ok(project::count_in(connection, own, limit).await? < limit)
@@ -222,11 +237,29 @@ pub async fn update(app: &App, actor: &Actor, project: &ProjectRef, changes: Pro
     };
     let renames = |a: &Attributes| a.name != before.name || a.visibility != before.visibility;
     let place = &before.namespace;
+    let source = changes.import()?;
+    if source.is_some() && before.repository.head.is_some() {
+        return Err(Violations::of("import_url", "can only be given while the repository is empty").into());
+    }
+    let default_branch = changes.default_branch.clone();
     let attributes = changes.apply(current, place.kind, place.visibility)?;
     if renames(&attributes) {
         access::project(app, &mut transaction, actor, &ProjectRef::Id(before.id), ProjectAction::Rename).await?;
     }
-    refuse_taken(project::update(&mut transaction, before.id, &attributes, now).await)?;
+    refuse_taken(attributes::update(&mut transaction, before.id, &attributes, now).await)?;
+    if let Some(branch) = default_branch.filter(|branch| before.repository.default_branch() != Some(branch)) {
+        let name = format!("refs/heads/{branch}");
+        if !repository::set_head(&mut transaction, before.repository.id, &name).await? {
+            return Err(Violations::of("default_branch", "does not exist").into());
+        }
+    }
+    if let Some(source) = source {
+        import::enqueue(&mut transaction, before.id, &format!("import into {}", before.full_path()), &source, now)
+            .await?;
+    }
+    if attributes.visibility < before.visibility {
+        fork::lower(&mut transaction, before.id, attributes.visibility).await?;
+    }
     if !attributes.path.eq_ignore_ascii_case(&before.path) {
         redirect::leave_for_project(&mut transaction, place.id, &before.path, before.id).await?;
     }
@@ -287,7 +320,7 @@ pub(super) async fn finish(
     Ok(project)
 }
 
-fn refuse_taken<T>(saved: holdfast_store::Result<T>) -> Result<T> {
+pub(super) fn refuse_taken<T>(saved: holdfast_store::Result<T>) -> Result<T> {
     saved
         .on_constraint("projects_path_key", || Violations::of("path", TAKEN).into())
         .on_constraint("projects_name_key", || Violations::of("name", TAKEN).into())

@@ -9,11 +9,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use graphile_worker::{IntoTaskHandlerResult, TaskHandler, Worker, WorkerContext, WorkerOptions, WorkerRecoveryConfig};
-use holdfast_domain::ids::{JobId, UserId};
+use holdfast_domain::ids::{JobId, ProjectId, UserId};
+use holdfast_store::worker::compaction::COMPACT;
+use holdfast_store::worker::import::IMPORT;
 use holdfast_store::worker::removal::{REMOVE_AUTHOR, REMOVE_PROJECTS};
 use serde::{Deserialize, Serialize};
 
-use crate::{App, Error, Result};
+use crate::projects::project::ProjectRef;
+use crate::repository::{compaction, import};
+use crate::{Actor, App, Error, Result};
 
 /// What a task finds in its context.
 #[derive(Clone)]
@@ -54,6 +58,38 @@ impl TaskHandler for RemoveAuthor {
     }
 }
 
+#[derive(Serialize, Deserialize)]
+struct Compact {
+    project: ProjectId,
+}
+
+impl TaskHandler for Compact {
+    const IDENTIFIER: &'static str = COMPACT;
+
+    async fn run(self, context: WorkerContext) -> impl IntoTaskHandlerResult {
+        let app = app(&context)?;
+        match compaction::compact(&app, &Actor::Operator, &ProjectRef::Id(self.project)).await {
+            Ok(_) | Err(Error::NotFound(_)) => Ok(()),
+            Err(error) => Err(told(error)),
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Import {
+    job: JobId,
+    project: ProjectId,
+}
+
+impl TaskHandler for Import {
+    const IDENTIFIER: &'static str = IMPORT;
+
+    async fn run(self, context: WorkerContext) -> impl IntoTaskHandlerResult {
+        let app = app(&context)?;
+        import::run(&app, self.job, self.project).await.map_err(told)
+    }
+}
+
 /// Once a day.
 #[derive(Serialize, Deserialize)]
 struct Sweep {}
@@ -88,6 +124,8 @@ async fn worker(app: &Arc<App>, concurrency: usize) -> Result<Worker> {
         .add_extension(Shared(app.clone()))
         .define_job::<RemoveProjects>()
         .define_job::<RemoveAuthor>()
+        .define_job::<Compact>()
+        .define_job::<Import>()
         .define_job::<Sweep>()
         .with_cron("17 3 * * * sweep")
         .map_err(|error| Error::Internal(error.into()))?

@@ -4,6 +4,7 @@ use holdfast_domain::ids::{JobId, ProjectId, UserId};
 use holdfast_store::activity::event;
 use holdfast_store::commit;
 use holdfast_store::projects::upload;
+use holdfast_store::repository::{pack, repository};
 use holdfast_store::worker::{job, removal};
 
 use crate::{App, Result};
@@ -21,9 +22,28 @@ pub async fn projects(app: &App, id: JobId) -> Result<()> {
         let gone = removal::delete(&mut transaction, project).await?;
         job::advance(&mut transaction, id, gone as i64).await?;
         commit(transaction).await?;
+        remove_repositories(app).await?;
     }
     job::finish(&mut *app.database.connection().await?, id, app.clock.now()).await?;
     Ok(())
+}
+
+/// Those whose project is gone. Their packs go with them, unless forks use them; the bytes follow after a while.
+pub(super) async fn remove_repositories(app: &App) -> Result<()> {
+    loop {
+        let some = repository::some_orphaned(&mut *app.database.connection().await?, 100).await?;
+        if some.is_empty() {
+            return Ok(());
+        }
+        for id in some {
+            while repository::delete_some_rows(&mut *app.database.connection().await?, id, BATCH).await? > 0 {}
+            let mut transaction = app.database.begin().await?;
+            repository::lock_orphaned(&mut transaction, id).await?;
+            pack::remove_all(&mut transaction, id, app.clock.now()).await?;
+            repository::delete(&mut transaction, id).await?;
+            commit(transaction).await?;
+        }
+    }
 }
 
 async fn remove_uploads(app: &App, project: ProjectId) -> Result<()> {

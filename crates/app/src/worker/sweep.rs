@@ -2,12 +2,14 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use holdfast_domain::activity::Action;
+use holdfast_domain::ids::PackId;
 use holdfast_store::activity::{event, partition};
 use holdfast_store::commit;
 use holdfast_store::projects::{expiry, upload};
+use holdfast_store::repository::pack;
 use holdfast_store::worker::job;
 
-use super::removal::remove_objects;
+use super::removal::{self, remove_objects};
 use crate::projects::notice;
 use crate::projects::project::load;
 use crate::{App, Error, Result};
@@ -19,6 +21,8 @@ pub async fn sweep(app: &App) -> Result<()> {
         forget_jobs(app, now).await,
         remove_unfinished_uploads(app, now).await,
         remove_expired_members(app).await,
+        removal::remove_repositories(app).await,
+        remove_packs(app, now).await,
     ];
     parts.into_iter().collect()
 }
@@ -41,6 +45,29 @@ async fn remove_unfinished_uploads(app: &App, now: DateTime<Utc>) -> Result<()> 
             return Ok(());
         }
         remove_objects(app, some).await?;
+    }
+}
+
+/// An upload that takes longer than this has failed.
+const LONGEST_UPLOAD: TimeDelta = TimeDelta::days(1);
+/// So long packs are kept that nobody lists any more: until the last reader has gone, and until no backup of the database
+/// that is restored could want them back.
+const PACKS_KEPT: TimeDelta = TimeDelta::days(14);
+
+async fn remove_packs(app: &App, now: DateTime<Utc>) -> Result<()> {
+    let mut connection = app.database.connection().await?;
+    pack::condemn_intents(&mut connection, now - LONGEST_UPLOAD, now).await?;
+    drop(connection);
+    loop {
+        let some = pack::some_condemned(&mut *app.database.connection().await?, now - PACKS_KEPT, 100).await?;
+        if some.is_empty() {
+            return Ok(());
+        }
+        for key in some.iter().filter_map(|(_, key)| key.as_deref()) {
+            app.objects.delete(key).await?;
+        }
+        let ids: Vec<PackId> = some.into_iter().map(|(id, _)| id).collect();
+        pack::forget(&mut *app.database.connection().await?, &ids).await?;
     }
 }
 

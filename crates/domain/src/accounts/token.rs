@@ -11,6 +11,8 @@ pub enum TokenKind {
 }
 
 impl TokenKind {
+    pub const ALL: [Self; 2] = [Self::Personal, Self::Session];
+
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Personal => "personal",

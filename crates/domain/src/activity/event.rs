@@ -2,13 +2,17 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     Created = 1,
+    /// Its details say whether a ref was made, moved or removed.
+    Pushed = 5,
     Joined = 8,
     Left = 9,
     Expired = 11,
+    /// Created, with a history from elsewhere.
+    Imported = 12,
 }
 
 impl Action {
-    const ALL: [Self; 4] = [Self::Created, Self::Joined, Self::Left, Self::Expired];
+    const ALL: [Self; 6] = [Self::Imported, Self::Created, Self::Pushed, Self::Joined, Self::Left, Self::Expired];
 
     pub const fn code(self) -> i16 {
         self as i16
@@ -17,6 +21,8 @@ impl Action {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Created => "created",
+            Self::Imported => "imported",
+            Self::Pushed => "pushed to",
             Self::Joined => "joined",
             Self::Left => "left",
             Self::Expired => "removed due to membership expiration from",

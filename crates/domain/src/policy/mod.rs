@@ -29,6 +29,10 @@ impl Standing {
 enum Minimum {
     Visible,
     VisibleAndSignedIn,
+    /// Visible to everybody, or a member who is more than a guest.
+    Code,
+    /// The same, for who may have projects.
+    CodeAndOrdinary,
     Member(AccessLevel),
 }
 
@@ -40,6 +44,8 @@ impl Minimum {
         match self {
             Self::Visible => is_visible(visibility, standing, level),
             Self::VisibleAndSignedIn => standing >= Standing::External && is_visible(visibility, standing, level),
+            Self::Code => is_visible(visibility, standing, None) || level >= Some(AccessLevel::Reporter),
+            Self::CodeAndOrdinary => standing >= Standing::Ordinary && Self::Code.is_met(visibility, standing, level),
             Self::Member(minimum) => level.is_some_and(|level| level >= minimum),
         }
     }

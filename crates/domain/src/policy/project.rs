@@ -5,6 +5,12 @@ use crate::{AccessLevel, Visibility};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProjectAction {
     Read,
+    /// The repository: to fetch from it and to look into it.
+    ReadCode,
+    /// To push to it; some branches want more.
+    WriteCode,
+    /// Beside this, the caller must be able to create a project where the fork goes.
+    Fork,
     ReadMembers,
     Star,
     Upload,
@@ -21,8 +27,11 @@ pub enum ProjectAction {
 }
 
 impl ProjectAction {
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 15] = [
         Self::Read,
+        Self::ReadCode,
+        Self::WriteCode,
+        Self::Fork,
         Self::ReadMembers,
         Self::Star,
         Self::Upload,
@@ -39,6 +48,9 @@ impl ProjectAction {
     pub const fn describe(self) -> &'static str {
         match self {
             Self::Read => "read the project and its feed",
+            Self::ReadCode => "clone, fetch, read branches, tags and files",
+            Self::WriteCode => "push, create and delete branches and tags (protected branches: as their rules say)",
+            Self::Fork => "fork",
             Self::ReadMembers => "list members",
             Self::Star => "star and unstar",
             Self::Upload => "upload a file",
@@ -55,12 +67,15 @@ impl ProjectAction {
 
     /// Whether it puts something into the project, which an archived one does not take from anybody.
     pub const fn adds_content(self) -> bool {
-        matches!(self, Self::Upload)
+        matches!(self, Self::Upload | Self::WriteCode)
     }
 
     pub(super) const fn minimum(self) -> Minimum {
         match self {
             Self::Read => Minimum::Visible,
+            Self::ReadCode => Minimum::Code,
+            Self::Fork => Minimum::CodeAndOrdinary,
+            Self::WriteCode => Minimum::Member(AccessLevel::Developer),
             Self::ReadMembers | Self::Star | Self::Upload | Self::RequestAccess => Minimum::VisibleAndSignedIn,
             Self::Update | Self::ManageMembers | Self::Share | Self::ManageHooks => {
                 Minimum::Member(AccessLevel::Master)

@@ -69,6 +69,11 @@ pub fn read<P: ParamSet>(raw: &RawParams) -> Result<P, ApiError> {
     P::read(raw, &mut problems).ok_or_else(|| problems.into_error())
 }
 
+/// Of a field whose name is a word of Rust's, such as `r#ref`.
+pub fn name(field: &'static str) -> &'static str {
+    field.strip_prefix("r#").unwrap_or(field)
+}
+
 /// Declares the parameters of an endpoint. Each field is one of
 /// - `required name: T`, which must be sent;
 /// - `optional name: T`, an `Option`: absent and null are the same;
@@ -91,14 +96,14 @@ macro_rules! params {
 
             fn read(raw: &$crate::params::RawParams, problems: &mut $crate::params::Problems) -> Option<Self> {
                 // All are read before the first that is wrong ends it: problems are told together.
-                $(let $field = $crate::params::$kind::read::<$Type>(raw, stringify!($field), problems);)*
+                $(let $field = $crate::params::$kind::read::<$Type>(raw, $crate::params::name(stringify!($field)), problems);)*
                 Some(Self { $($field: $field?,)* })
             }
 
             fn describe() -> Vec<$crate::params::ParamDoc> {
                 let mut described = Vec::new();
                 $(described.extend($crate::params::$kind::describe::<$Type>(
-                    stringify!($field),
+                    $crate::params::name(stringify!($field)),
                     concat!($($doc),*).trim_ascii_start(),
                 ));)*
                 described

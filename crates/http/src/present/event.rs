@@ -1,5 +1,6 @@
 use holdfast_app::activity::feed::Event;
 use serde::Serialize;
+use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use super::Timestamp;
@@ -16,7 +17,7 @@ pub struct EventBody {
     pub target_type: Option<String>,
     pub author_id: i64,
     /// Details of a push.
-    pub data: Option<serde_json::Map<String, serde_json::Value>>,
+    pub data: Option<Map<String, Value>>,
     pub target_title: Option<String>,
     pub created_at: Timestamp,
     pub author: UserSummary,
@@ -24,17 +25,57 @@ pub struct EventBody {
 }
 
 pub fn event(event: Event, site: &Site) -> EventBody {
+    let data = event.data.as_ref().and_then(|details| push(details, site));
+    let action_name = data.as_ref().map_or(event.action.name(), push_name);
     EventBody {
         title: None,
         project_id: event.project_id.get(),
-        action_name: event.action.name(),
+        action_name,
         target_id: None,
         target_type: None,
         author_id: event.author.id.get(),
-        data: None,
+        data,
         target_title: None,
         created_at: event.created_at.into(),
         author: user::summary(&event.author, site),
         author_username: event.author.username,
+    }
+}
+
+/// The details of a push, with addresses.
+fn push(details: &Value, site: &Site) -> Option<Map<String, Value>> {
+    let project = &details["project"];
+    let path = project["path_with_namespace"].as_str()?;
+    let homepage = site.url(&format!("/{path}"));
+    let with_address = |commit: &Value| {
+        let mut commit = commit.clone();
+        commit["url"] = format!("{homepage}/commit/{}", commit["id"].as_str().unwrap_or_default()).into();
+        commit
+    };
+    let commits: Vec<Value> = details["commits"].as_array()?.iter().map(with_address).collect();
+    let body = json!({
+        "before": details["before"],
+        "after": details["after"],
+        "ref": details["ref"],
+        "user_id": details["user_id"],
+        "user_name": details["user_name"],
+        "repository": {
+            "name": project["name"],
+            "url": site.ssh_url(path),
+            "description": project["description"],
+            "homepage": homepage,
+        },
+        "commits": commits,
+        "total_commits_count": details["total_commits_count"],
+    });
+    body.as_object().cloned()
+}
+
+fn push_name(data: &Map<String, Value>) -> &'static str {
+    let is_none = |name: &str| data[name].as_str().is_some_and(|id| id.bytes().all(|digit| digit == b'0'));
+    match (is_none("before"), is_none("after")) {
+        (true, _) => "pushed new",
+        (_, true) => "deleted",
+        _ => "pushed to",
     }
 }

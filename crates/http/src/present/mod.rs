@@ -1,14 +1,18 @@
 //! Bodies. A presenter is a plain function of what was loaded and who looks: it never queries.
 
 pub mod access_request;
+pub mod branch;
+pub mod commit;
 pub mod email;
 pub mod event;
 pub mod group;
 pub mod hook;
+pub mod import;
 pub mod member;
 pub mod namespace;
 pub mod project;
 pub mod ssh_key;
+pub mod tag;
 mod timestamp;
 pub mod token;
 pub mod user;

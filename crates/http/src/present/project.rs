@@ -1,7 +1,7 @@
 use holdfast_app::projects::project::{Owner, Place, Project, shows_secrets};
 use holdfast_app::projects::share;
 use holdfast_domain::namespaces::NamespaceKind;
-use holdfast_domain::policy::Standing;
+use holdfast_domain::policy::{ProjectAction, Standing};
 use holdfast_domain::{AccessLevel, Visibility};
 use serde::Serialize;
 use utoipa::PartialSchema;
@@ -50,6 +50,9 @@ pub struct ProjectBody {
     pub avatar_url: Option<String>,
     pub star_count: i32,
     pub forks_count: i32,
+    /// Of a fork, for who may see what it came from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forked_from_project: Option<SimpleProject>,
     pub open_issues_count: i32,
     /// For masters and above, where the project stands alone.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -158,13 +161,14 @@ pub enum Form {
 }
 
 pub fn project(project: &Project, form: Form, standing: Standing, site: &Site) -> ProjectBody {
+    let forked_from_project = source(project, standing).map(|source| simple(source, site));
     let simple = simple(project, site);
     let f = project.features;
     let is_signed_in = standing > Standing::Anonymous;
     ProjectBody {
         id: simple.id,
         description: project.description.clone(),
-        default_branch: None,
+        default_branch: project.repository.default_branch().map(str::to_owned),
         tag_list: Vec::new(),
         public: project.visibility == Visibility::Public,
         archived: project.archived,
@@ -191,7 +195,8 @@ pub fn project(project: &Project, form: Form, standing: Standing, site: &Site) -
         namespace: place(&project.namespace),
         avatar_url: None,
         star_count: project.star_count,
-        forks_count: 0,
+        forks_count: project.forks_count,
+        forked_from_project,
         open_issues_count: 0,
         runners_token: (form == Form::Alone && shows_secrets(project, standing)).then(|| project.runners_token.clone()),
         public_builds: f.public_builds,
@@ -220,6 +225,12 @@ pub fn simple(project: &Project, site: &Site) -> SimpleProject {
         path: project.path.clone(),
         path_with_namespace,
     }
+}
+
+/// What it is a fork of, for who may see that.
+fn source(project: &Project, standing: Standing) -> Option<&Project> {
+    let may_see = |it: &&Project| ProjectAction::Read.allowed(it.visibility, standing, it.level());
+    project.source().filter(may_see)
 }
 
 fn owner_body(owner: &Owner, site: &Site) -> OwnerBody {

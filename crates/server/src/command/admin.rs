@@ -4,6 +4,8 @@ use clap::{Args, Subcommand};
 use holdfast_app::accounts::token::CreateToken;
 use holdfast_app::accounts::user::{User, UserChanges};
 use holdfast_app::accounts::{token, user};
+use holdfast_app::projects::project::ProjectRef;
+use holdfast_app::repository::compaction;
 use holdfast_app::worker::job;
 use holdfast_app::{Actor, App, Entropy, Error};
 use holdfast_domain::Field;
@@ -20,6 +22,9 @@ pub enum Command {
     /// Make, list and revoke personal access tokens.
     #[command(subcommand)]
     Token(TokenCommand),
+    /// Look after repositories.
+    #[command(subcommand)]
+    Repo(RepoCommand),
     /// List jobs: what is being done, how far it is, and what went wrong.
     Jobs {
         /// How many, the newest first.
@@ -28,6 +33,15 @@ pub enum Command {
         /// Let the job of this number begin anew at once, also one that was given up.
         #[arg(long, value_name = "ID")]
         retry: Option<i64>,
+    },
+}
+
+#[derive(Subcommand)]
+pub enum RepoCommand {
+    /// Make one pack of all packs that no fork shares. The nodes do so by themselves as packs pile up.
+    Repack {
+        /// As NAMESPACE/PROJECT.
+        project: String,
     },
 }
 
@@ -133,6 +147,7 @@ pub fn run(configuration: &Configuration, command: Command) -> anyhow::Result<()
         match command {
             Command::User(command) => run_user(&app, command).await,
             Command::Token(command) => run_token(&app, command).await,
+            Command::Repo(RepoCommand::Repack { project }) => repack(&app, &project).await,
             Command::Jobs { retry: Some(id), .. } => {
                 let retried = job::retry(&app, &Actor::Operator, id.into()).await;
                 retried.map_err(|error| match error {
@@ -146,6 +161,16 @@ pub fn run(configuration: &Configuration, command: Command) -> anyhow::Result<()
             Command::Jobs { limit, .. } => list_jobs(&app, limit).await,
         }
     })
+}
+
+async fn repack(app: &App, path: &str) -> anyhow::Result<()> {
+    let (namespace, project) = path.split_once('/').context("name the project as NAMESPACE/PROJECT")?;
+    let project = ProjectRef::Path { namespace: namespace.to_owned(), project: project.to_owned() };
+    let done = compaction::compact(app, &Actor::Operator, &project).await.map_err(|error| match error {
+        Error::NotFound(_) => anyhow!("there is no project {path}"),
+        other => explain(other),
+    })?;
+    print(format!("{path}: {} packs before, {} now", done.before, done.after))
 }
 
 async fn run_user(app: &App, command: UserCommand) -> anyhow::Result<()> {

@@ -1,10 +1,13 @@
 use anyhow::bail;
+use holdfast_app::repository::engine::Engine;
 use holdfast_store::Objects;
 use holdfast_store::migrate::{self, State};
 
 use super::{block_on, print};
 use crate::configuration::{Configuration, Invalid};
 
+/// The oldest git that is tested.
+const OLDEST_GIT: (u32, u32) = (2, 39);
 /// The oldest PostgreSQL that is tested.
 const OLDEST_SERVER: i32 = 150_000;
 
@@ -67,6 +70,7 @@ pub fn run(configuration: Result<Configuration, Invalid>) -> anyhow::Result<()> 
                 },
             )?;
         }
+        report("git", git(&configuration).await)?;
         report(
             "storage",
             match Objects::new(configuration.storage.options()?).check("check").await {
@@ -84,4 +88,25 @@ pub fn run(configuration: Result<Configuration, Invalid>) -> anyhow::Result<()> 
         bail!("{wrong} to mend");
     }
     Ok(())
+}
+
+/// The program, and the place for copies of repositories.
+async fn git(configuration: &Configuration) -> Result<String, String> {
+    let settings = configuration.git.settings();
+    let program = settings.program.display().to_string();
+    let engine = Engine::new(settings);
+    let version = engine.git.version().await.map_err(|error| {
+        format!("{program} {error}\n  cure: install git 2.39 or later, or set git.program (HOLDFAST__GIT__PROGRAM)")
+    })?;
+    let mut numbers = version.split('.').map(|part| part.parse().unwrap_or(0));
+    if (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) < OLDEST_GIT {
+        return Err(format!("{program} is version {version}\n  cure: install git 2.39 or later"));
+    }
+    let cache = engine.cache().map_err(|error| {
+        format!(
+            "{} {error}\n  cure: let this user write there, or set git.cache_directory (HOLDFAST__GIT__CACHE_DIRECTORY)",
+            engine.settings.cache_directory.display()
+        )
+    })?;
+    Ok(format!("version {version}, copies in {}", cache.directory().display()))
 }

@@ -10,7 +10,7 @@ pub fn routes() -> anyhow::Result<()> {
 }
 
 pub fn openapi(configuration: &Configuration) -> anyhow::Result<()> {
-    let site = Site::new(&configuration.server.external_url);
+    let site = Site::new(&configuration.server.external_url, configuration.ssh.port()?);
     print(openapi::document(api::v3::routes().list(), &site).as_str())
 }
 

@@ -6,6 +6,7 @@ pub mod doctor;
 pub mod documents;
 pub mod migrate;
 pub mod serve;
+pub mod torture;
 pub mod worker;
 
 use std::future::Future;

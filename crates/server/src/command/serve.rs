@@ -26,13 +26,16 @@ pub fn run(configuration: &Configuration) -> anyhow::Result<()> {
 
 async fn serve(configuration: &Configuration, metrics: PrometheusHandle) -> anyhow::Result<()> {
     let app = Arc::new(application(configuration)?);
-    let site = Site::new(&configuration.server.external_url);
-    let router = holdfast_http::router(app.clone(), site, configuration.limits());
+    let site = Site::new(&configuration.server.external_url, configuration.ssh.port()?);
+    let router = holdfast_http::router(app.clone(), site.clone(), configuration.limits());
     let handle = Handle::new();
 
     let listener = listen("server.listen", configuration.server.listen)?;
+    let ssh_listener = configuration.ssh.listen()?.map(|address| listen("ssh.listen", address)).transpose()?;
     refuse_old_schema(configuration).await?;
     let mut public = tokio::spawn(serve_on(listener, router, handle.clone()));
+    let (stop_ssh, stopped) = tokio::sync::oneshot::channel::<()>();
+    let mut ssh = tokio::spawn(serve_ssh(app.clone(), ssh_listener, ssh_settings(configuration, site), stopped));
     let (stop_jobs, stopped) = tokio::sync::oneshot::channel::<()>();
     let jobs = tokio::spawn(do_jobs(app.clone(), configuration.worker.concurrency, stopped));
     if let Some(address) = configuration.operations_listen()? {
@@ -54,11 +57,13 @@ async fn serve(configuration: &Configuration, metrics: PrometheusHandle) -> anyh
     tokio::select! {
         told = told_to_stop() => told?,
         ended = &mut public => bail!("the listener ended by itself: {:?}", ended?),
+        ended = &mut ssh => bail!("SSH ended by itself: {:?}", ended?),
     }
     tracing::info!("stopping: finishing the requests that have begun");
     handle.graceful_shutdown(Some(configuration.shutdown_grace()));
-    drop(stop_jobs);
+    drop((stop_jobs, stop_ssh));
     public.await??;
+    ssh.await??;
     // A job that is cut off is done again elsewhere; it is only quicker to let it finish.
     tokio::time::timeout(configuration.shutdown_grace(), jobs).await.ok();
     tracing::info!("stopped");
@@ -91,6 +96,32 @@ async fn serve_on(listener: TcpListener, router: Router, handle: Handle<SocketAd
     let mut server = axum_server::from_tcp(listener)?.handle(handle).http1_only();
     server.http_builder().http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
     server.serve(router.into_make_service_with_connect_info::<SocketAddr>()).await
+}
+
+fn ssh_settings(configuration: &Configuration, site: Site) -> holdfast_ssh::Settings {
+    holdfast_ssh::Settings {
+        max_unauthenticated: configuration.ssh.max_unauthenticated,
+        handshake_timeout: configuration.ssh.handshake_timeout(),
+        idle_timeout: configuration.ssh.idle_timeout(),
+        shutdown_grace: configuration.shutdown_grace(),
+        url: Arc::new(move |path| site.ssh_url(path)),
+    }
+}
+
+async fn serve_ssh(
+    app: Arc<App>,
+    listener: Option<TcpListener>,
+    settings: holdfast_ssh::Settings,
+    stop: tokio::sync::oneshot::Receiver<()>,
+) -> holdfast_ssh::Result<()> {
+    let stop = async { drop(stop.await) };
+    match listener {
+        Some(listener) => holdfast_ssh::serve(app, listener, settings, stop).await,
+        None => {
+            stop.await;
+            Ok(())
+        }
+    }
 }
 
 /// While the database is away there are no jobs; then it is tried again.
@@ -133,5 +164,8 @@ async fn render(app: Arc<App>, metrics: PrometheusHandle) -> String {
     let (size, idle) = app.database.pool_size();
     metrics::gauge!("holdfast_database_connections", "state" => "idle").set(idle as f64);
     metrics::gauge!("holdfast_database_connections", "state" => "busy").set(f64::from(size) - idle as f64);
+    if let Some(bytes) = app.engine.cached_bytes() {
+        metrics::gauge!("holdfast_git_cache_bytes").set(bytes as f64);
+    }
     metrics.render()
 }

@@ -1,6 +1,7 @@
 //! Typed configuration: the default file, then the operator's file, then the environment.
 
 mod error;
+mod repositories;
 mod storage;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ use tracing_subscriber::EnvFilter;
 use url::Url;
 
 pub use error::Invalid;
+use repositories::{Git, Imports, Ssh};
 use storage::Storage;
 
 /// Also the documentation: every key stands here with its meaning, and nothing has a default elsewhere.
@@ -30,6 +32,9 @@ pub struct Configuration {
     pub operations: Operations,
     pub database: Database,
     pub storage: Storage,
+    pub git: Git,
+    pub imports: Imports,
+    pub ssh: Ssh,
     pub worker: Worker,
     pub accounts: Accounts,
     pub limits: LimitSettings,
@@ -128,6 +133,17 @@ impl Configuration {
             ("database.acquire_timeout_seconds", self.database.acquire_timeout_seconds, 1, 86_400),
             ("database.statement_timeout_seconds", self.database.statement_timeout_seconds, 1, 86_400),
             ("storage.max_upload_bytes", self.storage.max_upload_bytes as u64, 1, 1 << 30),
+            ("git.cache_max_bytes", self.git.cache_max_bytes, 1 << 20, 1 << 50),
+            ("git.max_pack_bytes", self.git.max_pack_bytes, 1 << 10, 1 << 42),
+            ("git.max_memory_bytes", self.git.max_memory_bytes, 64 << 20, 1 << 42),
+            ("git.max_fetches", self.git.max_fetches as u64, 1, 10_000),
+            ("git.max_fetches_per_repository", self.git.max_fetches_per_repository as u64, 1, 10_000),
+            ("git.max_pushes", self.git.max_pushes as u64, 1, 10_000),
+            ("git.inline_pack_bytes", self.git.inline_pack_bytes, 0, 1 << 20),
+            ("git.compact_at", self.git.compact_at as u64, 2, 1000),
+            ("ssh.max_unauthenticated", self.ssh.max_unauthenticated as u64, 1, 100_000),
+            ("ssh.handshake_timeout_seconds", self.ssh.handshake_timeout_seconds, 1, 3600),
+            ("ssh.idle_timeout_seconds", self.ssh.idle_timeout_seconds, 1, 86_400),
             ("worker.concurrency", self.worker.concurrency as u64, 0, 1000),
             ("accounts.session_days", self.accounts.session_days.into(), 1, 36_500),
         ];
@@ -159,6 +175,7 @@ impl Configuration {
             }
         }
         self.storage.options()?;
+        self.ssh.listen()?;
         if let Some(endpoint) = self.otlp_endpoint()
             && !Url::parse(endpoint).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))
         {
@@ -224,6 +241,8 @@ impl Configuration {
             can_create_group: self.accounts.can_create_group,
             session_days: self.accounts.session_days,
             sign_ins_per_minute: self.limits.sign_ins_per_minute,
+            git: self.git.settings(),
+            import_networks: self.imports.allowed_networks.clone(),
         }
     }
 
@@ -250,12 +269,14 @@ fn merge(file: Option<&Path>, mut environment: config::Map<String, String>) -> R
         sources = sources.add_source(config::File::from(path).format(config::FileFormat::Toml));
     }
     // An empty variable would be a list of one empty text.
-    environment.retain(|name, value| name != "HOLDFAST__SERVER__TRUSTED_PROXIES" || !value.is_empty());
+    const LISTS: [&str; 2] = ["HOLDFAST__SERVER__TRUSTED_PROXIES", "HOLDFAST__IMPORTS__ALLOWED_NETWORKS"];
+    environment.retain(|name, value| !LISTS.contains(&name.as_str()) || !value.is_empty());
     let variables = config::Environment::with_prefix("HOLDFAST")
         .prefix_separator("__")
         .separator("__")
         .list_separator(",")
         .with_list_parse_key("server.trusted_proxies")
+        .with_list_parse_key("imports.allowed_networks")
         .try_parsing(true)
         .source(Some(environment));
     sources.add_source(variables).build().map_err(|error| Invalid::from_config(&error, None))

@@ -74,3 +74,11 @@ pub async fn delete(connection: &mut Connection, user: UserId, id: SshKeyId) -> 
     .fetch_optional(connection)
     .await?)
 }
+
+/// The user who has the key with this fingerprint.
+pub async fn find_owner(connection: &mut Connection, fingerprint: &str) -> Result<Option<UserId>> {
+    let id = sqlx::query_scalar!("select user_id from ssh_keys where fingerprint = $1", fingerprint)
+        .fetch_optional(connection)
+        .await?;
+    Ok(id.map(Into::into))
+}

@@ -19,6 +19,7 @@ pub struct Event {
     pub action: Action,
     #[sqlx(rename = "happened_at")]
     pub created_at: DateTime<Utc>,
+    pub data: Option<Value>,
     #[sqlx(flatten)]
     pub author: Person,
 }
@@ -57,6 +58,37 @@ pub async fn record(
     Ok(())
 }
 
+/// Writes the moves of refs, each as an event with its details and as a notice of its kind. It never waits for the
+/// project, whose row others take before its repository's.
+pub async fn record_pushes(
+    connection: &mut Connection,
+    project: ProjectId,
+    author: UserId,
+    pushes: Vec<Notice>,
+    now: DateTime<Utc>,
+) -> Result<()> {
+    let (kinds, details): (Vec<&str>, Vec<Value>) = pushes.into_iter().map(|it| (it.kind, it.payload)).unzip();
+    sqlx::query!(
+        "with pushed as (select * from unnest($4::text[], $5::jsonb[]) with ordinality p (kind, details, place)),
+           told as (insert into outbox (kind, project_id, payload, created_at)
+             select kind, $1, details, $6 from pushed order by place),
+           active as (update projects set last_activity_at = $6 where id = (
+             select id from projects where id = $1 and last_activity_at < $6::timestamptz - interval '1 hour'
+             for no key update skip locked))
+         insert into events (project_id, author_id, action, data, created_at)
+         select $1, $2, $3, details, $6 from pushed order by place",
+        project.get(),
+        author.get(),
+        Action::Pushed.code(),
+        &kinds as &[&str],
+        &details,
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
 /// Tells what the feed does not record.
 pub async fn tell(
     connection: &mut Connection,
@@ -88,8 +120,8 @@ pub enum Feed {
 /// Newest first.
 pub async fn list(database: &Database, feed: Feed, page: PageRequest) -> Result<Page<Event>> {
     let list = List {
-        columns: concat!("e.project_id, e.action, e.created_at as happened_at, ", person_columns!()),
-        rows: "e.id, e.project_id, e.author_id, e.action, e.created_at",
+        columns: concat!("e.project_id, e.action, e.data, e.created_at as happened_at, ", person_columns!()),
+        rows: "e.id, e.project_id, e.author_id, e.action, e.data, e.created_at",
         from: |query: &mut QueryBuilder<Postgres>, purpose| match feed {
             Feed::Project(project) => {
                 query.push("from events e where e.project_id = ").push_bind(project.get());

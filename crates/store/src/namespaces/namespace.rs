@@ -100,6 +100,19 @@ pub async fn lock_target(
     }))
 }
 
+/// By its number, or by its path in any case.
+pub async fn find_id(connection: &mut Connection, number_or_path: &str) -> Result<Option<NamespaceId>> {
+    let number = number_or_path.parse::<i64>().ok();
+    let id = sqlx::query_scalar!(
+        "select id from namespaces where id = $1 or lower(path) = lower($2) order by (id = $1) desc nulls last limit 1",
+        number,
+        number_or_path,
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(id.map(Into::into))
+}
+
 /// Keeps the namespace as it is until the end of the transaction, together with others who do the same.
 pub async fn hold(connection: &mut Connection, id: NamespaceId) -> Result<()> {
     sqlx::query_scalar!("select id from namespaces where id = $1 for share", id.get())

@@ -7,7 +7,7 @@ use holdfast_domain::ids::{NamespaceId, UserId};
 use holdfast_domain::page::{Page, PageRequest};
 use sqlx::{Postgres, QueryBuilder};
 
-use super::project::{Project, load_shares, project_columns, project_joins};
+use super::project::{Project, load_relatives, project_columns, project_joins};
 use crate::page::{LargeLists, List, Purpose, Total, WholeList, bits};
 use crate::{Connection, Database, Result, search};
 
@@ -110,7 +110,7 @@ pub async fn list(
     let order = filter.order.sql();
     let total = filter.total(&database.large_lists);
     let mut page: Page<Project> = filter.query(&order, total).fetch(&mut *connection, page).await?;
-    load_shares(connection, &mut page.items, filter.reader.user, filter.reader.today).await?;
+    load_relatives(connection, &mut page.items, filter.reader.user, filter.reader.today).await?;
     Ok(page)
 }
 
@@ -118,7 +118,7 @@ pub async fn list(
 pub async fn first(connection: &mut Connection, filter: &Filter, size: i64) -> Result<Vec<Project>> {
     let order = filter.order.sql();
     let mut projects: Vec<Project> = filter.query(&order, Total::Bounded).first(&mut *connection, size).await?;
-    load_shares(connection, &mut projects, filter.reader.user, filter.reader.today).await?;
+    load_relatives(connection, &mut projects, filter.reader.user, filter.reader.today).await?;
     Ok(projects)
 }
 

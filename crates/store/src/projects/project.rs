@@ -1,5 +1,5 @@
 use chrono::{DateTime, NaiveDate, Utc};
-use holdfast_domain::ids::{NamespaceId, ProjectId, UserId};
+use holdfast_domain::ids::{NamespaceId, ProjectId, RepositoryId, UserId};
 use holdfast_domain::{AccessLevel, Visibility};
 
 use super::place::NullableOwner;
@@ -25,9 +25,12 @@ pub struct Project {
     pub features: Features,
     pub runners_token: String,
     pub star_count: i32,
+    pub forks_count: i32,
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
     pub last_activity_at: DateTime<Utc>,
+    #[sqlx(flatten)]
+    pub repository: RepositoryState,
     #[sqlx(flatten)]
     pub namespace: Place,
     #[sqlx(flatten)]
@@ -35,9 +38,29 @@ pub struct Project {
     #[sqlx(flatten)]
     memberships: Memberships,
     has_shares: bool,
+    forked_from_id: Option<i64>,
     /// Loaded afterwards, for the few that have any.
     #[sqlx(skip)]
     shares: Vec<Share>,
+    #[sqlx(skip)]
+    source: Option<Box<Project>>,
+}
+
+/// Its repository at the moment the project was read.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct RepositoryState {
+    #[sqlx(try_from = "i64", rename = "repository_id")]
+    pub id: RepositoryId,
+    pub generation: i64,
+    pub prune_epoch: i64,
+    /// The full name of the default branch, if there are any branches.
+    pub head: Option<String>,
+}
+
+impl RepositoryState {
+    pub fn default_branch(&self) -> Option<&str> {
+        self.head.as_deref()?.strip_prefix("refs/heads/")
+    }
 }
 
 /// What a project has, switched on or off.
@@ -94,6 +117,11 @@ impl Project {
         &self.shares
     }
 
+    /// What it is a fork of, whoever asks.
+    pub fn source(&self) -> Option<&Project> {
+        self.source.as_deref()
+    }
+
     /// What the reader may do, the highest over all ways in.
     pub fn level(&self) -> Option<AccessLevel> {
         let is_owner = self.memberships.reader_id.is_some() && self.memberships.reader_id == self.namespace.owner_id;
@@ -110,7 +138,8 @@ macro_rules! project_columns {
          p.merge_requests_enabled, p.wiki_enabled, p.builds_enabled, p.snippets_enabled, \
          p.container_registry_enabled, p.shared_runners_enabled, p.public_builds, p.lfs_enabled, \
          p.request_access_enabled, p.only_allow_merge_if_build_succeeds, \
-         p.only_allow_merge_if_all_discussions_are_resolved, p.runners_token, p.star_count, p.created_at, \
+         p.only_allow_merge_if_all_discussions_are_resolved, p.runners_token, p.star_count, p.forks_count, \
+         p.forked_from_id, r.id as repository_id, r.generation, r.prune_epoch, r.head, p.created_at, \
          p.updated_at, p.last_activity_at, n.id as namespace_id, n.kind as namespace_kind, n.name as namespace_name, \
          n.path as namespace_path, n.description as namespace_description, n.owner_id as namespace_owner_id, \
          n.visibility_level as namespace_visibility_level, \
@@ -130,7 +159,8 @@ pub(crate) use project_columns;
 /// What belongs to the projects `p`, as seen by `reader (id, today)`. A deleted project has no namespace.
 macro_rules! project_joins {
     () => {
-        " join namespaces n on n.id = p.namespace_id left join users o on o.id = n.owner_id "
+        " join namespaces n on n.id = p.namespace_id left join users o on o.id = n.owner_id \
+         join repositories r on r.project_id = p.id "
     };
 }
 pub(crate) use project_joins;
@@ -175,7 +205,7 @@ pub async fn find(
             }
         }
     };
-    with_shares(connection, found, reader, today).await
+    with_relatives(connection, found, reader, today).await
 }
 
 async fn find_by_id(
@@ -203,19 +233,38 @@ async fn find_by_path(
     Ok(query.bind(namespace).bind(path).fetch_optional(connection).await?)
 }
 
-async fn with_shares(
+async fn with_relatives(
     connection: &mut Connection,
     found: Option<Project>,
     reader: Option<UserId>,
     today: NaiveDate,
 ) -> Result<Option<Project>> {
     let Some(mut project) = found else { return Ok(None) };
-    load_shares(connection, std::slice::from_mut(&mut project), reader, today).await?;
+    load_relatives(connection, std::slice::from_mut(&mut project), reader, today).await?;
     Ok(Some(project))
 }
 
-/// One statement for all of them, and none where there are none.
-pub(super) async fn load_shares(
+/// Shares and what they are forks of: one statement each for all of them, and none where there are none.
+pub(super) async fn load_relatives(
+    connection: &mut Connection,
+    projects: &mut [Project],
+    reader: Option<UserId>,
+    today: NaiveDate,
+) -> Result<()> {
+    let sources: Vec<i64> = projects.iter().filter_map(|it| it.forked_from_id).collect();
+    if !sources.is_empty() {
+        let query = sqlx::query_as(query!("p.id = any($3)")).bind(reader.map(UserId::get)).bind(today);
+        let mut sources: Vec<Project> = query.bind(sources).fetch_all(&mut *connection).await?;
+        load_shares(connection, &mut sources, reader, today).await?;
+        for project in &mut *projects {
+            let source = sources.iter().find(|it| Some(it.id.get()) == project.forked_from_id);
+            project.source = source.cloned().map(Box::new);
+        }
+    }
+    load_shares(connection, projects, reader, today).await
+}
+
+async fn load_shares(
     connection: &mut Connection,
     projects: &mut [Project],
     reader: Option<UserId>,
@@ -230,91 +279,6 @@ pub(super) async fn load_shares(
             project.shares.push(share);
         }
     }
-    Ok(())
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Attributes {
-    pub name: String,
-    pub path: String,
-    pub description: Option<String>,
-    pub visibility: Visibility,
-    pub features: Features,
-}
-
-pub async fn insert(
-    connection: &mut Connection,
-    namespace: NamespaceId,
-    creator: UserId,
-    a: &Attributes,
-    runners_token: &str,
-    now: DateTime<Utc>,
-) -> Result<ProjectId> {
-    let f = a.features;
-    let id = sqlx::query_scalar!(
-        "insert into projects (namespace_id, creator_id, name, path, description, visibility_level, issues_enabled,
-           merge_requests_enabled, wiki_enabled, builds_enabled, snippets_enabled, container_registry_enabled,
-           shared_runners_enabled, public_builds, lfs_enabled, request_access_enabled,
-           only_allow_merge_if_build_succeeds, only_allow_merge_if_all_discussions_are_resolved, runners_token,
-           created_at, updated_at, last_activity_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $20, $20)
-         returning id",
-        namespace.get(),
-        creator.get(),
-        a.name,
-        a.path,
-        a.description,
-        a.visibility.level(),
-        f.issues_enabled,
-        f.merge_requests_enabled,
-        f.wiki_enabled,
-        f.builds_enabled,
-        f.snippets_enabled,
-        f.container_registry_enabled,
-        f.shared_runners_enabled,
-        f.public_builds,
-        f.lfs_enabled,
-        f.request_access_enabled,
-        f.only_allow_merge_if_build_succeeds,
-        f.only_allow_merge_if_all_discussions_are_resolved,
-        runners_token,
-        now,
-    )
-    .fetch_one(connection)
-    .await?;
-    Ok(id.into())
-}
-
-pub async fn update(connection: &mut Connection, id: ProjectId, a: &Attributes, now: DateTime<Utc>) -> Result<()> {
-    let f = a.features;
-    sqlx::query!(
-        "update projects set name = $2, path = $3, description = $4, visibility_level = $5, issues_enabled = $6,
-           merge_requests_enabled = $7, wiki_enabled = $8, builds_enabled = $9, snippets_enabled = $10,
-           container_registry_enabled = $11, shared_runners_enabled = $12, public_builds = $13, lfs_enabled = $14,
-           request_access_enabled = $15, only_allow_merge_if_build_succeeds = $16,
-           only_allow_merge_if_all_discussions_are_resolved = $17, updated_at = $18
-         where id = $1",
-        id.get(),
-        a.name,
-        a.path,
-        a.description,
-        a.visibility.level(),
-        f.issues_enabled,
-        f.merge_requests_enabled,
-        f.wiki_enabled,
-        f.builds_enabled,
-        f.snippets_enabled,
-        f.container_registry_enabled,
-        f.shared_runners_enabled,
-        f.public_builds,
-        f.lfs_enabled,
-        f.request_access_enabled,
-        f.only_allow_merge_if_build_succeeds,
-        f.only_allow_merge_if_all_discussions_are_resolved,
-        now,
-    )
-    .execute(connection)
-    .await?;
     Ok(())
 }
 
@@ -374,7 +338,7 @@ pub async fn find_unlocked(
     const QUERY: &str = query!("p.id = $3 for no key update of p skip locked");
     let query = sqlx::query_as(QUERY).bind(reader.map(UserId::get)).bind(today).bind(id.get());
     let found = query.fetch_optional(&mut *connection).await?;
-    with_shares(connection, found, reader, today).await
+    with_relatives(connection, found, reader, today).await
 }
 
 /// How many are in a namespace, counted no further than to `at_most`.

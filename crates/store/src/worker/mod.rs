@@ -1,2 +1,4 @@
+pub mod compaction;
+pub mod import;
 pub mod job;
 pub mod removal;

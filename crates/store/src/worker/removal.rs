@@ -5,7 +5,7 @@ use holdfast_domain::ids::{JobId, NamespaceId, ProjectId, UserId};
 use serde_json::json;
 
 use super::job;
-use crate::projects::project;
+use crate::projects::{fork, project};
 use crate::{Connection, Result};
 
 pub const REMOVE_PROJECTS: &str = "remove_projects";
@@ -19,6 +19,7 @@ pub async fn begin_project(
     now: DateTime<Utc>,
 ) -> Result<()> {
     let id = job::enqueue(connection, REMOVE_PROJECTS, subject, &json!({}), 1, now).await?;
+    fork::unlink(connection, project).await?;
     sqlx::query!(
         "update projects set namespace_id = null, removal_id = $2 where id = $1 and namespace_id is not null",
         project.get(),
@@ -41,6 +42,15 @@ pub async fn begin_namespace(
     }
     tell(connection, namespace, now).await?;
     let id = job::enqueue(connection, REMOVE_PROJECTS, subject, &json!({}), 0, now).await?;
+    sqlx::query!(
+        "update projects s set forks_count = s.forks_count - f.forks
+         from (select forked_from_id, count(*) as forks from projects
+               where namespace_id = $1 and forked_from_id is not null group by forked_from_id) f
+         where s.id = f.forked_from_id",
+        namespace.get(),
+    )
+    .execute(&mut *connection)
+    .await?;
     let detached = sqlx::query!(
         "update projects set namespace_id = null, removal_id = $2 where namespace_id = $1",
         namespace.get(),

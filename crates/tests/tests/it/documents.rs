@@ -16,14 +16,24 @@ const ADDITIONS: &[&str] = &[
     "/projects/:/members",
     "/projects/:/access_requests",
     "/projects/:/share/:",
+    "/projects/:/import",
     "/projects/search/:",
 ];
 
 /// Rows of the specification that are still to come.
 const TO_COME: &[&str] = &[
     "/hooks",
-    "/projects/fork/:",
-    "/projects/:/repository",
+    "PUT /projects/:/repository",
+    "GET /projects/:/repository/tags",
+    "DELETE /projects/:/repository/tags",
+    "POST /projects/:/repository/tags/:",
+    "DELETE /projects/:/repository/merged_branches",
+    "GET /projects/:/repository/tree",
+    "GET /projects/:/repository/blobs",
+    "GET /projects/:/repository/raw_blobs",
+    "GET /projects/:/repository/archive",
+    "GET /projects/:/repository/compare",
+    "GET /projects/:/repository/contributors",
     "/projects/:/labels",
     "/projects/:/boards",
     "/projects/:/pipeline",
@@ -59,7 +69,9 @@ fn every_row_of_the_specification_is_served_or_to_come() {
     let served: BTreeSet<String> =
         api::v3::routes().list().iter().map(|route| unnamed(&format!("{} {}", route.method, route.path))).collect();
     let path = |row: &str| row.split(' ').nth(1).unwrap().to_owned();
-    let begins = |row: &str, prefixes: &[&str]| prefixes.iter().any(|prefix| path(row).starts_with(prefix));
+    let begins = |row: &str, prefixes: &[&str]| {
+        prefixes.iter().any(|prefix| path(row).starts_with(prefix) || row.starts_with(prefix))
+    };
     for row in &rows {
         assert!(served.contains(row) != begins(row, TO_COME), "{row}: served and to come, or neither");
     }
@@ -74,7 +86,7 @@ fn every_row_of_the_specification_is_served_or_to_come() {
 #[test]
 fn the_openapi_document_has_every_route() {
     let routes = api::v3::routes();
-    let site = Site::new(&"http://holdfast.test".parse().unwrap());
+    let site = Site::new(&"http://holdfast.test".parse().unwrap(), 22);
     let document: Value = serde_json::from_str(openapi::document(routes.list(), &site).as_str()).unwrap();
     assert_eq!(document["openapi"], "3.1.0");
     for route in routes.list() {

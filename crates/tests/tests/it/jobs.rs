@@ -4,7 +4,7 @@ use chrono::TimeDelta;
 use holdfast_tests::Server;
 use serde_json::json;
 
-async fn sweep(server: &Server) {
+pub async fn sweep(server: &Server) {
     let mut database = server.database().await;
     sqlx::query("select graphile_worker.add_job('sweep', '{}'::json)").execute(&mut database).await.unwrap();
     server.work().await;

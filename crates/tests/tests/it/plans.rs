@@ -61,6 +61,7 @@ const LISTS: &[(&str, &[&str])] = &[
     ("/projects/:id/hooks", &[""]),
     ("/projects/:id/events", &["", "page=50"]),
     ("/users/:id/events", &["", "page=50"]),
+    ("/projects/:id/repository/branches", &["", "page=3"]),
 ];
 
 /// What every list of projects has.
@@ -96,6 +97,7 @@ async fn no_list_reads_a_whole_table() {
     let (_, ada) = server.user("ada").await;
     let group = server.group(&ada, "team", 0).await;
     let project = server.project_in(&ada, "team-project", 0, Some(group)).await;
+    server.push_first(&ada, "team/team-project").await;
     fill(&server).await;
     let name = explain_everything(&server).await;
     // Each connection that was cut costs one request.
@@ -172,6 +174,14 @@ async fn fill(server: &Server) {
            note_events, build_events, pipeline_events, wiki_page_events, enable_ssl_verification, created_at, updated_at)
          select id, 'http://hook.example', true, true, true, true, true, true, true, true, true, now(), now() from projects;
 ",
+    )
+    .execute(&mut server.database().await)
+    .await
+    .unwrap();
+    server.add_repositories().await;
+    sqlx::raw_sql(
+        "insert into refs (repository_id, name, target) select r.id, 'refs/heads/b' || n, f.target
+         from repositories r join refs f on f.repository_id = r.id, generate_series(1, 20000) n",
     )
     .execute(&mut server.database().await)
     .await

@@ -21,7 +21,7 @@ async fn a_token_is_told_once() {
       "scopes": [
         "read_user"
       ],
-      "token": "hfp_ea88e527a819b062c680488a0d74b233dcc45669"
+      "token": "hfp_a39affcd0295c86e0940bd2425d6bc316e54105d"
     }
     "#);
     let listed = ada.get("/user/personal_access_tokens?per_page=1").await;

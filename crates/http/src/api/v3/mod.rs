@@ -1,10 +1,13 @@
 //! REST, version 3. One file per noun; each ends in its own list of routes.
 
 mod access_requests;
+mod branches;
 mod current_user;
 mod emails;
 mod events;
+mod forks;
 mod groups;
+mod imports;
 mod members;
 mod namespaces;
 mod project_hooks;
@@ -14,6 +17,7 @@ mod session;
 mod shares;
 mod ssh_keys;
 mod stars;
+mod tags;
 mod tokens;
 mod uploads;
 mod users;
@@ -42,5 +46,9 @@ pub fn routes() -> Routes {
     uploads::routes(&mut routes);
     project_hooks::routes(&mut routes);
     events::routes(&mut routes);
+    forks::routes(&mut routes);
+    imports::routes(&mut routes);
+    branches::routes(&mut routes);
+    tags::routes(&mut routes);
     routes
 }

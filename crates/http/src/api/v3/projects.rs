@@ -79,6 +79,7 @@ impl Attributes {
                 only_allow_merge_if_all_discussions_are_resolved: self.only_allow_merge_if_all_discussions_are_resolved,
             },
             import_url: self.import_url,
+            default_branch: None,
         }
     }
 }
@@ -127,12 +128,15 @@ params! {
         required id: ProjectRef,
         /// Stays as it is where it is left out.
         changed name: String,
+        /// One of its branches.
+        optional default_branch: String,
         including attributes: Attributes,
     }
 }
 
 async fn update(cx: Cx, params: UpdateParams) -> ApiResult<Body<ProjectBody>> {
     let changes = params.attributes.into_changes(params.name);
+    let changes = ProjectChanges { default_branch: params.default_branch, ..changes };
     let project = project::update(cx.app(), &cx.actor, &params.id, changes).await?;
     Ok(Body(alone(&project, &cx)))
 }

@@ -19,7 +19,8 @@ pub const ROLES: [&str; 10] = [
 pub type Form = &'static [(&'static str, &'static str)];
 
 /// `{user}`, `{key}`, `{email}` are somebody else's; `{private}`, `{internal}` and `{public}` are groups in which guest
-/// to owner are members, and `{private_project}` and so on are projects in them. `{requester}` asks for access to all.
+/// to owner are members, and `{private_project}` and so on are projects in them.
+/// `{role}` is the caller's own namespace. `{requester}` asks for access to all.
 pub struct Entry {
     pub route: &'static str,
     pub path: &'static str,
@@ -48,6 +49,10 @@ const OWNERS_CREATE: &str = "401 401 404 404 403 403 403 403 201 201";
 const OWNERS_PUBLIC_CREATE: &str = "401 401 403 403 403 403 403 403 201 201";
 const OWNERS: &str = "401 401 404 404 403 403 403 403 200 200";
 const OWNERS_PUBLIC: &str = "401 401 403 403 403 403 403 403 200 200";
+
+const CODE: &str = "404 401 404 404 403 200 200 200 200 200";
+const DEVELOPERS: &str = "401 401 404 404 403 403 200 200 200 200";
+const DEVELOPERS_PUBLIC: &str = "401 401 403 403 403 403 200 200 200 200";
 
 pub const NEW_USER: Form =
     &[("email", "newcomer@example.com"), ("password", "long enough"), ("username", "newcomer"), ("name", "N")];
@@ -173,4 +178,22 @@ pub const TABLE: &[Entry] = &[
     entry("POST /projects/:id/hooks", "/projects/{private_project}/hooks", &[("url", "http://hook.example")], MASTERS_CREATE),
     entry("PUT /projects/:id/hooks/:hook_id", "/projects/{private_project}/hooks/{hook}", &[("url", "http://hook.example")], MASTERS),
     entry("DELETE /projects/:id/hooks/:hook_id", "/projects/{private_project}/hooks/{hook}", &[], MASTERS),
+
+    entry("POST /projects/fork/:id", "/projects/fork/{private_project}", &[("namespace", "{role}")], "401 401 404 404 403 201 201 201 201 201"),
+    entry("POST /projects/fork/:id", "/projects/fork/{public_project}", &[("namespace", "{role}")], "401 401 403 201 201 201 201 201 201 201"),
+
+    entry("GET /projects/:id/import", "/projects/{private_project}/import", &[], MASTERS),
+    entry("DELETE /projects/:id/import", "/projects/{private_project}/import", &[], MASTERS),
+
+    entry("GET /projects/:id/repository/branches", "/projects/{private_project}/repository/branches", &[], CODE),
+    entry("GET /projects/:id/repository/branches", "/projects/{internal_project}/repository/branches", &[], INTERNAL),
+    entry("GET /projects/:id/repository/branches", "/projects/{public_project}/repository/branches", &[], PUBLIC),
+    entry("GET /projects/:id/repository/branches/:branch", "/projects/{private_project}/repository/branches/main", &[], CODE),
+    entry("GET /projects/:id/repository/branches/:branch", "/projects/{public_project}/repository/branches/main", &[], PUBLIC),
+    entry("POST /projects/:id/repository/branches", "/projects/{private_project}/repository/branches", &[("branch_name", "new"), ("ref", "main")], DEVELOPERS),
+    entry("POST /projects/:id/repository/branches", "/projects/{public_project}/repository/branches", &[("branch_name", "new"), ("ref", "main")], DEVELOPERS_PUBLIC),
+    entry("DELETE /projects/:id/repository/branches/:branch", "/projects/{private_project}/repository/branches/topic", &[], DEVELOPERS),
+    entry("DELETE /projects/:id/repository/branches/:branch", "/projects/{public_project}/repository/branches/topic", &[], DEVELOPERS_PUBLIC),
+    entry("POST /projects/:id/repository/tags", "/projects/{private_project}/repository/tags", &[("tag_name", "v1"), ("ref", "main")],
+        "401 401 404 404 403 403 201 201 201 201"),
 ];

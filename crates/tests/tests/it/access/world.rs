@@ -1,5 +1,8 @@
 //! The callers, and what they reach for.
 
+use std::sync::Arc;
+
+use holdfast_app::App;
 use holdfast_app::accounts::user::UserChanges;
 use holdfast_domain::AccessLevel;
 use holdfast_tests::{Client, Server, named};
@@ -10,6 +13,7 @@ pub struct World {
     clients: Vec<(&'static str, Client)>,
     ids: Vec<(&'static str, i64)>,
     pub database: sqlx::PgConnection,
+    app: Arc<App>,
 }
 
 impl World {
@@ -54,6 +58,15 @@ impl World {
             let project = server.project_in(&server.admin, "p", level, Some(group)).await;
             ids.push((placeholder, group));
             ids.push((project_placeholder, project));
+            server.push_first(&server.admin, &format!("{path}/p")).await;
+            let branch = [("branch_name", "topic"), ("ref", "main")];
+            let made = server.admin.post(&format!("/projects/{project}/repository/branches"), &branch).await;
+            assert_eq!(made.status, 200, "{}", made.text);
+            let import = format!(
+                "insert into imports (project_id, job_id, url, phase, requested_at)
+                 values ({project}, 0, 'https://elsewhere.example/p.git', 'waiting', now())"
+            );
+            sqlx::QueryBuilder::<sqlx::Postgres>::new(import).build().execute(&mut database).await.unwrap();
             let settings = [("request_access_enabled", "true")];
             server.admin.put(&format!("/groups/{group}"), &settings).await;
             server.admin.put(&format!("/projects/{project}"), &settings).await;
@@ -87,7 +100,7 @@ impl World {
                 .await
                 .unwrap();
         }
-        Self { clients, ids, database }
+        Self { clients, ids, database, app: server.app.clone() }
     }
 
     /// Puts every table back to how it was.
@@ -103,12 +116,14 @@ impl World {
         }
         statements += "commit;";
         self.database.execute(sqlx::QueryBuilder::<sqlx::Postgres>::new(statements).into_sql()).await.unwrap();
+        self.app.engine.forget().await;
     }
 
     pub async fn send(&self, entry: &Entry, role: &str) -> u16 {
         let client = &self.clients.iter().find(|(name, _)| *name == role).unwrap().1;
         let fill = |text: &str| {
-            self.ids.iter().fold(text.to_owned(), |text, (placeholder, id)| text.replace(placeholder, &id.to_string()))
+            let text = text.replace("{role}", if role == "administrator" { "root" } else { role });
+            self.ids.iter().fold(text, |text, (placeholder, id)| text.replace(placeholder, &id.to_string()))
         };
         let method = entry.route.split(' ').next().unwrap();
         let form: Vec<(&str, String)> = entry.form.iter().map(|(name, value)| (*name, fill(value))).collect();
@@ -124,7 +139,7 @@ impl World {
 }
 
 /// In an order in which rows can be inserted.
-const TABLES: [&str; 19] = [
+const TABLES: [&str; 28] = [
     "users",
     "emails",
     "identities",
@@ -134,6 +149,15 @@ const TABLES: [&str; 19] = [
     "group_members",
     "jobs",
     "projects",
+    "repositories",
+    "refs",
+    "ref_log",
+    "packs",
+    "pack_contents",
+    "repository_packs",
+    "protected_branches",
+    "releases",
+    "imports",
     "namespace_redirects",
     "project_redirects",
     "project_members",

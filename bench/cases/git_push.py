@@ -1,0 +1,75 @@
+"""B5, B6: a push of one commit and of a thousand by the git client, and whether a crash after the "ok" loses one."""
+
+import shutil
+import time
+from pathlib import Path
+from statistics import median
+
+from harness import plain
+from harness.git import GitCase, Operation, client
+
+PROJECT = "medium-push"
+
+
+class Push(Operation):
+    """The first push after maintenance is not measured: the caches are warm for all the others."""
+
+    def __init__(self, commits, name, pushes, commits_each, at_most):
+        self.commits, self.name = commits, name
+        self.count, self.commits_each = pushes, commits_each
+        self.figures = {"milliseconds": {"at_most": at_most}, "operation_cpu": {}}
+        self._prepared = {}
+
+    def prepare(self, side):
+        self._prepared[side.name] = number = self._prepared.get(side.name, 0) + 1
+        side.settle(PROJECT)
+        ref = f"refs/heads/{self.name}-{number}"
+        chain = self.commits.chain(f"{self.name}-{number}", 1 + self.count * self.commits_each)
+        self.commits.push(side, PROJECT, chain[0], ref)
+        return ref, chain[self.commits_each :: self.commits_each]
+
+    def run(self, side, prepared):
+        ref, tips = prepared
+        taken = []
+        for tip in tips:
+            begin = time.monotonic()
+            self.commits.push(side, PROJECT, tip, ref)
+            taken.append(time.monotonic() - begin)
+        return {"milliseconds": median(taken)}
+
+
+class Case(GitCase):
+    name = "git_push"
+    projects = {PROJECT: "medium"}
+
+    def operations(self, _git):
+        commits = self.commits("medium")
+        return {
+            "1 commit": Push(commits, "one", pushes=10, commits_each=1, at_most=1.2),
+            "1,000 commits": Push(commits, "thousand", pushes=1, commits_each=1000, at_most=1.15),
+        }
+
+    def after(self, world):
+        self._note = world.note
+        self._kept = {side.name: self._survives(side) for side in self.ours}
+
+    def _survives(self, side):
+        """Pushes, crashes, starts again, and clones what was pushed."""
+        (oid,) = self.commits("medium").chain("crash", 1)
+        self.commits("medium").push(side, PROJECT, oid, "refs/heads/crash")
+        side.kill()
+        copy = Path(self.git.directory, "after-crash.git")
+        try:
+            client.git(*side.options, "clone", "-q", "--bare", "-b", "crash", side.url(PROJECT), copy)
+            return client.git("-C", copy, "rev-parse", "refs/heads/crash").decode().strip() == oid
+        except RuntimeError as lost:
+            self._note(f"{side.name}, after kill -9: {lost}")
+            return False
+        finally:
+            shutil.rmtree(copy, ignore_errors=True)
+
+    def results(self, measured):
+        return super().results(measured) + [
+            plain(self.name, f"kill -9 right after the ok, {name}", "kept", [int(kept)], at_least=1)
+            for name, kept in self._kept.items()
+        ]

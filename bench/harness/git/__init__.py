@@ -1,0 +1,7 @@
+"""What the cases about git are made of."""
+
+from . import client, wire
+from .case import GitCase, Operation
+from .commits import Commits
+
+__all__ = ["Commits", "GitCase", "Operation", "client", "wire"]

@@ -1,0 +1,27 @@
+"""The git client, with nobody's settings but ours."""
+
+import os
+import subprocess
+
+ENVIRONMENT = {
+    "PATH": os.environ["PATH"],
+    "HOME": "/nonexistent",
+    "LC_ALL": "C",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_TERMINAL_PROMPT": "0",
+}
+
+
+def git(*arguments, stdin=None):
+    """What it prints, as bytes."""
+    done = subprocess.run(["git", *arguments], input=stdin, capture_output=True, env=ENVIRONMENT)
+    if done.returncode:
+        command = " ".join(str(argument) for argument in arguments)[:300]
+        raise RuntimeError(f"git {command} failed:\n{done.stderr.decode(errors='replace')[-1000:]}")
+    return done.stdout
+
+
+def refs_of(output):
+    """Ids by name, from what `ls-remote` or `show-ref` prints."""
+    return {name: oid for oid, name in (line.split() for line in output.decode().splitlines())}

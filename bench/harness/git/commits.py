@@ -1,0 +1,50 @@
+"""New commits on top of a repository, to be pushed."""
+
+import random
+
+from .client import git
+from .repositories import EPOCH, WHO, WORDS, path
+from .wire import NOTHING, push_body
+
+
+class Commits:
+    """A client's repository. The commits depend on their name alone, so every side is pushed the same ones."""
+
+    def __init__(self, directory, fixture, depth=None):
+        self.directory = directory
+        if not directory.exists():
+            source = [f"--depth={depth}", f"file://{fixture}"] if depth else ["--shared", fixture]
+            git("clone", "-q", "--bare", "--single-branch", *source, directory)
+            git("-C", directory, "config", "gc.auto", "0")
+
+    def chain(self, name, count):
+        """The ids of commits, each the parent of the next, the first one's being the tip of main."""
+        ref = f"refs/bench/{name}"
+        if not self._git("for-each-ref", ref):
+            self._git("fast-import", "--quiet", stdin=b"".join(self._import(ref, count)))
+        return self._git("rev-list", "--reverse", f"refs/heads/main..{ref}").decode().split()
+
+    def push(self, side, project, oid, ref):
+        self._git(*side.options, "push", "-q", side.url(project), f"{oid}:{ref}")
+
+    def look_for(self, side, project, ref):
+        self._git(*side.options, "-c", "protocol.version=2", "fetch", "-q", "--no-tags", side.url(project), ref)
+
+    def bodies(self, chain, ref):
+        """One request for every commit of the chain."""
+        base = self._git("rev-parse", "refs/heads/main").decode().strip()
+        pack_objects = ("pack-objects", "-q", "--stdout", "--revs", "--thin", "--delta-base-offset")
+        for parent, old, new in zip([base, *chain], [NOTHING, *chain], chain):
+            pack = self._git(*pack_objects, stdin=f"{new}\n^{parent}\n".encode())
+            yield push_body(ref, old, new, pack)
+
+    def _import(self, ref, count):
+        chance = random.Random(ref)
+        yield f"reset {ref}\nfrom refs/heads/main^0\n".encode()
+        for number in range(count):
+            text = "\n".join(" ".join(chance.choices(WORDS, k=8)) for _ in range(30)).encode()
+            yield f"commit {ref}\ncommitter {WHO} {EPOCH + 10**8 + number} +0000\ndata 4\nWork\n".encode()
+            yield f"M 100644 inline {path(chance.randrange(100))}\ndata {len(text)}\n".encode() + text + b"\n\n"
+
+    def _git(self, *arguments, stdin=None):
+        return git("-C", self.directory, *arguments, stdin=stdin)

@@ -1,0 +1,93 @@
+"""Our server, with its objects in a directory or in a bucket."""
+
+import json
+import subprocess
+import tomllib
+from urllib.parse import urlencode
+
+from ..http import request
+from ..server import say, shell
+from .client import git, refs_of
+from .side import Side
+
+# A push that moves more refs than this is sent in parts.
+REFS_AT_ONCE = 5_000
+DEFAULT_HOME = "/var/lib/holdfast"
+
+
+class Ours(Side):
+    def __init__(self, world, group, name, settings):
+        home = f"{world.directory}/home-{name}"
+        self.name, self.world = name, world
+        self.instance = world.instance(f"git_{name}", private_directories(world.holdfast, home) | settings)
+        super().__init__(group, f"root:{self.instance.token}")
+        self.project_ids = {}
+
+    @property
+    def server(self):
+        """Started where it does not run."""
+        if not self.instance.running("ours"):
+            with self.accounted():
+                return self.instance.ours
+        return self.instance.ours
+
+    @property
+    def port(self):
+        return self.server.port
+
+    @property
+    def roots(self):
+        return [self.server.pid]
+
+    def path(self, project):
+        return f"/{project if '/' in project else f'root/{project}'}.git"
+
+    def ask(self, path, /, **parameters):
+        """Posts to the REST interface and gives the answer."""
+        kind = {"Content-Type": "application/x-www-form-urlencoded"}
+        headers = self.server.headers | kind
+        status, body = request("POST", self.port, f"/api/v3{path}", headers, urlencode(parameters))
+        if status != 201:
+            raise RuntimeError(f"{self.name}: POST {path} with {parameters} answers {status}: {body[:300]!r}")
+        return json.loads(body)
+
+    def _fill(self, project, fixture):
+        say(f"filling {project} of {self.name}")
+        self.project_ids[project] = self.ask("/projects", name=project, path=project)["id"]
+        refs = list(refs_of(git("-C", fixture, "show-ref")))
+        # The default branch first.
+        refs.sort(key=lambda ref: ref != "refs/heads/main")
+        for begin in range(0, len(refs), REFS_AT_ONCE):
+            part = [f"{ref}:{ref}" for ref in refs[begin : begin + REFS_AT_ONCE]]
+            git("-C", fixture, *self.options, "push", "-q", self.url(project), *part)
+        self.settle(project)
+
+    def settle(self, project):
+        command = [self.world.holdfast, "admin", "repo", "repack", self.path(project)[1 : -len(".git")]]
+        done = subprocess.run(command, capture_output=True, text=True, env=self.instance.variables())
+        if "unrecognized subcommand" in done.stderr:
+            self.world.note("there is no `holdfast admin repo repack`: nothing of ours was repacked")
+        elif done.returncode:
+            raise RuntimeError(f"{' '.join(map(str, command))} failed:\n{done.stderr}")
+
+    def kill(self):
+        self.instance.kill("ours")
+
+
+def private_directories(holdfast, home):
+    """Variables that move everything which by default is kept in the file system."""
+    printed = subprocess.run([holdfast, "config", "default"], check=True, stdout=subprocess.PIPE, text=True).stdout
+    return {
+        f"HOLDFAST__{section}__{key}".upper(): value.replace(DEFAULT_HOME, home)
+        for section, keys in tomllib.loads(printed).items()
+        for key, value in keys.items()
+        if isinstance(value, str) and DEFAULT_HOME in value
+    }
+
+
+def moto_settings(world):
+    """For a bucket in an S3 server that keeps all in memory."""
+    say("starting moto, the S3 server")
+    script = "storage_s3 \"$HOLDFAST_TEST_S3_ENDPOINT\" us-east-1 bench bench\nenv | grep ^HOLDFAST__STORAGE__"
+    lines = shell(f"moto_start {world.directory} >&2\n{script}").splitlines()
+    return dict(line.split("=", 1) for line in lines) | dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1")

@@ -1,0 +1,53 @@
+"""Somebody who serves git: ours on either kind of store, or the reference."""
+
+import base64
+import contextlib
+
+from .. import proc
+from .client import git
+
+
+class Side:
+    name: str
+    port: int
+    # The processes whose descendants count as the server.
+    roots: list[int]
+
+    def __init__(self, group, credentials):
+        self.group = group
+        self.authorization = "Basic " + base64.b64encode(credentials.encode()).decode()
+        # Sent with the first request already.
+        self.options = ["-c", f"http.extraHeader=Authorization: {self.authorization}"]
+        self._projects = set()
+
+    def path(self, project):
+        raise NotImplementedError
+
+    def url(self, project):
+        return f"http://127.0.0.1:{self.port}{self.path(project)}"
+
+    def ensure(self, project, fixture):
+        """A project with what is in that repository, in the state that maintenance leaves."""
+        if project not in self._projects:
+            self._fill(project, fixture)
+            self._projects.add(project)
+
+    def _fill(self, project, fixture):
+        raise NotImplementedError
+
+    def settle(self, project):
+        """Maintenance, so that what was pushed before does not count."""
+        raise NotImplementedError
+
+    def ls_remote(self, project, *patterns):
+        return git(*self.options, "-c", "protocol.version=2", "ls-remote", self.url(project), *patterns)
+
+    def accounted(self):
+        """What is started meanwhile is accounted to this side."""
+        return self.group or contextlib.nullcontext()
+
+    def processes(self):
+        return self.group.processes() if self.group else proc.family(self.roots)
+
+    def stop(self):
+        pass

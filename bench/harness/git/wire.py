@@ -1,0 +1,85 @@
+"""git's protocol by hand, for clients that cost next to nothing."""
+
+import http.client
+import socket
+import time
+from dataclasses import dataclass
+
+NOTHING = "0" * 40
+
+
+def pkt(text):
+    return f"{len(text) + 4:04x}{text}".encode()
+
+
+def fetch_body(wants):
+    """What `git clone` asks for, without progress reports."""
+    arguments = ["thin-pack", "no-progress", "include-tag", "ofs-delta", *(f"want {oid}" for oid in wants), "done"]
+    head = pkt("command=fetch") + pkt("agent=git/bench") + pkt("object-format=sha1") + b"0001"
+    return head + b"".join(pkt(f"{argument}\n") for argument in arguments) + b"0000"
+
+
+def push_body(ref, old, new, pack):
+    return pkt(f"{old} {new} {ref}\0 report-status object-format=sha1 agent=git/bench") + b"0000" + pack
+
+
+@dataclass
+class Fetched:
+    bytes: int
+    first_byte: float
+    seconds: float
+
+
+def fetch(side, project, body):
+    """Throws the answer away. The first byte is that of the pack: a server can send what comes before at once."""
+    head = (
+        f"POST {side.path(project)}/git-upload-pack HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
+        f"Authorization: {side.authorization}\r\nGit-Protocol: version=2\r\n"
+        f"Content-Type: application/x-git-upload-pack-request\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    buffer = memoryview(bytearray(1 << 18))
+    begin, first, count, start, end = time.monotonic(), None, 0, b"", b""
+    with socket.create_connection(("127.0.0.1", side.port), timeout=600) as connection:
+        connection.sendall(head.encode() + body)
+        while got := connection.recv_into(buffer):
+            count += got
+            if first is None:
+                start += buffer[:got]
+                if b"PACK" in start:
+                    first = time.monotonic()
+            end = (end + bytes(buffer[max(0, got - 20) : got]))[-20:]
+    finished = time.monotonic()
+    # The last packet, in the last chunk.
+    if first is None or b"0000" not in end:
+        raise RuntimeError(f"{side.name}: the fetch of {project} gives no whole pack: {start[:300]!r}")
+    return Fetched(count, first - begin, finished - begin)
+
+
+class Pusher:
+    """Sends pushes made before, as `git push` would: asks for the refs, then posts; the connection stays open."""
+
+    def __init__(self, side, project):
+        self.side, self.project = side, project
+        self.connection = http.client.HTTPConnection("127.0.0.1", side.port, timeout=60)
+        self.connection.connect()
+        self.connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def push(self, body):
+        self._ask("GET", "info/refs?service=git-receive-pack")
+        answer = self._ask("POST", "git-receive-pack", body)
+        if b"unpack ok" not in answer or b"ok refs/" not in answer:
+            raise RuntimeError(f"{self.side.name}: a push into {self.project} is answered {answer[:300]!r}")
+
+    def _ask(self, method, what, body=None):
+        headers = {"Authorization": self.side.authorization}
+        if body:
+            headers["Content-Type"] = "application/x-git-receive-pack-request"
+        self.connection.request(method, f"{self.side.path(self.project)}/{what}", body, headers)
+        response = self.connection.getresponse()
+        answer = response.read()
+        if response.status != 200:
+            raise RuntimeError(f"{self.side.name}: {method} {what} of {self.project} answers {response.status}")
+        return answer
+
+    def close(self):
+        self.connection.close()

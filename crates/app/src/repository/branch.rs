@@ -1,0 +1,116 @@
+//! Branches.
+
+use holdfast_domain::page::{Page, PageRequest};
+use holdfast_domain::policy::ProjectAction;
+use holdfast_domain::repository::{Protection, Rule};
+use holdfast_git::protocol::advertisement::Refs;
+use holdfast_git::{ObjectId, RefName, Target};
+use holdfast_store::projects::project::ProjectRef;
+use holdfast_store::repository::ref_change::Mover;
+use holdfast_store::repository::{branch, protection};
+
+use super::commit::{self, Commit};
+use super::fetch::{self, Opened};
+use super::push_details;
+use super::ref_change::{self, Change, Move};
+use super::{push, revision};
+use crate::actor::Caller;
+use crate::{Actor, App, Error, Result, Thing};
+
+#[derive(Clone, Debug)]
+pub struct Branch {
+    pub name: String,
+    pub commit: Commit,
+    pub protection: Protection,
+}
+
+/// By name.
+pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequest) -> Result<Page<Branch>> {
+    let opened = fetch::open(app, actor, project, ProjectAction::ReadCode).await?;
+    let page = branch::list(&app.database, opened.project.repository.id, page).await?;
+    // What was pushed since is on the page as well.
+    let opened = fetch::reopen(app, opened).await?;
+    let rules = protection::list(&mut *app.database.connection().await?, opened.project.id).await?;
+    let ids = page.items.iter().map(|(_, target)| *target).collect();
+    let mut commits = commit::load(app, &opened, ids).await?.into_iter();
+    Ok(page.map(|(name, _)| {
+        let commit = commits.next().expect("one for each");
+        branch_of(name, commit, &rules)
+    }))
+}
+
+fn branch_of(name: String, commit: Commit, rules: &[Rule]) -> Branch {
+    Branch { protection: Protection::of(rules, &name), name, commit }
+}
+
+pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, name: &str) -> Result<Branch> {
+    let opened = fetch::open(app, actor, project, ProjectAction::ReadCode).await?;
+    let found = opened.refs.find(&format!("refs/heads/{name}")).ok_or(Error::NotFound(Thing::Branch))?;
+    shown(app, &opened, name, found.id).await
+}
+
+async fn shown(app: &App, opened: &Opened, name: &str, id: ObjectId) -> Result<Branch> {
+    let rules = protection::list(&mut *app.database.connection().await?, opened.project.id).await?;
+    let commit = commit::load(app, opened, vec![id]).await?.remove(0);
+    Ok(branch_of(name.to_owned(), commit, &rules))
+}
+
+/// At a branch, a tag or a commit.
+pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, name: &str, at: &str) -> Result<Branch> {
+    let opened = fetch::open(app, actor, project, ProjectAction::WriteCode).await?;
+    let refused = |text: &str| Error::Refused(text.into());
+    let full = RefName::branch(name).map_err(|_| refused("Branch name is invalid"))?;
+    if opened.refs.find(full.as_str()).is_some() {
+        return Err(refused("Branch already exists"));
+    }
+    may_push(app, actor, &opened, name).await?;
+    let id = revision::resolve(app, &opened, at).await?.ok_or_else(|| refused("Invalid reference name"))?;
+    let new = Some(Target { id, peeled: None });
+    let refusal = move_one(app, actor.caller()?, &opened, Move { name: full, old: None, new }).await?;
+    match refusal {
+        None => shown(app, &opened, name, id).await,
+        Some(ref_change::LOST_RACE) => Err(refused("Branch already exists")),
+        Some(text) => Err(refused(text)),
+    }
+}
+
+/// Gives its name back.
+pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, name: &str) -> Result<String> {
+    let opened = fetch::open(app, actor, project, ProjectAction::WriteCode).await?;
+    let full = format!("refs/heads/{name}");
+    let found = opened.refs.find(&full).ok_or(Error::NotFound(Thing::Named("No such branch")))?;
+    let refused = |text: &str| Error::Refused(text.into());
+    if opened.project.repository.head.as_deref() == Some(&full) {
+        return Err(refused("Cannot remove HEAD branch"));
+    }
+    let rules = protection::list(&mut *app.database.connection().await?, opened.project.id).await?;
+    if Protection::of(&rules, name).protected {
+        return Err(refused("Protected branch cant be removed"));
+    }
+    let it = Move { name: RefName::trusted(&full), old: Some(found.id), new: None };
+    match move_one(app, actor.caller()?, &opened, it).await? {
+        None => Ok(name.to_owned()),
+        Some(_) => Err(refused("Failed to remove branch")),
+    }
+}
+
+async fn may_push(app: &App, actor: &Actor, opened: &Opened, name: &str) -> Result<()> {
+    let rules = protection::list(&mut *app.database.connection().await?, opened.project.id).await?;
+    let least = Protection::of(&rules, name).least_to_push();
+    if actor.is_administrator() || opened.project.level() >= Some(least) {
+        return Ok(());
+    }
+    Err(Error::Refused(super::verdict::PROTECTED.into()))
+}
+
+/// Through the same door as a push; why it was refused.
+pub(super) async fn move_one(app: &App, caller: &Caller, opened: &Opened, it: Move) -> Result<Option<&'static str>> {
+    let lease = app.lease(opened.project.repository.id, opened.refs.generation).await?;
+    // A ref to what is there already brings no commits, and one that goes takes none away.
+    let notices = vec![push_details::without_commits(opened, caller, &it)];
+    let mover = Mover { user: Some(caller.account.id()), via: "api" };
+    let change = Change { opened, moves: vec![it], notices, atomic: true, pack: None, default: None, mover };
+    let changed = ref_change::apply(app, change).await?;
+    push::finish(app, &lease, &changed, None, None, opened).await;
+    Ok(changed.refusals.into_iter().next().flatten())
+}

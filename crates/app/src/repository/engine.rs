@@ -1,0 +1,129 @@
+//! What a node needs to work with repositories.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+
+use holdfast_domain::ids::RepositoryId;
+use holdfast_git::Git;
+use holdfast_store::Cache;
+use holdfast_store::cache::Lease;
+use holdfast_store::repository::snapshot::Snapshots;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::{App, Error, Result};
+
+/// What operators decide about repositories.
+#[derive(Clone, Debug)]
+pub struct GitSettings {
+    pub program: PathBuf,
+    pub cache_directory: PathBuf,
+    pub cache_max_bytes: u64,
+    /// Of what one push sends.
+    pub max_pack_bytes: u64,
+    /// Of one process of git.
+    pub max_memory_bytes: u64,
+    /// On this node, at once; who comes later waits.
+    pub max_fetches: usize,
+    pub max_pushes: usize,
+    /// Of one repository, so that it does not take all of them.
+    pub max_fetches_per_repository: usize,
+    /// Packs up to this size travel inside the transaction.
+    pub inline_pack_bytes: u64,
+    /// So many packs of one repository are made into one.
+    pub compact_at: i64,
+}
+
+pub struct Engine {
+    pub git: Git,
+    pub settings: GitSettings,
+    pub(super) snapshots: Snapshots,
+    cache: OnceLock<Cache>,
+    opening: Mutex<()>,
+    fetches: Arc<Semaphore>,
+    pushes: Arc<Semaphore>,
+    of_repositories: Mutex<HashMap<RepositoryId, Weak<Semaphore>>>,
+}
+
+/// Refs in memory, of all repositories together.
+const SNAPSHOT_BYTES: u64 = 64 << 20;
+
+impl Engine {
+    pub fn new(settings: GitSettings) -> Self {
+        Self {
+            git: Git {
+                program: settings.program.clone(),
+                max_memory_bytes: settings.max_memory_bytes,
+                pack_threads: 1,
+            },
+            snapshots: Snapshots::new(SNAPSHOT_BYTES),
+            cache: OnceLock::new(),
+            opening: Mutex::default(),
+            fetches: Arc::new(Semaphore::new(settings.max_fetches)),
+            pushes: Arc::new(Semaphore::new(settings.max_pushes)),
+            of_repositories: Mutex::default(),
+            settings,
+        }
+    }
+
+    /// Opened when it is first used: most commands need none of it.
+    pub fn cache(&self) -> Result<&Cache> {
+        if let Some(cache) = self.cache.get() {
+            return Ok(cache);
+        }
+        let _alone = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.cache.get().is_none() {
+            let settings = &self.settings;
+            let opened = Cache::open(&settings.cache_directory, settings.cache_max_bytes);
+            let opened = opened.map_err(|error| Error::Internal(error.into()))?;
+            self.cache.get_or_init(|| opened);
+        }
+        self.cache.get().ok_or_else(|| unreachable!("it was opened just now"))
+    }
+
+    /// What the copies on this node take; none while there are none.
+    pub fn cached_bytes(&self) -> Option<u64> {
+        self.cache.get().map(Cache::bytes)
+    }
+
+    /// For a database that was set back in time: what this node knows of it may never have happened.
+    pub async fn forget(&self) {
+        self.snapshots.clear();
+        if let Some(cache) = self.cache.get() {
+            cache.distrust().await;
+        }
+    }
+
+    /// Waits for a turn: first among those who fetch from the same repository, so that a crowd at one of them leaves the
+    /// others their places.
+    pub(super) async fn turn_to_fetch(&self, id: RepositoryId) -> (OwnedSemaphorePermit, OwnedSemaphorePermit) {
+        let of_repository = {
+            let mut known = self.of_repositories.lock().unwrap_or_else(PoisonError::into_inner);
+            match known.get(&id).and_then(Weak::upgrade) {
+                Some(semaphore) => semaphore,
+                None => {
+                    known.retain(|_, semaphore| semaphore.strong_count() > 0);
+                    let semaphore = Arc::new(Semaphore::new(self.settings.max_fetches_per_repository));
+                    known.insert(id, Arc::downgrade(&semaphore));
+                    semaphore
+                }
+            }
+        };
+        (turn(of_repository).await, turn(self.fetches.clone()).await)
+    }
+
+    pub(super) async fn turn_to_push(&self) -> OwnedSemaphorePermit {
+        turn(self.pushes.clone()).await
+    }
+}
+
+async fn turn(semaphore: Arc<Semaphore>) -> OwnedSemaphorePermit {
+    semaphore.acquire_owned().await.expect("it is never closed")
+}
+
+impl App {
+    /// This node's copy of a repository, with at least the packs of that generation.
+    pub(super) async fn lease(&self, id: RepositoryId, generation: i64) -> Result<Lease> {
+        Ok(self.engine.cache()?.lease(&self.database, &self.objects, id, generation).await?)
+    }
+}

@@ -1,0 +1,153 @@
+//! Copying a repository from elsewhere, as a job.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+
+use holdfast_domain::ids::{JobId, ProjectId};
+use holdfast_domain::policy::ProjectAction;
+use holdfast_domain::repository::ImportUrl;
+use holdfast_git::import::{self, Source};
+use holdfast_git::{Incoming, repack};
+use holdfast_store::projects::project::ProjectRef;
+use holdfast_store::repository::import as rows;
+use holdfast_store::repository::ref_change::Mover;
+use holdfast_store::worker::job;
+
+pub use holdfast_store::repository::import::Import;
+
+use super::fetch;
+use super::push::{self, store};
+use super::ref_change::{self, Change, Move};
+use super::remote;
+use crate::{Actor, App, Error, Result, Thing, access};
+
+/// How far it has come.
+pub async fn show(app: &App, actor: &Actor, project: &ProjectRef) -> Result<Import> {
+    let mut connection = app.database.connection().await?;
+    let project = access::project(app, &mut connection, actor, project, ProjectAction::Update).await?;
+    rows::find(&mut connection, project.id).await?.ok_or(Error::NotFound(Thing::Import))
+}
+
+/// Stops it. What is there already stays.
+pub async fn cancel(app: &App, actor: &Actor, project: &ProjectRef) -> Result<Import> {
+    let mut connection = app.database.connection().await?;
+    let project = access::project(app, &mut connection, actor, project, ProjectAction::Update).await?;
+    if !rows::finish(&mut connection, project.id, "canceled", None, app.clock.now()).await? {
+        return Err(Error::NotFound(Thing::Import));
+    }
+    rows::find(&mut connection, project.id).await?.ok_or(Error::NotFound(Thing::Import))
+}
+
+/// Tells what went wrong to who waits for it; only what may pass by itself is tried again.
+pub(crate) async fn run(app: &App, id: JobId, project: ProjectId) -> Result<()> {
+    let done = copy(app, project).await;
+    let mut connection = app.database.connection().await?;
+    let now = app.clock.now();
+    match &done {
+        Ok(note) => rows::finish(&mut connection, project, "finished", note.as_deref(), now).await?,
+        Err(Error::Unavailable(_) | Error::ObjectStore(_)) => return done.map(drop),
+        Err(Error::NotFound(_)) => false,
+        Err(error) => {
+            let text = match error {
+                Error::Refused(text) | Error::Conflict(text) => text.clone(),
+                Error::Git(cause) => cause.to_string(),
+                other => {
+                    tracing::error!(error = %other, project = project.get(), "an import failed");
+                    "internal error".into()
+                }
+            };
+            rows::finish(&mut connection, project, "failed", Some(&text), now).await?
+        }
+    };
+    job::finish(&mut connection, id, now).await?;
+    Ok(())
+}
+
+const CANCELED: &str = "canceled";
+const TOO_LARGE: &str = "The repository is larger than this instance takes in one piece";
+
+async fn advance(app: &App, project: ProjectId, phase: &str, percent: i16) -> Result<()> {
+    let goes_on = rows::advance(&mut *app.database.connection().await?, project, phase, percent).await?;
+    if goes_on { Ok(()) } else { Err(Error::Refused(CANCELED.into())) }
+}
+
+/// A note for who waits, if not everything could be taken.
+async fn copy(app: &App, id: ProjectId) -> Result<Option<String>> {
+    let opened = fetch::open(app, &Actor::Operator, &ProjectRef::Id(id), ProjectAction::Read).await?;
+    let found = rows::find(&mut *app.database.connection().await?, id).await?;
+    let Some(row) = found.filter(|row| !row.is_over()) else { return Ok(None) };
+    if !opened.refs.is_empty() {
+        return Err(Error::Refused("The repository is not empty any more".into()));
+    }
+    advance(app, id, "connecting", 0).await?;
+    let mut url = ImportUrl::parse(&row.url).map_err(|error| Error::Refused(error.to_string()))?;
+    (url.username, url.password) = (row.username, row.password);
+    let source = remote::find(app, url).await?;
+    let incoming = app.engine.cache()?.incoming(None)?;
+    let head = import::head(&app.engine.git, &incoming, &source).await?;
+    receive(app, id, &incoming, &source).await?;
+    advance(app, id, "storing", 100).await?;
+
+    let (refs, refused) = import::refs(&app.engine.git, &incoming).await?;
+    let note = (refused > 0).then(|| format!("{refused} refs were left out: their names are not accepted here"));
+    if refs.is_empty() {
+        return Ok(note);
+    }
+    let pack = repack::pack_all(&app.engine.git, incoming.bare(), false, incoming.directory()).await?;
+    let stored = match &pack {
+        Some(pack) => Some(store(app, pack).await?),
+        None => None,
+    };
+    let sizes = stored.as_ref().map(|pack| pack.sizes);
+    let lease = app.lease(opened.project.repository.id, opened.refs.generation).await?;
+    let moves: Vec<Move> = refs.into_iter().map(|(name, new)| Move { name, old: None, new: Some(new) }).collect();
+    let default = head.filter(|head| moves.iter().any(|it| it.name == *head));
+    let change = Change {
+        opened: &opened,
+        moves,
+        notices: Vec::new(),
+        atomic: true,
+        pack: stored,
+        default: default.as_ref(),
+        mover: Mover { user: None, via: "import" },
+    };
+    let changed = ref_change::apply(app, change).await?;
+    push::finish(app, &lease, &changed, pack.as_ref(), sizes, &opened).await;
+    match changed.refusals.iter().flatten().next() {
+        Some(refusal) => Err(Error::Refused((*refusal).into())),
+        None => Ok(note),
+    }
+}
+
+/// Tells how far it is, and stops when it is canceled or grows too large.
+async fn receive(app: &App, id: ProjectId, incoming: &Incoming, source: &Source) -> Result<()> {
+    let percent = AtomicU8::new(0);
+    let watch = async {
+        let mut every = tokio::time::interval(Duration::from_secs(1));
+        loop {
+            every.tick().await;
+            if let Err(error) = advance(app, id, "receiving", percent.load(Ordering::Relaxed).into()).await {
+                return error;
+            }
+            match bytes(incoming) {
+                Ok(bytes) if bytes <= app.engine.settings.max_pack_bytes => {}
+                Ok(_) => return Error::Refused(TOO_LARGE.into()),
+                Err(error) => return error.into(),
+            }
+        }
+    };
+    let fetch = import::fetch(&app.engine.git, incoming, source, |now| percent.store(now, Ordering::Relaxed));
+    tokio::select! {
+        fetched = fetch => Ok(fetched?),
+        error = watch => Err(error),
+    }
+}
+
+fn bytes(incoming: &Incoming) -> std::io::Result<u64> {
+    let mut sum = 0;
+    for file in std::fs::read_dir(incoming.bare().packs())? {
+        // Git renames them while we look.
+        sum += file?.metadata().map_or(0, |about| about.len());
+    }
+    Ok(sum)
+}

@@ -1,0 +1,234 @@
+//! Taking a push: what HTTP and SSH have in common, from the first command to the report.
+
+use std::sync::Arc;
+
+use holdfast_git::connectivity;
+use holdfast_git::index_pack::{self, IndexedPack, PARTS};
+use holdfast_git::protocol::receive::{Command, PushRequest, Reporter, read_request};
+use holdfast_git::reader::Reader;
+use holdfast_git::{Incoming, ObjectId, RefName};
+use holdfast_store::activity::event::Notice;
+use holdfast_store::cache::Lease;
+use holdfast_store::repository::pack::{self, Bytes, NewPack, Pack};
+use holdfast_store::repository::protection;
+use holdfast_store::repository::ref_change::Mover;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::compaction;
+use super::fetch::Opened;
+use super::push_details;
+use super::ref_change::{self, Change, Changed, Move};
+use super::verdict::{Judge, Verdict, repeated};
+use crate::actor::Caller;
+use crate::{Actor, App, Error, Result};
+
+/// Reads commands and pack, and reports what came of them. What goes wrong on the way is told to the client, too.
+pub async fn receive(
+    app: &App,
+    actor: &Actor,
+    opened: Opened,
+    via: &'static str,
+    input: &mut (impl AsyncRead + Unpin + Send),
+    output: impl AsyncWrite + Unpin + Send,
+) -> Result<()> {
+    let Some(request) = read_request(input).await? else { return Ok(()) };
+    let mut reporter = Reporter::new(output, request.capabilities);
+    let names = || request.commands.iter().map(|command| command.name.as_slice());
+    let opened = Arc::new(opened);
+    let outcome = take(app, actor, &opened, via, &request, input, &mut reporter).await;
+    match outcome {
+        Ok(refusals) => {
+            let results = names().zip(&refusals).map(|(name, refusal)| (name, refusal.as_deref().map_or(Ok(()), Err)));
+            reporter.report(Ok(()), results).await?;
+        }
+        Err(error) => {
+            let text = explain(&error);
+            if let Error::Unavailable(_) | Error::ObjectStore(_) | Error::Internal(_) = &error {
+                tracing::error!(%error, "a push failed");
+            }
+            reporter.report(Err(&text), names().map(|name| (name, Err("unpacker error")))).await?;
+        }
+    }
+    Ok(())
+}
+
+/// For the person who pushes; what is nobody's business but ours stays here.
+fn explain(error: &Error) -> String {
+    match error {
+        Error::Git(cause @ (holdfast_git::Error::Failed { .. } | holdfast_git::Error::Protocol(_))) => {
+            cause.to_string()
+        }
+        Error::Unavailable(_) => "the database cannot be reached, please push again".into(),
+        Error::ObjectStore(_) => "the object store cannot be reached, please push again".into(),
+        Error::Internal(_) | Error::Git(_) => "internal error".into(),
+        known => known.to_string(),
+    }
+}
+
+/// For each command, why it was not followed.
+async fn take<W: AsyncWrite + Unpin + Send>(
+    app: &App,
+    actor: &Actor,
+    opened: &Arc<Opened>,
+    via: &'static str,
+    request: &PushRequest,
+    input: &mut (impl AsyncRead + Unpin + Send),
+    reporter: &mut Reporter<W>,
+) -> Result<Vec<Option<String>>> {
+    let caller = actor.caller()?;
+    let _turn = app.engine.turn_to_push().await;
+    let state = &opened.project.repository;
+    let lease = app.lease(state.id, opened.refs.generation).await?;
+    let incoming = app.engine.cache()?.incoming(Some(&lease.bare))?;
+    let pack = if request.has_pack() {
+        let limit = app.engine.settings.max_pack_bytes;
+        index_pack::receive(&app.engine.git, &incoming, input, limit, reporter).await?
+    } else {
+        None
+    };
+
+    let rules = protection::list(&mut *app.database.connection().await?, opened.project.id).await?;
+    let judge = Judge::new(actor, opened, rules);
+    let repeated = repeated(&request.commands);
+    let mut verdicts: Vec<Verdict<RefName>> = request.commands.iter().map(|command| judge.of_name(command)).collect();
+    for (verdict, command) in verdicts.iter_mut().zip(&request.commands) {
+        if repeated.contains(command.name.as_slice()) {
+            *verdict = Err("the ref is named twice".into());
+        }
+    }
+    refuse_unconnected(app, opened, &incoming, &request.commands, &mut verdicts).await?;
+    let (verdicts, notices) = judge_objects(judge, caller, opened, &incoming, &request.commands, verdicts).await?;
+
+    let mut refusals: Vec<Option<String>> = verdicts.iter().map(|verdict| verdict.as_ref().err().cloned()).collect();
+    let moves: Vec<Move> = verdicts.into_iter().filter_map(Verdict::ok).collect();
+    if request.capabilities.atomic && refusals.iter().any(Option::is_some) {
+        refusals.iter_mut().for_each(|refusal| _ = refusal.get_or_insert_with(|| "atomic push failed".into()));
+        return Ok(refusals);
+    }
+    if moves.is_empty() {
+        return Ok(refusals);
+    }
+    let new_pack = match &pack {
+        Some(pack) => Some(store(app, pack).await?),
+        None => None,
+    };
+    let sizes = new_pack.as_ref().map(|pack| pack.sizes);
+    let mover = Mover { user: Some(caller.account.id()), via };
+    let atomic = request.capabilities.atomic;
+    let changed =
+        ref_change::apply(app, Change { opened, moves, notices, atomic, pack: new_pack, default: None, mover }).await?;
+    finish(app, &lease, &changed, pack.as_ref(), sizes, opened).await;
+    let mut late = changed.refusals.into_iter();
+    for refusal in refusals.iter_mut().filter(|refusal| refusal.is_none()) {
+        *refusal = late.next().flatten().map(str::to_owned);
+    }
+    Ok(refusals)
+}
+
+async fn refuse_unconnected(
+    app: &App,
+    opened: &Opened,
+    incoming: &Incoming,
+    commands: &[Command],
+    verdicts: &mut [Verdict<RefName>],
+) -> Result<()> {
+    let git = &app.engine.git;
+    let mut near: Vec<ObjectId> = opened.refs.head_target().into_iter().collect();
+    for command in commands {
+        // Only what is really ours ends a walk: the client's word for the old value is checked later.
+        let is = std::str::from_utf8(&command.name).ok().and_then(|name| find(opened, name));
+        near.extend(is);
+    }
+    let new: Vec<ObjectId> =
+        commands.iter().zip(&*verdicts).filter(|(_, verdict)| verdict.is_ok()).filter_map(|(it, _)| it.new).collect();
+    if connectivity::check(git, incoming.bare(), &new, &near, opened.refs.tips()).await? {
+        return Ok(());
+    }
+    for (command, verdict) in commands.iter().zip(verdicts) {
+        if let (Some(new), Ok(_)) = (command.new, &verdict)
+            && !connectivity::check(git, incoming.bare(), &[new], &near, opened.refs.tips()).await?
+        {
+            *verdict = Err("missing necessary objects".into());
+        }
+    }
+    Ok(())
+}
+
+fn find(opened: &Opened, name: &str) -> Option<ObjectId> {
+    use holdfast_git::protocol::advertisement::Refs;
+    Some(opened.refs.find(name)?.id)
+}
+
+/// Reads objects, so it takes a thread for as long as that lasts.
+async fn judge_objects(
+    judge: Judge,
+    caller: &Caller,
+    opened: &Arc<Opened>,
+    incoming: &Incoming,
+    commands: &[Command],
+    names: Vec<Verdict<RefName>>,
+) -> Result<(Vec<Verdict<Move>>, Vec<Notice>)> {
+    let (caller, opened, bare) = (caller.clone(), opened.clone(), incoming.bare().clone());
+    let commands = commands.to_vec();
+    let judging = tokio::task::spawn_blocking(move || {
+        let reader = Reader::open(&bare)?;
+        let mut verdicts = Vec::with_capacity(names.len());
+        for (command, name) in commands.iter().zip(names) {
+            verdicts.push(match name {
+                Ok(name) => judge.of_objects(&reader, &name, command)?,
+                Err(refusal) => Err(refusal),
+            });
+        }
+        let moves: Vec<Move> = verdicts.iter().filter_map(|verdict| verdict.as_ref().ok()).cloned().collect();
+        let notices = push_details::of_moves(&reader, &opened, &caller, &moves)?;
+        Ok((verdicts, notices))
+    });
+    judging.await.map_err(|panicked| Error::Internal(panicked.into()))?
+}
+
+/// Makes the pack last: small ones come with the transaction, others go to the object store first.
+pub(super) async fn store(app: &App, pack: &IndexedPack) -> Result<NewPack> {
+    let sizes = pack.sizes();
+    let files: Vec<_> =
+        PARTS.iter().zip(sizes).filter(|(_, size)| *size > 0).map(|(part, _)| pack.file(part)).collect();
+    let bytes = if sizes[0] <= app.engine.settings.inline_pack_bytes {
+        let mut content = Vec::new();
+        for file in files {
+            content.extend(tokio::fs::read(file).await?);
+        }
+        Bytes::Inline(content)
+    } else {
+        let key = format!("packs/{}", app.entropy.hex::<16>());
+        let id = pack::intend(&mut *app.database.connection().await?, &key, app.clock.now()).await?;
+        app.objects.put_files(&key, &files).await?;
+        Bytes::Stored(id)
+    };
+    Ok(NewPack { checksum: pack.checksum.clone(), sizes, bytes })
+}
+
+/// What is only for speed: nothing of it may spoil a push that is kept already.
+pub(super) async fn finish(
+    app: &App,
+    lease: &Lease,
+    changed: &Changed,
+    files: Option<&IndexedPack>,
+    sizes: Option<[u64; 4]>,
+    opened: &Opened,
+) {
+    let Some(made) = &changed.made else { return };
+    let tidy = async {
+        let new = match (made.pack, files, sizes) {
+            (Some(id), Some(files), Some(sizes)) => Some((Pack { id, object_key: None, sizes }, files)),
+            _ => None,
+        };
+        let added = new.is_some();
+        app.engine.cache()?.adopt(lease, made.generation, new).await?;
+        if added {
+            compaction::request_if_due(app, &opened.project).await?;
+        }
+        Ok::<_, Error>(())
+    };
+    if let Err(error) = tidy.await {
+        tracing::warn!(%error, "a push is kept, but this node's copy is behind");
+    }
+}

@@ -1,0 +1,92 @@
+//! What is told of a push: facts as they were at that moment.
+
+use chrono::SecondsFormat;
+use holdfast_git::reader::{Commit, NewCommits, Reader};
+use holdfast_git::{ObjectId, RefName};
+use holdfast_store::activity::event::Notice;
+use holdfast_store::repository::ref_change::Move;
+use serde_json::{Value, json};
+
+use super::commit::time;
+use super::fetch::Opened;
+use crate::Result;
+use crate::actor::Caller;
+
+/// Commits that are told of one by one.
+const COMMITS: usize = 20;
+/// Of a push that moves more refs than this, the commits of the others are not counted: that could take minutes.
+const REFS: usize = 20;
+
+/// One notice for each move.
+pub fn of_moves(reader: &Reader, opened: &Opened, caller: &Caller, moves: &[Move]) -> Result<Vec<Notice>> {
+    let head = opened.refs.head_target();
+    let detail = |(place, it): (usize, &Move)| {
+        let commits = if place < REFS { new_commits(reader, it, head)? } else { NewCommits::default() };
+        Ok(notice(opened, caller, it, &commits))
+    };
+    moves.iter().enumerate().map(detail).collect()
+}
+
+/// Of a ref that is made or removed where nothing new comes.
+pub fn without_commits(opened: &Opened, caller: &Caller, it: &Move) -> Notice {
+    notice(opened, caller, it, &NewCommits::default())
+}
+
+fn new_commits(reader: &Reader, it: &Move, head: Option<ObjectId>) -> Result<NewCommits> {
+    let Some(new) = it.new else { return Ok(NewCommits::default()) };
+    if it.name.as_branch().is_none() {
+        return Ok(NewCommits::default());
+    }
+    // What was there before, or what a new branch most likely grew from.
+    let hidden: Vec<ObjectId> = it.old.or(head).into_iter().collect();
+    Ok(reader.new_commits(new.id, &hidden, COMMITS)?)
+}
+
+fn notice(opened: &Opened, caller: &Caller, it: &Move, commits: &NewCommits) -> Notice {
+    let hex = |id: Option<ObjectId>| id.unwrap_or(ObjectId::null(holdfast_git::SHA1)).to_string();
+    let project = &opened.project;
+    let payload = json!({
+        "before": hex(it.old),
+        "after": hex(it.new.map(|new| new.id)),
+        "ref": it.name.as_str(),
+        "checkout_sha": it.new.map(|new| new.object().to_string()),
+        "user_id": caller.account.id(),
+        "user_name": caller.account.person.name,
+        "user_email": caller.account.person.email,
+        "user_username": caller.account.person.username,
+        "project": {
+            "id": project.id,
+            "name": project.name,
+            "path_with_namespace": project.full_path(),
+            "description": project.description,
+            "visibility_level": project.visibility.level(),
+        },
+        "commits": commits.newest.iter().map(commit).collect::<Vec<_>>(),
+        "total_commits_count": commits.total,
+    });
+    Notice { kind: kind(&it.name), payload }
+}
+
+fn kind(name: &RefName) -> &'static str {
+    if name.as_tag().is_some() {
+        "tag_push"
+    } else if name.as_branch().is_some() {
+        "push"
+    } else {
+        "ref_push"
+    }
+}
+
+/// PostgreSQL keeps no zero bytes in texts; git does.
+fn text(text: &str) -> String {
+    text.replace('\0', "")
+}
+
+fn commit(commit: &Commit) -> Value {
+    json!({
+        "id": commit.id.to_string(),
+        "message": text(&commit.message),
+        "timestamp": time(&commit.committer).map(|time| time.to_rfc3339_opts(SecondsFormat::Secs, true)),
+        "author": { "name": text(&commit.author.name), "email": text(&commit.author.email) },
+    })
+}

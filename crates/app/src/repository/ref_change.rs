@@ -1,0 +1,156 @@
+//! The one door through which refs move: by a push, by the interface, by a job. All that belongs to a move is one
+//! transaction: the refs, their log, the pack they need, the events and what is told of them.
+
+use std::collections::HashSet;
+
+use holdfast_domain::ids::PackId;
+use holdfast_domain::repository::Rule;
+use holdfast_git::RefName;
+use holdfast_store::activity::event::{self, Notice};
+use holdfast_store::commit;
+use holdfast_store::repository::pack::{self, NewPack};
+use holdfast_store::repository::ref_change::{self, Mover};
+use holdfast_store::repository::{protection, repository};
+
+pub use holdfast_store::repository::ref_change::Move;
+
+use super::fetch::Opened;
+use crate::{App, Error, Result};
+
+pub struct Change<'a> {
+    pub opened: &'a Opened,
+    pub moves: Vec<Move>,
+    /// One for each move.
+    pub notices: Vec<Notice>,
+    /// All or none.
+    pub atomic: bool,
+    /// What the new objects are in.
+    pub pack: Option<NewPack>,
+    /// The default branch of a repository that had none, if it is known.
+    pub default: Option<&'a RefName>,
+    pub mover: Mover,
+}
+
+pub struct Changed {
+    /// For each move, why it was not made.
+    pub refusals: Vec<Option<&'static str>>,
+    /// None if nothing was changed.
+    pub made: Option<Made>,
+}
+
+pub struct Made {
+    pub generation: i64,
+    pub pack: Option<PackId>,
+}
+
+const ARCHIVED: &str = "The project is archived: unarchive it to push to it.";
+pub const LOST_RACE: &str = "fetch first";
+const GONE: &str = "there is no such ref";
+const CONFLICT: &str = "another ref is in the way: one name is a directory of the other";
+const WITH_OTHERS: &str = "atomic push failed";
+
+pub async fn apply(app: &App, change: Change<'_>) -> Result<Changed> {
+    let project = &change.opened.project;
+    let id = project.repository.id;
+    let now = app.clock.now();
+    let mut transaction = app.database.begin().await?;
+    let locked = repository::lock(&mut transaction, id).await?;
+    let locked = locked.ok_or(Error::NotFound(crate::Thing::Project))?;
+    if !repository::takes_content(&mut transaction, id).await? {
+        return Ok(Changed { refusals: vec![Some(ARCHIVED); change.moves.len()], made: None });
+    }
+    // What was found to be there may have been removed since.
+    if locked.prune_epoch != project.repository.prune_epoch {
+        return Err(Error::Conflict("The repository was cleaned up meanwhile, please push again".into()));
+    }
+    let mut refusals = refuse(&mut transaction, id, &change.moves).await?;
+    if change.atomic && refusals.iter().any(Option::is_some) {
+        refusals.iter_mut().for_each(|refusal| *refusal = refusal.or(Some(WITH_OTHERS)));
+    }
+    let is_made = |place: &usize| refusals[*place].is_none();
+    let places: Vec<usize> = (0..change.moves.len()).filter(is_made).collect();
+    if places.is_empty() {
+        return Ok(Changed { refusals, made: None });
+    }
+    let moves: Vec<Move> = places.iter().map(|place| change.moves[*place].clone()).collect();
+    let mut notices: Vec<Option<Notice>> = change.notices.into_iter().map(Some).collect();
+    let notices: Vec<Notice> = places.iter().filter_map(|place| notices.get_mut(*place)?.take()).collect();
+
+    let pack = match &change.pack {
+        Some(new) => {
+            let added = pack::add(&mut transaction, id, new, now).await?;
+            Some(added.ok_or_else(|| Error::Conflict("The push took too long, please push again".into()))?)
+        }
+        None => None,
+    };
+    let first = if locked.head.is_none() { change.default.or_else(|| first_branch(&moves)) } else { None };
+    let head = first.map(RefName::as_str);
+    let generation = locked.generation + 1;
+    ref_change::apply(&mut transaction, id, generation, head, &moves, change.mover, now).await?;
+    if let Some(branch) = first.and_then(RefName::as_branch) {
+        protection::upsert(&mut transaction, project.id, &Rule::of_masters(branch), now).await?;
+    }
+    if let Some(author) = change.mover.user {
+        event::record_pushes(&mut transaction, project.id, author, notices, now).await?;
+    }
+    commit(transaction).await?;
+    Ok(Changed { refusals, made: Some(Made { generation, pack }) })
+}
+
+/// The branch that becomes the default one.
+fn first_branch(moves: &[Move]) -> Option<&RefName> {
+    let made = || moves.iter().filter(|it| it.new.is_some() && it.name.as_branch().is_some()).map(|it| &it.name);
+    let usual = ["main", "master"].into_iter().find_map(|usual| made().find(|name| name.as_branch() == Some(usual)));
+    usual.or_else(|| made().next())
+}
+
+/// Compares with what is there now, which stays as it is until the end of the transaction.
+async fn refuse(
+    connection: &mut holdfast_store::Connection,
+    id: holdfast_domain::ids::RepositoryId,
+    moves: &[Move],
+) -> Result<Vec<Option<&'static str>>> {
+    let names: Vec<&str> = moves.iter().map(|it| it.name.as_str()).collect();
+    let current = ref_change::current(connection, id, &names).await?;
+    let mut refusals: Vec<Option<&'static str>> = moves
+        .iter()
+        .map(|it| match (current.get(it.name.as_str()).copied(), it.old, it.new) {
+            (None, _, None) => Some(GONE),
+            (is, was, _) if is != was => Some(LOST_RACE),
+            _ => None,
+        })
+        .collect();
+
+    let is_new = |it: &Move| it.new.is_some() && it.old.is_none();
+    let new: Vec<&str> = moves.iter().filter(|it| is_new(it)).map(|it| it.name.as_str()).collect();
+    if new.is_empty() {
+        return Ok(refusals);
+    }
+    let directories: Vec<&str> = moves.iter().filter(|it| is_new(it)).flat_map(|it| it.name.directories()).collect();
+    let mut taken = ref_change::in_the_way(connection, id, &new, &directories).await?;
+    for (it, refusal) in moves.iter().zip(&refusals) {
+        if it.new.is_none() && refusal.is_none() {
+            taken.remove(it.name.as_str());
+        }
+    }
+    // A new one may also stand in the way of the next.
+    let mut taken_directories: HashSet<&str> = HashSet::new();
+    let mut made: HashSet<&str> = HashSet::new();
+    for (it, refusal) in moves.iter().zip(&mut refusals) {
+        if !is_new(it) || refusal.is_some() {
+            continue;
+        }
+        let name = it.name.as_str();
+        let below = format!("{name}/");
+        let is_blocked = it.name.directories().any(|directory| taken.contains(directory) || made.contains(directory))
+            || taken.iter().any(|other| other.starts_with(&below))
+            || taken_directories.contains(name);
+        if is_blocked {
+            *refusal = Some(CONFLICT);
+        } else {
+            made.insert(name);
+            taken_directories.extend(it.name.directories());
+        }
+    }
+    Ok(refusals)
+}

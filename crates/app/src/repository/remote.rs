@@ -1,0 +1,122 @@
+//! Finding a host, and whether it may be called. What was checked is what is called: the address is passed on, not the
+//! name.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use holdfast_domain::network::is_public;
+use holdfast_domain::repository::ImportUrl;
+use holdfast_git::import::Source;
+use url::{Host, Url};
+
+use crate::{App, Error, Result};
+
+const MOST_REDIRECTS: usize = 5;
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The same text whatever is there: who asks learns nothing about our neighbours.
+const NOT_ALLOWED: &str = "The address cannot be reached from here";
+
+async fn address(app: &App, url: &ImportUrl) -> Result<SocketAddr> {
+    let refused = || Error::Refused(NOT_ALLOWED.into());
+    let port = url.port();
+    let found: Vec<IpAddr> = match url.host() {
+        Host::Ipv4(address) => vec![address.into()],
+        Host::Ipv6(address) => vec![address.into()],
+        Host::Domain(name) => {
+            let looking = tokio::time::timeout(PATIENCE, tokio::net::lookup_host((name, port))).await;
+            let found = looking.ok().and_then(|found| found.ok()).ok_or_else(refused)?;
+            found.map(|address| address.ip()).collect()
+        }
+    };
+    let allowed = |address: &IpAddr| {
+        is_public(*address) || app.settings.import_networks.iter().any(|network| network.contains(address))
+    };
+    // One that leads both out and in is not to be trusted with either.
+    let all_allowed = !found.is_empty() && found.iter().all(allowed);
+    let address = found.first().filter(|_| all_allowed).ok_or_else(refused)?;
+    Ok(SocketAddr::new(*address, port))
+}
+
+/// Follows redirects, each to an address that was checked, until somebody answers for the repository itself.
+pub(super) async fn find(app: &App, url: ImportUrl) -> Result<Source> {
+    let mut url = url;
+    for _ in 0..=MOST_REDIRECTS {
+        let address = address(app, &url).await?;
+        match url.url().scheme() {
+            "http" | "https" => match redirect(&url, address).await? {
+                None => return Ok(over_http(&url, address)),
+                Some(next) => url = next,
+            },
+            "git" => return Ok(by_address(&url, address, "git")),
+            _ => return Ok(by_address(&url, address, "ssh")),
+        }
+    }
+    Err(Error::Refused("The address redirects too often".into()))
+}
+
+fn over_http(url: &ImportUrl, address: SocketAddr) -> Source {
+    let resolved = match url.host() {
+        Host::Domain(name) => Some(format!("{name}:{}:{}", url.port(), address.ip())),
+        _ => None,
+    };
+    let protocol = if url.url().scheme() == "https" { "https" } else { "http" };
+    Source { url: url.url().to_string(), protocol, resolved, authorization: authorization(url) }
+}
+
+fn authorization(url: &ImportUrl) -> Option<String> {
+    use base64::Engine as _;
+    let name = url.username.as_deref()?;
+    let both = format!("{name}:{}", url.password.as_deref().unwrap_or_default());
+    Some(format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(both)))
+}
+
+/// These protocols have no place for a name beside the address.
+fn by_address(url: &ImportUrl, address: SocketAddr, protocol: &'static str) -> Source {
+    let user = match (protocol, &url.username) {
+        ("ssh", Some(name)) => format!("{name}@"),
+        _ => String::new(),
+    };
+    let path = url.url().path();
+    Source { url: format!("{protocol}://{user}{address}{path}"), protocol, resolved: None, authorization: None }
+}
+
+/// Where it leads to, if it is not the thing itself.
+async fn redirect(url: &ImportUrl, address: SocketAddr) -> Result<Option<ImportUrl>> {
+    const SUFFIX: &str = "/info/refs?service=git-upload-pack";
+    let unreachable = |_| Error::Refused(NOT_ALLOWED.into());
+    let mut client = reqwest::Client::builder()
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
+        .connect_timeout(PATIENCE)
+        .timeout(PATIENCE);
+    if let Host::Domain(name) = url.host() {
+        client = client.resolve(name, address);
+    }
+    let asked = format!("{}{SUFFIX}", url.url().as_str().trim_end_matches('/'));
+    let mut request = client.build().map_err(unreachable)?.get(&asked);
+    if let Some(value) = authorization(url) {
+        request = request.header("Authorization", value);
+    }
+    let answer = request.send().await.map_err(unreachable)?;
+    match answer.status().as_u16() {
+        200 => return Ok(None),
+        301 | 302 | 307 | 308 => {}
+        401 | 403 | 404 => {
+            let text = "There is no repository at this address, or it wants a name and a password \
+                        (https://NAME:PASSWORD@HOST/…)";
+            return Err(Error::Refused(text.into()));
+        }
+        status => return Err(Error::Refused(format!("The server at this address answered {status}"))),
+    }
+    let broken = || Error::Refused("The address redirects to something that is no repository".into());
+    let to = answer.headers().get("location").and_then(|to| to.to_str().ok()).ok_or_else(broken)?;
+    let to: Url = Url::parse(&asked).and_then(|from| from.join(to)).map_err(|_| broken())?;
+    let base = to.as_str().strip_suffix(SUFFIX).ok_or_else(broken)?;
+    let mut next = ImportUrl::parse(base).map_err(|_| broken())?;
+    // A password goes to whom it was given for, and to nobody else.
+    if next.url().origin() == url.url().origin() {
+        (next.username, next.password) = (url.username.clone(), url.password.clone());
+    }
+    Ok(Some(next))
+}

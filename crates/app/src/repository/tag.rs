@@ -1,0 +1,104 @@
+//! Tags.
+
+use std::sync::Arc;
+
+use holdfast_domain::policy::ProjectAction;
+use holdfast_git::protocol::advertisement::Refs;
+use holdfast_git::reader::Signature;
+use holdfast_git::tag::Annotation;
+use holdfast_git::{ObjectId, RefName, Target, tag};
+use holdfast_store::projects::project::ProjectRef;
+use holdfast_store::repository::ref_change::Mover;
+use holdfast_store::repository::release;
+
+use super::commit::{self, Commit};
+use super::fetch::{self, Opened};
+use super::push_details;
+use super::ref_change::{self, Change, Move};
+use super::{push, revision};
+use crate::actor::Caller;
+use crate::{Actor, App, Error, Result};
+
+#[derive(Clone, Debug)]
+pub struct Tag {
+    pub name: String,
+    /// What an annotated tag says.
+    pub message: Option<String>,
+    pub commit: Commit,
+    /// Its notes.
+    pub release: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+pub struct CreateTag {
+    pub name: String,
+    pub at: String,
+    pub message: Option<String>,
+    pub release_description: Option<String>,
+}
+
+/// At a branch, another tag or a commit; annotated if there is something to say.
+pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, input: CreateTag) -> Result<Tag> {
+    let opened = Arc::new(fetch::open(app, actor, project, ProjectAction::WriteCode).await?);
+    let caller = actor.caller()?;
+    let refused = |text: String| Error::Refused(text);
+    let name = RefName::tag(&input.name).map_err(|_| refused("Tag name invalid".into()))?;
+    let exists = || refused(format!("Tag {} already exists", input.name));
+    if opened.refs.find(name.as_str()).is_some() {
+        return Err(exists());
+    }
+    let id = revision::resolve(app, &opened, &input.at).await?;
+    let id = id.ok_or_else(|| refused(format!("Target {} is invalid", input.at)))?;
+    let message = input.message.filter(|message| !message.is_empty());
+    let refusal = match &message {
+        None => {
+            let it = Move { name, old: None, new: Some(Target { id, peeled: None }) };
+            super::branch::move_one(app, caller, &opened, it).await?
+        }
+        Some(message) => annotate(app, caller, &opened, name, &input.name, id, message).await?,
+    };
+    match refusal {
+        None => {}
+        Some(ref_change::LOST_RACE) => return Err(exists()),
+        Some(text) => return Err(refused(text.into())),
+    }
+    let release = input.release_description.filter(|notes| !notes.is_empty());
+    if let Some(notes) = &release {
+        let mut connection = app.database.connection().await?;
+        release::insert(&mut connection, opened.project.id, &input.name, notes, app.clock.now()).await?;
+    }
+    let commit = commit::load(app, &opened, vec![id]).await?.remove(0);
+    Ok(Tag { name: input.name, message, commit, release })
+}
+
+/// The tag itself is an object, which takes the way of a push.
+async fn annotate(
+    app: &App,
+    caller: &Caller,
+    opened: &Opened,
+    name: RefName,
+    short: &str,
+    target: ObjectId,
+    message: &str,
+) -> Result<Option<&'static str>> {
+    let lease = app.lease(opened.project.repository.id, opened.refs.generation).await?;
+    let incoming = app.engine.cache()?.incoming(Some(&lease.bare))?;
+    let person = &caller.account.person;
+    let tagger = Signature {
+        name: person.name.clone(),
+        email: person.email.clone(),
+        seconds: app.clock.now().timestamp(),
+        offset_seconds: 0,
+    };
+    let annotation = Annotation { target, name: short.to_owned(), tagger, message: message.to_owned() };
+    let (id, pack) = tag::write(&app.engine.git, &incoming, annotation).await?;
+    let it = Move { name, old: None, new: Some(Target { id, peeled: Some(target) }) };
+    let notices = vec![push_details::without_commits(opened, caller, &it)];
+    let stored = push::store(app, &pack).await?;
+    let sizes = Some(stored.sizes);
+    let mover = Mover { user: Some(caller.account.id()), via: "api" };
+    let change = Change { opened, moves: vec![it], notices, atomic: true, pack: Some(stored), default: None, mover };
+    let changed = ref_change::apply(app, change).await?;
+    push::finish(app, &lease, &changed, Some(&pack), sizes, opened).await;
+    Ok(changed.refusals.into_iter().next().flatten())
+}

@@ -1,0 +1,5 @@
+pub mod import_url;
+pub mod protection;
+
+pub use import_url::ImportUrl;
+pub use protection::{Protection, Rule};

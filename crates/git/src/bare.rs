@@ -1,0 +1,89 @@
+//! Bare repositories on this node's disk: a cache, made of nothing but packs. They have no refs unless they are written
+//! for a program that cannot do without.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use crate::{Result, Target};
+
+/// The directory of one.
+#[derive(Clone, Debug)]
+pub struct Bare(PathBuf);
+
+const HEAD: &str = "ref: refs/heads/master\n";
+const CONFIG: &str = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n";
+
+impl Bare {
+    /// Makes it where it is missing.
+    pub fn at(directory: PathBuf) -> Result<Self> {
+        if !directory.join("HEAD").exists() {
+            std::fs::create_dir_all(directory.join("objects/pack"))?;
+            std::fs::create_dir_all(directory.join("objects/info"))?;
+            std::fs::create_dir_all(directory.join("refs"))?;
+            std::fs::write(directory.join("config"), CONFIG)?;
+            replace(&directory.join("HEAD"), HEAD.as_bytes())?;
+        }
+        Ok(Self(directory))
+    }
+
+    pub fn directory(&self) -> &Path {
+        &self.0
+    }
+
+    pub fn packs(&self) -> PathBuf {
+        self.0.join("objects/pack")
+    }
+
+    /// For programs that look for refs on the disk: all of them, in one file that is replaced as a whole.
+    pub fn write_refs<'a>(&self, head: &str, refs: impl Iterator<Item = (&'a str, Target)>) -> Result<()> {
+        let mut text = b"# pack-refs with: peeled fully-peeled sorted \n".to_vec();
+        for (name, target) in refs {
+            writeln!(text, "{} {name}", target.id)?;
+            if let Some(peeled) = target.peeled {
+                writeln!(text, "^{peeled}")?;
+            }
+        }
+        replace(&self.0.join("packed-refs"), &text)?;
+        replace(&self.0.join("HEAD"), format!("ref: {head}\n").as_bytes())?;
+        Ok(())
+    }
+}
+
+fn replace(path: &Path, content: &[u8]) -> std::io::Result<()> {
+    let directory = path.parent().unwrap_or(Path::new("/"));
+    let mut file = tempfile::NamedTempFile::new_in(directory)?;
+    file.write_all(content)?;
+    file.persist(path)?;
+    Ok(())
+}
+
+/// Where objects arrive before it is known whether they may stay: a bare repository of its own that borrows what the
+/// cached one has. It goes when this is dropped.
+#[derive(Debug)]
+pub struct Incoming {
+    bare: Bare,
+    directory: TempDir,
+}
+
+impl Incoming {
+    pub fn new(parent: &Path, borrows: Option<&Bare>) -> Result<Self> {
+        let directory = tempfile::Builder::new().prefix("incoming-").tempdir_in(parent)?;
+        let bare = Bare::at(directory.path().to_owned())?;
+        if let Some(lender) = borrows {
+            let mut line = lender.0.join("objects").into_os_string().into_encoded_bytes();
+            line.push(b'\n');
+            std::fs::write(bare.0.join("objects/info/alternates"), line)?;
+        }
+        Ok(Self { bare, directory })
+    }
+
+    pub fn bare(&self) -> &Bare {
+        &self.bare
+    }
+
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+}

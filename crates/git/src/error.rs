@@ -1,0 +1,25 @@
+use std::time::Duration;
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("git cannot be used: {0}")]
+    Io(#[from] std::io::Error),
+    /// `said` is the last line of what it wrote, without secrets: it is never given any but by its environment.
+    #[error("git {command} failed: {said}")]
+    Failed { command: &'static str, said: String },
+    #[error("git {command} took longer than {} s", .after.as_secs())]
+    TimedOut { command: &'static str, after: Duration },
+    /// The peer does not speak the protocol.
+    #[error("{0}")]
+    Protocol(String),
+    #[error("object {0} is missing or damaged")]
+    Object(String),
+}
+
+impl Error {
+    pub fn protocol(text: impl Into<String>) -> Self {
+        Self::Protocol(text.into())
+    }
+}

@@ -1,0 +1,146 @@
+//! Taking a pack from a client: checked object by object, completed if it is thin, indexed.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
+use tokio::sync::Notify;
+
+use crate::program::Running;
+use crate::protocol::receive::Progress;
+use crate::{Error, Git, Incoming, Result};
+
+/// A pack and its index in an [`Incoming`].
+#[derive(Clone, Debug)]
+pub struct IndexedPack {
+    pub checksum: String,
+    stem: PathBuf,
+}
+
+/// The files of a pack, in the order in which they are stored.
+pub const PARTS: [&str; 4] = ["pack", "idx", "rev", "bitmap"];
+
+/// Header, no objects, checksum: what is sent along when nothing is new.
+const EMPTY_PACK: u64 = 12 + 32;
+
+impl IndexedPack {
+    pub fn at(stem: PathBuf, checksum: String) -> Self {
+        Self { checksum, stem }
+    }
+
+    pub fn file(&self, part: &str) -> PathBuf {
+        self.stem.with_extension(part)
+    }
+
+    /// Zero for a part that there is not.
+    pub fn sizes(&self) -> [u64; 4] {
+        PARTS.map(|part| std::fs::metadata(self.file(part)).map_or(0, |file| file.len()))
+    }
+}
+
+/// So long may a client be silent in the middle of its pack, or git in the middle of its work.
+const SILENCE: Duration = Duration::from_secs(120);
+
+/// None for a pack without objects.
+pub async fn receive(
+    git: &Git,
+    incoming: &Incoming,
+    input: &mut (impl AsyncRead + Unpin),
+    max_bytes: u64,
+    progress: &mut impl Progress,
+) -> Result<Option<IndexedPack>> {
+    let mut command = git
+        .command(incoming.bare().directory(), "index-pack")
+        .words(["--stdin", "--fix-thin", "--fsck-objects", "--rev-index", "--report-end-of-input"])
+        .number("--max-input-size", max_bytes);
+    if progress.is_wanted() {
+        command = command.word("--show-resolving-progress");
+    }
+    let mut running = command.start()?;
+    let (stdin, stdout, stderr) = running.pipes();
+    let mut said = Vec::new();
+    let name = {
+        let complete = Notify::new();
+        let mut listen = std::pin::pin!(listen(stdout, stderr, &mut said, &complete, progress));
+        let mut feed = std::pin::pin!(feed(stdin, input, &complete));
+        // Over SSH the client leaves its side open behind the pack: git knows where it ends, and ends itself.
+        tokio::select! {
+            name = &mut listen => name?,
+            fed = &mut feed => {
+                fed?;
+                listen.await?
+            }
+        }
+    };
+    succeeded(&mut running, &said).await?;
+    let checksum = name.split_whitespace().last().unwrap_or_default().to_owned();
+    if !matches!(checksum.len(), 40 | 64) || !checksum.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return Err(Error::protocol("git index-pack did not name the pack"));
+    }
+    let pack = IndexedPack::at(incoming.bare().packs().join(format!("pack-{checksum}")), checksum);
+    Ok((pack.sizes()[0] > EMPTY_PACK).then_some(pack))
+}
+
+async fn succeeded(running: &mut Running, said: &[u8]) -> Result<()> {
+    running.succeeded(said).await
+}
+
+async fn feed(mut stdin: ChildStdin, input: &mut (impl AsyncRead + Unpin), complete: &Notify) -> Result<()> {
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        let read = tokio::select! {
+            read = tokio::time::timeout(SILENCE, input.read(&mut buffer)) => read,
+            // From here on the client is silent with reason.
+            () = complete.notified() => return Ok(()),
+        };
+        let count = read.map_err(|_| Error::protocol("the pack did not arrive in time"))??;
+        if count == 0 || stdin.write_all(&buffer[..count]).await.is_err() {
+            return Ok(());
+        }
+    }
+}
+
+/// Gives the first line of its answer: behind it, it repeats what followed the pack.
+async fn listen(
+    mut stdout: ChildStdout,
+    mut stderr: ChildStderr,
+    said: &mut Vec<u8>,
+    complete: &Notify,
+    progress: &mut impl Progress,
+) -> Result<String> {
+    let read_name = async {
+        let mut name = Vec::new();
+        (&mut stdout).take(256).read_to_end(&mut name).await?;
+        tokio::io::copy(&mut stdout, &mut tokio::io::sink()).await?;
+        let line = name.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        Ok::<_, Error>(String::from_utf8_lossy(line).into_owned())
+    };
+    let read_said = async {
+        let mut buffer = [0; 4096];
+        loop {
+            // While it works in silence the client is told now and then that somebody is there.
+            let count = match tokio::time::timeout(Duration::from_secs(5), stderr.read(&mut buffer)).await {
+                Ok(count) => count?,
+                Err(_) => {
+                    progress.keep_alive().await?;
+                    continue;
+                }
+            };
+            if count == 0 {
+                return Ok::<_, Error>(());
+            }
+            // A zero byte marks the end of the pack.
+            if buffer[..count].contains(&0) {
+                complete.notify_one();
+            }
+            let text: Vec<u8> = buffer[..count].iter().copied().filter(|byte| *byte != 0).collect();
+            said.extend_from_slice(&text);
+            let surplus = said.len().saturating_sub(8192);
+            said.drain(..surplus);
+            progress.say(&text).await?;
+        }
+    };
+    let (name, ()) = tokio::try_join!(read_name, read_said)?;
+    Ok(name)
+}

@@ -1,0 +1,238 @@
+//! The one place that starts `git`. An argument is a word of this program, an id, a number or a path of ours: no string
+//! of a user's can become one. The environment is empty but for what stands here, so that neither a configuration of
+//! the machine nor hooks nor replaced objects have a say.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use gix::ObjectId;
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process_group, prlimit};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
+
+use crate::{Error, Result};
+
+/// What operators decide about the program.
+#[derive(Clone, Debug)]
+pub struct Git {
+    pub program: PathBuf,
+    /// For each process: what it may allocate.
+    pub max_memory_bytes: u64,
+    /// Threads of one process that packs objects.
+    pub pack_threads: u32,
+}
+
+const SETTINGS: [&str; 12] = [
+    "safe.directory=*",
+    "core.hooksPath=/dev/null",
+    "core.alternateRefsCommand=true",
+    // What it writes is a cache; what must last is made to last elsewhere.
+    "core.fsync=none",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "uploadpack.allowFilter=true",
+    // Which ids are given out is decided before it is asked.
+    "uploadpack.allowAnySHA1InWant=true",
+    "uploadpack.advertiseBundleURIs=false",
+    "transfer.unpackLimit=1",
+    "pack.writeReverseIndex=true",
+    "pack.allowPackReuse=true",
+];
+
+impl Git {
+    /// In a repository of ours.
+    pub fn command(&self, repository: &Path, name: &'static str) -> Command {
+        self.command_with(repository, name, [])
+    }
+
+    /// The same, with settings that are otherwise for this one call.
+    pub fn command_with<const N: usize>(
+        &self,
+        repository: &Path,
+        name: &'static str,
+        settings: [&'static str; N],
+    ) -> Command {
+        let mut inner = self.bare_command();
+        inner.env("GIT_DIR", repository);
+        // Of two values for one setting, the later counts.
+        for setting in SETTINGS.into_iter().chain(settings) {
+            inner.arg("-c").arg(setting);
+        }
+        inner.arg("-c").arg(format!("pack.threads={}", self.pack_threads));
+        inner.arg("-c").arg(format!("pack.windowMemory={}", self.max_memory_bytes / 8));
+        inner.arg(name);
+        Command { inner, name, max_memory_bytes: self.max_memory_bytes }
+    }
+
+    fn bare_command(&self) -> tokio::process::Command {
+        let mut inner = tokio::process::Command::new(&self.program);
+        inner
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("HOME", "/nonexistent")
+            .env("LC_ALL", "C")
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_ATTR_NOSYSTEM", "1")
+            .env("GIT_NO_REPLACE_OBJECTS", "1")
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("GIT_ALLOW_PROTOCOL", "none")
+            .current_dir("/")
+            // So that what it starts ends with it.
+            .process_group(0)
+            .kill_on_drop(true);
+        inner
+    }
+
+    /// Such as `2.39.5`.
+    pub async fn version(&self) -> Result<String> {
+        let output = self.bare_command().arg("version").stdin(Stdio::null()).output().await?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        Ok(text.trim().trim_start_matches("git version ").to_owned())
+    }
+}
+
+/// A call of git in the making.
+pub struct Command {
+    inner: tokio::process::Command,
+    name: &'static str,
+    max_memory_bytes: u64,
+}
+
+impl Command {
+    pub fn word(mut self, word: &'static str) -> Self {
+        self.inner.arg(word);
+        self
+    }
+
+    pub fn words<const N: usize>(mut self, words: [&'static str; N]) -> Self {
+        self.inner.args(words);
+        self
+    }
+
+    /// `--name=NUMBER`
+    pub fn number(mut self, name: &'static str, value: u64) -> Self {
+        self.inner.arg(format!("{name}={value}"));
+        self
+    }
+
+    pub fn id(mut self, id: ObjectId) -> Self {
+        self.inner.arg(id.to_hex().to_string());
+        self
+    }
+
+    /// One that this program made.
+    pub fn path(mut self, path: &Path) -> Self {
+        self.inner.arg(path);
+        self
+    }
+
+    /// Not seen by who looks at the list of processes.
+    pub fn environment(mut self, name: &'static str, value: &str) -> Self {
+        self.inner.env(name, value);
+        self
+    }
+
+    /// Settings with values from outside, in the environment, where none can be taken for an argument.
+    pub fn settings(mut self, settings: &[(&'static str, &str)]) -> Self {
+        self.inner.env("GIT_CONFIG_COUNT", settings.len().to_string());
+        for (place, (key, value)) in settings.iter().enumerate() {
+            self.inner.env(format!("GIT_CONFIG_KEY_{place}"), key);
+            self.inner.env(format!("GIT_CONFIG_VALUE_{place}"), value);
+        }
+        self
+    }
+
+    pub fn start(mut self) -> Result<Running> {
+        self.inner.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = self.inner.spawn()?;
+        let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+        let limit = Rlimit { current: Some(self.max_memory_bytes), maximum: Some(self.max_memory_bytes) };
+        let core = Rlimit { current: Some(0), maximum: Some(0) };
+        // It may have ended already.
+        for (resource, limit) in [(Resource::Data, limit), (Resource::Core, core)] {
+            prlimit(group, resource, limit).ok();
+        }
+        Ok(Running { child, name: self.name, group })
+    }
+
+    /// To the end, with `input`; gives what it wrote, if that is no more than `at_most` bytes.
+    pub async fn run(self, input: &[u8], at_most: u64, deadline: Duration) -> Result<Vec<u8>> {
+        let mut running = self.start()?;
+        let (mut stdin, stdout, stderr) = running.pipes();
+        let name = running.name;
+        let work = async {
+            let feed = async {
+                // It need not read to the end.
+                stdin.write_all(input).await.ok();
+                drop(stdin);
+            };
+            let ((), output, said) = tokio::join!(feed, read_at_most(stdout, at_most), read_said(stderr));
+            running.succeeded(&said).await?;
+            output
+        };
+        tokio::time::timeout(deadline, work).await.unwrap_or(Err(Error::TimedOut { command: name, after: deadline }))
+    }
+}
+
+async fn read_at_most(stdout: impl AsyncRead + Unpin, at_most: u64) -> Result<Vec<u8>> {
+    let mut output = Vec::new();
+    stdout.take(at_most + 1).read_to_end(&mut output).await?;
+    if output.len() as u64 > at_most {
+        return Err(Error::protocol("git wrote more than was expected"));
+    }
+    Ok(output)
+}
+
+/// The end of what a process says; the rest is read and forgotten.
+pub async fn read_said(mut stderr: ChildStderr) -> Vec<u8> {
+    let (mut said, mut buffer) = (Vec::new(), [0; 4096]);
+    while let Ok(count) = stderr.read(&mut buffer).await
+        && count > 0
+    {
+        said.extend_from_slice(&buffer[..count]);
+        let surplus = said.len().saturating_sub(8192);
+        said.drain(..surplus);
+    }
+    said
+}
+
+/// A process of git. When this is dropped, it and all it started end.
+pub struct Running {
+    child: Child,
+    name: &'static str,
+    group: Option<Pid>,
+}
+
+impl Running {
+    /// Once.
+    pub fn pipes(&mut self) -> (ChildStdin, ChildStdout, ChildStderr) {
+        let taken = (self.child.stdin.take(), self.child.stdout.take(), self.child.stderr.take());
+        let (Some(stdin), Some(stdout), Some(stderr)) = taken else { unreachable!("they are taken once") };
+        (stdin, stdout, stderr)
+    }
+
+    pub async fn succeeded(&mut self, said: &[u8]) -> Result<()> {
+        let status = self.child.wait().await?;
+        self.group = None;
+        if status.success() {
+            return Ok(());
+        }
+        Err(Error::Failed { command: self.name, said: last_line(said).unwrap_or_else(|| status.to_string()) })
+    }
+}
+
+fn last_line(said: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(said);
+    let line = text.lines().map(|line| line.trim_matches(['\0', ' '])).rfind(|line| !line.is_empty())?;
+    Some(line.trim_start_matches("fatal: ").trim_start_matches("error: ").chars().take(300).collect())
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(group) = self.group {
+            kill_process_group(group, Signal::KILL).ok();
+        }
+    }
+}

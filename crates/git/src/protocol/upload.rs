@@ -1,0 +1,147 @@
+//! What a client asks for when it fetches.
+
+use std::collections::HashSet;
+
+use gix::ObjectId;
+use tokio::io::AsyncRead;
+
+use crate::pkt::{self, Packet};
+use crate::{Error, Result};
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LsRefs {
+    pub peel: bool,
+    pub symrefs: bool,
+    pub unborn: bool,
+    pub prefixes: Vec<String>,
+}
+
+/// A fetch: understood as far as it must be checked, and kept as it came for git to answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fetch {
+    pub wants: HashSet<ObjectId>,
+    /// Whether it names refs that git must find on the disk.
+    pub names_refs: bool,
+    pub raw: Vec<u8>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    LsRefs(LsRefs),
+    Fetch(Fetch),
+}
+
+/// Beyond these many prefixes the whole list is sent, as the protocol allows.
+const MOST_PREFIXES: usize = 65_536;
+
+/// Reads packets and remembers them as they came.
+struct Recorder<'a, R> {
+    input: &'a mut R,
+    raw: Vec<u8>,
+    at_most: usize,
+}
+
+impl<R: AsyncRead + Unpin> Recorder<'_, R> {
+    async fn next(&mut self) -> Result<Option<Packet>> {
+        let packet = pkt::read(self.input).await?;
+        match &packet {
+            Some(Packet::Data(data)) => {
+                self.raw.extend_from_slice(format!("{:04x}", data.len() + 4).as_bytes());
+                self.raw.extend_from_slice(data);
+            }
+            Some(Packet::Flush) => self.raw.extend_from_slice(b"0000"),
+            Some(Packet::Delimiter) => self.raw.extend_from_slice(b"0001"),
+            Some(Packet::ResponseEnd) => self.raw.extend_from_slice(b"0002"),
+            None => {}
+        }
+        if self.raw.len() > self.at_most {
+            return Err(Error::protocol("the request is too long"));
+        }
+        Ok(packet)
+    }
+}
+
+/// The next request of version 2; none at the end.
+pub async fn read_v2(input: &mut (impl AsyncRead + Unpin), at_most: usize) -> Result<Option<Request>> {
+    let mut packets = Recorder { input, raw: Vec::new(), at_most };
+    let mut command = None;
+    let mut in_arguments = false;
+    let (mut ls_refs, mut fetch) = (LsRefs::default(), Fetch::default());
+    loop {
+        match packets.next().await? {
+            // A lone flush ends the conversation.
+            None | Some(Packet::Flush) if command.is_none() => return Ok(None),
+            None | Some(Packet::ResponseEnd) => return Err(Error::protocol("the request breaks off")),
+            Some(Packet::Flush) => break,
+            Some(Packet::Delimiter) => in_arguments = true,
+            Some(Packet::Data(data)) if !in_arguments => {
+                if let Some(name) = pkt::line(&data).strip_prefix(b"command=") {
+                    command = Some(name.to_vec());
+                } else if let Some(format) = pkt::line(&data).strip_prefix(b"object-format=")
+                    && format != b"sha1"
+                {
+                    return Err(Error::protocol("this repository uses SHA-1 object ids"));
+                }
+            }
+            Some(Packet::Data(data)) => {
+                let line = pkt::line(&data);
+                match command.as_deref() {
+                    Some(b"ls-refs") => read_ls_refs(&mut ls_refs, line),
+                    _ => fetch.read_line(line)?,
+                }
+            }
+        }
+    }
+    match command.as_deref() {
+        Some(b"ls-refs") => Ok(Some(Request::LsRefs(ls_refs))),
+        Some(b"fetch") => Ok(Some(Request::Fetch(Fetch { raw: packets.raw, ..fetch }))),
+        _ => Err(Error::protocol("unknown command")),
+    }
+}
+
+/// A request of versions 0 and 1, to the end of the input; none if nothing is wanted.
+pub async fn read_v0(input: &mut (impl AsyncRead + Unpin), at_most: usize) -> Result<Option<Fetch>> {
+    let mut packets = Recorder { input, raw: Vec::new(), at_most };
+    let mut fetch = Fetch::default();
+    while let Some(packet) = packets.next().await? {
+        if let Packet::Data(data) = packet {
+            fetch.read_line(pkt::line(&data))?;
+        }
+    }
+    fetch.raw = packets.raw;
+    Ok(Some(fetch).filter(|fetch| !fetch.wants.is_empty()))
+}
+
+fn read_ls_refs(request: &mut LsRefs, line: &[u8]) {
+    match line {
+        b"peel" => request.peel = true,
+        b"symrefs" => request.symrefs = true,
+        b"unborn" => request.unborn = true,
+        _ => {
+            // A prefix that is no text is one of no ref; it must still not mean all of them.
+            if let Some(prefix) = line.strip_prefix(b"ref-prefix ")
+                && request.prefixes.len() <= MOST_PREFIXES
+            {
+                request.prefixes.push(String::from_utf8_lossy(prefix).into_owned());
+            }
+        }
+    }
+    if request.prefixes.len() > MOST_PREFIXES {
+        request.prefixes.clear();
+    }
+}
+
+impl Fetch {
+    fn read_line(&mut self, line: &[u8]) -> Result<()> {
+        if let Some(rest) = line.strip_prefix(b"want ") {
+            let id = rest.split(|byte| *byte == b' ').next().unwrap_or_default();
+            let id = ObjectId::from_hex(id).map_err(|_| Error::protocol("a wanted id cannot be read"))?;
+            self.wants.insert(id);
+        } else if line.starts_with(b"want-ref ") {
+            return Err(Error::protocol("refs are asked for by id"));
+        } else if line.starts_with(b"deepen-not ") {
+            self.names_refs = true;
+        }
+        Ok(())
+    }
+}

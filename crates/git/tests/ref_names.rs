@@ -1,0 +1,85 @@
+//! What is accepted as a name is one for git, too; and any set of names that can stand side by side can be written by it.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use holdfast_git::RefName;
+use proptest::prelude::*;
+
+/// Pieces that git treats in a special way, beside ordinary ones.
+fn name() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        4 => "[a-z]{1,3}",
+        1 => prop::sample::select(vec![
+            "/", "//", ".", "..", "-", ".lock", "@", "@{", "~", "^", ":", "?", "*", "[", "\\", " ", "HEAD", "refs", "heads",
+            "\u{7f}", "\u{1}", "\u{202e}", "ü", "日", "{", "}", "%2e", "$(id)", ";", "'", "\"",
+        ])
+        .prop_map(str::to_owned),
+        1 => any::<char>().prop_map(|c| c.to_string()),
+    ];
+    let short = prop::collection::vec(piece, 0..6).prop_map(|pieces| pieces.concat());
+    (prop::sample::select(vec!["refs/heads/", "refs/tags/", "refs/x/", "refs/", "", "refs/heads"]), short)
+        .prop_map(|(prefix, short)| format!("{prefix}{short}"))
+}
+
+fn git_accepts(name: &str) -> bool {
+    // An argument cannot hold a zero byte, and neither can a name.
+    !name.contains('\0') && Command::new("git").args(["check-ref-format", name]).status().unwrap().success()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_we_accept_git_accepts(name in name()) {
+        if RefName::parse(name.as_bytes()).is_ok() {
+            prop_assert!(git_accepts(&name), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn what_git_accepts_and_we_do_not_is_refused_for_a_reason(name in name()) {
+        use holdfast_git::ref_name::BadName::*;
+        if git_accepts(&name) && let Err(reason) = RefName::parse(name.as_bytes()) {
+            let has_two_levels = name.strip_prefix("refs/").is_some_and(|rest| rest.contains('/'));
+            let expected = matches!(reason, Invisible | LeadingDash | LooksLikeId | Reserved | TooLong)
+                || !has_two_levels || name.ends_with("/HEAD");
+            prop_assert!(expected, "{name:?}: {reason:?}");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Without directories of each other, by our own rule, all of them can be written.
+    #[test]
+    fn a_set_without_conflicts_can_be_written(names in prop::collection::btree_set(name(), 1..40)) {
+        let names: BTreeSet<RefName> = names.iter().filter_map(|name| RefName::parse(name.as_bytes()).ok()).collect();
+        let is_free = |name: &RefName| !name.directories().any(|directory| names.contains(directory));
+        let free: Vec<&RefName> = names.iter().filter(|name| is_free(name)).collect();
+        let directory = tempfile::tempdir().unwrap();
+        let git = |arguments: &[&str]| {
+            let mut command = Command::new("git");
+            command.current_dir(directory.path()).args(arguments).env("GIT_CONFIG_GLOBAL", "/dev/null");
+            command
+        };
+        prop_assert!(git(&["init", "-q", "--bare", "."]).status().unwrap().success());
+        let tree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+        prop_assert!(git(&["hash-object", "-t", "tree", "-w", "/dev/null"]).stdout(Stdio::null()).status().unwrap().success());
+        let identity = ["-c", "user.name=a", "-c", "user.email=a@b", "commit-tree", "-m", "m", tree];
+        let commit = String::from_utf8(git(&identity).output().unwrap().stdout).unwrap();
+        let commit = commit.trim();
+        let mut update = git(&["update-ref", "--stdin", "-z"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut input = update.stdin.take().unwrap();
+        for name in free {
+            write!(input, "create {name}\0{commit}\0").unwrap();
+        }
+        drop(input);
+        let output = update.wait_with_output().unwrap();
+        prop_assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}

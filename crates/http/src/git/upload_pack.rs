@@ -1,0 +1,57 @@
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Path, Request, State};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use bytes::BytesMut;
+use holdfast_app::Error;
+use holdfast_app::repository::fetch;
+use holdfast_git::pkt::Write;
+use holdfast_git::protocol::Version;
+use holdfast_git::protocol::upload::{self, Request as Asked};
+
+use super::NOT_KEPT;
+use super::door::{self, Refusal, Service};
+use crate::Context;
+
+/// What a client may say about what it has and wants, unpacked. It is kept while it is answered.
+const LONGEST: usize = 64 << 20;
+
+pub async fn serve(
+    State(context): State<Arc<Context>>,
+    Path((namespace, project)): Path<(String, String)>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let (parts, body) = request.into_parts();
+    if !door::has_type(&parts, "application/x-git-upload-pack-request") {
+        return Err(Refusal::text(StatusCode::UNSUPPORTED_MEDIA_TYPE, "This is no request of git's."));
+    }
+    let version = door::version(&parts);
+    let mut input = door::input(&parts, body)?;
+    let asked = match version {
+        Version::V2 => upload::read_v2(&mut input, LONGEST).await,
+        _ => upload::read_v0(&mut input, LONGEST).await.map(|fetch| fetch.map(Asked::Fetch)),
+    };
+    let actor = door::identify(&context, &parts).await?;
+    let opened = door::open(&context, &actor, &door::named(namespace, &project), Service::UploadPack).await?;
+    let body = match asked.map_err(Error::from)? {
+        None => Body::empty(),
+        Some(Asked::LsRefs(request)) => Body::from(opened.list_refs(&request).freeze()),
+        Some(Asked::Fetch(fetch)) => match fetch::answer(&context.app, &opened, version, fetch).await {
+            Ok(answer) => Body::from_stream(answer),
+            Err(Error::Refused(text)) => Body::from(refusal(&text)),
+            Err(error) => return Err(error.into()),
+        },
+    };
+    Ok((NOT_KEPT, [CONTENT_TYPE], body).into_response())
+}
+
+const CONTENT_TYPE: (HeaderName, HeaderValue) =
+    (header::CONTENT_TYPE, HeaderValue::from_static("application/x-git-upload-pack-result"));
+
+fn refusal(text: &str) -> bytes::Bytes {
+    let mut buffer = BytesMut::new();
+    buffer.packet(format!("ERR {text}").as_bytes());
+    buffer.freeze()
+}

@@ -1,0 +1,29 @@
+use holdfast_app::repository::branch::Branch;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::commit::{self, CommitBody};
+
+#[derive(Serialize, ToSchema)]
+pub struct BranchBody {
+    pub name: String,
+    pub commit: CommitBody,
+    pub protected: bool,
+    pub developers_can_push: bool,
+    pub developers_can_merge: bool,
+}
+
+pub fn branch(branch: Branch) -> BranchBody {
+    BranchBody {
+        name: branch.name,
+        commit: commit::commit(branch.commit),
+        protected: branch.protection.protected,
+        developers_can_push: branch.protection.developers_can_push,
+        developers_can_merge: branch.protection.developers_can_merge,
+    }
+}
+
+#[derive(Serialize, ToSchema)]
+pub struct RemovedBranch {
+    pub branch_name: String,
+}

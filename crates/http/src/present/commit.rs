@@ -1,0 +1,37 @@
+use chrono::{DateTime, FixedOffset, SecondsFormat};
+use holdfast_app::repository::commit::Commit;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// A commit inside a branch or a tag.
+#[derive(Serialize, ToSchema)]
+pub struct CommitBody {
+    pub id: String,
+    pub message: String,
+    pub parent_ids: Vec<String>,
+    pub author_name: String,
+    pub author_email: String,
+    /// In the time zone in which it was recorded, as all dates of commits.
+    pub authored_date: String,
+    pub committer_name: String,
+    pub committer_email: String,
+    pub committed_date: String,
+}
+
+pub fn commit(commit: Commit) -> CommitBody {
+    CommitBody {
+        id: commit.id.to_string(),
+        message: commit.message,
+        parent_ids: commit.parents.iter().map(ToString::to_string).collect(),
+        author_name: commit.author.name,
+        author_email: commit.author.email,
+        authored_date: date(&commit.author.at),
+        committer_name: commit.committer.name,
+        committer_email: commit.committer.email,
+        committed_date: date(&commit.committer.at),
+    }
+}
+
+fn date(at: &DateTime<FixedOffset>) -> String {
+    at.to_rfc3339_opts(SecondsFormat::Millis, false)
+}

@@ -1,0 +1,64 @@
+//! The few calls of the REST interface that torture needs.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::node::Node;
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct Project {
+    pub id: i64,
+    #[serde(rename = "path_with_namespace")]
+    pub path: String,
+    /// Null or absent in projects that are no forks.
+    pub forked_from_project: Option<serde_json::Value>,
+}
+
+impl Project {
+    pub fn is_fork(&self) -> bool {
+        self.forked_from_project.is_some()
+    }
+
+    pub fn url(&self, node: &Node) -> String {
+        format!("http://{}/{}.git", node.address, self.path)
+    }
+}
+
+#[derive(Deserialize)]
+pub struct Group {
+    pub id: i64,
+}
+
+pub struct Rest {
+    client: reqwest::Client,
+    token: String,
+}
+
+impl Rest {
+    pub fn new(token: String) -> anyhow::Result<Self> {
+        Ok(Self { client: reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(60)).build()?, token })
+    }
+
+    async fn post<T: DeserializeOwned>(&self, node: &Node, path: &str, fields: &[(&str, &str)]) -> anyhow::Result<T> {
+        let url = format!("http://{}/api/v3{path}", node.address);
+        let answer = self.client.post(&url).header("PRIVATE-TOKEN", &self.token).form(fields).send().await?;
+        let status = answer.status();
+        let text = answer.text().await?;
+        serde_json::from_str(&text).with_context(|| format!("POST {path} was answered {status}: {text}"))
+    }
+
+    pub async fn create_group(&self, node: &Node, path: &str) -> anyhow::Result<Group> {
+        self.post(node, "/groups", &[("name", path), ("path", path)]).await
+    }
+
+    pub async fn create_project(&self, node: &Node, group: &Group, path: &str) -> anyhow::Result<Project> {
+        self.post(node, "/projects", &[("name", path), ("namespace_id", &group.id.to_string())]).await
+    }
+
+    pub async fn fork(&self, node: &Node, source: &Project, group: &str) -> anyhow::Result<Project> {
+        self.post(node, &format!("/projects/fork/{}", source.id), &[("namespace", group)]).await
+    }
+}

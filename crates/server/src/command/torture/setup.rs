@@ -1,0 +1,123 @@
+//! Before the first kill: an empty installation with somebody in it, nodes, and a few projects.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use anyhow::{Context as _, bail};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use holdfast_app::accounts::token::{self, CreateToken};
+use holdfast_app::accounts::user::{self, UserChanges};
+use holdfast_app::{Actor, App, Clock, Entropy};
+use holdfast_domain::Field;
+use holdfast_store::migrate::{self, State};
+use holdfast_store::repository::audit;
+use rand::SeedableRng as _;
+use rand::rngs::StdRng;
+use tokio_util::sync::CancellationToken;
+
+use super::client::MAIN;
+use super::git::{Git, NewCommit};
+use super::ledger::{Fate, Ledger};
+use super::node::{Load, Node, Program};
+use super::push::{Expected, Wish, push};
+use super::rest::Rest;
+use super::{Arguments, World};
+use crate::configuration::Configuration;
+
+/// Forks come later.
+pub const PROJECTS: usize = 3;
+
+pub async fn prepare(
+    configuration: &Configuration,
+    app: &App,
+    arguments: &Arguments,
+    seed: u64,
+    directory: PathBuf,
+    program: &Program,
+) -> anyhow::Result<World> {
+    refuse_used(configuration, app).await?;
+    let username = format!("torture-{}", hex::encode(Entropy::system().bytes::<4>()));
+    let token = sign_up(app, &username).await?;
+    let git = Git {
+        program: configuration.git.settings().program,
+        authorization: format!("Basic {}", STANDARD.encode(format!("{username}:{token}"))),
+    };
+    // The seed decides what clients do. Which ports are free it cannot decide.
+    let mut random = StdRng::seed_from_u64(u64::from_le_bytes(Entropy::system().bytes()));
+    let mut nodes = Vec::new();
+    for number in 0..arguments.nodes {
+        // Every other one makes room in its cache all the time.
+        let load = Load { workers: 1, cache_bytes: if number % 2 == 0 { 1 << 20 } else { 1 << 30 } };
+        let node = Node::new(program, format!("node-{number}"), load, &mut random)?;
+        node.start().await?;
+        nodes.push(Arc::new(node));
+    }
+    let world = World {
+        seed,
+        nodes,
+        ledger: Ledger::default(),
+        git,
+        rest: Rest::new(token)?,
+        projects: Mutex::default(),
+        origin: directory.join("origin.git"),
+        directory,
+        over: CancellationToken::new(),
+    };
+    create_projects(&world, &username).await?;
+    Ok(world)
+}
+
+/// What is tormented here is not to be used afterwards.
+async fn refuse_used(configuration: &Configuration, app: &App) -> anyhow::Result<()> {
+    let url = configuration.direct_url();
+    let place = configuration.database_place();
+    let is_used = match migrate::state(url).await.with_context(|| format!("{place} cannot be reached"))? {
+        State::Ahead => bail!("the schema at {place} is newer than this program: name an empty database"),
+        State::Current | State::Behind(_) => audit::has_projects(&mut *app.database.connection().await?).await?,
+    };
+    if is_used {
+        bail!(
+            "{place} has projects already, and this command may ruin them: name an empty database \
+             (HOLDFAST__DATABASE__URL) and an empty storage (HOLDFAST__STORAGE__URL), or run dev/torture, which makes both"
+        );
+    }
+    migrate::run(url, Clock::system().now().date_naive()).await?;
+    Ok(())
+}
+
+async fn sign_up(app: &App, username: &str) -> anyhow::Result<String> {
+    let changes = UserChanges {
+        username: Field::Value(username.to_owned()),
+        email: Field::Value(format!("{username}@example.com")),
+        name: Field::Value("Torture".into()),
+        password: Field::Value(hex::encode(Entropy::system().bytes::<12>())),
+        admin: Some(true),
+        ..UserChanges::default()
+    };
+    let user = user::create(app, &Actor::Operator, changes).await?;
+    let input = CreateToken { name: "torture".into(), scopes: vec!["api".into()], expires_at: None };
+    Ok(token::create_for(app, &Actor::Operator, user.id, input).await?.1)
+}
+
+async fn create_projects(world: &World, group: &str) -> anyhow::Result<()> {
+    let origin = world.origin.to_string_lossy().into_owned();
+    world.git.local(&world.directory, &["init", "--quiet", "--bare", &origin], b"").await?;
+    let node = &world.nodes[0];
+    // The user's own namespace has the user's name.
+    let group = world.rest.create_group(node, &format!("{group}-group")).await?;
+    for number in 0..PROJECTS {
+        let name = format!("project-{number}");
+        let project = world.rest.create_project(node, &group, &name).await?;
+        let new = NewCommit { name: &name, parent: None, file: "README", content: name.as_bytes() };
+        let first = world.git.commit(&world.origin, &new).await?;
+        world.git.local(&world.origin, &["update-ref", &format!("refs/origin/{number}"), &first], b"").await?;
+        let wish = Wish { name: MAIN.into(), new: Some(first), force: false, expected: Expected::Success };
+        let fates = push(world, &world.origin, &project, node, &[wish], false).await?;
+        if !matches!(fates[..], [Fate::Moved { .. }]) {
+            bail!("the first push of all failed, before anything was killed");
+        }
+        world.projects().push(project);
+    }
+    Ok(())
+}

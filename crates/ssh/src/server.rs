@@ -1,0 +1,185 @@
+//! Taking connections, and letting go of those that do not sign in.
+
+use std::borrow::Cow;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use holdfast_app::App;
+use holdfast_app::accounts::host_key;
+use russh::keys::{Algorithm, EcdsaCurve, HashAlg, PrivateKey};
+use russh::server::{self, Config};
+use russh::{MethodKind, MethodSet, Preferred, SshId, compression, kex};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::connection::Connection;
+use crate::line::Line;
+use crate::{Context, Error, Result, Settings};
+
+/// Until `stop`, and then for as long as what has begun takes, within the grace.
+pub async fn serve(
+    app: Arc<App>,
+    listener: std::net::TcpListener,
+    settings: Settings,
+    stop: impl Future<Output = ()>,
+) -> Result<()> {
+    listener.set_nonblocking(true)?;
+    let listener = TcpListener::from_std(listener)?;
+    let mut stop = std::pin::pin!(stop);
+    let keys = tokio::select! {
+        keys = host_keys(&app) => keys,
+        () = &mut stop => return Ok(()),
+    };
+    let door = Door {
+        config: Arc::new(config(keys)),
+        places: Arc::new(Semaphore::new(settings.max_unauthenticated)),
+        stopping: CancellationToken::new(),
+        cut: CancellationToken::new(),
+        context: Arc::new(Context { app, settings }),
+    };
+    let connections = TaskTracker::new();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = &mut stop => break,
+        };
+        match accepted {
+            // Whoever finds no place is turned away at once: waiting would cost us as much as serving.
+            Ok((socket, address)) => match door.places.clone().try_acquire_owned() {
+                Ok(place) => drop(connections.spawn(door.clone().receive(socket, place))),
+                Err(_) => tracing::warn!(%address, "too many connections that have not signed in: one is turned away"),
+            },
+            Err(error) => {
+                tracing::warn!(%error, "a connection cannot be accepted");
+                if timeout(BREATH, &mut stop).await.is_ok() {
+                    break;
+                }
+            }
+        }
+    }
+    drop(listener);
+    connections.close();
+    door.stopping.cancel();
+    if timeout(door.context.settings.shutdown_grace, connections.wait()).await.is_err() {
+        door.cut.cancel();
+        timeout(PARTING, connections.wait()).await.ok();
+    }
+    Ok(())
+}
+
+/// For a process that has run out of file descriptors.
+const BREATH: Duration = Duration::from_millis(100);
+/// How long a client may take to leave when there is nothing left to do for it.
+const PARTING: Duration = Duration::from_secs(2);
+const RETRY: Duration = Duration::from_secs(5);
+
+/// While the database is away nobody can sign in anyway.
+async fn host_keys(app: &App) -> Vec<PrivateKey> {
+    let mut every = tokio::time::interval(RETRY);
+    loop {
+        every.tick().await;
+        match host_key::load_or_make(app).await {
+            Ok(keys) => return keys,
+            Err(error) => tracing::warn!(%error, "SSH waits for its host keys"),
+        }
+    }
+}
+
+fn config(keys: Vec<PrivateKey>) -> Config {
+    Config {
+        server_id: SshId::Standard(Cow::Borrowed("SSH-2.0-Holdfast")),
+        methods: MethodSet::from(&[MethodKind::PublicKey][..]),
+        keys,
+        preferred: Preferred {
+            kex: Cow::Borrowed(KEY_EXCHANGES),
+            key: Cow::Borrowed(SIGNATURES),
+            // Packs are compressed already, and what is unpacked before it is known from whom can be a trap.
+            compression: Cow::Borrowed(&[compression::NONE]),
+            ..Preferred::DEFAULT
+        },
+        // A key cannot be guessed, so there is no reason to slow down those whose agents hold many.
+        auth_rejection_time: Duration::ZERO,
+        auth_rejection_time_initial: Some(Duration::ZERO),
+        max_auth_attempts: 20,
+        // The line has its own, which also rings while a write waits.
+        inactivity_timeout: None,
+        nodelay: true,
+        ..Config::default()
+    }
+}
+
+/// Without those of long numbers: each costs tens of milliseconds, for anybody who asks.
+const KEY_EXCHANGES: &[kex::Name] = &[
+    kex::MLKEM768X25519_SHA256,
+    kex::CURVE25519,
+    kex::CURVE25519_PRE_RFC_8731,
+    kex::DH_G14_SHA256,
+    kex::EXTENSION_SUPPORT_AS_SERVER,
+    kex::EXTENSION_OPENSSH_STRICT_KEX_AS_SERVER,
+];
+
+/// Of clients and of ourselves; not over SHA-1, which can be forged by now.
+const SIGNATURES: &[Algorithm] = &[
+    Algorithm::Ed25519,
+    Algorithm::Ecdsa { curve: EcdsaCurve::NistP256 },
+    Algorithm::Ecdsa { curve: EcdsaCurve::NistP384 },
+    Algorithm::Ecdsa { curve: EcdsaCurve::NistP521 },
+    Algorithm::Rsa { hash: Some(HashAlg::Sha512) },
+    Algorithm::Rsa { hash: Some(HashAlg::Sha256) },
+];
+
+#[derive(Clone)]
+struct Door {
+    context: Arc<Context>,
+    config: Arc<Config>,
+    places: Arc<Semaphore>,
+    stopping: CancellationToken,
+    cut: CancellationToken,
+}
+
+impl Door {
+    async fn receive(self, socket: TcpStream, place: OwnedSemaphorePermit) {
+        if let Err(error) = self.converse(socket, place).await {
+            tracing::debug!(%error, "a connection ended");
+        }
+    }
+
+    async fn converse(self, socket: TcpStream, place: OwnedSemaphorePermit) -> Result<()> {
+        socket.set_nodelay(true)?;
+        let settings = &self.context.settings;
+        let (work, cut) = (TaskTracker::new(), self.cut.child_token());
+        // A session goes its own way: whatever ends this, cuts its line.
+        let _end = cut.clone().drop_guard();
+        let line = Line::with(socket, settings.idle_timeout, work.clone(), cut);
+        let (known, signed_in) = oneshot::channel();
+        let connection = Connection::new(self.context.clone(), known, work.clone());
+        let handshake = timeout(settings.handshake_timeout, async {
+            let session = server::run_stream(self.config.clone(), line, connection).await?;
+            // Also when the session ends: then the other half of it is gone.
+            signed_in.await.ok();
+            Ok::<_, Error>(session)
+        });
+        let mut session = tokio::select! {
+            session = handshake => match session {
+                Ok(session) => session?,
+                Err(_) => return Ok(()),
+            },
+            () = self.stopping.cancelled() => return Ok(()),
+        };
+        drop(place);
+        let done = async {
+            self.stopping.cancelled().await;
+            work.close();
+            work.wait().await;
+        };
+        tokio::select! {
+            ended = &mut session => return ended,
+            () = done => {}
+        }
+        timeout(PARTING, &mut session).await.unwrap_or(Ok(()))
+    }
+}

@@ -1,0 +1,44 @@
+use bytes::BytesMut;
+use holdfast_app::repository::fetch::{self, Opened};
+use holdfast_app::{Error, Result};
+use holdfast_git::pkt::Write;
+use holdfast_git::protocol::Version;
+use holdfast_git::protocol::upload::{self, Request};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+
+use super::copy;
+use crate::Context;
+
+/// What a client may say about what it has and wants. It is kept while it is answered.
+const LONGEST: usize = 64 << 20;
+
+pub async fn serve(
+    context: &Context,
+    opened: &Opened,
+    version: Version,
+    input: &mut (impl AsyncRead + Unpin + Send),
+    output: &mut (impl AsyncWrite + Unpin + Send),
+) -> Result<()> {
+    if version != Version::V2 {
+        return fetch::converse(&context.app, opened, version, input, output).await;
+    }
+    output.write_all(&opened.advertise_upload(version, false)).await?;
+    output.flush().await?;
+    while let Some(request) = upload::read_v2(input, LONGEST).await? {
+        match request {
+            Request::LsRefs(request) => output.write_all(&opened.list_refs(&request)).await?,
+            Request::Fetch(request) => match fetch::answer(&context.app, opened, version, request).await {
+                Ok(answer) => copy(answer, output).await?,
+                Err(Error::Refused(text)) => {
+                    let mut refusal = BytesMut::new();
+                    refusal.packet(format!("ERR {text}").as_bytes());
+                    output.write_all(&refusal).await?;
+                    return Err(Error::Refused(text));
+                }
+                Err(error) => return Err(error),
+            },
+        }
+        output.flush().await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,246 @@
+//! This node's copies: ordinary bare repositories made of packs, and nothing that is not also elsewhere. They may be
+//! deleted at any time, and are when the disk they may use is full.
+//!
+//! A pack is kept once, in `packs/`, and linked into each repository that lists it: forks share what they share, and a
+//! repository's own directory never holds an object that is not on its list.
+
+mod download;
+mod eviction;
+mod slot;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use holdfast_domain::ids::{PackId, RepositoryId};
+use holdfast_git::index_pack::{IndexedPack, PARTS};
+use holdfast_git::{Bare, Incoming};
+use tokio::sync::{OwnedRwLockReadGuard, RwLock};
+
+use crate::repository::pack::{self, Pack};
+use crate::{Database, Objects};
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Database(#[from] crate::Error),
+    #[error(transparent)]
+    ObjectStore(#[from] crate::objects::Error),
+    #[error(transparent)]
+    Git(#[from] holdfast_git::Error),
+    #[error("the disk cache cannot be used: {0}")]
+    Io(#[from] std::io::Error),
+    #[error("pack {0} is listed but its bytes are missing")]
+    Missing(PackId),
+    #[error("there is no such repository")]
+    NoRepository,
+}
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+pub struct Cache {
+    slot: slot::Slot,
+    budget: u64,
+    used: AtomicU64,
+    repositories: Mutex<HashMap<RepositoryId, Arc<Entry>>>,
+    downloads: Mutex<HashMap<PackId, Arc<tokio::sync::Mutex<()>>>>,
+    started: Instant,
+}
+
+/// What is known of one repository's copy.
+struct Entry {
+    /// The generation of the list that its packs are those of. Held by whoever brings it up to date.
+    generation: tokio::sync::Mutex<i64>,
+    /// Held for reading while it is used; only what nobody uses is evicted.
+    uses: Arc<RwLock<()>>,
+    last_used: AtomicU64,
+}
+
+/// A copy that stays while this lives.
+pub struct Lease {
+    pub bare: Bare,
+    /// That of its packs.
+    pub generation: i64,
+    entry: Arc<Entry>,
+    _use: OwnedRwLockReadGuard<()>,
+}
+
+impl Cache {
+    /// Below `directory`, in a place that no other process uses, with at most about `budget` bytes.
+    pub fn open(directory: &Path, budget: u64) -> std::io::Result<Self> {
+        let slot = slot::Slot::take(directory)?;
+        let used = AtomicU64::new(slot.bytes()?);
+        let cache = Self {
+            slot,
+            budget,
+            used,
+            repositories: Mutex::default(),
+            downloads: Mutex::default(),
+            started: Instant::now(),
+        };
+        for id in cache.slot.repositories()? {
+            cache.entry(id);
+        }
+        Ok(cache)
+    }
+
+    /// Where packs arrive.
+    pub fn incoming(&self, borrows: Option<&Bare>) -> Result<Incoming> {
+        Ok(Incoming::new(&self.slot.incoming(), borrows)?)
+    }
+
+    fn entry(&self, id: RepositoryId) -> Arc<Entry> {
+        let mut repositories = self.repositories.lock().unwrap_or_else(PoisonError::into_inner);
+        let entry = repositories.entry(id).or_insert_with(|| {
+            Arc::new(Entry {
+                generation: tokio::sync::Mutex::new(-1),
+                uses: Arc::default(),
+                last_used: AtomicU64::new(0),
+            })
+        });
+        entry.last_used.store(self.started.elapsed().as_millis() as u64, Ordering::Relaxed);
+        entry.clone()
+    }
+
+    /// Keeps it from being evicted; one that was evicted while we waited is not the one to hold.
+    async fn hold(&self, id: RepositoryId) -> (Arc<Entry>, OwnedRwLockReadGuard<()>) {
+        loop {
+            let entry = self.entry(id);
+            let used = entry.uses.clone().read_owned().await;
+            if Arc::ptr_eq(&entry, &self.entry(id)) {
+                return (entry, used);
+            }
+        }
+    }
+
+    /// The copy with at least the packs that the list had at `generation`. Who comes while another brings it up to date
+    /// waits for that one.
+    pub async fn lease(
+        &self,
+        database: &Database,
+        objects: &Objects,
+        id: RepositoryId,
+        generation: i64,
+    ) -> Result<Lease> {
+        let (entry, used) = self.hold(id).await;
+        let bare = Bare::at(self.slot.repository(id))?;
+        let mut known = entry.generation.lock().await;
+        if *known < generation {
+            *known = match self.refresh(database, objects, id, &bare).await {
+                // It was on the list when that was read, and may have been replaced since.
+                Err(Error::Missing(_)) => self.refresh(database, objects, id, &bare).await?,
+                refreshed => refreshed?,
+            };
+        }
+        let generation = *known;
+        drop(known);
+        let lease = Lease { bare, generation, entry, _use: used };
+        self.evict();
+        Ok(lease)
+    }
+
+    async fn refresh(&self, database: &Database, objects: &Objects, id: RepositoryId, bare: &Bare) -> Result<i64> {
+        let listed = pack::list(&mut *database.connection().await?, id).await?;
+        let (generation, packs) = listed.ok_or(Error::NoRepository)?;
+        for pack in &packs {
+            while !link_of(bare, pack.id, "idx").exists() {
+                self.download(database, objects, pack).await?;
+                match self.link(bare, pack) {
+                    // It was evicted before we had it.
+                    Err(Error::Io(error)) if error.kind() == std::io::ErrorKind::NotFound => {}
+                    linked => linked?,
+                }
+            }
+        }
+        remove_unlisted(bare, &packs)?;
+        Ok(generation)
+    }
+
+    fn link(&self, bare: &Bare, pack: &Pack) -> Result<()> {
+        // The index last: it is what makes git see the pack.
+        for (part, size) in [(0, pack.sizes[0]), (2, pack.sizes[2]), (3, pack.sizes[3]), (1, pack.sizes[1])] {
+            if size == 0 {
+                continue;
+            }
+            match std::fs::hard_link(self.slot.pack(pack.id, PARTS[part]), link_of(bare, pack.id, PARTS[part])) {
+                Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(error.into()),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes over a pack that this node has just made known, with the repository's new generation.
+    pub async fn adopt(&self, lease: &Lease, generation: i64, new: Option<(Pack, &IndexedPack)>) -> Result<()> {
+        let mut known = lease.entry.generation.lock().await;
+        if let Some((pack, files)) = new {
+            for (part, size) in PARTS.iter().zip(pack.sizes) {
+                if size > 0 {
+                    self.place(&files.file(part), pack.id, part, size)?;
+                }
+            }
+            self.link(&lease.bare, &pack)?;
+        }
+        // Others may have changed the list in between.
+        if *known == generation - 1 {
+            *known = generation;
+        }
+        Ok(())
+    }
+
+    /// A repository apart with the same packs, of which some are marked to be kept as they are.
+    pub fn copy(&self, lease: &Lease, packs: &[Pack], kept: &[PackId]) -> Result<Incoming> {
+        let copy = self.incoming(None)?;
+        for pack in packs {
+            for (part, size) in PARTS.iter().zip(pack.sizes) {
+                if size > 0 {
+                    std::fs::hard_link(link_of(&lease.bare, pack.id, part), link_of(copy.bare(), pack.id, part))?;
+                }
+            }
+            if kept.contains(&pack.id) {
+                std::fs::write(link_of(copy.bare(), pack.id, "keep"), "")?;
+            }
+        }
+        Ok(copy)
+    }
+
+    /// Takes nothing for current any more.
+    pub async fn distrust(&self) {
+        let entries: Vec<_> =
+            self.repositories.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+        for entry in entries {
+            *entry.generation.lock().await = -1;
+        }
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    pub fn directory(&self) -> PathBuf {
+        self.slot.directory()
+    }
+}
+
+fn link_of(bare: &Bare, id: PackId, part: &str) -> PathBuf {
+    bare.packs().join(format!("{}.{part}", stem(id)))
+}
+
+fn stem(id: PackId) -> String {
+    format!("pack-{:040x}", id.get())
+}
+
+/// What is no longer listed must not be found: somebody might come to depend on it.
+fn remove_unlisted(bare: &Bare, listed: &[Pack]) -> Result<()> {
+    let stems: std::collections::HashSet<String> = listed.iter().map(|pack| stem(pack.id)).collect();
+    for file in std::fs::read_dir(bare.packs())? {
+        let path = file?.path();
+        let is_listed = path.file_stem().and_then(|name| name.to_str()).is_some_and(|name| stems.contains(name));
+        if !is_listed {
+            std::fs::remove_file(path)?;
+        }
+    }
+    Ok(())
+}

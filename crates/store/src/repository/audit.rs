@@ -1,0 +1,193 @@
+//! Whether what is known of repositories agrees with itself. `holdfast torture` asks this after it has killed nodes at
+//! every moment; nothing else reads whole tables.
+
+use holdfast_domain::ids::{ProjectId, RepositoryId};
+
+use crate::{Connection, Result};
+
+/// Whether this installation was used. There may be no schema yet.
+pub async fn has_projects(connection: &mut Connection) -> Result<bool> {
+    let has_schema = sqlx::query_scalar!(r#"select to_regclass('projects') is not null as "exists!""#);
+    if !has_schema.fetch_one(&mut *connection).await? {
+        return Ok(false);
+    }
+    Ok(sqlx::query_scalar!(r#"select exists (select from projects) as "exists!""#).fetch_one(connection).await?)
+}
+
+/// Whether somebody else's transaction is still open: a process that was killed may have sent its commit before.
+pub async fn is_busy(connection: &mut Connection) -> Result<bool> {
+    Ok(sqlx::query_scalar!(
+        r#"select exists (select from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
+             and xact_start is not null) as "exists!""#,
+    )
+    .fetch_one(connection)
+    .await?)
+}
+
+#[derive(Clone, Debug)]
+pub struct Audited {
+    pub repository: RepositoryId,
+    pub project: ProjectId,
+    pub path: String,
+    pub head: Option<String>,
+}
+
+pub async fn repositories(connection: &mut Connection) -> Result<Vec<Audited>> {
+    Ok(sqlx::query_as!(
+        Audited,
+        r#"select r.id as repository, p.id as project, n.path || '/' || p.path as "path!", r.head
+           from repositories r join projects p on p.id = r.project_id join namespaces n on n.id = p.namespace_id
+           order by r.id"#,
+    )
+    .fetch_all(connection)
+    .await?)
+}
+
+/// Names and ids in hexadecimal digits, by name.
+pub async fn refs(connection: &mut Connection, repository: RepositoryId) -> Result<Vec<(String, String)>> {
+    let rows = sqlx::query!(
+        r#"select name, encode(target, 'hex') as "target!" from refs where repository_id = $1 order by name"#,
+        repository.get(),
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows.into_iter().map(|row| (row.name, row.target)).collect())
+}
+
+/// One row of the log; ids in hexadecimal digits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Logged {
+    pub project: ProjectId,
+    pub generation: i64,
+    pub name: String,
+    pub old: Option<String>,
+    pub new: Option<String>,
+}
+
+pub async fn log(connection: &mut Connection) -> Result<Vec<Logged>> {
+    Ok(sqlx::query_as!(
+        Logged,
+        r#"select r.project_id as "project!", l.generation, l.name, encode(l.old, 'hex') as old, encode(l.new, 'hex') as new
+           from ref_log l join repositories r on r.id = l.repository_id where r.project_id is not null
+           order by l.repository_id, l.generation, l.name"#,
+    )
+    .fetch_all(connection)
+    .await?)
+}
+
+/// Refs that are not what the log says last. A fork begins with refs that its own log does not know.
+pub async fn unlike_the_log(connection: &mut Connection) -> Result<Vec<String>> {
+    Ok(sqlx::query_scalar!(
+        r#"with last as (
+             select distinct on (repository_id, name) repository_id, name, generation, new, peeled from ref_log
+             order by repository_id, name, generation desc
+           )
+           select format('project %s: %s is %s, peeled %s, but the log says at generation %s: %s, peeled %s', r.project_id,
+             coalesce(l.name, f.name), encode(f.target, 'hex'), encode(f.peeled, 'hex'), l.generation,
+             encode(l.new, 'hex'), encode(l.peeled, 'hex')) as "finding!"
+           from last l full join refs f on f.repository_id = l.repository_id and f.name = l.name
+           join repositories r on r.id = coalesce(l.repository_id, f.repository_id)
+           where case when l.name is null then r.network_id = r.id
+             else f.target is distinct from l.new or f.peeled is distinct from l.peeled end
+           union all
+           select format('project %s is at generation %s, but its log is at %s', r.project_id, r.generation,
+             max(l.generation)) from repositories r join ref_log l on l.repository_id = r.id group by r.id
+           having max(l.generation) > r.generation"#,
+    )
+    .fetch_all(connection)
+    .await?)
+}
+
+/// Rows of the log that do not begin where the row before ended. The first one of a fork, and what it never moved, must
+/// be what that ref was somewhere in the network.
+pub async fn breaks_in_the_log(connection: &mut Connection) -> Result<Vec<String>> {
+    Ok(sqlx::query_scalar!(
+        r#"with chained as (
+             select l.repository_id, l.generation, l.name, l.old, lag(l.new) over before as was,
+               row_number() over before = 1 as is_first
+             from ref_log l window before as (partition by l.repository_id, l.name order by l.generation)
+           ), inherited as (
+             select c.repository_id, c.name, c.old as target from chained c where is_first and old is not null
+             union all
+             select f.repository_id, f.name, f.target from refs f where not exists
+               (select from ref_log l where l.repository_id = f.repository_id and l.name = f.name)
+           )
+           select format('project %s: generation %s moves %s from %s, but it was %s', r.project_id, c.generation, c.name,
+             encode(c.old, 'hex'), encode(c.was, 'hex')) as "finding!"
+           from chained c join repositories r on r.id = c.repository_id
+           where not c.is_first and c.old is distinct from c.was
+           union all
+           select format('project %s: %s began as %s, which it never was in the network', r.project_id, i.name,
+             encode(i.target, 'hex'))
+           from inherited i join repositories r on r.id = i.repository_id
+           where r.id = r.network_id or not exists (select from ref_log l join repositories o on o.id = l.repository_id
+             where o.network_id = r.network_id and l.name = i.name and l.new = i.target)"#,
+    )
+    .fetch_all(connection)
+    .await?)
+}
+
+/// Moves by users that do not have exactly one event and one row in the outbox, and such without a move.
+pub async fn not_told_once(connection: &mut Connection) -> Result<Vec<String>> {
+    Ok(sqlx::query_scalar!(
+        r#"with moved as (
+             select r.project_id, l.name, coalesce(encode(l.old, 'hex'), repeat('0', 40)) as before,
+               coalesce(encode(l.new, 'hex'), repeat('0', 40)) as after, count(*) as count
+             from ref_log l join repositories r on r.id = l.repository_id
+             where l.actor_id is not null and r.project_id is not null group by 1, 2, 3, 4
+           ), fed as (
+             select project_id, data->>'ref' as name, data->>'before' as before, data->>'after' as after, count(*) as count
+             from events where action = 5 group by 1, 2, 3, 4
+           ), told as (
+             select project_id, payload->>'ref' as name, payload->>'before' as before, payload->>'after' as after,
+               count(*) as count, bool_and(kind = case when payload->>'ref' like 'refs/heads/%' then 'push'
+                 when payload->>'ref' like 'refs/tags/%' then 'tag_push' else 'ref_push' end) as is_of_kind
+             from outbox where kind in ('push', 'tag_push', 'ref_push') group by 1, 2, 3, 4
+           )
+           select format('project %s: %s from %s to %s is %s times in the log, %s in the feed, %s in the outbox%s', project_id,
+             name, before, after, coalesce(m.count, 0), coalesce(f.count, 0), coalesce(t.count, 0),
+             case when not is_of_kind then ' under a wrong kind' end) as "finding!"
+           from moved m full join fed f using (project_id, name, before, after)
+           full join told t using (project_id, name, before, after)
+           where m.count is distinct from f.count or m.count is distinct from t.count or not is_of_kind"#,
+    )
+    .fetch_all(connection)
+    .await?)
+}
+
+/// Packs that are listed but not to be kept, kept but not listed, or without a place for their bytes.
+pub async fn packs_astray(connection: &mut Connection) -> Result<Vec<String>> {
+    Ok(sqlx::query_scalar!(
+        r#"select format('pack %s is listed by repository %s but %s', p.id, l.repository_id, p.state) as "finding!"
+           from repository_packs l join packs p on p.id = l.pack_id where p.state <> 'live'
+           union all
+           select format('pack %s is live but no repository lists it', p.id) from packs p
+           where p.state = 'live' and not exists (select from repository_packs l where l.pack_id = p.id)
+           union all
+           select format('pack %s is live, has the key %s and %s bytes inline', p.id, p.object_key, length(c.content))
+           from packs p left join pack_contents c on c.pack_id = p.id where p.state = 'live' and
+             coalesce(length(c.content), -1) <> case when p.object_key is null
+               then p.pack_bytes + p.idx_bytes + p.rev_bytes + p.bitmap_bytes else -1 end"#,
+    )
+    .fetch_all(connection)
+    .await?)
+}
+
+/// Uploads that were announced and are neither finished nor given up. Where no node is up they were cut off.
+pub async fn uploads_under_way(connection: &mut Connection) -> Result<i64> {
+    Ok(sqlx::query_scalar!(r#"select count(*) as "count!" from packs where state = 'intent'"#)
+        .fetch_one(connection)
+        .await?)
+}
+
+/// Grows when a push is committed.
+pub async fn moves(connection: &mut Connection) -> Result<i64> {
+    Ok(sqlx::query_scalar!(r#"select count(*) as "count!" from ref_log"#).fetch_one(connection).await?)
+}
+
+/// How often packs were replaced by one: those that go together were condemned at the same moment.
+pub async fn compactions(connection: &mut Connection) -> Result<i64> {
+    Ok(sqlx::query_scalar!(r#"select count(distinct condemned_at) as "count!" from packs where state = 'condemned'"#)
+        .fetch_one(connection)
+        .await?)
+}

@@ -1,0 +1,95 @@
+use chrono::{DateTime, Utc};
+use holdfast_domain::ids::{JobId, ProjectId};
+use holdfast_domain::repository::ImportUrl;
+
+use crate::{Connection, Result};
+
+/// How far a copy from elsewhere has come.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Import {
+    pub url: String,
+    pub username: Option<String>,
+    pub password: Option<String>,
+    pub phase: String,
+    pub percent: i16,
+    pub error: Option<String>,
+    pub requested_at: DateTime<Utc>,
+    pub finished_at: Option<DateTime<Utc>>,
+}
+
+impl Import {
+    pub fn is_over(&self) -> bool {
+        self.finished_at.is_some()
+    }
+}
+
+/// One that is over can be tried again.
+pub async fn begin(
+    connection: &mut Connection,
+    project: ProjectId,
+    job: JobId,
+    url: &ImportUrl,
+    now: DateTime<Utc>,
+) -> Result<()> {
+    sqlx::query!(
+        "insert into imports (project_id, job_id, url, username, password, phase, requested_at)
+         values ($1, $2, $3, $4, $5, 'waiting', $6)
+         on conflict (project_id) do update set job_id = $2, url = $3, username = $4, password = $5, phase = 'waiting',
+           percent = 0, error = null, requested_at = $6, finished_at = null",
+        project.get(),
+        job.get(),
+        url.url().as_str(),
+        url.username,
+        url.password,
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+pub async fn find(connection: &mut Connection, project: ProjectId) -> Result<Option<Import>> {
+    Ok(sqlx::query_as!(
+        Import,
+        "select url, username, password, phase, percent, error, requested_at, finished_at from imports
+         where project_id = $1",
+        project.get(),
+    )
+    .fetch_optional(connection)
+    .await?)
+}
+
+/// False if it is over already: somebody canceled it.
+pub async fn advance(connection: &mut Connection, project: ProjectId, phase: &str, percent: i16) -> Result<bool> {
+    let done = sqlx::query!(
+        "update imports set phase = $2, percent = $3 where project_id = $1 and finished_at is null",
+        project.get(),
+        phase,
+        percent,
+    )
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected() > 0)
+}
+
+/// Forgets name and password; false if it was over already.
+pub async fn finish(
+    connection: &mut Connection,
+    project: ProjectId,
+    phase: &str,
+    error: Option<&str>,
+    now: DateTime<Utc>,
+) -> Result<bool> {
+    let done = sqlx::query!(
+        "update imports set phase = $2, error = $3, finished_at = $4, username = null, password = null,
+           percent = case when $2 = 'finished' then 100 else percent end
+         where project_id = $1 and finished_at is null",
+        project.get(),
+        phase,
+        error,
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected() > 0)
+}

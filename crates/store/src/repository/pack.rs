@@ -1,0 +1,236 @@
+//! Packs: written once, listed by the repositories that need them, removed when none does.
+
+use chrono::{DateTime, Utc};
+use holdfast_domain::ids::{PackId, RepositoryId};
+
+use crate::{Connection, Result};
+
+/// Where the bytes of a pack are, and how many each part has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pack {
+    pub id: PackId,
+    /// None if they are in the database itself.
+    pub object_key: Option<String>,
+    /// Of the pack, its index, its reverse index and its bitmap, one behind the other.
+    pub sizes: [u64; 4],
+}
+
+impl Pack {
+    pub fn bytes(&self) -> u64 {
+        self.sizes.iter().sum()
+    }
+}
+
+/// A pack that is about to count.
+#[derive(Clone, Debug)]
+pub struct NewPack {
+    pub checksum: String,
+    pub sizes: [u64; 4],
+    pub bytes: Bytes,
+}
+
+#[derive(Clone, Debug)]
+pub enum Bytes {
+    /// In the object store, under the intent of this id.
+    Stored(PackId),
+    /// Small enough to come along.
+    Inline(Vec<u8>),
+}
+
+/// Announces an upload: whatever comes of it, somebody knows the key.
+pub async fn intend(connection: &mut Connection, object_key: &str, now: DateTime<Utc>) -> Result<PackId> {
+    let id = sqlx::query_scalar!(
+        "insert into packs (state, object_key, created_at) values ('intent', $1, $2) returning id",
+        object_key,
+        now,
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(id.into())
+}
+
+/// None if the sweeper has given up its upload meanwhile.
+pub async fn add(
+    connection: &mut Connection,
+    repository: RepositoryId,
+    new: &NewPack,
+    now: DateTime<Utc>,
+) -> Result<Option<PackId>> {
+    let [pack, idx, rev, bitmap] = new.sizes.map(|size| size as i64);
+    let id = match &new.bytes {
+        Bytes::Stored(id) => {
+            sqlx::query_scalar!(
+                "with pack as (
+                   update packs set state = 'live', checksum = $3, pack_bytes = $4, idx_bytes = $5, rev_bytes = $6,
+                     bitmap_bytes = $7
+                   where id = $2 and state = 'intent' returning id
+                 )
+                 insert into repository_packs (repository_id, pack_id) select $1, id from pack returning pack_id",
+                repository.get(),
+                id.get(),
+                new.checksum,
+                pack,
+                idx,
+                rev,
+                bitmap,
+            )
+            .fetch_optional(connection)
+            .await?
+        }
+        Bytes::Inline(content) => {
+            sqlx::query_scalar!(
+                "with pack as (
+                   insert into packs (state, checksum, pack_bytes, idx_bytes, rev_bytes, bitmap_bytes, created_at)
+                   values ('live', $2, $3, $4, $5, $6, $8) returning id
+                 ), content as (
+                   insert into pack_contents (pack_id, content) select id, $7 from pack
+                 )
+                 insert into repository_packs (repository_id, pack_id) select $1, id from pack returning pack_id",
+                repository.get(),
+                new.checksum,
+                pack,
+                idx,
+                rev,
+                bitmap,
+                content,
+                now,
+            )
+            .fetch_optional(connection)
+            .await?
+        }
+    };
+    Ok(id.map(Into::into))
+}
+
+/// The packs of a repository and the generation of the list, in one statement so that they belong together. None if
+/// there is no such repository.
+pub async fn list(connection: &mut Connection, repository: RepositoryId) -> Result<Option<(i64, Vec<Pack>)>> {
+    let rows = sqlx::query!(
+        r#"select r.generation, p.id as "id?", p.object_key, p.pack_bytes as "pack_bytes?", p.idx_bytes as "idx_bytes?",
+             p.rev_bytes as "rev_bytes?", p.bitmap_bytes as "bitmap_bytes?"
+           from repositories r left join repository_packs l on l.repository_id = r.id left join packs p on p.id = l.pack_id
+           where r.id = $1 order by p.id"#,
+        repository.get(),
+    )
+    .fetch_all(connection)
+    .await?;
+    let Some(generation) = rows.first().map(|row| row.generation) else { return Ok(None) };
+    let packs = rows.into_iter().filter_map(|row| {
+        let sizes = [row.pack_bytes?, row.idx_bytes?, row.rev_bytes?, row.bitmap_bytes?].map(|size| size as u64);
+        Some(Pack { id: row.id?.into(), object_key: row.object_key, sizes })
+    });
+    Ok(Some((generation, packs.collect())))
+}
+
+/// The bytes of one that is in the database.
+pub async fn content(connection: &mut Connection, id: PackId) -> Result<Option<Vec<u8>>> {
+    Ok(sqlx::query_scalar!("select content from pack_contents where pack_id = $1", id.get())
+        .fetch_optional(connection)
+        .await?)
+}
+
+pub async fn count(connection: &mut Connection, repository: RepositoryId) -> Result<i64> {
+    Ok(sqlx::query_scalar!(
+        r#"select count(*) as "count!" from repository_packs where repository_id = $1"#,
+        repository.get(),
+    )
+    .fetch_one(connection)
+    .await?)
+}
+
+/// Those of the repository that others list, too.
+pub async fn shared(connection: &mut Connection, repository: RepositoryId) -> Result<Vec<PackId>> {
+    let ids = sqlx::query_scalar!(
+        "select pack_id from repository_packs l where repository_id = $1 and exists
+           (select from repository_packs o where o.pack_id = l.pack_id and o.repository_id <> $1)",
+        repository.get(),
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(ids.into_iter().map(Into::into).collect())
+}
+
+/// Takes packs off the list of a repository that is locked, and condemns those that nobody lists any more; how many
+/// were on the list.
+pub async fn remove(
+    connection: &mut Connection,
+    repository: RepositoryId,
+    packs: &[PackId],
+    now: DateTime<Utc>,
+) -> Result<u64> {
+    let ids: Vec<i64> = packs.iter().map(|id| id.get()).collect();
+    // Two that let go of the same pack at once would each see the other still holding it.
+    sqlx::query!("select id from packs where id = any($1) order by id for no key update", &ids)
+        .fetch_all(&mut *connection)
+        .await?;
+    let removed = sqlx::query!(
+        "delete from repository_packs where repository_id = $1 and pack_id = any($2)",
+        repository.get(),
+        &ids,
+    )
+    .execute(&mut *connection)
+    .await?;
+    sqlx::query!(
+        "update packs p set state = 'condemned', condemned_at = $2 where id = any($1) and state = 'live'
+           and not exists (select from repository_packs l where l.pack_id = p.id)",
+        &ids,
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(removed.rows_affected())
+}
+
+pub async fn bump(connection: &mut Connection, repository: RepositoryId) -> Result<i64> {
+    Ok(sqlx::query_scalar!(
+        "update repositories set generation = generation + 1 where id = $1 returning generation",
+        repository.get(),
+    )
+    .fetch_one(connection)
+    .await?)
+}
+
+/// Takes all packs off the list of a repository whose project is removed.
+pub async fn remove_all(connection: &mut Connection, repository: RepositoryId, now: DateTime<Utc>) -> Result<()> {
+    let listed = sqlx::query_scalar!("select pack_id from repository_packs where repository_id = $1", repository.get())
+        .fetch_all(&mut *connection)
+        .await?;
+    let listed: Vec<PackId> = listed.into_iter().map(Into::into).collect();
+    remove(connection, repository, &listed, now).await?;
+    Ok(())
+}
+
+/// Uploads that were announced before that time and never came to count: they never will.
+pub async fn condemn_intents(connection: &mut Connection, before: DateTime<Utc>, now: DateTime<Utc>) -> Result<()> {
+    sqlx::query!(
+        "update packs set state = 'condemned', condemned_at = $2 where state = 'intent' and created_at < $1",
+        before,
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Some that were condemned before that time.
+pub async fn some_condemned(
+    connection: &mut Connection,
+    before: DateTime<Utc>,
+    at_most: i64,
+) -> Result<Vec<(PackId, Option<String>)>> {
+    let rows = sqlx::query!(
+        "select id, object_key from packs where state = 'condemned' and condemned_at < $1 order by condemned_at limit $2",
+        before,
+        at_most,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows.into_iter().map(|row| (row.id.into(), row.object_key)).collect())
+}
+
+/// Once their bytes are gone.
+pub async fn forget(connection: &mut Connection, packs: &[PackId]) -> Result<()> {
+    let ids: Vec<i64> = packs.iter().map(|id| id.get()).collect();
+    sqlx::query!("delete from packs where id = any($1) and state = 'condemned'", &ids).execute(connection).await?;
+    Ok(())
+}

@@ -1,0 +1,25 @@
+use chrono::{DateTime, Utc};
+use holdfast_domain::ids::ProjectId;
+
+use crate::{Connection, Result};
+
+/// The notes of a tag that has none yet.
+pub async fn insert(
+    connection: &mut Connection,
+    project: ProjectId,
+    tag: &str,
+    description: &str,
+    now: DateTime<Utc>,
+) -> Result<()> {
+    sqlx::query!(
+        "insert into releases (project_id, tag_name, description, created_at, updated_at) values ($1, $2, $3, $4, $4)
+         on conflict (project_id, tag_name) do update set description = excluded.description, updated_at = $4",
+        project.get(),
+        tag,
+        description,
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}

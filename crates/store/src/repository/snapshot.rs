@@ -1,0 +1,155 @@
+//! The refs of a repository at one generation, kept in memory. A copy that is behind is brought up to date by what has
+//! moved since, however many refs there are.
+
+use std::ops::Bound;
+use std::sync::Arc;
+use std::time::Duration;
+
+use holdfast_domain::ids::RepositoryId;
+use holdfast_git::protocol::advertisement::Refs;
+use holdfast_git::{ObjectId, RefName, Target};
+use imbl::OrdMap;
+
+use crate::{Connection, Error, Result};
+
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    pub repository: RepositoryId,
+    pub generation: i64,
+    head: Option<String>,
+    refs: OrdMap<RefName, Target>,
+}
+
+/// Of a repository without branches, until the first one is pushed.
+const UNBORN: &str = "refs/heads/master";
+
+impl Refs for Snapshot {
+    fn head(&self) -> &str {
+        self.head.as_deref().unwrap_or(UNBORN)
+    }
+
+    fn with_prefix(&self, prefix: &str) -> impl Iterator<Item = (&str, Target)> {
+        self.refs
+            .range::<_, str>((Bound::Included(prefix), Bound::Unbounded))
+            .take_while(move |(name, _)| name.as_str().starts_with(prefix))
+            .map(|(name, target)| (name.as_str(), *target))
+    }
+
+    fn find(&self, name: &str) -> Option<Target> {
+        self.refs.get(name).copied()
+    }
+}
+
+impl Snapshot {
+    pub fn is_empty(&self) -> bool {
+        self.refs.is_empty()
+    }
+
+    pub fn len(&self) -> usize {
+        self.refs.len()
+    }
+
+    /// What they point at, tags and what those lead to.
+    pub fn tips(&self) -> impl Iterator<Item = ObjectId> {
+        self.refs.values().flat_map(|target| [Some(target.id), target.peeled]).flatten()
+    }
+
+    /// The commit of the default branch.
+    pub fn head_target(&self) -> Option<ObjectId> {
+        Some(self.find(self.head.as_deref()?)?.id)
+    }
+}
+
+/// Those that were used lately.
+pub struct Snapshots(moka::sync::Cache<RepositoryId, Arc<Snapshot>>);
+
+/// A ref with its name and its place in the tree, roughly.
+const BYTES_PER_REF: usize = 150;
+/// The log is kept much longer, so what has moved since is always known.
+const KEPT: Duration = Duration::from_secs(3600);
+
+impl Snapshots {
+    pub fn new(max_bytes: u64) -> Self {
+        let weight = |_: &RepositoryId, snapshot: &Arc<Snapshot>| {
+            u32::try_from((snapshot.len() + 4) * BYTES_PER_REF).unwrap_or(u32::MAX)
+        };
+        Self(moka::sync::Cache::builder().weigher(weight).max_capacity(max_bytes).time_to_live(KEPT).build())
+    }
+
+    pub fn clear(&self) {
+        self.0.invalidate_all();
+    }
+
+    /// At `generation` or later, where that is the repository's own at the moment.
+    pub async fn at(
+        &self,
+        connection: &mut Connection,
+        id: RepositoryId,
+        generation: i64,
+        head: Option<&str>,
+    ) -> Result<Arc<Snapshot>> {
+        let kept = self.0.get(&id);
+        let snapshot = match kept {
+            Some(kept) if kept.generation >= generation => return Ok(kept),
+            Some(kept) => advance(connection, &kept, generation, head).await?,
+            None => load(connection, id).await?,
+        };
+        let snapshot = Arc::new(snapshot);
+        self.0.insert(id, snapshot.clone());
+        Ok(snapshot)
+    }
+}
+
+async fn advance(
+    connection: &mut Connection,
+    from: &Snapshot,
+    generation: i64,
+    head: Option<&str>,
+) -> Result<Snapshot> {
+    let moved = sqlx::query!(
+        "select distinct on (name) name, new, peeled from ref_log
+         where repository_id = $1 and generation > $2 and generation <= $3 order by name, generation desc",
+        from.repository.get(),
+        from.generation,
+        generation,
+    )
+    .fetch_all(connection)
+    .await?;
+    let mut refs = from.refs.clone();
+    for row in moved {
+        let name = RefName::trusted(&row.name);
+        match row.new {
+            Some(new) => refs.insert(name, target(&new, row.peeled.as_deref())?),
+            None => refs.remove(&name),
+        };
+    }
+    Ok(Snapshot { repository: from.repository, generation, head: head.map(str::to_owned), refs })
+}
+
+/// In one statement, so that refs and generation belong together.
+async fn load(connection: &mut Connection, id: RepositoryId) -> Result<Snapshot> {
+    let rows = sqlx::query!(
+        r#"select r.generation, r.head, f.name as "name?", f.target as "target?", f.peeled
+           from repositories r left join refs f on f.repository_id = r.id where r.id = $1 order by f.name"#,
+        id.get(),
+    )
+    .fetch_all(connection)
+    .await?;
+    let first = rows.first().ok_or(Error::missing_row())?;
+    let (generation, head) = (first.generation, first.head.clone());
+    let mut refs = Vec::with_capacity(rows.len());
+    for row in rows {
+        if let (Some(name), Some(id)) = (row.name, row.target) {
+            refs.push((RefName::trusted(&name), target(&id, row.peeled.as_deref())?));
+        }
+    }
+    Ok(Snapshot { repository: id, generation, head, refs: refs.into_iter().collect() })
+}
+
+fn target(id: &[u8], peeled: Option<&[u8]>) -> Result<Target> {
+    Ok(Target { id: object_id(id)?, peeled: peeled.map(object_id).transpose()? })
+}
+
+pub(super) fn object_id(bytes: &[u8]) -> Result<ObjectId> {
+    ObjectId::try_from(bytes).map_err(|_| Error::unreadable("an object id"))
+}

@@ -1,0 +1,159 @@
+//! Real git, as people use it.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use tempfile::TempDir;
+
+use crate::{Client, Server};
+
+/// A work tree with a history of its own.
+pub struct WorkTree {
+    directory: TempDir,
+    program: PathBuf,
+}
+
+/// What a call of git came to.
+#[derive(Debug)]
+pub struct Outcome {
+    pub success: bool,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Outcome {
+    #[track_caller]
+    pub fn ok(self) -> Self {
+        assert!(self.success, "{}\n{}", self.stdout, self.stderr);
+        self
+    }
+
+    #[track_caller]
+    pub fn refused(self) -> Self {
+        assert!(!self.success, "it should not have worked: {}\n{}", self.stdout, self.stderr);
+        self
+    }
+
+    pub fn line(&self) -> &str {
+        self.stdout.trim()
+    }
+}
+
+/// Those that are on this machine: Debian's own and a newer one.
+pub fn programs() -> Vec<PathBuf> {
+    let known = ["/usr/bin/git", "/usr/local/bin/git"].map(PathBuf::from);
+    known.into_iter().filter(|path| path.exists()).collect()
+}
+
+impl WorkTree {
+    /// Empty, on the branch `main`.
+    pub async fn new() -> Self {
+        Self::with("git".into()).await
+    }
+
+    pub async fn with(program: PathBuf) -> Self {
+        let directory = tempfile::tempdir().expect("a directory");
+        let tree = Self { directory, program };
+        tree.git(["init", "-q", "-b", "main", "."]).await.ok();
+        tree
+    }
+
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Runs git here, with nothing of this machine's configuration.
+    pub async fn git<I: IntoIterator<Item: AsRef<OsStr>>>(&self, arguments: I) -> Outcome {
+        self.git_with(arguments, &[]).await
+    }
+
+    pub async fn git_with<I: IntoIterator<Item: AsRef<OsStr>>>(
+        &self,
+        arguments: I,
+        variables: &[(&str, &str)],
+    ) -> Outcome {
+        let mut command = tokio::process::Command::new(&self.program);
+        command
+            .current_dir(self.path())
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("HOME", self.path())
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("GIT_AUTHOR_NAME", "Ada")
+            .env("GIT_AUTHOR_EMAIL", "ada@example.com")
+            .env("GIT_AUTHOR_DATE", "2026-01-02T03:04:05+01:00")
+            .env("GIT_COMMITTER_NAME", "Bea")
+            .env("GIT_COMMITTER_EMAIL", "bea@example.com")
+            .env("GIT_COMMITTER_DATE", "2026-01-02T03:04:06+01:00")
+            .args(["-c", "protocol.file.allow=always", "-c", "advice.detachedHead=false"])
+            .args(arguments)
+            .envs(variables.iter().copied())
+            .stdin(Stdio::null())
+            .kill_on_drop(true);
+        let output = command.output().await.expect("git runs");
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        Outcome { success: output.status.success(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    }
+
+    /// Writes a file and commits it; the commit's id.
+    pub async fn commit(&self, file: &str, content: &[u8], message: &str) -> String {
+        let path = self.path().join(file);
+        std::fs::create_dir_all(path.parent().expect("a file has a directory")).expect("a directory");
+        std::fs::write(path, content).expect("a file");
+        self.git(["add", file]).await.ok();
+        self.git(["commit", "-q", "-m", message]).await.ok();
+        self.head().await
+    }
+
+    pub async fn head(&self) -> String {
+        self.git(["rev-parse", "HEAD"]).await.ok().line().to_owned()
+    }
+
+    pub async fn push(&self, url: &str, refs: &[&str]) -> Outcome {
+        self.git(["push", "-q", url].iter().chain(refs)).await
+    }
+
+    /// A clone of another repository.
+    pub async fn clone(url: &str, arguments: &[&str]) -> (Outcome, Self) {
+        Self::clone_with("git".into(), url, arguments).await
+    }
+
+    pub async fn clone_with(program: PathBuf, url: &str, arguments: &[&str]) -> (Outcome, Self) {
+        let directory = tempfile::tempdir().expect("a directory");
+        let tree = Self { directory, program };
+        let outcome = tree.git(["clone", "-q"].iter().chain(arguments).chain(&[url, "."])).await;
+        (outcome, tree)
+    }
+}
+
+impl Server {
+    /// The address of a repository for git, with a client's token in it.
+    pub fn git_url(&self, client: &Client, path: &str) -> String {
+        let base = self.base.strip_prefix("http://").expect("http");
+        match client.has_token() {
+            Some(token) => format!("http://user:{token}@{base}/{path}.git"),
+            None => format!("http://{base}/{path}.git"),
+        }
+    }
+
+    /// Projects that a test put into the table itself get their repositories.
+    pub async fn add_repositories(&self) {
+        sqlx::raw_sql(
+            "insert into repositories (project_id, network_id, created_at) select id, id, created_at from projects p
+             where not exists (select from repositories r where r.project_id = p.id)",
+        )
+        .execute(&mut self.database().await)
+        .await
+        .expect("repositories");
+    }
+
+    /// One commit on `main`; its id.
+    pub async fn push_first(&self, client: &Client, path: &str) -> String {
+        let tree = WorkTree::new().await;
+        let id = tree.commit("README.md", b"Hello\n", "First").await;
+        tree.push(&self.git_url(client, path), &["main"]).await.ok();
+        id
+    }
+}

@@ -1,0 +1,135 @@
+//! Forks: rows, not bytes, and nothing of one that the other does not show.
+
+use holdfast_tests::{Server, WorkTree};
+use serde_json::json;
+
+#[tokio::test]
+async fn a_fork_is_a_project_with_the_same_history() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let (bob_id, bob) = server.user("bob").await;
+    let source = server.project(&ada, "p", 20).await;
+    let first = server.push_first(&ada, "ada/p").await;
+    let objects = || std::fs::read_dir(server.directory.path()).map_or(0, Iterator::count);
+    let before = objects();
+    let fork = bob.post("/projects/fork/ada%2Fp", &[("namespace", "BOB")]).await;
+    assert_eq!(fork.status, 201, "{}", fork.text);
+    let body = &fork.body;
+    assert_eq!(body["path_with_namespace"], "bob/p");
+    assert_eq!((&body["creator_id"], &body["default_branch"]), (&json!(bob_id), &json!("main")));
+    assert_eq!(body["forked_from_project"]["path_with_namespace"], "ada/p");
+    assert!(body["runners_token"].is_string());
+    assert_eq!(ada.get(&format!("/projects/{source}")).await.body["forks_count"], 1);
+    assert_eq!(objects(), before, "no bytes were copied");
+    // What happens in the one happens there alone.
+    let url = server.git_url(&bob, "bob/p");
+    let (cloned, tree) = WorkTree::clone(&url, &[]).await;
+    cloned.ok();
+    assert_eq!(tree.head().await, first);
+    let second = tree.commit("f", b"fork\n", "in the fork").await;
+    tree.push(&url, &["main"]).await.ok();
+    tree.push(&url, &["-f", "main~1:main"]).await.refused();
+    let main = async |path: &str| {
+        ada.get(&format!("/projects/{path}/repository/branches/main")).await.body["commit"]["id"].clone()
+    };
+    assert_eq!((main("bob%2Fp").await, main("ada%2Fp").await), (json!(second), json!(first)));
+    // A second one has no place there.
+    let again = bob.post("/projects/fork/ada%2Fp", &[("namespace", "bob")]).await;
+    let taken = json!(["has already been taken"]);
+    assert_eq!(again.both(), (409, &json!({ "message": { "name": taken, "path": taken } })));
+    for namespace in ["nowhere", "ada"] {
+        let refused = bob.post("/projects/fork/ada%2Fp", &[("namespace", namespace)]).await;
+        assert_eq!(refused.both(), (404, &json!({ "message": "404 Target Namespace Not Found" })), "{namespace}");
+    }
+    // The source goes; the fork stays, whole.
+    assert_eq!(ada.delete(&format!("/projects/{source}")).await.status, 200);
+    server.work().await;
+    assert_eq!(bob.get("/projects/bob%2Fp").await.body.get("forked_from_project"), None);
+    let other = server.another_node().await;
+    let (cloned, clone) = WorkTree::clone(&url.replace(&server.address(), &other), &[]).await;
+    cloned.ok();
+    clone.git(["fsck", "--full", "--strict"]).await.ok();
+    assert_eq!(clone.head().await, second);
+}
+
+#[tokio::test]
+async fn a_fork_that_goes_counts_no_more() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let (_, bob) = server.user("bob").await;
+    server.project(&ada, "p", 20).await;
+    let count = async || ada.get("/projects/ada%2Fp").await.body["forks_count"].clone();
+    let group = server.group(&bob, "team", 20).await;
+    for namespace in ["bob", "team"] {
+        assert_eq!(bob.post("/projects/fork/ada%2Fp", &[("namespace", namespace)]).await.status, 201);
+    }
+    assert_eq!(count().await, 2);
+    assert_eq!(bob.delete("/projects/bob%2Fp").await.status, 200);
+    assert_eq!(count().await, 1);
+    assert_eq!(bob.delete(&format!("/groups/{group}")).await.status, 200);
+    assert_eq!(count().await, 0);
+}
+
+#[tokio::test]
+async fn nothing_that_came_from_a_project_is_more_visible_than_it() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let (_, bob) = server.user("bob").await;
+    let (_, eve) = server.user("eve").await;
+    server.project(&ada, "p", 20).await;
+    assert_eq!(bob.post("/projects/fork/ada%2Fp", &[("namespace", "bob")]).await.status, 201);
+    assert_eq!(eve.post("/projects/fork/bob%2Fp", &[("namespace", "eve")]).await.status, 201);
+    ada.put("/projects/ada%2Fp", &[("name", "p"), ("visibility_level", "0")]).await;
+    assert_eq!(bob.get("/projects/bob%2Fp").await.body["visibility_level"], 0);
+    assert_eq!(eve.get("/projects/eve%2Fp").await.body["visibility_level"], 0);
+    // Where a fork came from is not told to who may not see it.
+    assert_eq!(bob.get("/projects/bob%2Fp").await.body.get("forked_from_project"), None);
+}
+
+/// CFOR: what only the packs of a network hold, and no ref of a project leads to, is not there through any door.
+#[tokio::test]
+async fn what_no_ref_leads_to_is_not_there() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let (_, bob) = server.user("bob").await;
+    server.project(&ada, "p", 20).await;
+    let url = server.git_url(&ada, "ada/p");
+    let tree = WorkTree::new().await;
+    tree.commit("f", b"public\n", "public").await;
+    tree.push(&url, &["main"]).await.ok();
+    tree.git(["checkout", "-q", "-b", "leak"]).await.ok();
+    let secret = tree.commit("secret", b"hunter2\n", "oops").await;
+    let blob = tree.git(["rev-parse", "HEAD:secret"]).await.ok().line().to_owned();
+    tree.push(&url, &["leak"]).await.ok();
+    // Forked while the secret was there; then it goes from both.
+    assert_eq!(bob.post("/projects/fork/ada%2Fp", &[("namespace", "bob")]).await.status, 201);
+    let fork_url = server.git_url(&bob, "bob/p");
+    tree.push(&url, &[":leak"]).await.ok();
+    tree.push(&fork_url, &[":leak"]).await.ok();
+    // A secret of the fork's own is no concern of the source's.
+    tree.git(["checkout", "-q", "main"]).await.ok();
+    tree.git(["checkout", "-q", "-b", "own"]).await.ok();
+    let own = tree.commit("own", b"swordfish\n", "own").await;
+    tree.push(&fork_url, &["own"]).await.ok();
+    for (address, id) in [(&url, &secret), (&url, &blob), (&fork_url, &secret), (&fork_url, &blob), (&url, &own)] {
+        for version in ["0", "1", "2"] {
+            let into = WorkTree::new().await;
+            let protocol = format!("protocol.version={version}");
+            let refused = into.git(["-c", &protocol, "fetch", "-q", address, id.as_str()]).await.refused();
+            assert!(refused.stderr.contains("not our ref"), "{}", refused.stderr);
+        }
+    }
+    for (project, id) in [("ada%2Fp", &secret), ("bob%2Fp", &secret), ("ada%2Fp", &own), ("ada%2Fp", &blob)] {
+        let form = [("branch_name", "stolen"), ("ref", id.as_str())];
+        let client = if project.starts_with("ada") { &ada } else { &bob };
+        let refused = client.post(&format!("/projects/{project}/repository/branches"), &form).await;
+        assert_eq!(refused.both(), (400, &json!({ "message": "Invalid reference name" })));
+        let form = [("tag_name", "stolen"), ("ref", id.as_str())];
+        let refused = client.post(&format!("/projects/{project}/repository/tags"), &form).await;
+        assert_eq!(refused.status, 405, "{}", refused.text);
+    }
+    // What a ref does lead to can be asked for by its id.
+    let first = tree.git(["rev-parse", "main"]).await.ok().line().to_owned();
+    WorkTree::new().await.git(["fetch", "-q", &url, &first]).await.ok();
+    WorkTree::new().await.git(["fetch", "-q", &fork_url, &own]).await.ok();
+}

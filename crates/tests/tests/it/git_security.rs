@@ -1,0 +1,302 @@
+//! What hostile clients send. Each test tells the attack; after it nothing may have changed.
+
+use holdfast_tests::{Client, Server, WorkTree};
+
+const NONE: &str = "0000000000000000000000000000000000000000";
+const CAPABILITIES: &str = "\0 report-status object-format=sha1 agent=evil";
+
+fn packet(text: &str) -> Vec<u8> {
+    let mut packet = format!("{:04x}", text.len() + 4).into_bytes();
+    packet.extend_from_slice(text.as_bytes());
+    packet
+}
+
+struct World {
+    server: Server,
+    ada: Client,
+    tree: WorkTree,
+    commit: String,
+    blob: String,
+    pack: Vec<u8>,
+}
+
+async fn world() -> World {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    server.project(&ada, "p", 20).await;
+    server.push_first(&ada, "ada/p").await;
+    let tree = WorkTree::new().await;
+    let commit = tree.commit("f", b"evil\n", "evil").await;
+    let blob = tree.git(["rev-parse", "HEAD:f"]).await.ok().line().to_owned();
+    let pack = pack_of(&tree, &["--all"]).await;
+    World { server, ada, tree, commit, blob, pack }
+}
+
+/// The bytes of a pack of all that is in the work tree's repository.
+async fn pack_of(tree: &WorkTree, which: &[&str]) -> Vec<u8> {
+    let name = tree.git(["pack-objects", "-q", "evil"].iter().chain(which)).await.ok().line().to_owned();
+    std::fs::read(tree.path().join(format!("evil-{name}.pack"))).unwrap()
+}
+
+impl World {
+    async fn post(&self, service: &str, body: Vec<u8>, encoding: Option<&str>) -> (u16, String) {
+        let address = format!("{}/ada/p.git/{service}", self.server.base);
+        let mut request = reqwest::Client::new()
+            .post(address)
+            .basic_auth("ada", Some(self.ada.token()))
+            .header("Content-Type", format!("application/x-{service}-request"))
+            .body(body);
+        if let Some(encoding) = encoding {
+            request = request.header("Content-Encoding", encoding);
+        }
+        let answer = request.send().await.unwrap();
+        (answer.status().as_u16(), String::from_utf8_lossy(&answer.bytes().await.unwrap()).into_owned())
+    }
+
+    async fn push(&self, commands: &[(&str, &str, &str)], pack: &[u8]) -> (u16, String) {
+        let mut body = Vec::new();
+        for (place, (old, new, name)) in commands.iter().enumerate() {
+            let capabilities = if place == 0 { CAPABILITIES } else { "" };
+            body.extend(packet(&format!("{old} {new} {name}{capabilities}")));
+        }
+        body.extend_from_slice(b"0000");
+        body.extend_from_slice(pack);
+        self.post("git-receive-pack", body, None).await
+    }
+
+    async fn refs(&self) -> String {
+        self.tree.git(["ls-remote", &self.server.git_url(&self.ada, "ada/p")]).await.ok().stdout
+    }
+}
+
+#[tokio::test]
+async fn packs_that_are_not_what_they_should_be() {
+    let world = world().await;
+    let before = (world.refs().await, world.server.contents().await);
+    let (commit, pack) = (world.commit.as_str(), &world.pack);
+    let name = "refs/heads/evil";
+    let only_commit = {
+        let list = world.tree.path().join("list");
+        std::fs::write(&list, format!("{commit}\n")).unwrap();
+        let name = std::process::Command::new("sh")
+            .current_dir(world.tree.path())
+            .args(["-c", "git pack-objects -q lone < list"])
+            .output()
+            .unwrap();
+        let name = String::from_utf8(name.stdout).unwrap();
+        std::fs::read(world.tree.path().join(format!("lone-{}.pack", name.trim()))).unwrap()
+    };
+    let mut flipped = pack.clone();
+    let middle = flipped.len() / 2;
+    flipped[middle] ^= 255;
+    let missing = "missing necessary objects";
+    for (what, new, pack, says) in [
+        ("objects are missing", commit, &only_commit[..], missing),
+        ("it breaks off", commit, &pack[..pack.len() - 30], "unpack git index-pack failed"),
+        ("a byte is wrong", commit, &flipped, "unpack git index-pack failed"),
+        ("there is none", "1111111111111111111111111111111111111111", b"", "unpack git index-pack failed"),
+        ("it is something else", commit, b"PACK but not really", "unpack git index-pack failed"),
+        ("a branch at a blob", &world.blob, pack, "a branch must point at a commit"),
+    ] {
+        let (status, text) = world.push(&[(NONE, new, name)], pack).await;
+        assert!(status == 200 && text.contains(says), "{what}: {status} {text}");
+        assert!(!text.contains("\nok") && text.contains(&format!("ng {name}")), "{what}: {text}");
+    }
+    assert_eq!((world.refs().await, world.server.contents().await), before, "nothing has changed");
+    let (_, text) = world.push(&[(NONE, commit, name)], pack).await;
+    assert!(text.contains("ok refs/heads/evil"), "the same, whole: {text}");
+}
+
+/// Path traversal, options, names that mislead: no such name reaches a file or a command.
+#[tokio::test]
+async fn names_that_are_no_names() {
+    let world = world().await;
+    let before = world.refs().await;
+    let hex = "a".repeat(40);
+    let long = format!("refs/heads/{}", "x".repeat(300));
+    let names = [
+        "HEAD",
+        "main",
+        "refs/heads/../x",
+        "refs/heads/../../../../etc/passwd",
+        "refs/heads/.git",
+        "refs/heads/a.lock",
+        "refs/heads/a/../b",
+        "refs/heads//a",
+        "refs/heads/a\u{202e}b",
+        "refs/heads/-x",
+        "refs/heads/--upload-pack=id",
+        "refs/tags/--output=x",
+        "refs/heads/a b",
+        "refs/heads/a~1",
+        "refs/heads/a:b",
+        "refs/heads/@{x",
+        "refs/heads/",
+        "refs/keep-around/x",
+        "refs/merge-requests/1/head",
+        "refs/heads/HEAD",
+        "objects/info/alternates",
+        "config",
+        &long,
+        &format!("refs/heads/{hex}"),
+        &format!("refs/tags/{}", "0".repeat(64)),
+    ];
+    for name in names {
+        let (status, text) = world.push(&[(NONE, &world.commit, name)], &world.pack).await;
+        assert!(status == 200 && text.contains(&format!("ng {name}")), "{name}: {status} {text}");
+    }
+    let twice = [(NONE, world.commit.as_str(), "refs/heads/d"), (NONE, world.commit.as_str(), "refs/heads/d")];
+    let (_, text) = world.push(&twice, &world.pack).await;
+    assert_eq!(text.matches("ng refs/heads/d the ref is named twice").count(), 2, "{text}");
+    let both = [(NONE, world.commit.as_str(), "refs/heads/d/f"), (NONE, world.commit.as_str(), "refs/heads/d")];
+    let (_, text) = world.push(&both, &world.pack).await;
+    assert!(
+        text.contains("ok refs/heads/d/f\n") && text.contains("ng refs/heads/d another ref is in the way"),
+        "{text}"
+    );
+    let (_, text) = world.push(&[(&world.commit, NONE, "refs/heads/d/f")], b"").await;
+    assert!(text.contains("ok refs/heads/d/f"), "{text}");
+    let (_, text) = world.push(&[(&world.commit, NONE, "refs/heads/none")], b"").await;
+    assert!(text.contains("ng refs/heads/none"), "{text}");
+    assert_eq!(world.refs().await, before);
+}
+
+#[tokio::test]
+async fn requests_that_are_no_requests() {
+    let world = world().await;
+    let before = (world.refs().await, world.server.contents().await);
+    assert_eq!(
+        world.post("git-receive-pack", b"0000".to_vec(), None).await,
+        (200, String::new()),
+        "git asks like this"
+    );
+    for body in [&b"zzzz"[..], b"0003", b"ffff", b"00", b"0009abc", b"0010nonsense\0\0\0\0", b"\xff\xfe"] {
+        for service in ["git-receive-pack", "git-upload-pack"] {
+            let (status, text) = world.post(service, body.to_vec(), None).await;
+            assert!([200, 400, 500].contains(&status), "{service}: {status}");
+            assert!(status != 500 && !text.contains("ok refs"), "{service} {body:?}: {status} {text}");
+        }
+    }
+    assert_eq!(world.post("git-receive-pack", b"0000".to_vec(), Some("br")).await.0, 415);
+    // What is small when it is sent may be large when it is unpacked.
+    let bomb = gzip_bomb();
+    let (status, text) = world.post("git-upload-pack", bomb.clone(), Some("gzip")).await;
+    assert!(status == 400, "{status} {text}");
+    let (status, _) = world.post("git-receive-pack", bomb, Some("gzip")).await;
+    assert!(status < 500);
+    // An id that is none, of something that is not there, and of another kind.
+    for want in ["x", "--all", &"f".repeat(40), &"0".repeat(64), "refs/heads/main"] {
+        let mut body = packet("command=fetch");
+        body.extend_from_slice(b"0001");
+        body.extend(packet(&format!("want {want}\n")));
+        body.extend(packet("done\n"));
+        body.extend_from_slice(b"0000");
+        let answer = reqwest::Client::new()
+            .post(format!("{}/ada/p.git/git-upload-pack", world.server.base))
+            .header("Content-Type", "application/x-git-upload-pack-request")
+            .header("Git-Protocol", "version=2")
+            .body(body)
+            .send()
+            .await
+            .unwrap();
+        let (status, text) = (answer.status().as_u16(), answer.text().await.unwrap());
+        assert!(status == 400 || text.contains("ERR upload-pack: not our ref"), "{want}: {status} {text}");
+    }
+    assert_eq!((world.refs().await, world.server.contents().await), before);
+}
+
+/// 70 MB of pkt-lines in some kilobytes.
+fn gzip_bomb() -> Vec<u8> {
+    use std::io::Write;
+    let line = packet(&format!("have {}\n", "1".repeat(40)));
+    let mut encoder = std::process::Command::new("gzip")
+        .arg("-c")
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = encoder.stdin.take().unwrap();
+    let writer = std::thread::spawn(move || {
+        let block = line.repeat(1000);
+        for _ in 0..1500 {
+            stdin.write_all(&block).unwrap();
+        }
+    });
+    let output = encoder.wait_with_output().unwrap().stdout;
+    writer.join().unwrap();
+    output
+}
+
+/// Trees that would write outside of a work tree, or into its repository, and modules whose addresses are options.
+#[tokio::test]
+async fn trees_that_attack_whoever_checks_them_out() {
+    let world = world().await;
+    let before = world.refs().await;
+    for entry in [".git", ".GIT", "..", ".", "a/b", ".git ", "git~1", ".g\u{200c}it"] {
+        let raw = [b"100644 ", entry.as_bytes(), b"\0", &hex(&world.blob)].concat();
+        let (commit, pack) = commit_with_tree(&world.tree, &raw).await;
+        let (_, text) = world.push(&[(NONE, &commit, "refs/heads/tree")], &pack).await;
+        assert!(text.contains("unpack git index-pack failed"), "{entry}: {text}");
+    }
+    let tree = WorkTree::new().await;
+    let modules = "[submodule \"x\"]\n\tpath = x\n\turl = -u./payload\n";
+    let commit = tree.commit(".gitmodules", modules.as_bytes(), "modules").await;
+    let (_, text) = world.push(&[(NONE, &commit, "refs/heads/modules")], &pack_of(&tree, &["--all"]).await).await;
+    assert!(text.contains("unpack git index-pack failed"), "{text}");
+    assert_eq!(world.refs().await, before);
+    // A link is only a file whose content is a path: it stays one, and nothing here follows it.
+    let tree = WorkTree::new().await;
+    std::os::unix::fs::symlink("/etc/passwd", tree.path().join("link")).unwrap();
+    tree.git(["add", "link"]).await.ok();
+    tree.git(["commit", "-q", "-m", "link"]).await.ok();
+    tree.push(&world.server.git_url(&world.ada, "ada/p"), &["main:link"]).await.ok();
+    only_packs_and_our_own_files(&world.server);
+}
+
+fn hex(text: &str) -> Vec<u8> {
+    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap()).collect()
+}
+
+async fn commit_with_tree(tree: &WorkTree, raw: &[u8]) -> (String, Vec<u8>) {
+    std::fs::write(tree.path().join("raw-tree"), raw).unwrap();
+    let id = tree.git(["hash-object", "-t", "tree", "-w", "--literally", "raw-tree"]).await.ok().line().to_owned();
+    let commit = tree.git(["commit-tree", &id, "-m", "tree"]).await.ok().line().to_owned();
+    tree.git(["update-ref", "refs/heads/raw", &commit]).await.ok();
+    let pack = pack_of(tree, &["--all"]).await;
+    tree.git(["update-ref", "-d", "refs/heads/raw"]).await.ok();
+    (commit, pack)
+}
+
+/// Whatever was pushed, the cache holds packs and what we wrote ourselves.
+fn only_packs_and_our_own_files(server: &Server) {
+    let directory = server.cache.path().join("0/repositories/1.git");
+    let mut found: Vec<String> =
+        std::fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    found.sort();
+    found.retain(|name| name != "packed-refs");
+    assert_eq!(found, ["HEAD", "config", "objects", "refs"]);
+    let config = std::fs::read_to_string(directory.join("config")).unwrap();
+    assert_eq!(config, "[core]\n\trepositoryformatversion = 0\n\tbare = true\n");
+    for file in std::fs::read_dir(directory.join("objects/pack")).unwrap() {
+        let name = file.unwrap().file_name().into_string().unwrap();
+        assert!(name.starts_with("pack-"), "{name}");
+    }
+}
+
+/// More than may be sent is not taken, and what was taken of it does not stay.
+#[tokio::test]
+async fn a_pack_that_is_too_large() {
+    let mut setup = holdfast_tests::Setup::default();
+    setup.settings.git.max_pack_bytes = 10_000;
+    let server = Server::with(setup).await;
+    let (_, ada) = server.user("ada").await;
+    server.project(&ada, "p", 20).await;
+    let tree = WorkTree::new().await;
+    let noise: Vec<u8> = (0..200_000_u32)
+        .map(|i| (i.wrapping_mul(i) >> 5) as u8 ^ (i.wrapping_mul(2_654_435_761) >> 24) as u8)
+        .collect();
+    tree.commit("large", &noise, "large").await;
+    let refused = tree.push(&server.git_url(&ada, "ada/p"), &["main"]).await.refused();
+    assert!(refused.stderr.contains("exceeds maximum allowed size"), "{}", refused.stderr);
+    assert_eq!(std::fs::read_dir(server.cache.path().join("0/incoming")).unwrap().count(), 0);
+}

@@ -1,0 +1,142 @@
+//! What the feed and the outbox say of pushes.
+
+use holdfast_tests::{Server, WorkTree};
+use serde_json::json;
+
+#[tokio::test]
+async fn a_push_is_told_with_its_commits() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let project = server.project(&ada, "p", 20).await;
+    let url = server.git_url(&ada, "ada/p");
+    let tree = WorkTree::new().await;
+    tree.commit("f", b"one\n", "one").await;
+    tree.push(&url, &["main"]).await.ok();
+    tree.commit("f", b"two\n", "two\n\nMore of it.").await;
+    tree.commit("f", b"three\n", "three").await;
+    tree.push(&url, &["main"]).await.ok();
+    let feed = ada.get(&format!("/projects/{project}/events")).await;
+    insta::assert_json_snapshot!(feed.body[0], @r#"
+    {
+      "action_name": "pushed to",
+      "author": {
+        "avatar_url": "http://www.gravatar.com/avatar/3e3417d7ef77d5932a6734b916515ed5?s=80&d=identicon",
+        "id": 2,
+        "name": "User ada",
+        "state": "active",
+        "username": "ada",
+        "web_url": "http://holdfast.test/ada"
+      },
+      "author_id": 2,
+      "author_username": "ada",
+      "created_at": "2026-01-02T03:04:05.678Z",
+      "data": {
+        "after": "8c79503aa04cbac85e54e018fac31ebcfa03cf0d",
+        "before": "a848bec291e7b042ef25955cbeccebb3fa338574",
+        "commits": [
+          {
+            "author": {
+              "email": "ada@example.com",
+              "name": "Ada"
+            },
+            "id": "f4a58ff831908756d029affade09258686d9270a",
+            "message": "two\n\nMore of it.\n",
+            "timestamp": "2026-01-02T03:04:06+01:00",
+            "url": "http://holdfast.test/ada/p/commit/f4a58ff831908756d029affade09258686d9270a"
+          },
+          {
+            "author": {
+              "email": "ada@example.com",
+              "name": "Ada"
+            },
+            "id": "8c79503aa04cbac85e54e018fac31ebcfa03cf0d",
+            "message": "three\n",
+            "timestamp": "2026-01-02T03:04:06+01:00",
+            "url": "http://holdfast.test/ada/p/commit/8c79503aa04cbac85e54e018fac31ebcfa03cf0d"
+          }
+        ],
+        "ref": "refs/heads/main",
+        "repository": {
+          "description": null,
+          "homepage": "http://holdfast.test/ada/p",
+          "name": "p",
+          "url": "git@holdfast.test:ada/p.git"
+        },
+        "total_commits_count": 2,
+        "user_id": 2,
+        "user_name": "User ada"
+      },
+      "project_id": 1,
+      "target_id": null,
+      "target_title": null,
+      "target_type": null,
+      "title": null
+    }
+    "#);
+    assert_eq!(feed.body[1]["action_name"], "pushed new");
+    assert_eq!(feed.body[1]["data"]["total_commits_count"], 1);
+    assert_eq!(feed.body[1]["data"]["before"], "0".repeat(40));
+}
+
+/// Exactly one event and one notice for each ref that moved, none for one that did not; a branch's commits are those that
+/// are new to it.
+#[tokio::test]
+async fn one_for_each_ref() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let project = server.project(&ada, "p", 20).await;
+    let url = server.git_url(&ada, "ada/p");
+    let tree = WorkTree::new().await;
+    tree.commit("f", b"one\n", "one").await;
+    tree.push(&url, &["main"]).await.ok();
+    tree.git(["checkout", "-q", "-b", "topic"]).await.ok();
+    for n in 0..25 {
+        tree.git(["commit", "-q", "--allow-empty", "-m", &n.to_string()]).await.ok();
+    }
+    tree.git(["tag", "-a", "v1", "-m", "v1"]).await.ok();
+    tree.push(&url, &["topic", "v1", "main:bad/../name", "main:same"]).await;
+    tree.push(&url, &["topic", "v1", "main:same", "topic:topic/conflict"]).await.refused();
+    tree.push(&url, &[":same"]).await.ok();
+    ada.post(&format!("/projects/{project}/repository/branches"), &[("branch_name", "made"), ("ref", "main")]).await;
+    let feed = ada.get(&format!("/projects/{project}/events?per_page=50")).await.body;
+    let told: Vec<_> = feed.as_array().unwrap().iter().filter(|event| !event["data"].is_null()).collect();
+    let short = |event: &&&serde_json::Value| {
+        let (data, name) = (&event["data"], event["action_name"].clone());
+        (name, data["ref"].clone(), data["total_commits_count"].clone(), data["commits"].as_array().unwrap().len())
+    };
+    let summary: Vec<_> = told.iter().map(|event| short(&event)).collect();
+    let expected = [
+        ("pushed new", "refs/heads/made", 0, 0),
+        ("deleted", "refs/heads/same", 0, 0),
+        ("pushed new", "refs/heads/same", 0, 0),
+        ("pushed new", "refs/tags/v1", 0, 0),
+        ("pushed new", "refs/heads/topic", 25, 20),
+        ("pushed new", "refs/heads/main", 1, 1),
+    ];
+    let expected: Vec<_> =
+        expected.map(|(name, full, total, shown)| (json!(name), json!(full), json!(total), shown)).into();
+    assert_eq!(summary, expected);
+    let commits = told[4]["data"]["commits"].as_array().unwrap();
+    assert_eq!(
+        (&commits[0]["message"], &commits[19]["message"]),
+        (&json!("5\n"), &json!("24\n")),
+        "the newest, oldest first"
+    );
+    let notices: Vec<(String, String)> =
+        sqlx::query_as("select kind, payload ->> 'ref' from outbox where kind like '%push' order by id")
+            .fetch_all(&mut server.database().await)
+            .await
+            .unwrap();
+    let kinds: Vec<(&str, &str)> = notices.iter().map(|(kind, name)| (kind.as_str(), name.as_str())).collect();
+    assert_eq!(
+        kinds,
+        [
+            ("push", "refs/heads/main"),
+            ("push", "refs/heads/topic"),
+            ("tag_push", "refs/tags/v1"),
+            ("push", "refs/heads/same"),
+            ("push", "refs/heads/same"),
+            ("push", "refs/heads/made"),
+        ]
+    );
+}
