@@ -40,6 +40,8 @@ class Instance:
         self.environment = {
             "HOLDFAST__DATABASE__URL": self.url,
             "HOLDFAST__STORAGE__URL": f"file://{world.directory}/objects-{name}",
+            "HOLDFAST__GIT__CACHE_DIRECTORY": f"{world.directory}/cache-{name}",
+            "HOLDFAST__SSH__LISTEN": "",
         } | (settings or {})
         shell('"$HOLDFAST" migrate >&2', **self.environment)
         say(f"filling the {name} database: {users:,} users, {groups:,} groups, {projects:,} projects")

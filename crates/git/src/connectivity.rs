@@ -1,55 +1,72 @@
-//! Whether everything is there that new tips need.
+//! Whether everything is there that new tips need, and may be used for them: what came with the push, or what the refs of
+//! this very repository lead to. That an object lies in one of its packs is not enough: nobody may be meant to see it.
 
-use std::fmt::Write;
+use std::collections::HashSet;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use gix::ObjectId;
 
-use crate::{Bare, Error, Git, Result};
+use crate::index_pack::Sent;
+use crate::{Bare, Error, Git, Result, reachability, rev_list};
 
 /// How long the walk may take that knows of few old tips; then it is told all of them.
 const SHORT: Duration = Duration::from_secs(5);
 const LONG: Duration = Duration::from_secs(600);
+/// Of a push that leans on more than this, nobody can say in time whether it may.
+const MOST_UNSENT: usize = 1_000_000;
 
-/// `near` are tips the new ones most likely grew from, `all` every tip there is. What they reach is there: a walk ends at
-/// them. So both walks give the same answer, and the first one only takes less when it is lucky.
-pub async fn check(
-    git: &Git,
-    bare: &Bare,
-    new: &[ObjectId],
-    near: &[ObjectId],
-    all: impl Iterator<Item = ObjectId>,
-) -> Result<bool> {
+/// What is there before a push: all tips, and those the new ones most likely grew from.
+pub struct Known<'a> {
+    pub near: &'a [ObjectId],
+    pub all: &'a [ObjectId],
+}
+
+pub async fn check(git: &Git, bare: &Bare, new: &[ObjectId], known: Known<'_>, sent: &Sent) -> Result<bool> {
+    let tips: HashSet<ObjectId> = known.all.iter().copied().collect();
+    let new: Vec<ObjectId> = new.iter().copied().filter(|id| !tips.contains(id)).collect();
     if new.is_empty() {
         return Ok(true);
     }
-    match walk(git, bare, new, near.iter().copied(), SHORT).await {
-        Err(Error::TimedOut { .. }) => walk(git, bare, new, all, LONG).await,
-        answer => answer,
+    // What tips reach is there, so a walk may end at any of them; it only takes less when they are well chosen.
+    let unsent = match walk(git, bare, &new, known.near, sent, SHORT).await {
+        Ok(Some(unsent)) if unsent.is_empty() => return Ok(true),
+        Ok(Some(_)) | Err(Error::TimedOut { .. }) => walk(git, bare, &new, known.all, sent, LONG).await?,
+        answer => answer?,
+    };
+    match unsent {
+        None => Ok(false),
+        // A walk need not notice that something old comes back: then the old way to it must be found.
+        Some(unsent) => reachability::reach_all(git, bare, known.all, unsent).await,
     }
 }
 
+/// The objects on the way that did not come with the push; none if one is not there at all.
 async fn walk(
     git: &Git,
     bare: &Bare,
     new: &[ObjectId],
-    old: impl Iterator<Item = ObjectId>,
+    old: &[ObjectId],
+    sent: &Sent,
     deadline: Duration,
-) -> Result<bool> {
-    let mut input = String::new();
-    for id in new {
-        writeln!(input, "{id}").ok();
-    }
-    input.push_str("--not\n");
-    for id in old {
-        writeln!(input, "{id}").ok();
-    }
-    let command = git.command(bare.directory(), "rev-list").words(["--objects", "--quiet", "--stdin"]);
-    match command.run(input.as_bytes(), 0, deadline).await {
-        Ok(_) => Ok(true),
+) -> Result<Option<HashSet<ObjectId>>> {
+    let command = git.command(bare.directory(), "rev-list").words(["--objects", "--no-object-names", "--stdin"]);
+    let input = rev_list::input(new.iter().copied(), old.iter().copied());
+    let mut unsent = HashSet::new();
+    let look = |id: ObjectId| {
+        if !sent.contains(id) {
+            unsent.insert(id);
+        }
+        if unsent.len() > MOST_UNSENT { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    match rev_list::each(command, input, deadline, look).await {
+        Ok(()) if unsent.len() > MOST_UNSENT => {
+            Err(Error::protocol("the push depends on too much that it does not bring"))
+        }
+        Ok(()) => Ok(Some(unsent)),
         Err(Error::Failed { said, .. }) => {
             tracing::info!(said, "a push lacks objects");
-            Ok(false)
+            Ok(None)
         }
         Err(error) => Err(error),
     }

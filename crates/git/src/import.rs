@@ -33,6 +33,21 @@ fn command(git: &Git, incoming: &Incoming, source: &Source, name: &'static str) 
         ("credential.helper", Some("")),
         ("fetch.unpackLimit", Some("1")),
         ("submodule.recurse", Some("false")),
+        ("fetch.fsckObjects", Some("true")),
+        // What old tools wrote into old histories, and what harms nobody.
+        ("fetch.fsck.zeroPaddedFilemode", Some("ignore")),
+        ("fetch.fsck.missingSpaceBeforeDate", Some("ignore")),
+        ("fetch.fsck.missingSpaceBeforeEmail", Some("ignore")),
+        ("fetch.fsck.missingNameBeforeEmail", Some("ignore")),
+        ("fetch.fsck.missingEmail", Some("ignore")),
+        ("fetch.fsck.badEmail", Some("ignore")),
+        ("fetch.fsck.badName", Some("ignore")),
+        ("fetch.fsck.badTimezone", Some("ignore")),
+        ("fetch.fsck.badDate", Some("ignore")),
+        ("fetch.fsck.badDateOverflow", Some("ignore")),
+        ("fetch.fsck.zeroPaddedDate", Some("ignore")),
+        ("fetch.fsck.multipleAuthors", Some("ignore")),
+        ("fetch.fsck.missingTaggerEntry", Some("ignore")),
     ];
     let mut command = git.command(incoming.bare().directory(), name).environment("GIT_ALLOW_PROTOCOL", source.protocol);
     let set: Vec<_> = settings.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
@@ -42,7 +57,7 @@ fn command(git: &Git, incoming: &Incoming, source: &Source, name: &'static str) 
 
 /// Without a terminal to ask on, and without what is configured for people.
 const SSH: &str = "ssh -F /dev/null -o BatchMode=yes -o StrictHostKeyChecking=accept-new -o UserKnownHostsFile=/dev/null \
-                   -o ForwardAgent=no -o ClearAllForwardings=yes";
+                   -o IdentityFile=/dev/null -o IdentitiesOnly=yes -o IdentityAgent=none -o ForwardAgent=no -o ClearAllForwardings=yes";
 
 /// Branches and tags, into the incoming repository. `progress` gets how much of it is there, in per cent.
 pub async fn fetch(git: &Git, incoming: &Incoming, source: &Source, mut progress: impl FnMut(u8)) -> Result<()> {

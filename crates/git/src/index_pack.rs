@@ -1,21 +1,37 @@
 //! Taking a pack from a client: checked object by object, completed if it is thin, indexed.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use gix::ObjectId;
+use gix::odb::pack::index::File;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::Notify;
 
-use crate::program::Running;
 use crate::protocol::receive::Progress;
-use crate::{Error, Git, Incoming, Result};
+use crate::{Error, Git, Incoming, Result, SHA1};
 
 /// A pack and its index in an [`Incoming`].
 #[derive(Clone, Debug)]
 pub struct IndexedPack {
     pub checksum: String,
     stem: PathBuf,
+    /// How many objects the client said it sends.
+    announced: u32,
+}
+
+/// What a client sent itself. A thin pack is completed with objects from here, which are then in the pack as well: who
+/// names one as the base of another has not shown that it ever had it.
+#[derive(Default)]
+pub struct Sent(Option<(File, u64)>);
+
+impl Sent {
+    pub fn contains(&self, id: ObjectId) -> bool {
+        let Some((index, end)) = &self.0 else { return false };
+        index.lookup(id).is_some_and(|place| index.pack_offset_at_index(place) < *end)
+    }
 }
 
 /// The files of a pack, in the order in which they are stored.
@@ -25,8 +41,20 @@ pub const PARTS: [&str; 4] = ["pack", "idx", "rev", "bitmap"];
 const EMPTY_PACK: u64 = 12 + 32;
 
 impl IndexedPack {
+    /// One that was made here.
     pub fn at(stem: PathBuf, checksum: String) -> Self {
-        Self { checksum, stem }
+        Self { checksum, stem, announced: u32::MAX }
+    }
+
+    /// Reads its index, so not on a thread that others wait for.
+    pub fn sent(&self) -> Result<Sent> {
+        let index = File::at(self.file("idx"), SHA1).map_err(|error| Error::Object(error.to_string()))?;
+        // What is added to complete it stands at the end.
+        let end = match index.num_objects() > self.announced {
+            true => index.sorted_offsets()[self.announced as usize],
+            false => u64::MAX,
+        };
+        Ok(Sent(Some((index, end))))
     }
 
     pub fn file(&self, part: &str) -> PathBuf {
@@ -60,10 +88,11 @@ pub async fn receive(
     let mut running = command.start()?;
     let (stdin, stdout, stderr) = running.pipes();
     let mut said = Vec::new();
+    let announced = AtomicU32::new(0);
     let name = {
         let complete = Notify::new();
         let mut listen = std::pin::pin!(listen(stdout, stderr, &mut said, &complete, progress));
-        let mut feed = std::pin::pin!(feed(stdin, input, &complete));
+        let mut feed = std::pin::pin!(feed(stdin, input, &complete, &announced));
         // Over SSH the client leaves its side open behind the pack: git knows where it ends, and ends itself.
         tokio::select! {
             name = &mut listen => name?,
@@ -73,21 +102,24 @@ pub async fn receive(
             }
         }
     };
-    succeeded(&mut running, &said).await?;
+    running.succeeded(&said).await?;
     let checksum = name.split_whitespace().last().unwrap_or_default().to_owned();
     if !matches!(checksum.len(), 40 | 64) || !checksum.bytes().all(|b| b.is_ascii_hexdigit()) {
         return Err(Error::protocol("git index-pack did not name the pack"));
     }
-    let pack = IndexedPack::at(incoming.bare().packs().join(format!("pack-{checksum}")), checksum);
+    let stem = incoming.bare().packs().join(format!("pack-{checksum}"));
+    let pack = IndexedPack { checksum, stem, announced: announced.into_inner() };
     Ok((pack.sizes()[0] > EMPTY_PACK).then_some(pack))
 }
 
-async fn succeeded(running: &mut Running, said: &[u8]) -> Result<()> {
-    running.succeeded(said).await
-}
-
-async fn feed(mut stdin: ChildStdin, input: &mut (impl AsyncRead + Unpin), complete: &Notify) -> Result<()> {
+async fn feed(
+    mut stdin: ChildStdin,
+    input: &mut (impl AsyncRead + Unpin),
+    complete: &Notify,
+    announced: &AtomicU32,
+) -> Result<()> {
     let mut buffer = vec![0; 64 << 10];
+    let mut head = Vec::with_capacity(12);
     loop {
         let read = tokio::select! {
             read = tokio::time::timeout(SILENCE, input.read(&mut buffer)) => read,
@@ -95,6 +127,13 @@ async fn feed(mut stdin: ChildStdin, input: &mut (impl AsyncRead + Unpin), compl
             () = complete.notified() => return Ok(()),
         };
         let count = read.map_err(|_| Error::protocol("the pack did not arrive in time"))??;
+        // The pack begins with PACK, a version and a count.
+        if head.len() < 12 {
+            head.extend(buffer[..count].iter().take(12 - head.len()));
+            if let Some(count) = head.get(8..12).and_then(|bytes| bytes.try_into().ok()) {
+                announced.store(u32::from_be_bytes(count), Ordering::Relaxed);
+            }
+        }
         if count == 0 || stdin.write_all(&buffer[..count]).await.is_err() {
             return Ok(());
         }

@@ -13,6 +13,7 @@ pub mod reachability;
 pub mod reader;
 pub mod ref_name;
 pub mod repack;
+mod rev_list;
 pub mod tag;
 
 pub use bare::{Bare, Incoming};

@@ -8,11 +8,10 @@ use gix::odb::store::init::Slots;
 use gix::revision::walk::Sorting;
 use gix::traverse::commit::simple::CommitTimeOrder;
 
-use crate::tag::Annotation;
 use crate::{Bare, Error, Result, Target};
 
 /// Of one repository, in one thread.
-pub struct Reader(gix::Repository);
+pub struct Reader(pub(crate) gix::Repository);
 
 /// Who did something, and when.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,11 +81,6 @@ impl Reader {
         let end = object.peel_tags_to_end().map_err(damaged(id))?;
         let peeled = (end.id != id).then_some(end.id);
         Ok((Target { id, peeled }, end.kind))
-    }
-
-    pub(crate) fn write_tag(&self, annotation: &Annotation) -> Result<ObjectId> {
-        let written = self.0.write_object(annotation.object());
-        Ok(written.map_err(|error| Error::Object(error.to_string()))?.detach())
     }
 
     pub fn commit(&self, id: ObjectId) -> Result<Commit> {

@@ -23,7 +23,7 @@ pub struct Annotation {
 /// As an object, in a pack of its own.
 pub async fn write(git: &Git, incoming: &Incoming, annotation: Annotation) -> Result<(ObjectId, IndexedPack)> {
     let bare = incoming.bare().clone();
-    let writing = tokio::task::spawn_blocking(move || Reader::open(&bare)?.write_tag(&annotation));
+    let writing = tokio::task::spawn_blocking(move || annotation.write(&Reader::open(&bare)?));
     let id = writing.await.map_err(|panicked| crate::Error::protocol(panicked.to_string()))??;
     let command = git.command(incoming.bare().directory(), "pack-objects").words(["--quiet", "--delta-base-offset"]);
     let command = command.path(&incoming.bare().packs().join("pack"));
@@ -33,7 +33,12 @@ pub async fn write(git: &Git, incoming: &Incoming, annotation: Annotation) -> Re
 }
 
 impl Annotation {
-    pub(crate) fn object(&self) -> gix::objs::Tag {
+    fn write(&self, into: &Reader) -> Result<ObjectId> {
+        let written = into.0.write_object(self.object());
+        Ok(written.map_err(|error| crate::Error::Object(error.to_string()))?.detach())
+    }
+
+    fn object(&self) -> gix::objs::Tag {
         // What would end the line ends the name instead.
         let plain = |text: &str| text.chars().filter(|c| !matches!(c, '<' | '>' | '\n' | '\0')).collect::<String>();
         let mut message = self.message.clone();

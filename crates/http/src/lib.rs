@@ -58,9 +58,12 @@ pub(crate) struct Context {
     anonymous: Throttle,
     /// Files are in memory while they are sent: so many at once, and no more.
     files: Semaphore,
+    /// The same for what git asks for.
+    git_requests: Semaphore,
 }
 
 const FILES_AT_ONCE: usize = 8;
+const GIT_REQUESTS_AT_ONCE: usize = 64;
 
 /// The whole service as one router. It wants the peer's address:
 /// serve it with `into_make_service_with_connect_info::<SocketAddr>()`.
@@ -71,6 +74,7 @@ pub fn router(app: Arc<App>, site: Site, limits: Limits) -> Router {
         users: Throttle::per_minute(limits.requests_per_minute),
         anonymous: Throttle::per_minute(limits.anonymous_requests_per_minute),
         files: Semaphore::new(FILES_AT_ONCE),
+        git_requests: Semaphore::new(GIT_REQUESTS_AT_ONCE),
         limits,
     });
     let routes = api::v3::routes();

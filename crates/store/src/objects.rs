@@ -159,7 +159,12 @@ fn open(options: &Options) -> Result<Arc<dyn ObjectStore>> {
                 .with_bucket_name(bucket)
                 .with_region(region)
                 .with_retry(RetryConfig { max_retries: 3, retry_timeout: PATIENCE, ..RetryConfig::default() })
-                .with_client_options(ClientOptions::new().with_connect_timeout(CONNECT).with_timeout(PATIENCE));
+                .with_client_options(
+                    ClientOptions::new()
+                        .with_connect_timeout(CONNECT)
+                        .with_timeout_disabled()
+                        .with_read_timeout(PATIENCE),
+                );
             if let Some(endpoint) = endpoint {
                 builder = builder.with_endpoint(endpoint).with_allow_http(endpoint.starts_with("http://"));
             }

@@ -3,8 +3,8 @@
 use chrono::TimeDelta;
 use holdfast_domain::accounts::{Scope, Scopes, TokenKind};
 use holdfast_store::accounts::{ssh_key, token, user};
-use sha2::{Digest, Sha256};
 
+use super::secret::digest;
 use super::session;
 use crate::actor::Caller;
 use crate::{Actor, App, Error, Result, Thing};
@@ -90,15 +90,4 @@ pub async fn authenticate_key(app: &App, fingerprint: &str) -> Result<Actor> {
     let user = user::find(&mut connection, owner).await?.filter(user::User::is_active);
     let account = user.ok_or(Error::Unauthenticated)?.account();
     Ok(Actor::User(Box::new(Caller { account, own: None, scopes: Scopes::all(), impersonated_by: None })))
-}
-
-pub(crate) fn digest(secret: &str) -> Vec<u8> {
-    Sha256::digest(secret.as_bytes()).to_vec()
-}
-
-impl App {
-    /// 160 random bits behind a prefix that says what it is.
-    pub(crate) fn new_secret(&self, kind: TokenKind) -> String {
-        format!("{}{}", kind.prefix(), hex::encode(self.entropy.bytes::<20>()))
-    }
 }

@@ -6,7 +6,7 @@ use holdfast_domain::ids::UserId;
 use holdfast_store::accounts::token::{self, NewToken};
 use holdfast_store::accounts::user::{self, User};
 
-use super::authentication::digest;
+use super::secret::digest;
 use crate::{App, Error, Result};
 
 /// Signing in again and again leaves no pile of tokens behind.

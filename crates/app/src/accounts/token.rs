@@ -11,7 +11,7 @@ use holdfast_store::accounts::token::{self, NewToken};
 
 pub use holdfast_store::accounts::token::Token;
 
-use super::authentication::digest;
+use super::secret::digest;
 use crate::{Actor, App, Error, Result, Thing, access};
 
 #[derive(Clone, Debug)]

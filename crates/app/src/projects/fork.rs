@@ -45,7 +45,9 @@ pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, namespace: &
         attributes::insert(&mut transaction, target.id, creator.id(), &attributes, &runners_token, now).await;
     let id = refuse_taken(inserted).map_err(both_taken)?;
     fork::link(&mut transaction, id, source.id).await?;
-    repository::insert_fork(&mut transaction, id, source.repository.id, now).await?;
+    if !repository::insert_fork(&mut transaction, id, source.repository.id, now).await? {
+        return Err(Error::NotFound(Thing::Project));
+    }
     if let Some(branch) = source.repository.default_branch() {
         protection::upsert(&mut transaction, id, &Rule::of_masters(branch), now).await?;
     }

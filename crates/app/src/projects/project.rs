@@ -243,6 +243,13 @@ pub async fn update(app: &App, actor: &Actor, project: &ProjectRef, changes: Pro
     }
     let default_branch = changes.default_branch.clone();
     let attributes = changes.apply(current, place.kind, place.visibility)?;
+    if before.source().is_some_and(|source| attributes.visibility > source.visibility) {
+        let text = format!(
+            "{} is not allowed since the fork source project has lower visibility.",
+            attributes.visibility.word()
+        );
+        return Err(Violations::of("visibility_level", text).into());
+    }
     if renames(&attributes) {
         access::project(app, &mut transaction, actor, &ProjectRef::Id(before.id), ProjectAction::Rename).await?;
     }

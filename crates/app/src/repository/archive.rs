@@ -3,7 +3,7 @@
 use holdfast_git::ObjectId;
 use holdfast_git::protocol::archive::ArchiveRequest;
 
-use super::fetch::{self, Answer, Opened};
+use super::fetch::{self, Answer, Held, Opened};
 use super::revision;
 use crate::{App, Error, Result};
 
@@ -22,5 +22,5 @@ pub async fn answer(app: &App, opened: &Opened, request: &ArchiveRequest) -> Res
     // That it may be given out is known by now; git would look for refs on the disk.
     let command = app.engine.git.command_with(directory, "upload-archive", ["uploadArchive.allowUnreachable=true"]);
     let command = command.path(directory);
-    fetch::send(command, request.about(commit).freeze(), lease, turns)
+    fetch::send(command, request.about(commit).freeze(), Held { _view: None, _lease: lease, _turns: turns })
 }

@@ -10,7 +10,7 @@ use holdfast_store::repository::{pack, repository};
 use holdfast_store::worker::compaction;
 
 use super::fetch::Opened;
-use super::push::store;
+use super::pack::store;
 use crate::{Actor, App, Error, Result, Thing, access};
 
 /// After a push; twice for the same repository is once. Not in the push's own transaction: queueing wakes workers, for
@@ -45,7 +45,8 @@ pub async fn compact(app: &App, actor: &Actor, project: &ProjectRef) -> Result<C
     };
     let own: Vec<PackId> = packs.iter().map(|pack| pack.id).filter(|id| !shared.contains(id)).collect();
     let unchanged = Compacted { before: packs.len(), after: packs.len() };
-    let is_compact = own.len() < 2 && packs.iter().all(|it| shared.contains(&it.id) || it.sizes[3] > 0);
+    // Only a pack that holds everything has a bitmap.
+    let is_compact = own.len() < 2 && (!shared.is_empty() || packs.iter().all(|it| it.sizes[3] > 0));
     if is_compact {
         return Ok(unchanged);
     }

@@ -45,8 +45,8 @@ pub struct Engine {
     of_repositories: Mutex<HashMap<RepositoryId, Weak<Semaphore>>>,
 }
 
-/// Refs in memory, of all repositories together.
-const SNAPSHOT_BYTES: u64 = 64 << 20;
+/// Refs in memory, of all repositories together: one with a million of them fits in.
+const SNAPSHOT_BYTES: u64 = 256 << 20;
 
 impl Engine {
     pub fn new(settings: GitSettings) -> Self {

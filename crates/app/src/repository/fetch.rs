@@ -5,22 +5,24 @@ use std::collections::HashSet;
 use std::future;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
 use holdfast_domain::policy::ProjectAction;
-use holdfast_git::program::{Command, Running, read_said};
+use holdfast_git::program::{Command, read_said};
 use holdfast_git::protocol::Version;
 use holdfast_git::protocol::advertisement::{self, Refs};
 use holdfast_git::protocol::upload::{Fetch, LsRefs};
-use holdfast_git::{ObjectId, reachability};
+use holdfast_git::{Incoming, ObjectId, reachability};
 use holdfast_store::cache::Lease;
 use holdfast_store::projects::project::{Project, ProjectRef};
 use holdfast_store::repository::repository;
 use holdfast_store::repository::snapshot::Snapshot;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
-use tokio::process::ChildStdout;
+use tokio::sync::mpsc::{Receiver, Sender};
+use tracing::Instrument;
 
 use crate::{Actor, App, Error, Result, Thing, access};
 
@@ -73,24 +75,73 @@ pub async fn answer(app: &App, opened: &Opened, version: Version, fetch: Fetch) 
     let turns = app.engine.turn_to_fetch(opened.project.repository.id).await;
     let lease = app.lease(opened.project.repository.id, opened.refs.generation).await?;
     check_reachable(app, opened, &lease, fetch.wants).await?;
-    if fetch.names_refs {
-        write_refs(opened, &lease)?;
-    }
-    let command = app.engine.git.command(lease.bare.directory(), "upload-pack");
+    let view = if fetch.names_refs { Some(view(app, opened, &lease)?) } else { None };
+    let directory = view.as_ref().map_or(lease.bare.directory(), Incoming::directory);
+    let command = app.engine.git.command(directory, "upload-pack");
     let command = command.environment("GIT_PROTOCOL", version.variable());
-    let command = command.words(["--stateless-rpc", "--strict"]).path(lease.bare.directory());
-    send(command, fetch.raw.into(), lease, turns)
+    let command = command.words(["--stateless-rpc", "--strict"]).path(directory);
+    send(command, fetch.raw.into(), Held { _view: view, _lease: lease, _turns: turns })
 }
 
-/// What git makes of one whole request.
-pub(super) fn send(command: Command, request: Bytes, lease: Lease, turns: Turns) -> Result<Answer> {
+/// What stays while git answers.
+pub(super) struct Held {
+    pub _view: Option<Incoming>,
+    pub _lease: Lease,
+    pub _turns: Turns,
+}
+
+/// The same repository with its refs on the disk, for what cannot do without. In the copy itself they would outlive the
+/// moment in which they are true.
+fn view(app: &App, opened: &Opened, lease: &Lease) -> Result<Incoming> {
+    let view = app.engine.cache()?.incoming(Some(&lease.bare))?;
+    view.bare().write_refs(opened.refs.head(), opened.refs.with_prefix(""))?;
+    Ok(view)
+}
+
+/// A client that takes nothing for so long has gone, or wants to keep the place from others.
+const STALLED: Duration = Duration::from_secs(120);
+const CHUNK: usize = 64 << 10;
+/// On their way to the client.
+const CHUNKS: usize = 4;
+
+/// What git makes of one whole request. It goes on only as fast as it is taken, but not for ever.
+pub(super) fn send(command: Command, request: Bytes, held: Held) -> Result<Answer> {
     let mut running = command.start()?;
-    let (mut stdin, stdout, stderr) = running.pipes();
-    tokio::spawn(async move {
-        stdin.write_all(&request).await.ok();
-    });
+    let (mut stdin, mut stdout, stderr) = running.pipes();
+    let (sender, receiver) = tokio::sync::mpsc::channel::<io::Result<Bytes>>(CHUNKS);
     let said = tokio::spawn(read_said(stderr));
-    Ok(stream(Sending { stdout, running, said: Some(said), _lease: lease, _turns: Some(turns) }))
+    let ask = async move {
+        // It need not read to the end.
+        stdin.write_all(&request).await.ok();
+        Ok(())
+    };
+    let mut pass_on = async move |sender: &Sender<io::Result<Bytes>>| {
+        let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
+        loop {
+            let mut chunk = BytesMut::with_capacity(CHUNK);
+            let count = tokio::select! {
+                count = stdout.read_buf(&mut chunk) => count?,
+                () = sender.closed() => return Err(gone()),
+            };
+            if count == 0 {
+                return Ok(());
+            }
+            sender.send_timeout(Ok(chunk.freeze()), STALLED).await.map_err(|_| gone())?;
+        }
+    };
+    let work = async move {
+        let _held = held;
+        if let Err(error) = tokio::try_join!(ask, pass_on(&sender)) {
+            return tracing::info!(%error, "a fetch broke off");
+        }
+        if let Err(error) = running.succeeded(&said.await.unwrap_or_default()).await {
+            tracing::info!(%error, "a fetch did not end well");
+            sender.send(Err(io::Error::other(error))).await.ok();
+        }
+    };
+    tokio::spawn(work.instrument(tracing::Span::current()));
+    let next = |mut receiver: Receiver<io::Result<Bytes>>| async { Some((receiver.recv().await?, receiver)) };
+    Ok(stream::unfold(receiver, next).boxed())
 }
 
 /// Which ids may be asked for is left to git here, so it goes by the refs alone.
@@ -110,8 +161,8 @@ pub async fn converse(
 ) -> Result<()> {
     let _turns = app.engine.turn_to_fetch(opened.project.repository.id).await;
     let lease = app.lease(opened.project.repository.id, opened.refs.generation).await?;
-    write_refs(opened, &lease)?;
-    let directory = lease.bare.directory();
+    let view = view(app, opened, &lease)?;
+    let directory = view.directory();
     let command = app.engine.git.command_with(directory, "upload-pack", ONLY_WHAT_REFS_NAME);
     let command = command.environment("GIT_PROTOCOL", version.variable()).word("--strict").path(directory);
     let mut running = command.start()?;
@@ -138,10 +189,6 @@ pub async fn converse(
     Ok(running.succeeded(&said).await?)
 }
 
-pub(super) fn write_refs(opened: &Opened, lease: &Lease) -> Result<()> {
-    Ok(lease.bare.write_refs(opened.refs.head(), opened.refs.with_prefix(""))?)
-}
-
 /// Refuses what no ref of this project leads to, as if it were not there.
 pub(super) async fn check_reachable(
     app: &App,
@@ -165,38 +212,3 @@ pub(super) async fn check_reachable(
 }
 
 pub(super) type Turns = (tokio::sync::OwnedSemaphorePermit, tokio::sync::OwnedSemaphorePermit);
-
-struct Sending {
-    stdout: ChildStdout,
-    running: Running,
-    said: Option<tokio::task::JoinHandle<Vec<u8>>>,
-    _lease: Lease,
-    _turns: Option<Turns>,
-}
-
-const CHUNK: usize = 64 << 10;
-
-fn stream(sending: Sending) -> Answer {
-    let next = |sending: Option<Sending>| async {
-        let mut sending = sending?;
-        let mut chunk = BytesMut::with_capacity(CHUNK);
-        match sending.stdout.read_buf(&mut chunk).await {
-            Ok(0) => {
-                let said = match sending.said.take() {
-                    Some(said) => said.await.unwrap_or_default(),
-                    None => Vec::new(),
-                };
-                match sending.running.succeeded(&said).await {
-                    Ok(()) => None,
-                    Err(error) => {
-                        tracing::info!(%error, "a fetch did not end well");
-                        Some((Err(io::Error::other(error)), None))
-                    }
-                }
-            }
-            Ok(_) => Some((Ok(chunk.freeze()), Some(sending))),
-            Err(error) => Some((Err(error), None)),
-        }
-    };
-    stream::unfold(Some(sending), next).boxed()
-}

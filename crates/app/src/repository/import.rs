@@ -16,7 +16,8 @@ use holdfast_store::worker::job;
 pub use holdfast_store::repository::import::Import;
 
 use super::fetch;
-use super::push::{self, store};
+use super::pack::store;
+use super::push;
 use super::ref_change::{self, Change, Move};
 use super::remote;
 use crate::{Actor, App, Error, Result, Thing, access};

@@ -7,6 +7,7 @@ pub mod compaction;
 pub mod engine;
 pub mod fetch;
 pub mod import;
+mod pack;
 pub mod push;
 mod push_details;
 pub mod ref_change;

@@ -2,20 +2,21 @@
 
 use std::sync::Arc;
 
-use holdfast_git::connectivity;
-use holdfast_git::index_pack::{self, IndexedPack, PARTS};
+use holdfast_git::connectivity::{self, Known};
+use holdfast_git::index_pack::{self, IndexedPack, Sent};
 use holdfast_git::protocol::receive::{Command, PushRequest, Reporter, read_request};
 use holdfast_git::reader::Reader;
 use holdfast_git::{Incoming, ObjectId, RefName};
 use holdfast_store::activity::event::Notice;
 use holdfast_store::cache::Lease;
-use holdfast_store::repository::pack::{self, Bytes, NewPack, Pack};
+use holdfast_store::repository::pack::Pack;
 use holdfast_store::repository::protection;
 use holdfast_store::repository::ref_change::Mover;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::compaction;
 use super::fetch::Opened;
+use super::pack::store;
 use super::push_details;
 use super::ref_change::{self, Change, Changed, Move};
 use super::verdict::{Judge, Verdict, repeated};
@@ -96,7 +97,7 @@ async fn take<W: AsyncWrite + Unpin + Send>(
             *verdict = Err("the ref is named twice".into());
         }
     }
-    refuse_unconnected(app, opened, &incoming, &request.commands, &mut verdicts).await?;
+    refuse_unconnected(app, opened, &incoming, pack.as_ref(), &request.commands, &mut verdicts).await?;
     let (verdicts, notices) = judge_objects(judge, caller, opened, &incoming, &request.commands, verdicts).await?;
 
     let mut refusals: Vec<Option<String>> = verdicts.iter().map(|verdict| verdict.as_ref().err().cloned()).collect();
@@ -129,24 +130,35 @@ async fn refuse_unconnected(
     app: &App,
     opened: &Opened,
     incoming: &Incoming,
+    pack: Option<&IndexedPack>,
     commands: &[Command],
     verdicts: &mut [Verdict<RefName>],
 ) -> Result<()> {
     let git = &app.engine.git;
+    let all: Vec<ObjectId> = opened.refs.tips().collect();
     let mut near: Vec<ObjectId> = opened.refs.head_target().into_iter().collect();
     for command in commands {
         // Only what is really ours ends a walk: the client's word for the old value is checked later.
-        let is = std::str::from_utf8(&command.name).ok().and_then(|name| find(opened, name));
-        near.extend(is);
+        near.extend(std::str::from_utf8(&command.name).ok().and_then(|name| find(opened, name)));
     }
+    let sent = match pack.cloned() {
+        None => Sent::default(),
+        Some(pack) => {
+            let reading = tokio::task::spawn_blocking(move || pack.sent());
+            reading.await.map_err(|panicked| Error::Internal(panicked.into()))??
+        }
+    };
+    let check = async |new: &[ObjectId]| {
+        connectivity::check(git, incoming.bare(), new, Known { near: &near, all: &all }, &sent).await
+    };
     let new: Vec<ObjectId> =
         commands.iter().zip(&*verdicts).filter(|(_, verdict)| verdict.is_ok()).filter_map(|(it, _)| it.new).collect();
-    if connectivity::check(git, incoming.bare(), &new, &near, opened.refs.tips()).await? {
+    if check(&new).await? {
         return Ok(());
     }
     for (command, verdict) in commands.iter().zip(verdicts) {
         if let (Some(new), Ok(_)) = (command.new, &verdict)
-            && !connectivity::check(git, incoming.bare(), &[new], &near, opened.refs.tips()).await?
+            && !check(&[new]).await?
         {
             *verdict = Err("missing necessary objects".into());
         }
@@ -186,26 +198,6 @@ async fn judge_objects(
     judging.await.map_err(|panicked| Error::Internal(panicked.into()))?
 }
 
-/// Makes the pack last: small ones come with the transaction, others go to the object store first.
-pub(super) async fn store(app: &App, pack: &IndexedPack) -> Result<NewPack> {
-    let sizes = pack.sizes();
-    let files: Vec<_> =
-        PARTS.iter().zip(sizes).filter(|(_, size)| *size > 0).map(|(part, _)| pack.file(part)).collect();
-    let bytes = if sizes[0] <= app.engine.settings.inline_pack_bytes {
-        let mut content = Vec::new();
-        for file in files {
-            content.extend(tokio::fs::read(file).await?);
-        }
-        Bytes::Inline(content)
-    } else {
-        let key = format!("packs/{}", app.entropy.hex::<16>());
-        let id = pack::intend(&mut *app.database.connection().await?, &key, app.clock.now()).await?;
-        app.objects.put_files(&key, &files).await?;
-        Bytes::Stored(id)
-    };
-    Ok(NewPack { checksum: pack.checksum.clone(), sizes, bytes })
-}
-
 /// What is only for speed: nothing of it may spoil a push that is kept already.
 pub(super) async fn finish(
     app: &App,
@@ -218,7 +210,9 @@ pub(super) async fn finish(
     let Some(made) = &changed.made else { return };
     let tidy = async {
         let new = match (made.pack, files, sizes) {
-            (Some(id), Some(files), Some(sizes)) => Some((Pack { id, object_key: None, sizes }, files)),
+            (Some(id), Some(files), Some(sizes)) => {
+                Some((Pack { id, checksum: files.checksum.clone(), object_key: None, sizes }, files))
+            }
             _ => None,
         };
         let added = new.is_some();

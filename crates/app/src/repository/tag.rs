@@ -94,7 +94,7 @@ async fn annotate(
     let (id, pack) = tag::write(&app.engine.git, &incoming, annotation).await?;
     let it = Move { name, old: None, new: Some(Target { id, peeled: Some(target) }) };
     let notices = vec![push_details::without_commits(opened, caller, &it)];
-    let stored = push::store(app, &pack).await?;
+    let stored = super::pack::store(app, &pack).await?;
     let sizes = Some(stored.sizes);
     let mover = Mover { user: Some(caller.account.id()), via: "api" };
     let change = Change { opened, moves: vec![it], notices, atomic: true, pack: Some(stored), default: None, mover };

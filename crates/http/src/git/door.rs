@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::pin::Pin;
+use std::time::Duration;
 
 use async_compression::tokio::bufread::GzipDecoder;
 use axum::body::Body;
@@ -117,6 +118,15 @@ pub fn input(parts: &Parts, body: Body) -> Result<Input, Refusal> {
         Some(b"gzip" | b"x-gzip") => Ok(Box::pin(GzipDecoder::new(raw))),
         Some(_) => Err(Refusal::text(StatusCode::UNSUPPORTED_MEDIA_TYPE, "This content encoding is not supported.")),
     }
+}
+
+/// Whoever is still sending does not hear the answer.
+pub async fn read_to_end(input: &mut Input) {
+    use tokio::io::AsyncReadExt;
+    let mut rest = input.take(64 << 20);
+    let mut sink = tokio::io::sink();
+    let reading = tokio::io::copy(&mut rest, &mut sink);
+    tokio::time::timeout(Duration::from_secs(30), reading).await.ok();
 }
 
 /// As plain text: git shows it to the person.

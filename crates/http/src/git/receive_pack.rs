@@ -1,5 +1,4 @@
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
@@ -11,7 +10,7 @@ use tokio_util::io::ReaderStream;
 use tracing::Instrument;
 
 use super::NOT_KEPT;
-use super::door::{self, Input, Refusal, Service};
+use super::door::{self, Refusal, Service};
 use crate::Context;
 
 /// Between what we say and what the client has heard.
@@ -36,7 +35,7 @@ pub async fn serve(
     let (actor, opened) = match attempt.await {
         Ok(allowed) => allowed,
         Err(refusal) => {
-            read_to_end(&mut input).await;
+            door::read_to_end(&mut input).await;
             return Err(refusal);
         }
     };
@@ -47,7 +46,7 @@ pub async fn serve(
             tracing::info!(%error, "a push broke off");
         }
         // Whoever is still sending does not hear the answer.
-        read_to_end(&mut input).await;
+        door::read_to_end(&mut input).await;
         ours.shutdown().await.ok();
     };
     tokio::spawn(work.instrument(tracing::Span::current()));
@@ -56,11 +55,3 @@ pub async fn serve(
 
 const CONTENT_TYPE: (HeaderName, HeaderValue) =
     (header::CONTENT_TYPE, HeaderValue::from_static("application/x-git-receive-pack-result"));
-
-async fn read_to_end(input: &mut Input) {
-    use tokio::io::AsyncReadExt;
-    let mut rest = input.take(64 << 20);
-    let mut sink = tokio::io::sink();
-    let reading = tokio::io::copy(&mut rest, &mut sink);
-    tokio::time::timeout(Duration::from_secs(30), reading).await.ok();
-}

@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
@@ -16,7 +17,8 @@ use super::door::{self, Refusal, Service};
 use crate::Context;
 
 /// What a client may say about what it has and wants, unpacked. It is kept while it is answered.
-const LONGEST: usize = 64 << 20;
+const LONGEST: usize = 16 << 20;
+const READ_WITHIN: Duration = Duration::from_secs(60);
 
 pub async fn serve(
     State(context): State<Arc<Context>>,
@@ -29,12 +31,26 @@ pub async fn serve(
     }
     let version = door::version(&parts);
     let mut input = door::input(&parts, body)?;
-    let asked = match version {
-        Version::V2 => upload::read_v2(&mut input, LONGEST).await,
-        _ => upload::read_v0(&mut input, LONGEST).await.map(|fetch| fetch.map(Asked::Fetch)),
+    let allowed = async {
+        let actor = door::identify(&context, &parts).await?;
+        door::open(&context, &actor, &door::named(namespace, &project), Service::UploadPack).await
     };
-    let actor = door::identify(&context, &parts).await?;
-    let opened = door::open(&context, &actor, &door::named(namespace, &project), Service::UploadPack).await?;
+    let opened = match allowed.await {
+        Ok(opened) => opened,
+        Err(refusal) => {
+            door::read_to_end(&mut input).await;
+            return Err(refusal);
+        }
+    };
+    let read = async {
+        let _turn = context.git_requests.acquire().await.ok();
+        match version {
+            Version::V2 => upload::read_v2(&mut input, LONGEST).await,
+            _ => upload::read_v0(&mut input, LONGEST).await.map(|fetch| fetch.map(Asked::Fetch)),
+        }
+    };
+    let late = || Refusal::text(StatusCode::REQUEST_TIMEOUT, "The request did not arrive in time.");
+    let asked = tokio::time::timeout(READ_WITHIN, read).await.map_err(|_| late())?;
     let body = match asked.map_err(Error::from)? {
         None => Body::empty(),
         Some(Asked::LsRefs(request)) => Body::from(opened.list_refs(&request).freeze()),

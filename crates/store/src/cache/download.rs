@@ -18,8 +18,7 @@ impl Cache {
     pub(super) async fn download(&self, database: &Database, objects: &Objects, pack: &Pack) -> Result<()> {
         let flight = self.flight(pack.id);
         let _alone = flight.lock().await;
-        let is_here =
-            PARTS.iter().zip(pack.sizes).all(|(part, size)| size == 0 || self.slot.pack(pack.id, part).exists());
+        let is_here = PARTS.iter().zip(pack.sizes).all(|(part, size)| size == 0 || self.slot.pack(pack, part).exists());
         if !is_here {
             let content = content(database, objects, pack).await?.ok_or(Error::Missing(pack.id))?;
             self.store(pack, content).await?;
@@ -34,6 +33,8 @@ impl Cache {
 
     /// One behind the other, each under its name only once it is whole.
     async fn store(&self, pack: &Pack, mut content: Content) -> Result<()> {
+        std::fs::create_dir_all(self.slot.incoming())?;
+        std::fs::create_dir_all(self.slot.packs())?;
         let directory = tempfile::Builder::new().prefix("download-").tempdir_in(self.slot.incoming())?;
         let mut left = Bytes::new();
         for (part, size) in PARTS.iter().zip(pack.sizes) {
@@ -45,15 +46,15 @@ impl Cache {
         }
         for (part, size) in PARTS.iter().zip(pack.sizes) {
             if size > 0 {
-                self.place(&directory.path().join(part), pack.id, part, size)?;
+                self.place(&directory.path().join(part), pack, part, size)?;
             }
         }
         Ok(())
     }
 
     /// A file that is here already stays: repositories may be linked to it. Either way it is counted once.
-    pub(super) fn place(&self, file: &Path, id: PackId, part: &str, size: u64) -> Result<()> {
-        let place = self.slot.pack(id, part);
+    pub(super) fn place(&self, file: &Path, pack: &Pack, part: &str, size: u64) -> Result<()> {
+        let place = self.slot.pack(pack, part);
         if !place.exists() {
             std::fs::rename(file, place)?;
             self.used.fetch_add(size, Ordering::Relaxed);

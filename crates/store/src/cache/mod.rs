@@ -88,6 +88,7 @@ impl Cache {
 
     /// Where packs arrive.
     pub fn incoming(&self, borrows: Option<&Bare>) -> Result<Incoming> {
+        std::fs::create_dir_all(self.slot.incoming())?;
         Ok(Incoming::new(&self.slot.incoming(), borrows)?)
     }
 
@@ -125,8 +126,13 @@ impl Cache {
         generation: i64,
     ) -> Result<Lease> {
         let (entry, used) = self.hold(id).await;
-        let bare = Bare::at(self.slot.repository(id))?;
         let mut known = entry.generation.lock().await;
+        let directory = self.slot.repository(id);
+        // Somebody may have deleted it.
+        if !directory.join("HEAD").exists() {
+            *known = -1;
+        }
+        let bare = Bare::at(directory)?;
         if *known < generation {
             *known = match self.refresh(database, objects, id, &bare).await {
                 // It was on the list when that was read, and may have been replaced since.
@@ -145,7 +151,7 @@ impl Cache {
         let listed = pack::list(&mut *database.connection().await?, id).await?;
         let (generation, packs) = listed.ok_or(Error::NoRepository)?;
         for pack in &packs {
-            while !link_of(bare, pack.id, "idx").exists() {
+            while !link_of(bare, pack, "idx").exists() {
                 self.download(database, objects, pack).await?;
                 match self.link(bare, pack) {
                     // It was evicted before we had it.
@@ -164,7 +170,7 @@ impl Cache {
             if size == 0 {
                 continue;
             }
-            match std::fs::hard_link(self.slot.pack(pack.id, PARTS[part]), link_of(bare, pack.id, PARTS[part])) {
+            match std::fs::hard_link(self.slot.pack(pack, PARTS[part]), link_of(bare, pack, PARTS[part])) {
                 Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(error.into()),
                 _ => {}
             }
@@ -178,7 +184,7 @@ impl Cache {
         if let Some((pack, files)) = new {
             for (part, size) in PARTS.iter().zip(pack.sizes) {
                 if size > 0 {
-                    self.place(&files.file(part), pack.id, part, size)?;
+                    self.place(&files.file(part), &pack, part, size)?;
                 }
             }
             self.link(&lease.bare, &pack)?;
@@ -196,11 +202,11 @@ impl Cache {
         for pack in packs {
             for (part, size) in PARTS.iter().zip(pack.sizes) {
                 if size > 0 {
-                    std::fs::hard_link(link_of(&lease.bare, pack.id, part), link_of(copy.bare(), pack.id, part))?;
+                    std::fs::hard_link(link_of(&lease.bare, pack, part), link_of(copy.bare(), pack, part))?;
                 }
             }
             if kept.contains(&pack.id) {
-                std::fs::write(link_of(copy.bare(), pack.id, "keep"), "")?;
+                std::fs::write(link_of(copy.bare(), pack, "keep"), "")?;
             }
         }
         Ok(copy)
@@ -224,17 +230,18 @@ impl Cache {
     }
 }
 
-fn link_of(bare: &Bare, id: PackId, part: &str) -> PathBuf {
-    bare.packs().join(format!("{}.{part}", stem(id)))
+fn link_of(bare: &Bare, pack: &Pack, part: &str) -> PathBuf {
+    bare.packs().join(format!("{}.{part}", stem(pack)))
 }
 
-fn stem(id: PackId) -> String {
-    format!("pack-{:040x}", id.get())
+/// With what is in it: in a database that was set back an id comes a second time, for something else.
+fn stem(pack: &Pack) -> String {
+    format!("pack-{}-{}", pack.checksum, pack.id)
 }
 
 /// What is no longer listed must not be found: somebody might come to depend on it.
 fn remove_unlisted(bare: &Bare, listed: &[Pack]) -> Result<()> {
-    let stems: std::collections::HashSet<String> = listed.iter().map(|pack| stem(pack.id)).collect();
+    let stems: std::collections::HashSet<String> = listed.iter().map(stem).collect();
     for file in std::fs::read_dir(bare.packs())? {
         let path = file?.path();
         let is_listed = path.file_stem().and_then(|name| name.to_str()).is_some_and(|name| stems.contains(name));

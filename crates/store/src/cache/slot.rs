@@ -4,7 +4,10 @@ use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use holdfast_domain::ids::{PackId, RepositoryId};
+use holdfast_domain::ids::RepositoryId;
+
+use super::stem;
+use crate::repository::pack::Pack;
 
 pub struct Slot {
     directory: PathBuf,
@@ -62,8 +65,8 @@ impl Slot {
         self.directory.join("incoming")
     }
 
-    pub fn pack(&self, id: PackId, part: &str) -> PathBuf {
-        self.packs().join(format!("{id}.{part}"))
+    pub fn pack(&self, pack: &Pack, part: &str) -> PathBuf {
+        self.packs().join(format!("{}.{part}", stem(pack)))
     }
 
     pub fn repository(&self, id: RepositoryId) -> PathBuf {

@@ -9,6 +9,8 @@ use crate::{Connection, Result};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pack {
     pub id: PackId,
+    /// Git's own, over what is in the pack.
+    pub checksum: String,
     /// None if they are in the database itself.
     pub object_key: Option<String>,
     /// Of the pack, its index, its reverse index and its bitmap, one behind the other.
@@ -106,7 +108,7 @@ pub async fn add(
 /// there is no such repository.
 pub async fn list(connection: &mut Connection, repository: RepositoryId) -> Result<Option<(i64, Vec<Pack>)>> {
     let rows = sqlx::query!(
-        r#"select r.generation, p.id as "id?", p.object_key, p.pack_bytes as "pack_bytes?", p.idx_bytes as "idx_bytes?",
+        r#"select r.generation, p.id as "id?", p.checksum, p.object_key, p.pack_bytes as "pack_bytes?", p.idx_bytes as "idx_bytes?",
              p.rev_bytes as "rev_bytes?", p.bitmap_bytes as "bitmap_bytes?"
            from repositories r left join repository_packs l on l.repository_id = r.id left join packs p on p.id = l.pack_id
            where r.id = $1 order by p.id"#,
@@ -117,7 +119,7 @@ pub async fn list(connection: &mut Connection, repository: RepositoryId) -> Resu
     let Some(generation) = rows.first().map(|row| row.generation) else { return Ok(None) };
     let packs = rows.into_iter().filter_map(|row| {
         let sizes = [row.pack_bytes?, row.idx_bytes?, row.rev_bytes?, row.bitmap_bytes?].map(|size| size as u64);
-        Some(Pack { id: row.id?.into(), object_key: row.object_key, sizes })
+        Some(Pack { id: row.id?.into(), checksum: row.checksum?, object_key: row.object_key, sizes })
     });
     Ok(Some((generation, packs.collect())))
 }

@@ -25,16 +25,18 @@ pub async fn insert(connection: &mut Connection, project: ProjectId, now: DateTi
 }
 
 /// With the refs and the packs of another, in its network. The other one is held as it is meanwhile, so that no pack
-/// leaves its list: one that two repositories list is never removed because of one of them.
+/// leaves its list: one that two repositories list is never removed because of one of them. False if it is gone.
 pub async fn insert_fork(
     connection: &mut Connection,
     project: ProjectId,
     source: RepositoryId,
     now: DateTime<Utc>,
-) -> Result<()> {
-    sqlx::query!("select id from repositories where id = $1 for share", source.get())
-        .fetch_optional(&mut *connection)
-        .await?;
+) -> Result<bool> {
+    let held =
+        sqlx::query!("select id from repositories where id = $1 and project_id is not null for share", source.get(),);
+    if held.fetch_optional(&mut *connection).await?.is_none() {
+        return Ok(false);
+    }
     sqlx::query!(
         "with fork as (
            insert into repositories (project_id, network_id, head, generation, created_at)
@@ -51,7 +53,7 @@ pub async fn insert_fork(
     )
     .execute(connection)
     .await?;
-    Ok(())
+    Ok(true)
 }
 
 /// Nobody else moves its refs or changes its packs until the end of the transaction.

@@ -79,6 +79,10 @@ async fn nothing_that_came_from_a_project_is_more_visible_than_it() {
     server.project(&ada, "p", 20).await;
     assert_eq!(bob.post("/projects/fork/ada%2Fp", &[("namespace", "bob")]).await.status, 201);
     assert_eq!(eve.post("/projects/fork/bob%2Fp", &[("namespace", "eve")]).await.status, 201);
+    ada.put("/projects/ada%2Fp", &[("name", "p"), ("visibility_level", "10")]).await;
+    let raised = bob.put("/projects/bob%2Fp", &[("name", "p"), ("visibility_level", "20")]).await;
+    let text = "public is not allowed since the fork source project has lower visibility.";
+    assert_eq!(raised.both(), (400, &json!({ "message": { "visibility_level": [text] } })));
     ada.put("/projects/ada%2Fp", &[("name", "p"), ("visibility_level", "0")]).await;
     assert_eq!(bob.get("/projects/bob%2Fp").await.body["visibility_level"], 0);
     assert_eq!(eve.get("/projects/eve%2Fp").await.body["visibility_level"], 0);

@@ -273,7 +273,6 @@ fn only_packs_and_our_own_files(server: &Server) {
     let mut found: Vec<String> =
         std::fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     found.sort();
-    found.retain(|name| name != "packed-refs");
     assert_eq!(found, ["HEAD", "config", "objects", "refs"]);
     let config = std::fs::read_to_string(directory.join("config")).unwrap();
     assert_eq!(config, "[core]\n\trepositoryformatversion = 0\n\tbare = true\n");
@@ -299,4 +298,63 @@ async fn a_pack_that_is_too_large() {
     let refused = tree.push(&server.git_url(&ada, "ada/p"), &["main"]).await.refused();
     assert!(refused.stderr.contains("exceeds maximum allowed size"), "{}", refused.stderr);
     assert_eq!(std::fs::read_dir(server.cache.path().join("0/incoming")).unwrap().count(), 0);
+}
+
+/// An id that somebody has heard of is no way to its object: neither by naming it as the value of a ref, nor by a tree that
+/// holds it, nor by a delta against it, which the server itself would complete.
+#[tokio::test]
+async fn what_was_not_sent_and_is_not_reached_cannot_be_used() {
+    let world = world().await;
+    let url = world.server.git_url(&world.ada, "ada/p");
+    let secret_tree = WorkTree::new().await;
+    let noise: String = (0..400).map(|n| format!("line {n} of the secret {}\n", n * 7919 % 997)).collect();
+    let secret = secret_tree.commit("secret", noise.as_bytes(), "secret").await;
+    let blob = secret_tree.git(["rev-parse", "HEAD:secret"]).await.ok().line().to_owned();
+    secret_tree.push(&url, &["main:secret"]).await.ok();
+    secret_tree.push(&url, &[":secret"]).await.ok();
+    let before = world.refs().await;
+    let empty = empty_pack();
+    for name in ["refs/heads/stolen", "refs/tags/stolen"] {
+        for id in [&secret, &blob] {
+            let (_, text) = world.push(&[(NONE, id, name)], &empty).await;
+            assert!(text.contains(&format!("ng {name}")), "{text}");
+        }
+    }
+    // A commit of the thief's own whose tree holds the secret, without the secret itself.
+    let thief = WorkTree::new().await;
+    thief.git(["fetch", "-q", secret_tree.path().to_str().unwrap(), "main"]).await.ok();
+    let tree = thief.git(["rev-parse", "FETCH_HEAD^{tree}"]).await.ok().line().to_owned();
+    let commit = thief.git(["commit-tree", &tree, "-m", "mine"]).await.ok().line().to_owned();
+    let pack_ids = async |ids: &[&str], arguments: &[&str]| {
+        std::fs::write(thief.path().join("ids"), ids.join("\n") + "\n").unwrap();
+        let output = std::process::Command::new("sh")
+            .current_dir(thief.path())
+            .args(["-c", &format!("git pack-objects -q --stdout {} < ids", arguments.join(" "))])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        output.stdout
+    };
+    let without_blob = pack_ids(&[&commit, &tree], &[]).await;
+    let (_, text) = world.push(&[(NONE, &commit, "refs/heads/stolen")], &without_blob).await;
+    assert!(text.contains("ng refs/heads/stolen missing necessary objects"), "{text}");
+    // The same, with the secret as the base of a delta: completing the thin pack puts it among what came.
+    let similar = format!("{noise}one more line\n");
+    std::fs::write(thief.path().join("secret"), &similar).unwrap();
+    std::fs::write(thief.path().join("copy"), &noise).unwrap();
+    thief.git(["add", "secret", "copy"]).await.ok();
+    let both = thief.git(["write-tree"]).await.ok().line().to_owned();
+    let commit = thief.git(["commit-tree", &both, "-m", "both"]).await.ok().line().to_owned();
+    let thin = pack_ids(&[&commit, &format!("^{secret}")], &["--thin", "--revs", "--shallow"]).await;
+    assert!(thin.len() < 600, "the secret is left out, and what is like it is a delta: {} bytes", thin.len());
+    let (_, text) = world.push(&[(NONE, &commit, "refs/heads/stolen")], &thin).await;
+    assert!(text.contains("ng refs/heads/stolen missing necessary objects"), "{text}");
+    assert_eq!(world.refs().await, before);
+}
+
+/// A pack without objects, as clients send it along with a ref to something old.
+fn empty_pack() -> Vec<u8> {
+    let mut pack = b"PACK\0\0\0\x02\0\0\0\0".to_vec();
+    pack.extend(hex("029d08823bd8a8eab510ad6ac75c823cfd3ed31e"));
+    pack
 }

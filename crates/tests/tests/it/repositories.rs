@@ -155,3 +155,50 @@ async fn an_upload_that_never_counted_is_swept() {
     assert_eq!(packs(&server).await, []);
     assert!(server.app.objects.get("packs/left").await.unwrap().is_none());
 }
+
+/// What is on the disk may be deleted under a running node, too.
+#[tokio::test]
+async fn the_cache_may_be_deleted_at_any_time() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    server.project(&ada, "p", 20).await;
+    let first = server.push_first(&ada, "ada/p").await;
+    let url = server.git_url(&ada, "ada/p");
+    for part in ["repositories", "packs", "incoming"] {
+        std::fs::remove_dir_all(server.cache.path().join("0").join(part)).unwrap();
+        let (cloned, clone) = WorkTree::clone(&url, &[]).await;
+        cloned.ok();
+        assert_eq!(clone.head().await, first);
+        clone.git(["commit", "-q", "--allow-empty", "-m", part]).await.ok();
+        clone.push(&url, &[&format!("HEAD:{part}")]).await.ok();
+    }
+}
+
+/// In a database that was set back in time, ids are given out a second time; what the cache has under them is not taken
+/// for what is meant.
+#[tokio::test]
+async fn an_id_that_comes_a_second_time_is_something_else() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    server.project(&ada, "p", 20).await;
+    let url = server.git_url(&ada, "ada/p");
+    server.push_first(&ada, "ada/p").await;
+    let mut database = server.database().await;
+    sqlx::raw_sql(
+        "delete from refs; delete from ref_log; delete from repository_packs; delete from packs;
+         update repositories set generation = 0, head = null; delete from protected_branches;
+         select setval(pg_get_serial_sequence('packs', 'id'), 1, false);",
+    )
+    .execute(&mut database)
+    .await
+    .unwrap();
+    server.app.engine.forget().await;
+    let tree = WorkTree::new().await;
+    let other = tree.commit("other", b"other\n", "other").await;
+    tree.push(&url, &["main"]).await.ok();
+    let (cloned, clone) = WorkTree::clone(&url, &[]).await;
+    cloned.ok();
+    assert_eq!(clone.head().await, other);
+    tree.commit("more", b"more\n", "more").await;
+    tree.push(&url, &["main"]).await.ok();
+}
