@@ -1,4 +1,4 @@
-//! Taking a pack from a client: checked object by object, completed if it is thin, indexed.
+//! Taking a pack from a client: checked object by object, and indexed.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -18,43 +18,30 @@ use crate::{Error, Git, Incoming, Result, SHA1};
 pub struct IndexedPack {
     pub checksum: String,
     stem: PathBuf,
-    /// How many objects the client said it sends.
-    announced: u32,
 }
 
-/// What a client sent itself. A thin pack is completed with objects from here, which are then in the pack as well: who
-/// names one as the base of another has not shown that it ever had it.
+/// What a client sent itself.
 #[derive(Default)]
-pub struct Sent(Option<(File, u64)>);
+pub struct Sent(Option<File>);
 
 impl Sent {
     pub fn contains(&self, id: ObjectId) -> bool {
-        let Some((index, end)) = &self.0 else { return false };
-        index.lookup(id).is_some_and(|place| index.pack_offset_at_index(place) < *end)
+        self.0.as_ref().is_some_and(|index| index.lookup(id).is_some())
     }
 }
 
 /// The files of a pack, in the order in which they are stored.
 pub const PARTS: [&str; 4] = ["pack", "idx", "rev", "bitmap"];
 
-/// Header, no objects, checksum: what is sent along when nothing is new.
-const EMPTY_PACK: u64 = 12 + 32;
-
 impl IndexedPack {
-    /// One that was made here.
     pub fn at(stem: PathBuf, checksum: String) -> Self {
-        Self { checksum, stem, announced: u32::MAX }
+        Self { checksum, stem }
     }
 
     /// Reads its index, so not on a thread that others wait for.
     pub fn sent(&self) -> Result<Sent> {
         let index = File::at(self.file("idx"), SHA1).map_err(|error| Error::Object(error.to_string()))?;
-        // What is added to complete it stands at the end.
-        let end = match index.num_objects() > self.announced {
-            true => index.sorted_offsets()[self.announced as usize],
-            false => u64::MAX,
-        };
-        Ok(Sent(Some((index, end))))
+        Ok(Sent(Some(index)))
     }
 
     pub fn file(&self, part: &str) -> PathBuf {
@@ -80,7 +67,9 @@ pub async fn receive(
 ) -> Result<Option<IndexedPack>> {
     let mut command = git
         .command(incoming.bare().directory(), "index-pack")
-        .words(["--stdin", "--fix-thin", "--fsck-objects", "--rev-index", "--report-end-of-input"])
+        // A thin pack is refused. To complete it would mean to read, on somebody's word, objects that nobody has shown to
+        // that one: a delta against a hidden object makes a new one that tells of it.
+        .words(["--stdin", "--fsck-objects", "--rev-index", "--report-end-of-input"])
         .number("--max-input-size", max_bytes);
     if progress.is_wanted() {
         command = command.word("--show-resolving-progress");
@@ -107,9 +96,9 @@ pub async fn receive(
     if !matches!(checksum.len(), 40 | 64) || !checksum.bytes().all(|b| b.is_ascii_hexdigit()) {
         return Err(Error::protocol("git index-pack did not name the pack"));
     }
-    let stem = incoming.bare().packs().join(format!("pack-{checksum}"));
-    let pack = IndexedPack { checksum, stem, announced: announced.into_inner() };
-    Ok((pack.sizes()[0] > EMPTY_PACK).then_some(pack))
+    let pack = IndexedPack::at(incoming.bare().packs().join(format!("pack-{checksum}")), checksum);
+    // Clients send one without objects along with a ref to what is known already.
+    Ok((announced.into_inner() > 0).then_some(pack))
 }
 
 async fn feed(

@@ -23,7 +23,7 @@ pub struct Git {
     pub pack_threads: u32,
 }
 
-const SETTINGS: [&str; 12] = [
+const SETTINGS: [&str; 13] = [
     "safe.directory=*",
     "core.hooksPath=/dev/null",
     "core.alternateRefsCommand=true",
@@ -35,6 +35,8 @@ const SETTINGS: [&str; 12] = [
     // Which ids are given out is decided before it is asked.
     "uploadpack.allowAnySHA1InWant=true",
     "uploadpack.advertiseBundleURIs=false",
+    // It would read any object by its id.
+    "uploadpackfilter.sparse:oid.allow=false",
     "transfer.unpackLimit=1",
     "pack.writeReverseIndex=true",
     "pack.allowPackReuse=true",

@@ -29,7 +29,7 @@ pub fn service(name: &str) -> BytesMut {
 
 pub fn receive(refs: &impl Refs) -> BytesMut {
     let capabilities = format!(
-        "report-status report-status-v2 delete-refs side-band-64k quiet atomic ofs-delta push-options \
+        "report-status report-status-v2 delete-refs side-band-64k quiet atomic ofs-delta no-thin push-options \
          object-format=sha1 agent={AGENT}"
     );
     list(BytesMut::new(), refs.with_prefix(""), &capabilities, false)

@@ -287,3 +287,20 @@ async fn the_default_branch_is_one_that_exists() {
     tree.push(&url, &[":other"]).await.refused();
     assert_eq!(ada.delete("/projects/ada%2Fp/repository/branches/other").await.status, 400);
 }
+
+/// A pack with one tiny object is hardly larger than one with none.
+#[tokio::test]
+async fn the_smallest_objects_are_kept() {
+    let server = Server::start().await;
+    let (_, url, tree) = world(&server, "git".into()).await;
+    for (name, content) in [("none", ""), ("one", "1"), ("three", "123")] {
+        std::fs::write(tree.path().join("tiny"), content).unwrap();
+        let id = tree.git(["hash-object", "-w", "tiny"]).await.ok().line().to_owned();
+        tree.push(&url, &[&format!("{id}:refs/tags/{name}")]).await.ok();
+    }
+    let other = url.replace(&server.address(), &server.another_node().await);
+    let (cloned, clone) = WorkTree::clone(&other, &["--mirror"]).await;
+    cloned.ok();
+    assert_eq!(clone.git(["cat-file", "blob", "three"]).await.ok().stdout, "123");
+    clone.git(["cat-file", "-e", "none"]).await.ok();
+}
