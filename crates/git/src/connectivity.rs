@@ -37,7 +37,12 @@ pub async fn check(git: &Git, bare: &Bare, new: &[ObjectId], known: Known<'_>, s
     match unsent {
         None => Ok(false),
         // A walk need not notice that something old comes back: then the old way to it must be found.
-        Some(unsent) => reachability::reach_all(git, bare, known.all, unsent).await,
+        Some(unsent) => match reachability::reach_all(git, bare, known.all, unsent).await {
+            Err(Error::TimedOut { .. }) => Err(Error::protocol(
+                "it takes too long to find what the push depends on: push from a clone that has all branches",
+            )),
+            answer => answer,
+        },
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gix::ObjectId;
 use gix::odb::pack::index::File;
@@ -54,8 +54,10 @@ impl IndexedPack {
     }
 }
 
-/// So long may a client be silent in the middle of its pack, or git in the middle of its work.
+/// So long may a client be silent in the middle of its pack.
 const SILENCE: Duration = Duration::from_secs(120);
+/// And so many bytes must come in a second, all in all: who sends less keeps the place from others.
+const SLOWEST: u64 = 16 << 10;
 
 /// None for a pack without objects.
 pub async fn receive(
@@ -109,13 +111,21 @@ async fn feed(
 ) -> Result<()> {
     let mut buffer = vec![0; 64 << 10];
     let mut head = Vec::with_capacity(12);
+    let (mut waited, mut bytes) = (Duration::ZERO, 0);
     loop {
+        let begin = Instant::now();
         let read = tokio::select! {
             read = tokio::time::timeout(SILENCE, input.read(&mut buffer)) => read,
             // From here on the client is silent with reason.
             () = complete.notified() => return Ok(()),
         };
-        let count = read.map_err(|_| Error::protocol("the pack did not arrive in time"))??;
+        let late = || Error::protocol("the pack did not arrive in time");
+        let count = read.map_err(|_| late())??;
+        bytes += count as u64;
+        waited += begin.elapsed();
+        if waited > SILENCE + Duration::from_secs(bytes / SLOWEST) {
+            return Err(late());
+        }
         // The pack begins with PACK, a version and a count.
         if head.len() < 12 {
             head.extend(buffer[..count].iter().take(12 - head.len()));

@@ -95,6 +95,9 @@ impl Git {
     }
 }
 
+/// What one process may compute: enough to pack a very large repository, and an end to what was made to have none.
+const MOST_CPU_SECONDS: u64 = 4 * 3600;
+
 /// A call of git in the making.
 pub struct Command {
     inner: tokio::process::Command,
@@ -153,7 +156,8 @@ impl Command {
         let limit = Rlimit { current: Some(self.max_memory_bytes), maximum: Some(self.max_memory_bytes) };
         let core = Rlimit { current: Some(0), maximum: Some(0) };
         // It may have ended already.
-        for (resource, limit) in [(Resource::Data, limit), (Resource::Core, core)] {
+        let time = Rlimit { current: Some(MOST_CPU_SECONDS), maximum: Some(MOST_CPU_SECONDS) };
+        for (resource, limit) in [(Resource::Data, limit), (Resource::Core, core), (Resource::Cpu, time)] {
             prlimit(group, resource, limit).ok();
         }
         Ok(Running { child, name: self.name, group })

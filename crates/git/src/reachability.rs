@@ -1,30 +1,60 @@
 //! Whether tips reach an object. A pack may hold more than its repository's refs lead to: what a forced push left
 //! behind, or what a fork's parent keeps to itself. Knowing an id gives no right to it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
 use gix::ObjectId;
 
-use crate::reader::Reader;
+use crate::reader::{Kind, Reader};
 use crate::{Bare, Error, Git, Result, rev_list};
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Whether all of `wanted` can be reached. Commits are looked for among commits alone, which is much less than
-/// everything; the walk ends when the last of them is found.
-pub async fn reach_all(git: &Git, bare: &Bare, tips: &[ObjectId], mut wanted: HashSet<ObjectId>) -> Result<bool> {
+/// Whether all of `wanted` can be reached.
+pub async fn reach_all(git: &Git, bare: &Bare, tips: &[ObjectId], wanted: HashSet<ObjectId>) -> Result<bool> {
+    let (there, missing) = look_up(bare, wanted).await?;
+    Ok(missing.is_empty() && walk(git, bare, tips, there).await?.is_empty())
+}
+
+/// Those that cannot.
+pub async fn unreached(
+    git: &Git,
+    bare: &Bare,
+    tips: &[ObjectId],
+    wanted: HashSet<ObjectId>,
+) -> Result<HashSet<ObjectId>> {
+    let (there, missing) = look_up(bare, wanted).await?;
+    Ok(walk(git, bare, tips, there).await?.into_keys().chain(missing).collect())
+}
+
+type Kinds = HashMap<ObjectId, Kind>;
+
+async fn look_up(bare: &Bare, ids: HashSet<ObjectId>) -> Result<(Kinds, Vec<ObjectId>)> {
+    let bare = bare.clone();
+    let looking = tokio::task::spawn_blocking(move || {
+        let reader = Reader::open(&bare)?;
+        let (mut there, mut missing) = (Kinds::new(), Vec::new());
+        for id in ids {
+            match reader.kind(id)? {
+                Some(kind) => _ = there.insert(id, kind),
+                None => missing.push(id),
+            }
+        }
+        Ok((there, missing))
+    });
+    looking.await.map_err(|panicked| Error::protocol(panicked.to_string()))?
+}
+
+/// What is left of them at the end. Commits are looked for among commits alone, which is much less than everything; the
+/// walk ends when the last of them is found.
+async fn walk(git: &Git, bare: &Bare, tips: &[ObjectId], mut wanted: Kinds) -> Result<Kinds> {
     if wanted.is_empty() {
-        return Ok(true);
+        return Ok(wanted);
     }
-    let (reader, ids) = (bare.clone(), wanted.iter().copied().collect::<Vec<_>>());
-    let looking = tokio::task::spawn_blocking(move || Reader::open(&reader)?.are_commits(&ids));
-    let Some(only_commits) = looking.await.map_err(|panicked| Error::protocol(panicked.to_string()))?? else {
-        return Ok(false);
-    };
     let mut command = git.command(bare.directory(), "rev-list").words(["--stdin", "--use-bitmap-index"]);
-    if !only_commits {
+    if wanted.values().any(|kind| *kind != Kind::Commit) {
         command = command.words(["--objects", "--no-object-names"]);
     }
     let input = rev_list::input(tips.iter().copied(), std::iter::empty());
@@ -33,5 +63,5 @@ pub async fn reach_all(git: &Git, bare: &Bare, tips: &[ObjectId], mut wanted: Ha
         if wanted.is_empty() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     rev_list::each(command, input, PATIENCE, look).await?;
-    Ok(wanted.is_empty())
+    Ok(wanted)
 }

@@ -45,6 +45,9 @@ pub struct NewCommits {
 /// Packs beyond this number would be invisible; far fewer are kept.
 const MOST_PACKS: u16 = 4000;
 
+const LARGEST_READ: u64 = 1 << 20;
+const MOST_TAGS: usize = 20;
+
 fn damaged(id: ObjectId) -> impl FnOnce(gix::Error) -> Error {
     move |_| Error::Object(id.to_string())
 }
@@ -63,27 +66,31 @@ impl Reader {
         Ok(self.0.try_find_header(id).map_err(damaged(id))?.map(|header| header.kind()))
     }
 
-    /// Whether all of them are commits; none if one of them is missing.
-    pub fn are_commits(&self, ids: &[ObjectId]) -> Result<Option<bool>> {
-        let mut all = true;
-        for id in ids {
-            match self.kind(*id)? {
-                Some(kind) => all &= kind == Kind::Commit,
-                None => return Ok(None),
+    /// Follows tags to their end, without a look into what is there.
+    pub fn peel(&self, id: ObjectId) -> Result<(Target, Kind)> {
+        let mut at = id;
+        for _ in 0..MOST_TAGS {
+            let kind = self.small(at)?;
+            if kind != Kind::Tag {
+                return Ok((Target { id, peeled: (at != id).then_some(at) }, kind));
             }
+            let tag = self.0.find_tag(at).map_err(damaged(at))?;
+            at = tag.target_id().map_err(damaged(at))?.detach();
         }
-        Ok(Some(all))
+        Err(Error::protocol("too many tags of tags"))
     }
 
-    /// Follows tags to their end.
-    pub fn peel(&self, id: ObjectId) -> Result<(Target, Kind)> {
-        let object = self.0.find_object(id).map_err(damaged(id))?;
-        let end = object.peel_tags_to_end().map_err(damaged(id))?;
-        let peeled = (end.id != id).then_some(end.id);
-        Ok((Target { id, peeled }, end.kind))
+    /// Its kind. What is read whole must not be larger than anybody writes on purpose.
+    fn small(&self, id: ObjectId) -> Result<Kind> {
+        let header = self.0.find_header(id).map_err(damaged(id))?;
+        if matches!(header.kind(), Kind::Tag | Kind::Commit) && header.size() > LARGEST_READ {
+            return Err(Error::protocol("a commit or a tag is larger than 1 MiB"));
+        }
+        Ok(header.kind())
     }
 
     pub fn commit(&self, id: ObjectId) -> Result<Commit> {
+        self.small(id)?;
         let found = self.0.find_commit(id).map_err(damaged(id))?;
         let commit = found.decode().map_err(damaged(id))?;
         let signature = |raw: gix::Result<gix::actor::SignatureRef<'_>>| {

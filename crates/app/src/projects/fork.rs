@@ -48,13 +48,13 @@ pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, namespace: &
     if !repository::insert_fork(&mut transaction, id, source.repository.id, now).await? {
         return Err(Error::NotFound(Thing::Project));
     }
-    if let Some(branch) = source.repository.default_branch() {
-        protection::upsert(&mut transaction, id, &Rule::of_masters(branch), now).await?;
-    }
     if let Some(owner) = target.owner {
         member::upsert(&mut transaction, Source::Project(id), owner, AccessLevel::Master, None, now).await?;
     }
     let made = load(app, &mut transaction, id, Some(creator.id())).await?;
+    if let Some(branch) = made.repository.default_branch() {
+        protection::upsert(&mut transaction, id, &Rule::of_masters(branch), now).await?;
+    }
     event::record(&mut transaction, id, creator.id(), Action::Created, &notice::created(&made), now).await?;
     if let Some(owner) = made.owner() {
         let joined = notice::joined(&made, &owner.person, AccessLevel::Master);

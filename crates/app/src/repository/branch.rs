@@ -4,6 +4,7 @@ use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_domain::repository::{Protection, Rule};
 use holdfast_git::protocol::advertisement::Refs;
+use holdfast_git::protocol::receive::Command;
 use holdfast_git::{ObjectId, RefName, Target};
 use holdfast_store::projects::project::ProjectRef;
 use holdfast_store::repository::ref_change::Mover;
@@ -13,7 +14,8 @@ use super::commit::{self, Commit};
 use super::fetch::{self, Opened};
 use super::push_details;
 use super::ref_change::{self, Change, Move};
-use super::{push, revision};
+use super::revision;
+use super::verdict::Judge;
 use crate::actor::Caller;
 use crate::{Actor, App, Error, Result, Thing};
 
@@ -63,10 +65,12 @@ pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, name: &str, 
     if opened.refs.find(full.as_str()).is_some() {
         return Err(refused("Branch already exists"));
     }
-    may_push(app, actor, &opened, name).await?;
     let id = revision::resolve(app, &opened, at).await?.ok_or_else(|| refused("Invalid reference name"))?;
+    let rules = protection::list(&mut *app.database.connection().await?, opened.project.id).await?;
+    let command = Command { name: full.as_str().into(), old: None, new: Some(id) };
+    Judge::new(actor, &opened, rules).of_name(&command).map_err(Error::Refused)?;
     let new = Some(Target { id, peeled: None });
-    let refusal = move_one(app, actor.caller()?, &opened, Move { name: full, old: None, new }).await?;
+    let refusal = move_one(app, actor.caller()?, &opened, Move { name: full, old: None, new }, None).await?;
     match refusal {
         None => shown(app, &opened, name, id).await,
         Some(ref_change::LOST_RACE) => Err(refused("Branch already exists")),
@@ -88,29 +92,24 @@ pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, name: &str) 
         return Err(refused("Protected branch cant be removed"));
     }
     let it = Move { name: RefName::trusted(&full), old: Some(found.id), new: None };
-    match move_one(app, actor.caller()?, &opened, it).await? {
+    match move_one(app, actor.caller()?, &opened, it, None).await? {
         None => Ok(name.to_owned()),
         Some(_) => Err(refused("Failed to remove branch")),
     }
 }
 
-async fn may_push(app: &App, actor: &Actor, opened: &Opened, name: &str) -> Result<()> {
-    let rules = protection::list(&mut *app.database.connection().await?, opened.project.id).await?;
-    let least = Protection::of(&rules, name).least_to_push();
-    if actor.is_administrator() || opened.project.level() >= Some(least) {
-        return Ok(());
-    }
-    Err(Error::Refused(super::verdict::PROTECTED.into()))
-}
-
 /// Through the same door as a push; why it was refused.
-pub(super) async fn move_one(app: &App, caller: &Caller, opened: &Opened, it: Move) -> Result<Option<&'static str>> {
-    let lease = app.lease(opened.project.repository.id, opened.refs.generation).await?;
+pub(super) async fn move_one(
+    app: &App,
+    caller: &Caller,
+    opened: &Opened,
+    it: Move,
+    release: Option<&str>,
+) -> Result<Option<&'static str>> {
     // A ref to what is there already brings no commits, and one that goes takes none away.
     let notices = vec![push_details::without_commits(opened, caller, &it)];
     let mover = Mover { user: Some(caller.account.id()), via: "api" };
-    let change = Change { opened, moves: vec![it], notices, atomic: true, pack: None, default: None, mover };
+    let change = Change { release, ..Change::new(opened, vec![it], notices, mover) };
     let changed = ref_change::apply(app, change).await?;
-    push::finish(app, &lease, &changed, None, None, opened).await;
     Ok(changed.refusals.into_iter().next().flatten())
 }

@@ -6,7 +6,8 @@ use holdfast_git::protocol::advertisement::Refs;
 use holdfast_git::repack;
 use holdfast_store::commit;
 use holdfast_store::projects::project::{Project, ProjectRef};
-use holdfast_store::repository::{pack, repository};
+use holdfast_store::repository::pack::{self, Pack};
+use holdfast_store::repository::repository;
 use holdfast_store::worker::compaction;
 
 use super::fetch::Opened;
@@ -19,7 +20,7 @@ pub(super) async fn request_if_due(app: &App, project: &Project) -> Result<()> {
     let mut connection = app.database.connection().await?;
     let count = pack::count(&mut connection, project.repository.id).await?;
     let at = app.engine.settings.compact_at;
-    if count >= at && count % at == 0 {
+    if count >= at {
         compaction::enqueue(&mut connection, project.id).await?;
     }
     Ok(())
@@ -32,9 +33,19 @@ pub struct Compacted {
     pub after: usize,
 }
 
-/// Replaces the packs that belong to this repository alone by one. Nothing is left out, reachable or not. Packs that
-/// forks use, too, stay as they are. What is pushed meanwhile is not touched: it is not on the list that was read.
-pub async fn compact(app: &App, actor: &Actor, project: &ProjectRef) -> Result<Compacted> {
+/// How much of a repository is packed anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// What is small: a pack that is larger than all smaller ones together stays as it is. So a byte is written again only
+    /// when the repository has doubled.
+    Small,
+    /// All that can be.
+    Whole,
+}
+
+/// Replaces packs that belong to this repository alone by one. Nothing is left out, reachable or not. Packs that forks
+/// use, too, stay as they are. What is pushed meanwhile is not touched: it is not on the list that was read.
+pub async fn compact(app: &App, actor: &Actor, project: &ProjectRef, extent: Extent) -> Result<Compacted> {
     access::instance(actor, InstanceAction::ManageUsers)?;
     let opened = super::fetch::open(app, actor, project, ProjectAction::Read).await?;
     let id = opened.project.repository.id;
@@ -43,34 +54,56 @@ pub async fn compact(app: &App, actor: &Actor, project: &ProjectRef) -> Result<C
         let (generation, packs) = pack::list(&mut connection, id).await?.ok_or(Error::NotFound(Thing::Project))?;
         (generation, packs, pack::shared(&mut connection, id).await?)
     };
-    let own: Vec<PackId> = packs.iter().map(|pack| pack.id).filter(|id| !shared.contains(id)).collect();
+    let mut own: Vec<&Pack> = packs.iter().filter(|pack| !shared.contains(&pack.id)).collect();
+    if extent == Extent::Small {
+        leave_large(&mut own);
+    }
+    let own: Vec<PackId> = own.into_iter().map(|pack| pack.id).collect();
+    let kept: Vec<PackId> = packs.iter().map(|pack| pack.id).filter(|id| !own.contains(id)).collect();
     let unchanged = Compacted { before: packs.len(), after: packs.len() };
     // Only a pack that holds everything has a bitmap.
-    let is_compact = own.len() < 2 && (!shared.is_empty() || packs.iter().all(|it| it.sizes[3] > 0));
+    let is_compact = own.len() < 2 && (!kept.is_empty() || packs.iter().all(|it| it.sizes[3] > 0));
     if is_compact {
         return Ok(unchanged);
     }
     let lease = app.lease(id, generation).await?;
-    let copy = app.engine.cache()?.copy(&lease, &packs, &shared)?;
+    let cache = app.engine.cache()?;
+    let copy = cache.copy(&lease, &packs, &kept)?;
     copy.bare().write_refs(opened.refs.head(), opened.refs.with_prefix(""))?;
-    let made = repack::pack_all(&app.engine.git, copy.bare(), !shared.is_empty(), copy.directory()).await?;
+    let made = repack::pack_all(&app.engine.git, copy.bare(), !kept.is_empty(), copy.directory()).await?;
     let Some(made) = made else { return Ok(unchanged) };
-    swap(app, &opened, &own, &store(app, &made).await?).await?;
+    let stored = store(app, &made).await?;
+    let new = swap(app, &opened, &own, &kept, &stored).await?;
+    let new = Pack { id: new, checksum: made.checksum.clone(), object_key: None, sizes: stored.sizes };
+    if let Err(error) = cache.keep(&lease, &new, &made).await {
+        tracing::warn!(%error, "what was compacted must be fetched again");
+    }
     Ok(Compacted { before: packs.len(), after: packs.len() - own.len() + 1 })
 }
 
-/// Valid only if all that it replaces is still listed.
-async fn swap(app: &App, opened: &Opened, own: &[PackId], new: &pack::NewPack) -> Result<()> {
+/// From the largest on, as long as one is larger than all that are smaller together.
+fn leave_large(own: &mut Vec<&Pack>) {
+    own.sort_by_key(|pack| pack.bytes());
+    while let Some((largest, smaller)) = own.split_last()
+        && largest.bytes() > smaller.iter().map(|pack| pack.bytes()).sum()
+    {
+        own.pop();
+    }
+}
+
+/// Valid only if all that it replaces, and all that it builds on, is still listed.
+async fn swap(app: &App, opened: &Opened, own: &[PackId], kept: &[PackId], new: &pack::NewPack) -> Result<PackId> {
     let id = opened.project.repository.id;
     let now = app.clock.now();
     let mut transaction = app.database.begin().await?;
     repository::lock(&mut transaction, id).await?.ok_or(Error::NotFound(Thing::Project))?;
-    if pack::remove(&mut transaction, id, own, now).await? != own.len() as u64 {
+    let all_kept = pack::count_of(&mut transaction, id, kept).await? == kept.len() as i64;
+    if !all_kept || pack::remove(&mut transaction, id, own, now).await? != own.len() as u64 {
         return Err(Error::Conflict("Another compaction was quicker".into()));
     }
     let added = pack::add(&mut transaction, id, new, now).await?;
-    added.ok_or_else(|| Error::Conflict("The compaction took too long".into()))?;
+    let added = added.ok_or_else(|| Error::Conflict("The compaction took too long".into()))?;
     pack::bump(&mut transaction, id).await?;
     commit(transaction).await?;
-    Ok(())
+    Ok(added)
 }

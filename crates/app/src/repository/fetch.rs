@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::future;
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
@@ -14,7 +14,7 @@ use holdfast_domain::policy::ProjectAction;
 use holdfast_git::program::{Command, read_said};
 use holdfast_git::protocol::Version;
 use holdfast_git::protocol::advertisement::{self, Refs};
-use holdfast_git::protocol::upload::{Fetch, LsRefs};
+use holdfast_git::protocol::upload::{self, Fetch, LsRefs};
 use holdfast_git::{Incoming, ObjectId, reachability};
 use holdfast_store::cache::Lease;
 use holdfast_store::projects::project::{Project, ProjectRef};
@@ -67,14 +67,18 @@ impl Opened {
     }
 }
 
+/// What a client may say about what it has and wants. It is kept while it is answered.
+pub const LONGEST_REQUEST: usize = 16 << 20;
+
 /// What git sends, as it comes. When this is dropped git ends.
 pub type Answer = BoxStream<'static, io::Result<Bytes>>;
 
 /// Answers one request. An id that no ref of this project leads to is refused, wherever its object is.
-pub async fn answer(app: &App, opened: &Opened, version: Version, fetch: Fetch) -> Result<Answer> {
+pub async fn answer(app: &App, opened: &Opened, version: Version, mut fetch: Fetch) -> Result<Answer> {
     let turns = app.engine.turn_to_fetch(opened.project.repository.id).await;
     let lease = app.lease(opened.project.repository.id, opened.refs.generation).await?;
-    check_reachable(app, opened, &lease, fetch.wants).await?;
+    check_reachable(app, opened, &lease, std::mem::take(&mut fetch.wants)).await?;
+    hide_unreached(app, opened, &lease, &mut fetch).await?;
     let view = if fetch.names_refs { Some(view(app, opened, &lease)?) } else { None };
     let directory = view.as_ref().map_or(lease.bare.directory(), Incoming::directory);
     let command = app.engine.git.command(directory, "upload-pack");
@@ -100,6 +104,8 @@ fn view(app: &App, opened: &Opened, lease: &Lease) -> Result<Incoming> {
 
 /// A client that takes nothing for so long has gone, or wants to keep the place from others.
 const STALLED: Duration = Duration::from_secs(120);
+/// The same for one that takes less than this in a second, all in all.
+const SLOWEST: u64 = 16 << 10;
 const CHUNK: usize = 64 << 10;
 /// On their way to the client.
 const CHUNKS: usize = 4;
@@ -117,6 +123,7 @@ pub(super) fn send(command: Command, request: Bytes, held: Held) -> Result<Answe
     };
     let mut pass_on = async move |sender: &Sender<io::Result<Bytes>>| {
         let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
+        let (mut waited, mut bytes) = (Duration::ZERO, 0);
         loop {
             let mut chunk = BytesMut::with_capacity(CHUNK);
             let count = tokio::select! {
@@ -126,13 +133,21 @@ pub(super) fn send(command: Command, request: Bytes, held: Held) -> Result<Answe
             if count == 0 {
                 return Ok(());
             }
+            bytes += count as u64;
+            let begin = Instant::now();
             sender.send_timeout(Ok(chunk.freeze()), STALLED).await.map_err(|_| gone())?;
+            waited += begin.elapsed();
+            if waited > STALLED + Duration::from_secs(bytes / SLOWEST) {
+                return Err(gone());
+            }
         }
     };
     let work = async move {
         let _held = held;
         if let Err(error) = tokio::try_join!(ask, pass_on(&sender)) {
-            return tracing::info!(%error, "a fetch broke off");
+            tracing::info!(%error, "a fetch broke off");
+            sender.try_send(Err(error)).ok();
+            return;
         }
         if let Err(error) = running.succeeded(&said.await.unwrap_or_default()).await {
             tracing::info!(%error, "a fetch did not end well");
@@ -169,7 +184,15 @@ pub async fn converse(
     let (mut stdin, stdout, stderr) = running.pipes();
     let mut stdout = BufReader::with_capacity(CHUNK, stdout);
     let hear = async {
-        let heard = tokio::io::copy(input, &mut stdin).await;
+        let heard = async {
+            let Some(mut fetch) = upload::read_v0_wants(input, LONGEST_REQUEST).await.map_err(io::Error::other)? else {
+                return Ok(());
+            };
+            hide_unreached(app, opened, &lease, &mut fetch).await.map_err(io::Error::other)?;
+            stdin.write_all(&fetch.raw).await?;
+            tokio::io::copy(input, &mut stdin).await.map(drop)
+        };
+        let heard = heard.await;
         drop(stdin);
         match heard {
             // Git may have heard enough before the client has said everything.
@@ -187,6 +210,18 @@ pub async fn converse(
     };
     output.flush().await?;
     Ok(running.succeeded(&said).await?)
+}
+
+/// To deepen a history git goes on behind where the client says it ends, and asks nobody whether that may be seen. An end
+/// that no ref leads to is one that was forced away, or a guess.
+async fn hide_unreached(app: &App, opened: &Opened, lease: &Lease, fetch: &mut Fetch) -> Result<()> {
+    if !fetch.deepens || fetch.shallow.is_empty() {
+        return Ok(());
+    }
+    let tips: Vec<ObjectId> = opened.refs.tips().collect();
+    let shallow = std::mem::take(&mut fetch.shallow);
+    let hidden = reachability::unreached(&app.engine.git, &lease.bare, &tips, shallow).await?;
+    Ok(fetch.forget_shallow(&hidden).await?)
 }
 
 /// Refuses what no ref of this project leads to, as if it were not there.

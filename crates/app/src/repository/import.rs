@@ -1,5 +1,6 @@
 //! Copying a repository from elsewhere, as a job.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
@@ -33,7 +34,7 @@ pub async fn show(app: &App, actor: &Actor, project: &ProjectRef) -> Result<Impo
 pub async fn cancel(app: &App, actor: &Actor, project: &ProjectRef) -> Result<Import> {
     let mut connection = app.database.connection().await?;
     let project = access::project(app, &mut connection, actor, project, ProjectAction::Update).await?;
-    if !rows::finish(&mut connection, project.id, "canceled", None, app.clock.now()).await? {
+    if !rows::finish(&mut connection, project.id, None, "canceled", None, app.clock.now()).await? {
         return Err(Error::NotFound(Thing::Import));
     }
     rows::find(&mut connection, project.id).await?.ok_or(Error::NotFound(Thing::Import))
@@ -41,11 +42,11 @@ pub async fn cancel(app: &App, actor: &Actor, project: &ProjectRef) -> Result<Im
 
 /// Tells what went wrong to who waits for it; only what may pass by itself is tried again.
 pub(crate) async fn run(app: &App, id: JobId, project: ProjectId) -> Result<()> {
-    let done = copy(app, project).await;
+    let done = copy(app, id, project).await;
     let mut connection = app.database.connection().await?;
     let now = app.clock.now();
     match &done {
-        Ok(note) => rows::finish(&mut connection, project, "finished", note.as_deref(), now).await?,
+        Ok(note) => rows::finish(&mut connection, project, Some(id), "finished", note.as_deref(), now).await?,
         Err(Error::Unavailable(_) | Error::ObjectStore(_)) => return done.map(drop),
         Err(Error::NotFound(_)) => false,
         Err(error) => {
@@ -57,7 +58,7 @@ pub(crate) async fn run(app: &App, id: JobId, project: ProjectId) -> Result<()> 
                     "internal error".into()
                 }
             };
-            rows::finish(&mut connection, project, "failed", Some(&text), now).await?
+            rows::finish(&mut connection, project, Some(id), "failed", Some(&text), now).await?
         }
     };
     job::finish(&mut connection, id, now).await?;
@@ -67,27 +68,27 @@ pub(crate) async fn run(app: &App, id: JobId, project: ProjectId) -> Result<()> 
 const CANCELED: &str = "canceled";
 const TOO_LARGE: &str = "The repository is larger than this instance takes in one piece";
 
-async fn advance(app: &App, project: ProjectId, phase: &str, percent: i16) -> Result<()> {
-    let goes_on = rows::advance(&mut *app.database.connection().await?, project, phase, percent).await?;
+async fn advance(app: &App, job: JobId, project: ProjectId, phase: &str, percent: i16) -> Result<()> {
+    let goes_on = rows::advance(&mut *app.database.connection().await?, project, job, phase, percent).await?;
     if goes_on { Ok(()) } else { Err(Error::Refused(CANCELED.into())) }
 }
 
 /// A note for who waits, if not everything could be taken.
-async fn copy(app: &App, id: ProjectId) -> Result<Option<String>> {
+async fn copy(app: &App, job: JobId, id: ProjectId) -> Result<Option<String>> {
     let opened = fetch::open(app, &Actor::Operator, &ProjectRef::Id(id), ProjectAction::Read).await?;
     let found = rows::find(&mut *app.database.connection().await?, id).await?;
     let Some(row) = found.filter(|row| !row.is_over()) else { return Ok(None) };
     if !opened.refs.is_empty() {
         return Err(Error::Refused("The repository is not empty any more".into()));
     }
-    advance(app, id, "connecting", 0).await?;
+    advance(app, job, id, "connecting", 0).await?;
     let mut url = ImportUrl::parse(&row.url).map_err(|error| Error::Refused(error.to_string()))?;
     (url.username, url.password) = (row.username, row.password);
     let source = remote::find(app, url).await?;
     let incoming = app.engine.cache()?.incoming(None)?;
     let head = import::head(&app.engine.git, &incoming, &source).await?;
-    receive(app, id, &incoming, &source).await?;
-    advance(app, id, "storing", 100).await?;
+    receive(app, job, id, &incoming, &source).await?;
+    advance(app, job, id, "storing", 100).await?;
 
     let (refs, refused) = import::refs(&app.engine.git, &incoming).await?;
     let note = (refused > 0).then(|| format!("{refused} refs were left out: their names are not accepted here"));
@@ -103,17 +104,10 @@ async fn copy(app: &App, id: ProjectId) -> Result<Option<String>> {
     let lease = app.lease(opened.project.repository.id, opened.refs.generation).await?;
     let moves: Vec<Move> = refs.into_iter().map(|(name, new)| Move { name, old: None, new: Some(new) }).collect();
     let default = head.filter(|head| moves.iter().any(|it| it.name == *head));
-    let change = Change {
-        opened: &opened,
-        moves,
-        notices: Vec::new(),
-        atomic: true,
-        pack: stored,
-        default: default.as_ref(),
-        mover: Mover { user: None, via: "import" },
-    };
+    let mover = Mover { user: None, via: "import" };
+    let change = Change { pack: stored, default: default.as_ref(), ..Change::new(&opened, moves, Vec::new(), mover) };
     let changed = ref_change::apply(app, change).await?;
-    push::finish(app, &lease, &changed, pack.as_ref(), sizes, &opened).await;
+    push::finish(app, Some(&lease), &changed, pack.as_ref(), sizes, &opened).await;
     match changed.refusals.iter().flatten().next() {
         Some(refusal) => Err(Error::Refused((*refusal).into())),
         None => Ok(note),
@@ -121,16 +115,16 @@ async fn copy(app: &App, id: ProjectId) -> Result<Option<String>> {
 }
 
 /// Tells how far it is, and stops when it is canceled or grows too large.
-async fn receive(app: &App, id: ProjectId, incoming: &Incoming, source: &Source) -> Result<()> {
+async fn receive(app: &App, job: JobId, id: ProjectId, incoming: &Incoming, source: &Source) -> Result<()> {
     let percent = AtomicU8::new(0);
     let watch = async {
         let mut every = tokio::time::interval(Duration::from_secs(1));
         loop {
             every.tick().await;
-            if let Err(error) = advance(app, id, "receiving", percent.load(Ordering::Relaxed).into()).await {
+            if let Err(error) = advance(app, job, id, "receiving", percent.load(Ordering::Relaxed).into()).await {
                 return error;
             }
-            match bytes(incoming) {
+            match bytes(incoming.directory()) {
                 Ok(bytes) if bytes <= app.engine.settings.max_pack_bytes => {}
                 Ok(_) => return Error::Refused(TOO_LARGE.into()),
                 Err(error) => return error.into(),
@@ -144,11 +138,17 @@ async fn receive(app: &App, id: ProjectId, incoming: &Incoming, source: &Source)
     }
 }
 
-fn bytes(incoming: &Incoming) -> std::io::Result<u64> {
+/// All that is there, however it is kept.
+fn bytes(directory: &Path) -> std::io::Result<u64> {
     let mut sum = 0;
-    for file in std::fs::read_dir(incoming.bare().packs())? {
-        // Git renames them while we look.
-        sum += file?.metadata().map_or(0, |about| about.len());
+    for entry in std::fs::read_dir(directory)? {
+        let path = entry?.path();
+        // Git renames things while we look.
+        match std::fs::metadata(&path) {
+            Ok(about) if about.is_dir() => sum += bytes(&path).unwrap_or_default(),
+            Ok(about) => sum += about.len(),
+            Err(_) => {}
+        }
     }
     Ok(sum)
 }

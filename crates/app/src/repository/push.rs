@@ -79,8 +79,12 @@ async fn take<W: AsyncWrite + Unpin + Send>(
     let caller = actor.caller()?;
     let _turn = app.engine.turn_to_push().await;
     let state = &opened.project.repository;
-    let lease = app.lease(state.id, opened.refs.generation).await?;
-    let incoming = app.engine.cache()?.incoming(Some(&lease.bare))?;
+    // What only removes refs needs no objects.
+    let lease = match request.has_pack() {
+        true => Some(app.lease(state.id, opened.refs.generation).await?),
+        false => None,
+    };
+    let incoming = app.engine.cache()?.incoming(lease.as_ref().map(|lease| &lease.bare))?;
     let pack = if request.has_pack() {
         let limit = app.engine.settings.max_pack_bytes;
         index_pack::receive(&app.engine.git, &incoming, input, limit, reporter).await?
@@ -117,8 +121,8 @@ async fn take<W: AsyncWrite + Unpin + Send>(
     let mover = Mover { user: Some(caller.account.id()), via };
     let atomic = request.capabilities.atomic;
     let changed =
-        ref_change::apply(app, Change { opened, moves, notices, atomic, pack: new_pack, default: None, mover }).await?;
-    finish(app, &lease, &changed, pack.as_ref(), sizes, opened).await;
+        ref_change::apply(app, Change { atomic, pack: new_pack, ..Change::new(opened, moves, notices, mover) }).await?;
+    finish(app, lease.as_ref(), &changed, pack.as_ref(), sizes, opened).await;
     let mut late = changed.refusals.into_iter();
     for refusal in refusals.iter_mut().filter(|refusal| refusal.is_none()) {
         *refusal = late.next().flatten().map(str::to_owned);
@@ -201,13 +205,13 @@ async fn judge_objects(
 /// What is only for speed: nothing of it may spoil a push that is kept already.
 pub(super) async fn finish(
     app: &App,
-    lease: &Lease,
+    lease: Option<&Lease>,
     changed: &Changed,
     files: Option<&IndexedPack>,
     sizes: Option<[u64; 4]>,
     opened: &Opened,
 ) {
-    let Some(made) = &changed.made else { return };
+    let (Some(made), Some(lease)) = (&changed.made, lease) else { return };
     let tidy = async {
         let new = match (made.pack, files, sizes) {
             (Some(id), Some(files), Some(sizes)) => {

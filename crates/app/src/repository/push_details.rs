@@ -77,9 +77,11 @@ fn kind(name: &RefName) -> &'static str {
     }
 }
 
+const LONGEST_TEXT: usize = 100_000;
+
 /// PostgreSQL keeps no zero bytes in texts; git does.
 fn text(text: &str) -> String {
-    text.replace('\0', "")
+    text.chars().filter(|c| *c != '\0').take(LONGEST_TEXT).collect()
 }
 
 fn commit(commit: &Commit) -> Value {

@@ -3,14 +3,14 @@
 
 use std::collections::HashSet;
 
-use holdfast_domain::ids::PackId;
+use holdfast_domain::ids::{PackId, RepositoryId};
 use holdfast_domain::repository::Rule;
 use holdfast_git::RefName;
 use holdfast_store::activity::event::{self, Notice};
-use holdfast_store::commit;
 use holdfast_store::repository::pack::{self, NewPack};
 use holdfast_store::repository::ref_change::{self, Mover};
-use holdfast_store::repository::{protection, repository};
+use holdfast_store::repository::{protection, release, repository};
+use holdfast_store::{Connection, commit};
 
 pub use holdfast_store::repository::ref_change::Move;
 
@@ -29,6 +29,15 @@ pub struct Change<'a> {
     /// The default branch of a repository that had none, if it is known.
     pub default: Option<&'a RefName>,
     pub mover: Mover,
+    /// The notes of the one tag that is made.
+    pub release: Option<&'a str>,
+}
+
+impl<'a> Change<'a> {
+    /// All or none, without new objects.
+    pub fn new(opened: &'a Opened, moves: Vec<Move>, notices: Vec<Notice>, mover: Mover) -> Self {
+        Self { opened, moves, notices, atomic: true, pack: None, default: None, mover, release: None }
+    }
 }
 
 pub struct Changed {
@@ -43,6 +52,7 @@ pub struct Made {
     pub pack: Option<PackId>,
 }
 
+pub const HEAD_DELETED: &str = "The default branch cannot be deleted.";
 const ARCHIVED: &str = "The project is archived: unarchive it to push to it.";
 pub const LOST_RACE: &str = "fetch first";
 const GONE: &str = "there is no such ref";
@@ -63,7 +73,7 @@ pub async fn apply(app: &App, change: Change<'_>) -> Result<Changed> {
     if locked.prune_epoch != project.repository.prune_epoch {
         return Err(Error::Conflict("The repository was cleaned up meanwhile, please push again".into()));
     }
-    let mut refusals = refuse(&mut transaction, id, &change.moves).await?;
+    let mut refusals = refuse(&mut transaction, id, locked.head.as_deref(), &change.moves).await?;
     if change.atomic && refusals.iter().any(Option::is_some) {
         refusals.iter_mut().for_each(|refusal| *refusal = refusal.or(Some(WITH_OTHERS)));
     }
@@ -87,6 +97,13 @@ pub async fn apply(app: &App, change: Change<'_>) -> Result<Changed> {
     let head = first.map(RefName::as_str);
     let generation = locked.generation + 1;
     ref_change::apply(&mut transaction, id, generation, head, &moves, change.mover, now).await?;
+    for it in &moves {
+        match (it.name.as_tag(), it.new, change.release) {
+            (Some(tag), None, _) => release::delete(&mut transaction, project.id, tag).await?,
+            (Some(tag), Some(_), Some(notes)) => release::insert(&mut transaction, project.id, tag, notes, now).await?,
+            _ => {}
+        }
+    }
     if let Some(branch) = first.and_then(RefName::as_branch) {
         protection::upsert(&mut transaction, project.id, &Rule::of_masters(branch), now).await?;
     }
@@ -106,8 +123,9 @@ fn first_branch(moves: &[Move]) -> Option<&RefName> {
 
 /// Compares with what is there now, which stays as it is until the end of the transaction.
 async fn refuse(
-    connection: &mut holdfast_store::Connection,
-    id: holdfast_domain::ids::RepositoryId,
+    connection: &mut Connection,
+    id: RepositoryId,
+    head: Option<&str>,
     moves: &[Move],
 ) -> Result<Vec<Option<&'static str>>> {
     let names: Vec<&str> = moves.iter().map(|it| it.name.as_str()).collect();
@@ -116,6 +134,7 @@ async fn refuse(
         .iter()
         .map(|it| match (current.get(it.name.as_str()).copied(), it.old, it.new) {
             (None, _, None) => Some(GONE),
+            (Some(_), _, None) if head == Some(it.name.as_str()) => Some(HEAD_DELETED),
             (is, was, _) if is != was => Some(LOST_RACE),
             _ => None,
         })
@@ -127,12 +146,9 @@ async fn refuse(
         return Ok(refusals);
     }
     let directories: Vec<&str> = moves.iter().filter(|it| is_new(it)).flat_map(|it| it.name.directories()).collect();
-    let mut taken = ref_change::in_the_way(connection, id, &new, &directories).await?;
-    for (it, refusal) in moves.iter().zip(&refusals) {
-        if it.new.is_none() && refusal.is_none() {
-            taken.remove(it.name.as_str());
-        }
-    }
+    let goes = |(it, refusal): &(&Move, &Option<_>)| it.new.is_none() && refusal.is_none();
+    let going: Vec<&str> = moves.iter().zip(&refusals).filter(goes).map(|(it, _)| it.name.as_str()).collect();
+    let taken = ref_change::in_the_way(connection, id, &new, &directories, &going).await?;
     // A new one may also stand in the way of the next.
     let mut taken_directories: HashSet<&str> = HashSet::new();
     let mut made: HashSet<&str> = HashSet::new();

@@ -100,7 +100,13 @@ async fn redirect(url: &ImportUrl, address: SocketAddr) -> Result<Option<ImportU
     }
     let answer = request.send().await.map_err(unreachable)?;
     match answer.status().as_u16() {
-        200 => return Ok(None),
+        200 => {
+            let kind = answer.headers().get("content-type").and_then(|kind| kind.to_str().ok());
+            if kind == Some("application/x-git-upload-pack-advertisement") {
+                return Ok(None);
+            }
+            return Err(Error::Refused("There is no git server at this address that speaks its smart protocol".into()));
+        }
         301 | 302 | 307 | 308 => {}
         401 | 403 | 404 => {
             let text = "There is no repository at this address, or it wants a name and a password \

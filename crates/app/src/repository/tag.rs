@@ -9,10 +9,10 @@ use holdfast_git::tag::Annotation;
 use holdfast_git::{ObjectId, RefName, Target, tag};
 use holdfast_store::projects::project::ProjectRef;
 use holdfast_store::repository::ref_change::Mover;
-use holdfast_store::repository::release;
 
 use super::commit::{self, Commit};
 use super::fetch::{self, Opened};
+use super::pack::store;
 use super::push_details;
 use super::ref_change::{self, Change, Move};
 use super::{push, revision};
@@ -50,25 +50,35 @@ pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, input: Creat
     let id = revision::resolve(app, &opened, &input.at).await?;
     let id = id.ok_or_else(|| refused(format!("Target {} is invalid", input.at)))?;
     let message = input.message.filter(|message| !message.is_empty());
+    let release = input.release_description.filter(|notes| !notes.is_empty());
     let refusal = match &message {
         None => {
             let it = Move { name, old: None, new: Some(Target { id, peeled: None }) };
-            super::branch::move_one(app, caller, &opened, it).await?
+            super::branch::move_one(app, caller, &opened, it, release.as_deref()).await?
         }
-        Some(message) => annotate(app, caller, &opened, name, &input.name, id, message).await?,
+        Some(message) => {
+            let annotation = annotation(app, caller, id, &input.name, message);
+            annotate(app, caller, &opened, name, annotation, release.as_deref()).await?
+        }
     };
     match refusal {
         None => {}
         Some(ref_change::LOST_RACE) => return Err(exists()),
         Some(text) => return Err(refused(text.into())),
     }
-    let release = input.release_description.filter(|notes| !notes.is_empty());
-    if let Some(notes) = &release {
-        let mut connection = app.database.connection().await?;
-        release::insert(&mut connection, opened.project.id, &input.name, notes, app.clock.now()).await?;
-    }
     let commit = commit::load(app, &opened, vec![id]).await?.remove(0);
     Ok(Tag { name: input.name, message, commit, release })
+}
+
+fn annotation(app: &App, caller: &Caller, target: ObjectId, name: &str, message: &str) -> Annotation {
+    let person = &caller.account.person;
+    let tagger = Signature {
+        name: person.name.clone(),
+        email: person.email.clone(),
+        seconds: app.clock.now().timestamp(),
+        offset_seconds: 0,
+    };
+    Annotation { target, name: name.to_owned(), tagger, message: message.to_owned() }
 }
 
 /// The tag itself is an object, which takes the way of a push.
@@ -77,28 +87,20 @@ async fn annotate(
     caller: &Caller,
     opened: &Opened,
     name: RefName,
-    short: &str,
-    target: ObjectId,
-    message: &str,
+    annotation: Annotation,
+    release: Option<&str>,
 ) -> Result<Option<&'static str>> {
     let lease = app.lease(opened.project.repository.id, opened.refs.generation).await?;
     let incoming = app.engine.cache()?.incoming(Some(&lease.bare))?;
-    let person = &caller.account.person;
-    let tagger = Signature {
-        name: person.name.clone(),
-        email: person.email.clone(),
-        seconds: app.clock.now().timestamp(),
-        offset_seconds: 0,
-    };
-    let annotation = Annotation { target, name: short.to_owned(), tagger, message: message.to_owned() };
+    let target = annotation.target;
     let (id, pack) = tag::write(&app.engine.git, &incoming, annotation).await?;
     let it = Move { name, old: None, new: Some(Target { id, peeled: Some(target) }) };
     let notices = vec![push_details::without_commits(opened, caller, &it)];
-    let stored = super::pack::store(app, &pack).await?;
+    let stored = store(app, &pack).await?;
     let sizes = Some(stored.sizes);
     let mover = Mover { user: Some(caller.account.id()), via: "api" };
-    let change = Change { opened, moves: vec![it], notices, atomic: true, pack: Some(stored), default: None, mover };
+    let change = Change { pack: Some(stored), release, ..Change::new(opened, vec![it], notices, mover) };
     let changed = ref_change::apply(app, change).await?;
-    push::finish(app, &lease, &changed, Some(&pack), sizes, opened).await;
+    push::finish(app, Some(&lease), &changed, Some(&pack), sizes, opened).await;
     Ok(changed.refusals.into_iter().next().flatten())
 }

@@ -13,15 +13,15 @@ use holdfast_store::repository::ref_change::Move;
 use holdfast_store::repository::snapshot::Snapshot;
 
 use super::fetch::Opened;
+use super::ref_change::HEAD_DELETED;
 use crate::{Actor, Error};
 
 pub type Verdict<T> = std::result::Result<T, String>;
 
-pub const PROTECTED: &str = "You are not allowed to push code to protected branches on this project.";
+const PROTECTED: &str = "You are not allowed to push code to protected branches on this project.";
 const FORCED: &str = "You are not allowed to force push code to a protected branch on this project.";
 const DELETED: &str = "You are not allowed to delete protected branches from this project.";
 const TAG_CHANGED: &str = "You are not allowed to change existing tags on this project.";
-const HEAD_DELETED: &str = "The default branch cannot be deleted.";
 
 /// Who wants to, and by which rules.
 pub struct Judge {

@@ -16,7 +16,8 @@ use holdfast_store::worker::removal::{REMOVE_AUTHOR, REMOVE_PROJECTS};
 use serde::{Deserialize, Serialize};
 
 use crate::projects::project::ProjectRef;
-use crate::repository::{compaction, import};
+use crate::repository::compaction::{self, Extent};
+use crate::repository::import;
 use crate::{Actor, App, Error, Result};
 
 /// What a task finds in its context.
@@ -68,7 +69,7 @@ impl TaskHandler for Compact {
 
     async fn run(self, context: WorkerContext) -> impl IntoTaskHandlerResult {
         let app = app(&context)?;
-        match compaction::compact(&app, &Actor::Operator, &ProjectRef::Id(self.project)).await {
+        match compaction::compact(&app, &Actor::Operator, &ProjectRef::Id(self.project), Extent::Small).await {
             Ok(_) | Err(Error::NotFound(_)) => Ok(()),
             Err(error) => Err(told(error)),
         }

@@ -33,6 +33,12 @@ impl ImportUrl {
             if is_plain { Ok(text.into_owned()) } else { Err(NoImportUrl) }
         };
         let username = Some(decoded(url.username())?).filter(|name| !name.is_empty());
+        // In an address for SSH it is written out again.
+        let is_word =
+            |name: &String| name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'));
+        if url.scheme() == "ssh" && !username.as_ref().is_none_or(is_word) {
+            return Err(NoImportUrl);
+        }
         let password = url.password().map(decoded).transpose()?;
         url.set_password(None).map_err(|()| NoImportUrl)?;
         url.set_username("").map_err(|()| NoImportUrl)?;
@@ -86,6 +92,7 @@ mod tests {
             "javascript:alert(1)",
             "http://host/ a",
             "ssh://-x@host/a",
+            "ssh://10.0.0.5:6379%2F@host/a",
             "",
         ] {
             assert_eq!(ImportUrl::parse(text), Err(NoImportUrl), "{text:?}");

@@ -1,5 +1,7 @@
 //! What a client asks for when it pushes, and what it is told.
 
+use std::time::Duration;
+
 use bytes::BytesMut;
 use gix::ObjectId;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
@@ -37,8 +39,9 @@ impl PushRequest {
     }
 }
 
-/// About half a million refs.
-const MOST_BYTES: usize = 64 << 20;
+/// Each of them is told to who listens.
+const MOST_COMMANDS: usize = 50_000;
+const MOST_BYTES: usize = 16 << 20;
 const MOST_OPTIONS: usize = 100;
 const LONGEST_OPTION: usize = 4096;
 
@@ -65,6 +68,9 @@ pub async fn read_request(input: &mut (impl AsyncRead + Unpin)) -> Result<Option
         }
         if line.starts_with(b"push-cert") {
             return Err(Error::protocol("signed pushes are not supported"));
+        }
+        if request.commands.len() == MOST_COMMANDS {
+            return Err(Error::protocol("a push moves at most 50,000 refs: push the others after it"));
         }
         let mut halves = line.splitn(2, |byte| *byte == 0);
         request.commands.push(read_command(halves.next().unwrap_or_default())?);
@@ -107,6 +113,9 @@ fn read_command(line: &[u8]) -> Result<Command> {
     let unless_null = |id: ObjectId| Some(id).filter(|id| !id.is_null());
     Ok(Command { name, old: unless_null(old), new: unless_null(new) })
 }
+
+/// So long a client may leave what it is told unread.
+const DEAF: Duration = Duration::from_secs(120);
 
 /// Where git's own words go while a pack is taken.
 pub trait Progress {
@@ -173,11 +182,15 @@ impl<W: AsyncWrite + Unpin + Send> Progress for Reporter<W> {
     }
 
     async fn say(&mut self, text: &[u8]) -> std::io::Result<()> {
-        if self.is_wanted() {
-            pkt::write_band(&mut self.output, Band::Progress, text).await?;
-            self.output.flush().await?;
+        if !self.is_wanted() {
+            return Ok(());
         }
-        Ok(())
+        let telling = async {
+            pkt::write_band(&mut self.output, Band::Progress, text).await?;
+            self.output.flush().await
+        };
+        // Who does not listen keeps the place from others.
+        tokio::time::timeout(DEAF, telling).await.unwrap_or_else(|_| Err(std::io::ErrorKind::TimedOut.into()))
     }
 
     async fn keep_alive(&mut self) -> std::io::Result<()> {

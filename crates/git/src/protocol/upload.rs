@@ -2,10 +2,11 @@
 
 use std::collections::HashSet;
 
+use bytes::BytesMut;
 use gix::ObjectId;
 use tokio::io::AsyncRead;
 
-use crate::pkt::{self, Packet};
+use crate::pkt::{self, Packet, Write};
 use crate::{Error, Result};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,6 +21,10 @@ pub struct LsRefs {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fetch {
     pub wants: HashSet<ObjectId>,
+    /// Where the client says its history ends.
+    pub shallow: HashSet<ObjectId>,
+    /// Whether it wants more than that, for which git looks behind where it ends.
+    pub deepens: bool,
     /// Whether it names refs that git must find on the disk.
     pub names_refs: bool,
     pub raw: Vec<u8>,
@@ -93,10 +98,31 @@ pub async fn read_v2(input: &mut (impl AsyncRead + Unpin), at_most: usize) -> Re
         }
     }
     match command.as_deref() {
-        Some(b"ls-refs") => Ok(Some(Request::LsRefs(ls_refs))),
+        Some(b"ls-refs") => {
+            if ls_refs.prefixes.len() > MOST_PREFIXES {
+                ls_refs.prefixes.clear();
+            }
+            Ok(Some(Request::LsRefs(ls_refs)))
+        }
         Some(b"fetch") => Ok(Some(Request::Fetch(Fetch { raw: packets.raw, ..fetch }))),
         _ => Err(Error::protocol("unknown command")),
     }
+}
+
+/// What a client of versions 0 and 1 wants, on a connection that stays; none if it wants nothing.
+pub async fn read_v0_wants(input: &mut (impl AsyncRead + Unpin), at_most: usize) -> Result<Option<Fetch>> {
+    let mut packets = Recorder { input, raw: Vec::new(), at_most };
+    let mut fetch = Fetch::default();
+    loop {
+        match packets.next().await? {
+            Some(Packet::Data(data)) => fetch.read_line(pkt::line(&data))?,
+            Some(Packet::Flush) => break,
+            None => return Ok(None),
+            Some(_) => return Err(Error::protocol("unexpected packet")),
+        }
+    }
+    fetch.raw = packets.raw;
+    Ok(Some(fetch))
 }
 
 /// A request of versions 0 and 1, to the end of the input; none if nothing is wanted.
@@ -126,9 +152,6 @@ fn read_ls_refs(request: &mut LsRefs, line: &[u8]) {
             }
         }
     }
-    if request.prefixes.len() > MOST_PREFIXES {
-        request.prefixes.clear();
-    }
 }
 
 impl Fetch {
@@ -139,9 +162,34 @@ impl Fetch {
             self.wants.insert(id);
         } else if line.starts_with(b"want-ref ") {
             return Err(Error::protocol("refs are asked for by id"));
-        } else if line.starts_with(b"deepen-not ") {
-            self.names_refs = true;
+        } else if let Some(id) = line.strip_prefix(b"shallow ") {
+            let id = ObjectId::from_hex(id).map_err(|_| Error::protocol("a shallow id cannot be read"))?;
+            self.shallow.insert(id);
+        } else if line.starts_with(b"deepen") {
+            self.deepens = true;
+            self.names_refs |= line.starts_with(b"deepen-not ");
         }
+        Ok(())
+    }
+
+    /// As if the client had not named these as the ends of its history.
+    pub async fn forget_shallow(&mut self, ids: &HashSet<ObjectId>) -> Result<()> {
+        let mut kept = BytesMut::with_capacity(self.raw.len());
+        let mut input = &self.raw[..];
+        while let Some(packet) = pkt::read(&mut input).await? {
+            match packet {
+                Packet::Data(data) => {
+                    let id = pkt::line(&data).strip_prefix(b"shallow ").and_then(|id| ObjectId::from_hex(id).ok());
+                    if !id.is_some_and(|id| ids.contains(&id)) {
+                        kept.packet(&data);
+                    }
+                }
+                Packet::Flush => kept.flush_packet(),
+                Packet::Delimiter => kept.delimiter_packet(),
+                Packet::ResponseEnd => return Err(Error::protocol("unexpected packet")),
+            }
+        }
+        self.raw = kept.to_vec();
         Ok(())
     }
 }

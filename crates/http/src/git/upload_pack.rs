@@ -7,7 +7,7 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::BytesMut;
 use holdfast_app::Error;
-use holdfast_app::repository::fetch;
+use holdfast_app::repository::fetch::{self, LONGEST_REQUEST};
 use holdfast_git::pkt::Write;
 use holdfast_git::protocol::Version;
 use holdfast_git::protocol::upload::{self, Request as Asked};
@@ -16,8 +16,6 @@ use super::NOT_KEPT;
 use super::door::{self, Refusal, Service};
 use crate::Context;
 
-/// What a client may say about what it has and wants, unpacked. It is kept while it is answered.
-const LONGEST: usize = 16 << 20;
 const READ_WITHIN: Duration = Duration::from_secs(60);
 
 pub async fn serve(
@@ -45,8 +43,8 @@ pub async fn serve(
     let read = async {
         let _turn = context.git_requests.acquire().await.ok();
         match version {
-            Version::V2 => upload::read_v2(&mut input, LONGEST).await,
-            _ => upload::read_v0(&mut input, LONGEST).await.map(|fetch| fetch.map(Asked::Fetch)),
+            Version::V2 => upload::read_v2(&mut input, LONGEST_REQUEST).await,
+            _ => upload::read_v0(&mut input, LONGEST_REQUEST).await.map(|fetch| fetch.map(Asked::Fetch)),
         }
     };
     let late = || Refusal::text(StatusCode::REQUEST_TIMEOUT, "The request did not arrive in time.");

@@ -5,7 +5,7 @@ use holdfast_app::accounts::token::CreateToken;
 use holdfast_app::accounts::user::{User, UserChanges};
 use holdfast_app::accounts::{token, user};
 use holdfast_app::projects::project::ProjectRef;
-use holdfast_app::repository::compaction;
+use holdfast_app::repository::compaction::{self, Extent};
 use holdfast_app::worker::job;
 use holdfast_app::{Actor, App, Entropy, Error};
 use holdfast_domain::Field;
@@ -166,10 +166,11 @@ pub fn run(configuration: &Configuration, command: Command) -> anyhow::Result<()
 async fn repack(app: &App, path: &str) -> anyhow::Result<()> {
     let (namespace, project) = path.split_once('/').context("name the project as NAMESPACE/PROJECT")?;
     let project = ProjectRef::Path { namespace: namespace.to_owned(), project: project.to_owned() };
-    let done = compaction::compact(app, &Actor::Operator, &project).await.map_err(|error| match error {
-        Error::NotFound(_) => anyhow!("there is no project {path}"),
-        other => explain(other),
-    })?;
+    let done =
+        compaction::compact(app, &Actor::Operator, &project, Extent::Whole).await.map_err(|error| match error {
+            Error::NotFound(_) => anyhow!("there is no project {path}"),
+            other => explain(other),
+        })?;
     print(format!("{path}: {} packs before, {} now", done.before, done.after))
 }
 

@@ -1,5 +1,5 @@
 use bytes::BytesMut;
-use holdfast_app::repository::fetch::{self, Opened};
+use holdfast_app::repository::fetch::{self, LONGEST_REQUEST, Opened};
 use holdfast_app::{Error, Result};
 use holdfast_git::pkt::Write;
 use holdfast_git::protocol::Version;
@@ -8,9 +8,6 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
 use super::copy;
 use crate::Context;
-
-/// What a client may say about what it has and wants. It is kept while it is answered.
-const LONGEST: usize = 64 << 20;
 
 pub async fn serve(
     context: &Context,
@@ -24,7 +21,7 @@ pub async fn serve(
     }
     output.write_all(&opened.advertise_upload(version, false)).await?;
     output.flush().await?;
-    while let Some(request) = upload::read_v2(input, LONGEST).await? {
+    while let Some(request) = upload::read_v2(input, LONGEST_REQUEST).await? {
         match request {
             Request::LsRefs(request) => output.write_all(&opened.list_refs(&request)).await?,
             Request::Fetch(request) => match fetch::answer(&context.app, opened, version, request).await {

@@ -19,12 +19,18 @@ impl Cache {
         let flight = self.flight(pack.id);
         let _alone = flight.lock().await;
         let is_here = PARTS.iter().zip(pack.sizes).all(|(part, size)| size == 0 || self.slot.pack(pack, part).exists());
-        if !is_here {
-            let content = content(database, objects, pack).await?.ok_or(Error::Missing(pack.id))?;
-            self.store(pack, content).await?;
-        }
+        let fetch = async {
+            match is_here {
+                true => Ok(()),
+                false => {
+                    let content = content(database, objects, pack).await?.ok_or(Error::Missing(pack.id))?;
+                    self.store(pack, content).await
+                }
+            }
+        };
+        let fetched = fetch.await;
         self.downloads.lock().unwrap_or_else(PoisonError::into_inner).remove(&pack.id);
-        Ok(())
+        fetched
     }
 
     fn flight(&self, id: PackId) -> Arc<tokio::sync::Mutex<()>> {

@@ -181,17 +181,33 @@ impl Cache {
     /// Takes over a pack that this node has just made known, with the repository's new generation.
     pub async fn adopt(&self, lease: &Lease, generation: i64, new: Option<(Pack, &IndexedPack)>) -> Result<()> {
         let mut known = lease.entry.generation.lock().await;
+        // The list was read since, and it may be off that again.
+        if *known >= generation {
+            return Ok(());
+        }
         if let Some((pack, files)) = new {
-            for (part, size) in PARTS.iter().zip(pack.sizes) {
-                if size > 0 {
-                    self.place(&files.file(part), &pack, part, size)?;
-                }
-            }
+            self.take_over(&pack, files)?;
             self.link(&lease.bare, &pack)?;
         }
         // Others may have changed the list in between.
         if *known == generation - 1 {
             *known = generation;
+        }
+        Ok(())
+    }
+
+    /// Keeps a pack for when the list is read next.
+    pub async fn keep(&self, lease: &Lease, pack: &Pack, files: &IndexedPack) -> Result<()> {
+        let _alone = lease.entry.generation.lock().await;
+        self.take_over(pack, files)?;
+        self.link(&lease.bare, pack)
+    }
+
+    fn take_over(&self, pack: &Pack, files: &IndexedPack) -> Result<()> {
+        for (part, size) in PARTS.iter().zip(pack.sizes) {
+            if size > 0 {
+                self.place(&files.file(part), pack, part, size)?;
+            }
         }
         Ok(())
     }

@@ -59,23 +59,31 @@ pub async fn find(connection: &mut Connection, project: ProjectId) -> Result<Opt
     .await?)
 }
 
-/// False if it is over already: somebody canceled it.
-pub async fn advance(connection: &mut Connection, project: ProjectId, phase: &str, percent: i16) -> Result<bool> {
+/// False if it is over already, or another one has begun: somebody canceled it.
+pub async fn advance(
+    connection: &mut Connection,
+    project: ProjectId,
+    job: JobId,
+    phase: &str,
+    percent: i16,
+) -> Result<bool> {
     let done = sqlx::query!(
-        "update imports set phase = $2, percent = $3 where project_id = $1 and finished_at is null",
+        "update imports set phase = $2, percent = $3 where project_id = $1 and job_id = $4 and finished_at is null",
         project.get(),
         phase,
         percent,
+        job.get(),
     )
     .execute(connection)
     .await?;
     Ok(done.rows_affected() > 0)
 }
 
-/// Forgets name and password; false if it was over already.
+/// Forgets name and password; false if it was over already. That of a job, or whichever there is.
 pub async fn finish(
     connection: &mut Connection,
     project: ProjectId,
+    job: Option<JobId>,
     phase: &str,
     error: Option<&str>,
     now: DateTime<Utc>,
@@ -83,11 +91,12 @@ pub async fn finish(
     let done = sqlx::query!(
         "update imports set phase = $2, error = $3, finished_at = $4, username = null, password = null,
            percent = case when $2 = 'finished' then 100 else percent end
-         where project_id = $1 and finished_at is null",
+         where project_id = $1 and job_id = coalesce($5, job_id) and finished_at is null",
         project.get(),
         phase,
         error,
         now,
+        job.map(JobId::get),
     )
     .execute(connection)
     .await?;

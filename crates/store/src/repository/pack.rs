@@ -140,6 +140,18 @@ pub async fn count(connection: &mut Connection, repository: RepositoryId) -> Res
     .await?)
 }
 
+/// How many of these it lists.
+pub async fn count_of(connection: &mut Connection, repository: RepositoryId, packs: &[PackId]) -> Result<i64> {
+    let ids: Vec<i64> = packs.iter().map(|id| id.get()).collect();
+    Ok(sqlx::query_scalar!(
+        r#"select count(*) as "count!" from repository_packs where repository_id = $1 and pack_id = any($2)"#,
+        repository.get(),
+        &ids,
+    )
+    .fetch_one(connection)
+    .await?)
+}
+
 /// Those of the repository that others list, too.
 pub async fn shared(connection: &mut Connection, repository: RepositoryId) -> Result<Vec<PackId>> {
     let ids = sqlx::query_scalar!(

@@ -33,22 +33,26 @@ pub async fn current(
     rows.into_iter().map(|row| Ok((row.name, object_id(&row.target)?))).collect()
 }
 
-/// Refs that stand in the way of new ones: those that would be their directory, and those of which they would be.
+/// Refs that stand in the way of new ones, apart from those that go: those that would be their directory, and of those of
+/// which they would be, one for each.
 pub async fn in_the_way(
     connection: &mut Connection,
     repository: RepositoryId,
     new: &[&str],
     directories: &[&str],
+    going: &[&str],
 ) -> Result<HashSet<String>> {
     let rows = sqlx::query_scalar!(
-        r#"select name as "name!" from refs where repository_id = $1 and name = any($3)
+        r#"select name as "name!" from refs where repository_id = $1 and name = any($3) and not name = any($4)
            union all
            select f.name from unnest($2::text[]) n (name) cross join lateral (
-             select name from refs where repository_id = $1 and name > n.name || '/' and name < n.name || '0' limit 1000
+             select name from refs where repository_id = $1 and name > n.name || '/' and name < n.name || '0'
+               and not name = any($4) limit 1
            ) f"#,
         repository.get(),
         new as &[&str],
         directories as &[&str],
+        going as &[&str],
     )
     .fetch_all(connection)
     .await?;

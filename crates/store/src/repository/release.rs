@@ -23,3 +23,10 @@ pub async fn insert(
     .await?;
     Ok(())
 }
+
+pub async fn delete(connection: &mut Connection, project: ProjectId, tag: &str) -> Result<()> {
+    sqlx::query!("delete from releases where project_id = $1 and tag_name = $2", project.get(), tag)
+        .execute(connection)
+        .await?;
+    Ok(())
+}

@@ -358,3 +358,57 @@ fn empty_pack() -> Vec<u8> {
     pack.extend(hex("029d08823bd8a8eab510ad6ac75c823cfd3ed31e"));
     pack
 }
+
+/// To deepen a shallow history git goes on behind its ends, wherever a client says those are.
+#[tokio::test]
+async fn what_lies_behind_a_made_up_end_is_not_shown() {
+    let world = world().await;
+    let url = world.server.git_url(&world.ada, "ada/p");
+    let hidden = WorkTree::new().await;
+    let behind = hidden.commit("secret", b"hunter2\n", "secret").await;
+    let end = hidden.commit("more", b"more\n", "more").await;
+    hidden.push(&url, &["main:hidden"]).await.ok();
+    hidden.push(&url, &[":hidden"]).await.ok();
+    let tip = world.refs().await.split('\t').next().unwrap().to_owned();
+    let fetch = |depth: &str| {
+        let mut body = packet("command=fetch");
+        body.extend_from_slice(b"0001");
+        for line in [format!("want {tip}\n"), format!("shallow {end}\n"), format!("deepen {depth}\n"), "done\n".into()]
+        {
+            body.extend(packet(&line));
+        }
+        body.extend_from_slice(b"0000");
+        let address = format!("{}/ada/p.git/git-upload-pack", world.server.base);
+        reqwest::Client::new()
+            .post(address)
+            .header("Content-Type", "application/x-git-upload-pack-request")
+            .header("Git-Protocol", "version=2")
+            .body(body)
+            .send()
+    };
+    for depth in ["2147483647", "0x7fffffff", "5"] {
+        let bytes = fetch(depth).await.unwrap().bytes().await.unwrap();
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(!text.contains(&behind) && !text.contains(&format!("unshallow {end}")), "{depth}: {text}");
+    }
+    // The blob of the parent is what `sparse:oid` would read.
+    let blob = hidden.git(["rev-parse", "HEAD:secret"]).await.ok().line().to_owned();
+    let filter = format!("--filter=sparse:oid={blob}");
+    let (refused, _) = WorkTree::clone(&url, &["--no-checkout", &filter]).await;
+    assert!(refused.refused().stderr.contains("not supported"));
+}
+
+/// A large object in a small pack is not unpacked here to see what it is.
+#[tokio::test]
+async fn a_tag_on_a_large_blob_costs_nothing() {
+    let world = world().await;
+    let tree = WorkTree::new().await;
+    std::fs::write(tree.path().join("zeros"), vec![0; 200 << 20]).unwrap();
+    let id = tree.git(["hash-object", "-w", "zeros"]).await.ok().line().to_owned();
+    tree.push(&world.server.git_url(&world.ada, "ada/p"), &[&format!("{id}:refs/tags/zeros")]).await.ok();
+    let long = "x".repeat(2 << 20);
+    std::fs::write(tree.path().join("message"), long).unwrap();
+    tree.git(["commit", "-q", "--allow-empty", "-F", "message"]).await.ok();
+    let refused = tree.push(&world.server.git_url(&world.ada, "ada/p"), &["main:long"]).await.refused();
+    assert!(refused.stderr.contains("larger than 1 MiB"), "{}", refused.stderr);
+}

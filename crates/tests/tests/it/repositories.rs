@@ -3,11 +3,11 @@
 use chrono::TimeDelta;
 use holdfast_app::Actor;
 use holdfast_app::projects::project::ProjectRef;
-use holdfast_app::repository::compaction::{self, Compacted};
+use holdfast_app::repository::compaction::{self, Compacted, Extent};
 use holdfast_tests::{Server, Setup, WorkTree};
 
 async fn compact(server: &Server, project: i64) -> holdfast_app::Result<Compacted> {
-    compaction::compact(&server.app, &Actor::Operator, &ProjectRef::Id(project.into())).await
+    compaction::compact(&server.app, &Actor::Operator, &ProjectRef::Id(project.into()), Extent::Whole).await
 }
 
 async fn packs(server: &Server) -> Vec<(String, i64)> {
