@@ -40,7 +40,7 @@ impl PushRequest {
 }
 
 /// Each of them is told to who listens.
-const MOST_COMMANDS: usize = 50_000;
+const MOST_COMMANDS: usize = 60_000;
 const MOST_BYTES: usize = 16 << 20;
 const MOST_OPTIONS: usize = 100;
 const LONGEST_OPTION: usize = 4096;
@@ -70,7 +70,7 @@ pub async fn read_request(input: &mut (impl AsyncRead + Unpin)) -> Result<Option
             return Err(Error::protocol("signed pushes are not supported"));
         }
         if request.commands.len() == MOST_COMMANDS {
-            return Err(Error::protocol("a push moves at most 50,000 refs: push the others after it"));
+            return Err(Error::protocol("a push moves at most 60,000 refs: push the others after it"));
         }
         let mut halves = line.splitn(2, |byte| *byte == 0);
         request.commands.push(read_command(halves.next().unwrap_or_default())?);
