@@ -33,7 +33,7 @@ class Commits:
     def bodies(self, chain, ref):
         """One request for every commit of the chain."""
         base = self._git("rev-parse", "refs/heads/main").decode().strip()
-        pack_objects = ("pack-objects", "-q", "--stdout", "--revs", "--thin", "--delta-base-offset")
+        pack_objects = ("pack-objects", "-q", "--stdout", "--revs", "--delta-base-offset")
         for parent, old, new in zip([base, *chain], [NOTHING, *chain], chain):
             pack = self._git(*pack_objects, stdin=f"{new}\n^{parent}\n".encode())
             yield push_body(ref, old, new, pack)

@@ -53,15 +53,14 @@ class Ours(Side):
     def _fill(self, project, fixture):
         say(f"filling {project} of {self.name}")
         self.project_ids[project] = self.ask("/projects", name=project, path=project)["id"]
-        # The default branch first.
-        for part in ("refs/heads/main", "refs/tags/*"):
-            git("-C", fixture, *self.options, "push", "-q", self.url(project), f"{part}:{part}")
+        main = "refs/heads/main"
+        git("-C", fixture, *self.options, "push", "-q", self.url(project), f"{main}:{main}")
         # Git itself compares each ref that it pushes with all others, which takes minutes where there are many.
-        listed = git("-C", fixture, "for-each-ref", "refs/heads/", "--format=%(objectname) %(refname)").decode()
-        others = [line.split() for line in listed.splitlines() if not line.endswith(" refs/heads/main")]
+        listed = git("-C", fixture, "for-each-ref", "--format=%(objectname) %(refname)").decode()
+        others = [line.split() for line in listed.splitlines() if not line.endswith(f" {main}")]
         if others:
             pusher = Pusher(self, project)
-            pusher.push(refs_body(others))
+            pusher.push(refs_body(others, git("-C", fixture, "pack-objects", "--all", "--stdout", "-q", stdin=b"")))
             pusher.close()
         self.settle(project)
 

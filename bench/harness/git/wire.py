@@ -1,6 +1,5 @@
 """git's protocol by hand, for clients that cost next to nothing."""
 
-import hashlib
 import http.client
 import socket
 import time
@@ -24,12 +23,11 @@ def push_body(ref, old, new, pack):
     return pkt(f"{old} {new} {ref}\0 report-status object-format=sha1 agent=git/bench") + b"0000" + pack
 
 
-def refs_body(refs):
-    """Makes refs, given as (id, name), to what is there already: with a pack that holds nothing."""
+def refs_body(refs, pack):
+    """Makes refs, given as (id, name)."""
     commands = [f"{NOTHING} {oid} {ref}" for oid, ref in refs]
     commands[0] += "\0 report-status object-format=sha1 agent=git/bench"
-    head = b"PACK" + (2).to_bytes(4) + (0).to_bytes(4)
-    return b"".join(map(pkt, commands)) + b"0000" + head + hashlib.sha1(head).digest()
+    return b"".join(map(pkt, commands)) + b"0000" + pack
 
 
 @dataclass
