@@ -92,7 +92,7 @@ mod tests {
             "javascript:alert(1)",
             "http://host/ a",
             "ssh://-x@host/a",
-            "ssh://10.0.0.5:6379%2F@host/a",
+            "ssh://10.0.0.5%3A6379%2F@host/a",
             "",
         ] {
             assert_eq!(ImportUrl::parse(text), Err(NoImportUrl), "{text:?}");
