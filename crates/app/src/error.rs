@@ -115,8 +115,12 @@ impl From<holdfast_store::cache::Error> for Error {
 }
 
 impl From<std::io::Error> for Error {
+    /// What git said may have come on the way of bytes.
     fn from(error: std::io::Error) -> Self {
-        Self::Internal(error.into())
+        match error.downcast::<holdfast_git::Error>() {
+            Ok(cause) => cause.into(),
+            Err(error) => Self::Internal(error.into()),
+        }
     }
 }
 

@@ -80,7 +80,6 @@ impl Write for BytesMut {
 pub enum Band {
     Data = 1,
     Progress = 2,
-    Error = 3,
 }
 
 pub async fn write_band(output: &mut (impl AsyncWrite + Unpin), band: Band, data: &[u8]) -> std::io::Result<()> {

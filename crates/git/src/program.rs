@@ -1,4 +1,4 @@
-//! The one place that starts `git`. An argument is a word of this program, an id, a number or a path of ours: no string
+//! The one place that starts `git`. An argument is a word of this program, a number or a path of ours: no string
 //! of a user's can become one. The environment is empty but for what stands here, so that neither a configuration of
 //! the machine nor hooks nor replaced objects have a say.
 
@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use gix::ObjectId;
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process_group, prlimit};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
@@ -19,11 +18,9 @@ pub struct Git {
     pub program: PathBuf,
     /// For each process: what it may allocate.
     pub max_memory_bytes: u64,
-    /// Threads of one process that packs objects.
-    pub pack_threads: u32,
 }
 
-const SETTINGS: [&str; 13] = [
+const SETTINGS: [&str; 14] = [
     "safe.directory=*",
     "core.hooksPath=/dev/null",
     "core.alternateRefsCommand=true",
@@ -40,6 +37,8 @@ const SETTINGS: [&str; 13] = [
     "transfer.unpackLimit=1",
     "pack.writeReverseIndex=true",
     "pack.allowPackReuse=true",
+    // Many are served at once; none takes all processors.
+    "pack.threads=1",
 ];
 
 impl Git {
@@ -61,7 +60,6 @@ impl Git {
         for setting in SETTINGS.into_iter().chain(settings) {
             inner.arg("-c").arg(setting);
         }
-        inner.arg("-c").arg(format!("pack.threads={}", self.pack_threads));
         inner.arg("-c").arg(format!("pack.windowMemory={}", self.max_memory_bytes / 8));
         inner.arg(name);
         Command { inner, name, max_memory_bytes: self.max_memory_bytes }
@@ -119,11 +117,6 @@ impl Command {
     /// `--name=NUMBER`
     pub fn number(mut self, name: &'static str, value: u64) -> Self {
         self.inner.arg(format!("{name}={value}"));
-        self
-    }
-
-    pub fn id(mut self, id: ObjectId) -> Self {
-        self.inner.arg(id.to_hex().to_string());
         self
     }
 

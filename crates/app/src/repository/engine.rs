@@ -51,11 +51,7 @@ const SNAPSHOT_BYTES: u64 = 256 << 20;
 impl Engine {
     pub fn new(settings: GitSettings) -> Self {
         Self {
-            git: Git {
-                program: settings.program.clone(),
-                max_memory_bytes: settings.max_memory_bytes,
-                pack_threads: 1,
-            },
+            git: Git { program: settings.program.clone(), max_memory_bytes: settings.max_memory_bytes },
             snapshots: Snapshots::new(SNAPSHOT_BYTES),
             cache: OnceLock::new(),
             opening: Mutex::default(),

@@ -100,14 +100,14 @@ async fn copy(app: &App, job: JobId, id: ProjectId) -> Result<Option<String>> {
         Some(pack) => Some(store(app, pack).await?),
         None => None,
     };
-    let sizes = stored.as_ref().map(|pack| pack.sizes);
+    let files = pack.as_ref().zip(stored.as_ref().map(|pack| pack.sizes));
     let lease = app.lease(opened.project.repository.id, opened.refs.generation).await?;
     let moves: Vec<Move> = refs.into_iter().map(|(name, new)| Move { name, old: None, new: Some(new) }).collect();
     let default = head.filter(|head| moves.iter().any(|it| it.name == *head));
     let mover = Mover { user: None, via: "import" };
     let change = Change { pack: stored, default: default.as_ref(), ..Change::new(&opened, moves, Vec::new(), mover) };
     let changed = ref_change::apply(app, change).await?;
-    push::finish(app, Some(&lease), &changed, pack.as_ref(), sizes, &opened).await;
+    push::finish(app, &lease, &changed, files, &opened).await;
     match changed.refusals.iter().flatten().next() {
         Some(refusal) => Err(Error::Refused((*refusal).into())),
         None => Ok(note),

@@ -1,5 +1,6 @@
 //! Taking a push: what HTTP and SSH have in common, from the first command to the report.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use holdfast_git::connectivity::{self, Known};
@@ -44,26 +45,25 @@ pub async fn receive(
         }
         Err(error) => {
             let text = explain(&error);
-            if let Error::Unavailable(_) | Error::ObjectStore(_) | Error::Internal(_) = &error {
-                tracing::error!(%error, "a push failed");
-            }
             reporter.report(Err(&text), names().map(|name| (name, Err("unpacker error")))).await?;
         }
     }
     Ok(())
 }
 
-/// For the person who pushes; what is nobody's business but ours stays here.
+/// For the person who pushes; what is nobody's business but ours goes to the log.
 fn explain(error: &Error) -> String {
-    match error {
+    let ours = match error {
         Error::Git(cause @ (holdfast_git::Error::Failed { .. } | holdfast_git::Error::Protocol(_))) => {
-            cause.to_string()
+            return cause.to_string();
         }
-        Error::Unavailable(_) => "the database cannot be reached, please push again".into(),
-        Error::ObjectStore(_) => "the object store cannot be reached, please push again".into(),
-        Error::Internal(_) | Error::Git(_) => "internal error".into(),
-        known => known.to_string(),
-    }
+        Error::Unavailable(_) => "the database cannot be reached, please push again",
+        Error::ObjectStore(_) => "the object store cannot be reached, please push again",
+        Error::Internal(_) | Error::Git(_) => "internal error",
+        known => return known.to_string(),
+    };
+    tracing::error!(%error, "a push failed");
+    ours.into()
 }
 
 /// For each command, why it was not followed.
@@ -117,18 +117,23 @@ async fn take<W: AsyncWrite + Unpin + Send>(
         Some(pack) => Some(store(app, pack).await?),
         None => None,
     };
-    let sizes = new_pack.as_ref().map(|pack| pack.sizes);
+    let files = pack.as_ref().zip(new_pack.as_ref().map(|pack| pack.sizes));
     let mover = Mover { user: Some(caller.account.id()), via };
     let atomic = request.capabilities.atomic;
     let changed =
         ref_change::apply(app, Change { atomic, pack: new_pack, ..Change::new(opened, moves, notices, mover) }).await?;
-    finish(app, lease.as_ref(), &changed, pack.as_ref(), sizes, opened).await;
+    if let Some(lease) = &lease {
+        finish(app, lease, &changed, files, opened).await;
+    }
     let mut late = changed.refusals.into_iter();
     for refusal in refusals.iter_mut().filter(|refusal| refusal.is_none()) {
         *refusal = late.next().flatten().map(str::to_owned);
     }
     Ok(refusals)
 }
+
+/// Of so many new tips it is found out which of them lack something; beyond that all are refused for one.
+const TOLD_APART: usize = 20;
 
 async fn refuse_unconnected(
     app: &App,
@@ -155,14 +160,15 @@ async fn refuse_unconnected(
     let check = async |new: &[ObjectId]| {
         connectivity::check(git, incoming.bare(), new, Known { near: &near, all: &all }, &sent).await
     };
-    let new: Vec<ObjectId> =
+    let new: HashSet<ObjectId> =
         commands.iter().zip(&*verdicts).filter(|(_, verdict)| verdict.is_ok()).filter_map(|(it, _)| it.new).collect();
+    let new: Vec<ObjectId> = new.into_iter().collect();
     if check(&new).await? {
         return Ok(());
     }
     for (command, verdict) in commands.iter().zip(verdicts) {
-        if let (Some(new), Ok(_)) = (command.new, &verdict)
-            && !check(&[new]).await?
+        if let (Some(tip), Ok(_)) = (command.new, &verdict)
+            && (new.len() > TOLD_APART || !check(&[tip]).await?)
         {
             *verdict = Err("missing necessary objects".into());
         }
@@ -205,20 +211,16 @@ async fn judge_objects(
 /// What is only for speed: nothing of it may spoil a push that is kept already.
 pub(super) async fn finish(
     app: &App,
-    lease: Option<&Lease>,
+    lease: &Lease,
     changed: &Changed,
-    files: Option<&IndexedPack>,
-    sizes: Option<[u64; 4]>,
+    files: Option<(&IndexedPack, [u64; 4])>,
     opened: &Opened,
 ) {
-    let (Some(made), Some(lease)) = (&changed.made, lease) else { return };
+    let Some(made) = &changed.made else { return };
     let tidy = async {
-        let new = match (made.pack, files, sizes) {
-            (Some(id), Some(files), Some(sizes)) => {
-                Some((Pack { id, checksum: files.checksum.clone(), object_key: None, sizes }, files))
-            }
-            _ => None,
-        };
+        let new = made.pack.zip(files).map(|(id, (files, sizes))| {
+            (Pack { id, checksum: files.checksum.clone(), object_key: None, sizes }, files)
+        });
         let added = new.is_some();
         app.engine.cache()?.adopt(lease, made.generation, new).await?;
         if added {

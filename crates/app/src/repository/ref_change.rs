@@ -97,12 +97,12 @@ pub async fn apply(app: &App, change: Change<'_>) -> Result<Changed> {
     let head = first.map(RefName::as_str);
     let generation = locked.generation + 1;
     ref_change::apply(&mut transaction, id, generation, head, &moves, change.mover, now).await?;
-    for it in &moves {
-        match (it.name.as_tag(), it.new, change.release) {
-            (Some(tag), None, _) => release::delete(&mut transaction, project.id, tag).await?,
-            (Some(tag), Some(_), Some(notes)) => release::insert(&mut transaction, project.id, tag, notes, now).await?,
-            _ => {}
-        }
+    let removed: Vec<&str> = moves.iter().filter(|it| it.new.is_none()).filter_map(|it| it.name.as_tag()).collect();
+    if !removed.is_empty() {
+        release::delete(&mut transaction, project.id, &removed).await?;
+    }
+    if let (Some(notes), [tag]) = (change.release, &moves[..]) {
+        release::insert(&mut transaction, project.id, tag.name.as_tag().unwrap_or_default(), notes, now).await?;
     }
     if let Some(branch) = first.and_then(RefName::as_branch) {
         protection::upsert(&mut transaction, project.id, &Rule::of_masters(branch), now).await?;
@@ -159,7 +159,7 @@ async fn refuse(
         let name = it.name.as_str();
         let below = format!("{name}/");
         let is_blocked = it.name.directories().any(|directory| taken.contains(directory) || made.contains(directory))
-            || taken.iter().any(|other| other.starts_with(&below))
+            || taken.range(below.clone()..).next().is_some_and(|other| other.starts_with(&below))
             || taken_directories.contains(name);
         if is_blocked {
             *refusal = Some(CONFLICT);

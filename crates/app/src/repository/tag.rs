@@ -1,7 +1,5 @@
 //! Tags.
 
-use std::sync::Arc;
-
 use holdfast_domain::policy::ProjectAction;
 use holdfast_git::protocol::advertisement::Refs;
 use holdfast_git::reader::Signature;
@@ -39,7 +37,7 @@ pub struct CreateTag {
 
 /// At a branch, another tag or a commit; annotated if there is something to say.
 pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, input: CreateTag) -> Result<Tag> {
-    let opened = Arc::new(fetch::open(app, actor, project, ProjectAction::WriteCode).await?);
+    let opened = fetch::open(app, actor, project, ProjectAction::WriteCode).await?;
     let caller = actor.caller()?;
     let refused = |text: String| Error::Refused(text);
     let name = RefName::tag(&input.name).map_err(|_| refused("Tag name invalid".into()))?;
@@ -97,10 +95,10 @@ async fn annotate(
     let it = Move { name, old: None, new: Some(Target { id, peeled: Some(target) }) };
     let notices = vec![push_details::without_commits(opened, caller, &it)];
     let stored = store(app, &pack).await?;
-    let sizes = Some(stored.sizes);
+    let files = Some((&pack, stored.sizes));
     let mover = Mover { user: Some(caller.account.id()), via: "api" };
     let change = Change { pack: Some(stored), release, ..Change::new(opened, vec![it], notices, mover) };
     let changed = ref_change::apply(app, change).await?;
-    push::finish(app, Some(&lease), &changed, Some(&pack), sizes, opened).await;
+    push::finish(app, &lease, &changed, files, opened).await;
     Ok(changed.refusals.into_iter().next().flatten())
 }

@@ -135,15 +135,6 @@ impl<W: AsyncWrite + Unpin + Send> Reporter<W> {
         Self { output, capabilities }
     }
 
-    /// A line for the person who pushes.
-    pub async fn tell(&mut self, text: &str) -> std::io::Result<()> {
-        if self.capabilities.side_band {
-            pkt::write_band(&mut self.output, Band::Progress, format!("{text}\n").as_bytes()).await?;
-            self.output.flush().await?;
-        }
-        Ok(())
-    }
-
     /// `unpacked` is why the pack was not taken; of each ref, why it was not moved.
     pub async fn report<'a>(
         &mut self,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_compression::tokio::bufread::GzipDecoder;
 use axum::body::Body;
+use axum::extract::Request;
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -98,19 +99,49 @@ pub async fn open(context: &Context, actor: &Actor, project: &ProjectRef, servic
     })
 }
 
+/// Whoever comes with a body: allowed in or not, and what it brings.
+pub struct Visit {
+    pub actor: Actor,
+    pub opened: Opened,
+    pub version: Version,
+    pub input: Input,
+}
+
+pub async fn enter(
+    context: &Context,
+    (namespace, project): (String, String),
+    request: Request,
+    service: Service,
+) -> Result<Visit, Refusal> {
+    let (parts, body) = request.into_parts();
+    let expected = format!("application/x-{}-request", service.name());
+    if parts.headers.get(header::CONTENT_TYPE).is_none_or(|value| value.as_bytes() != expected.as_bytes()) {
+        return Err(Refusal::text(StatusCode::UNSUPPORTED_MEDIA_TYPE, "This is no request of git's."));
+    }
+    let mut input = input(&parts, body)?;
+    let allowed = async {
+        let actor = identify(context, &parts).await?;
+        let opened = open(context, &actor, &named(namespace, &project), service).await?;
+        Ok((actor, opened))
+    };
+    match allowed.await {
+        Ok((actor, opened)) => Ok(Visit { actor, opened, version: version(&parts), input }),
+        Err(refusal) => {
+            read_to_end(&mut input).await;
+            Err(refusal)
+        }
+    }
+}
+
 pub fn version(parts: &Parts) -> Version {
     let asked = parts.headers.get("git-protocol").and_then(|value| value.to_str().ok());
     asked.map_or(Version::V0, Version::asked)
 }
 
-pub fn has_type(parts: &Parts, expected: &str) -> bool {
-    parts.headers.get(header::CONTENT_TYPE).is_some_and(|value| value == expected)
-}
-
 pub type Input = Pin<Box<dyn AsyncRead + Send>>;
 
 /// The body, unpacked where it was packed.
-pub fn input(parts: &Parts, body: Body) -> Result<Input, Refusal> {
+fn input(parts: &Parts, body: Body) -> Result<Input, Refusal> {
     let raw = StreamReader::new(body.into_data_stream().map_err(std::io::Error::other));
     let raw = BufReader::with_capacity(64 << 10, raw);
     match parts.headers.get(header::CONTENT_ENCODING).map(|value| value.as_bytes()) {
@@ -162,6 +193,13 @@ impl From<Error> for Refusal {
                 Self::text(StatusCode::NOT_FOUND, "The project you were looking for could not be found.")
             }
             Error::Forbidden(Some(reason)) => Self::forbidden(reason),
+            Error::Throttled { retry_after } => {
+                let seconds = retry_after.as_secs_f64().ceil() as u64;
+                let text = format!("Too many requests: try again in {seconds} seconds. Tokens are not counted as sign-ins.");
+                let mut refusal = Self::text(StatusCode::TOO_MANY_REQUESTS, &text);
+                refusal.0.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+                refusal
+            }
             other => Self(Box::new(ApiError::from(other).into_response())),
         }
     }

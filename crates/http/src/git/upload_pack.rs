@@ -13,33 +13,17 @@ use holdfast_git::protocol::Version;
 use holdfast_git::protocol::upload::{self, Request as Asked};
 
 use super::NOT_KEPT;
-use super::door::{self, Refusal, Service};
+use super::door::{self, Refusal, Service, Visit};
 use crate::Context;
 
 const READ_WITHIN: Duration = Duration::from_secs(60);
 
 pub async fn serve(
     State(context): State<Arc<Context>>,
-    Path((namespace, project)): Path<(String, String)>,
+    Path(path): Path<(String, String)>,
     request: Request,
 ) -> Result<Response, Refusal> {
-    let (parts, body) = request.into_parts();
-    if !door::has_type(&parts, "application/x-git-upload-pack-request") {
-        return Err(Refusal::text(StatusCode::UNSUPPORTED_MEDIA_TYPE, "This is no request of git's."));
-    }
-    let version = door::version(&parts);
-    let mut input = door::input(&parts, body)?;
-    let allowed = async {
-        let actor = door::identify(&context, &parts).await?;
-        door::open(&context, &actor, &door::named(namespace, &project), Service::UploadPack).await
-    };
-    let opened = match allowed.await {
-        Ok(opened) => opened,
-        Err(refusal) => {
-            door::read_to_end(&mut input).await;
-            return Err(refusal);
-        }
-    };
+    let Visit { opened, version, mut input, .. } = door::enter(&context, path, request, Service::UploadPack).await?;
     let read = async {
         let _turn = context.git_requests.acquire().await.ok();
         match version {

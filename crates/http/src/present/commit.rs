@@ -3,12 +3,26 @@ use holdfast_app::repository::commit::Commit;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// A commit inside a branch or a tag.
+/// A commit inside a branch.
 #[derive(Serialize, ToSchema)]
 pub struct CommitBody {
+    #[serde(flatten)]
+    pub facts: CommitFacts,
+    pub parent_ids: Vec<String>,
+}
+
+/// A commit inside a tag, where one name differs.
+#[derive(Serialize, ToSchema)]
+pub struct TaggedCommit {
+    #[serde(flatten)]
+    pub facts: CommitFacts,
+    pub parents_ids: Vec<String>,
+}
+
+#[derive(Serialize, ToSchema)]
+pub struct CommitFacts {
     pub id: String,
     pub message: String,
-    pub parent_ids: Vec<String>,
     pub author_name: String,
     pub author_email: String,
     /// In the time zone in which it was recorded, as all dates of commits.
@@ -19,10 +33,21 @@ pub struct CommitBody {
 }
 
 pub fn commit(commit: Commit) -> CommitBody {
-    CommitBody {
+    CommitBody { parent_ids: parents(&commit), facts: facts(commit) }
+}
+
+pub fn tagged(commit: Commit) -> TaggedCommit {
+    TaggedCommit { parents_ids: parents(&commit), facts: facts(commit) }
+}
+
+fn parents(commit: &Commit) -> Vec<String> {
+    commit.parents.iter().map(ToString::to_string).collect()
+}
+
+fn facts(commit: Commit) -> CommitFacts {
+    CommitFacts {
         id: commit.id.to_string(),
         message: commit.message,
-        parent_ids: commit.parents.iter().map(ToString::to_string).collect(),
         author_name: commit.author.name,
         author_email: commit.author.email,
         authored_date: date(&commit.author.at),

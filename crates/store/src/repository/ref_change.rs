@@ -1,6 +1,6 @@
 //! The rows of a change of refs. Only `app`'s `ref_change` calls these, with the repository locked.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use chrono::{DateTime, Utc};
 use holdfast_domain::ids::{RepositoryId, UserId};
@@ -41,7 +41,7 @@ pub async fn in_the_way(
     new: &[&str],
     directories: &[&str],
     going: &[&str],
-) -> Result<HashSet<String>> {
+) -> Result<BTreeSet<String>> {
     let rows = sqlx::query_scalar!(
         r#"select name as "name!" from refs where repository_id = $1 and name = any($3) and not name = any($4)
            union all

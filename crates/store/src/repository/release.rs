@@ -24,9 +24,13 @@ pub async fn insert(
     Ok(())
 }
 
-pub async fn delete(connection: &mut Connection, project: ProjectId, tag: &str) -> Result<()> {
-    sqlx::query!("delete from releases where project_id = $1 and tag_name = $2", project.get(), tag)
-        .execute(connection)
-        .await?;
+pub async fn delete(connection: &mut Connection, project: ProjectId, tags: &[&str]) -> Result<()> {
+    sqlx::query!(
+        "delete from releases where project_id = $1 and tag_name = any($2)",
+        project.get(),
+        tags as &[&str],
+    )
+    .execute(connection)
+    .await?;
     Ok(())
 }
