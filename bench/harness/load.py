@@ -12,6 +12,18 @@ from .http import get
 SCRIPT = Path(__file__).parent.parent / "wrk.lua"
 
 
+def wrk(server, path, seconds, connections, arguments=()):
+    """What wrk.lua prints. Gives up if anything but an answer of success came."""
+    headers = [f"-H{name}: {value}" for name, value in server.headers.items()]
+    command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout=10s", f"-s{SCRIPT}", *headers]
+    url = f"http://127.0.0.1:{server.port}{path}"
+    done = subprocess.run([*command, url, "--", *arguments], check=True, capture_output=True, text=True)
+    counted = json.loads(done.stdout.splitlines()[-1])
+    if counted["errors"] or not counted["requests"]:
+        raise RuntimeError(f"{url} failed under load: {done.stdout}")
+    return counted
+
+
 class Load:
     """A target that is loaded in every round. `server` comes from an instance of the world."""
 
@@ -35,16 +47,9 @@ class Load:
 
     def measure(self, world):
         seconds = self.seconds or world.seconds
-        headers = [f"-H{name}: {value}" for name, value in self.server.headers.items()]
-        command = ["wrk", "-t1", f"-c{world.connections}", f"-d{seconds}s", "--timeout=10s", f"-s{SCRIPT}", *headers]
-        url = f"http://127.0.0.1:{self.server.port}{self.path}"
-        command += [url, "--", *self.arguments()]
         before = self._account(world)
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        counted = wrk(self.server, self.path, seconds, world.connections, self.arguments())
         after = self._account(world)
-        counted = json.loads(done.stdout.splitlines()[-1])
-        if counted["errors"] or not counted["requests"]:
-            raise RuntimeError(f"{self.name}: {url} failed under load: {done.stdout}")
         spent = {what: after[what] - before[what] for what in ("time", "busy", "server", "client")}
         # A process that is new has used nothing before.
         family = sum(used - before["family"].get(pid, 0) for pid, used in after["family"].items())

@@ -20,7 +20,7 @@ def table(results):
             name,
             show(r.ours),
             show(r.reference) if compared else "",
-            f"{r.value:.2f}" if compared else "",
+            ratio(r.value) if compared else "",
             f"{r.spread:.0%}" if r.spread is not None else "",
             r.goal,
             {True: "reached", False: "MISSED", None: ""}[r.reached],
@@ -29,6 +29,10 @@ def table(results):
     right = {3, 4, 5, 6}
     justify = [str.rjust if i in right else str.ljust for i in range(len(HEAD))]
     return "\n".join("  ".join(j(t, w) for j, t, w in zip(justify, line, widths)).rstrip() for line in lines)
+
+
+def ratio(value):
+    return f"{value:.2f}" if value >= 0.1 else f"{value:.4f}"
 
 
 def noise(rounds):

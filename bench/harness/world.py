@@ -203,7 +203,6 @@ class World:
     def git(self):
         if not self._git:
             self._git = Sides(self, self._sides)
-            self._git.start()
         return self._git
 
     def instance(self, name, settings=None):

@@ -3,5 +3,6 @@
 from . import client, wire
 from .case import GitCase, Operation
 from .commits import Commits
+from .watch import Watch
 
-__all__ = ["Commits", "GitCase", "Operation", "client", "wire"]
+__all__ = ["Commits", "GitCase", "Operation", "Watch", "client", "wire"]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import client
+from .wide import Wide
 
 # Another number makes them anew.
 VERSION = 1
@@ -23,6 +24,17 @@ class Recipe:
     files: int
     refs: int = 20
     large_blobs: int = 0
+    # Of the refs, one in so many is an annotated tag; the others are branches.
+    tag_every: int = 10
+
+    def write(self, name, directory):
+        importer = subprocess.Popen(
+            ["nice", "git", "-C", directory, "fast-import", "--quiet"], stdin=subprocess.PIPE, env=client.ENVIRONMENT
+        )
+        with importer.stdin as stream:
+            History(name, self, stream).write()
+        if importer.wait():
+            raise RuntimeError(f"git fast-import of {name} failed")
 
 
 RECIPES = {
@@ -32,31 +44,34 @@ RECIPES = {
     "refs10": Recipe(50, 100, refs=10),
     "refs1k": Recipe(50, 100, refs=1_000),
     "refs50k": Recipe(50, 100, refs=50_000),
+    "branches50": Recipe(50, 100, refs=50, tag_every=0),
+    "branches50k": Recipe(50, 100, refs=50_000, tag_every=0),
+    "tree": Wide(directories=1000, files=1000),
+    "flat": Wide(directories=0, files=1_000_000),
+    "archive": Wide(directories=0, files=40, blobs=4, blob_bytes=50_000_000),
 }
 
 
-def make_all(cache, names, say):
-    """The directories of these repositories by name."""
-    home = Path(cache, f"bench-repositories/{VERSION}")
-    home.mkdir(parents=True, exist_ok=True)
-    for name in names:
-        if not (home / f"{name}.git").exists():
-            say(f"making the repository {name}, only this once")
-            _make(home, name, RECIPES[name])
-    return {name: home / f"{name}.git" for name in names}
+class Fixtures(dict):
+    """The directories of the repositories by name; each is made when it is first asked for."""
+
+    def __init__(self, cache, say):
+        self._home, self._say = Path(cache, f"bench-repositories/{VERSION}"), say
+
+    def __missing__(self, name):
+        self._home.mkdir(parents=True, exist_ok=True)
+        self[name] = self._home / f"{name}.git"
+        if not self[name].exists():
+            self._say(f"making the repository {name}, only this once")
+            _make(self._home, name, RECIPES[name])
+        return self[name]
 
 
 def _make(home, name, recipe):
     unfinished = Path(tempfile.mkdtemp(prefix=f"{name}.", dir=home))
     try:
         client.git("init", "-q", "--bare", "--initial-branch=main", unfinished)
-        importer = subprocess.Popen(
-            ["nice", "git", "-C", unfinished, "fast-import", "--quiet"], stdin=subprocess.PIPE, env=client.ENVIRONMENT
-        )
-        with importer.stdin as stream:
-            History(name, recipe, stream).write()
-        if importer.wait():
-            raise RuntimeError(f"git fast-import of {name} failed")
+        recipe.write(name, unfinished)
         settle(unfinished)
         os.rename(unfinished, home / f"{name}.git")
     finally:
@@ -115,10 +130,10 @@ class History:
         self._put("\n")
 
     def _refs(self):
-        """Every tenth is an annotated tag, the others are branches."""
+        every = self.recipe.tag_every
         for number in range(1, self.recipe.refs):
             at = self.random.randint(1, self.recipe.commits)
-            if number % 10 == 9:
+            if every and number % every == every - 1:
                 self._put(f"tag v{number}\nfrom :{at}\ntagger {WHO} {EPOCH} +0000\n")
                 self._data(b"A release")
             else:

@@ -11,22 +11,31 @@ NAMES = ("reference", "local", "s3")
 class Sides:
     def __init__(self, world, names):
         self.directory = world.directory
-        self.names, self.reference = names, None
-        self.sides = []
-        self._moto = False
-        self.fixtures = repositories.make_all(shell('echo "$CACHE"'), repositories.RECIPES, say)
+        self.names = names
+        self.fixtures = repositories.Fixtures(shell('echo "$CACHE"'), say)
         self._world = world
+        self._started = {}
+        self._moto = False
 
-    def start(self):
-        for name in NAMES:
-            if name in self.names:
-                self.sides.append(self._start(name))
+    @property
+    def sides(self):
+        """Those that were asked for."""
+        return [self.side(name) for name in NAMES if name in self.names]
+
+    @property
+    def reference(self):
+        return self.side("reference") if "reference" in self.names else None
+
+    def side(self, name):
+        """Started when it is first needed."""
+        if name not in self._started:
+            self._started[name] = self._start(name)
+        return self._started[name]
 
     def _start(self, name):
         group = self._world.group and self._world.group.child(name)
         if name == "reference":
-            self.reference = Reference(self._world, group)
-            return self.reference
+            return Reference(self._world, group)
         settings = {}
         if name == "s3":
             self._moto = True
@@ -34,7 +43,7 @@ class Sides:
         return Ours(self._world, group, name, settings)
 
     def stop(self):
-        for side in self.sides:
+        for side in self._started.values():
             side.stop()
         if self._moto:
             shell(f"stop {self.directory} moto")
