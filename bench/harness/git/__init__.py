@@ -3,6 +3,7 @@
 from . import client, wire
 from .case import GitCase, Operation
 from .commits import Commits
+from .content import ContentCase, Get, RateCase
 from .watch import Watch
 
-__all__ = ["Commits", "GitCase", "Operation", "Watch", "client", "wire"]
+__all__ = ["Commits", "ContentCase", "Get", "GitCase", "Operation", "RateCase", "Watch", "client", "wire"]

@@ -1,0 +1,135 @@
+"""The base of the cases about what is in a repository. Our server with its objects in a directory is enough for them."""
+
+import http.client
+import json
+import time
+from statistics import median
+
+from ..load import wrk
+from ..result import plain
+from . import client
+from .bare import CatFile, CatFileByPipes
+from .case import GitCase, Operation
+
+
+class ContentCase(GitCase):
+    def targets(self, world):
+        self.world = world
+        return super().targets(world)
+
+    @property
+    def local(self):
+        return self.git.side("local")
+
+    @property
+    def sides(self):
+        return [self.local]
+
+    @property
+    def ours(self):
+        return self.sides
+
+    def head(self, fixture, revision="HEAD"):
+        return client.git("-C", self.git.fixtures[fixture], "rev-parse", revision).decode().strip()
+
+
+def api(side, project, path):
+    return f"/api/v3/projects/{side.project_ids[project]}/repository/{path}"
+
+
+class Connection:
+    """Asks one thing after the other."""
+
+    def __init__(self, side):
+        self._headers = side.server.headers
+        self._connection = http.client.HTTPConnection("127.0.0.1", side.port, timeout=120)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._connection.close()
+
+    def ask(self, path):
+        """The response, read to its end, and its body."""
+        self._connection.request("GET", path, headers=self._headers)
+        response = self._connection.getresponse()
+        return response, response.read()
+
+    def get(self, path):
+        response, body = self.ask(path)
+        if response.status != 200:
+            raise RuntimeError(f"GET {path} answers {response.status}: {body[:300]!r}")
+        return response, body
+
+
+class Get(Operation):
+    """One request after the other: the median of their times."""
+
+    def __init__(self, project, path, count):
+        self.project, self.path, self.count = project, path, count
+
+    def run(self, side, _prepared):
+        path, taken = api(side, self.project, self.path), []
+        with Connection(side) as connection:
+            for _ in range(self.count):
+                begin = time.monotonic()
+                connection.get(path)
+                taken.append(time.monotonic() - begin)
+        return {"milliseconds": median(taken)}
+
+    def answer(self, side):
+        """To be looked at."""
+        with Connection(side) as connection:
+            return json.loads(connection.get(api(side, self.project, self.path))[1])
+
+
+class Many(Operation):
+    """Requests of many clients at a time; their number is that of the last measurement."""
+
+    def __init__(self, world, project, path, seconds=None):
+        self.project, self.path = project, path
+        self.seconds, self.connections = seconds or world.seconds, world.connections
+
+    def run(self, side, _prepared):
+        path = api(side, self.project, self.path) if self.project else self.path
+        counted = wrk(side.server, path, self.seconds, self.connections)
+        self.count = counted["requests"]
+        return {"rate": self.count / (counted["microseconds"] / 1e6), "p50": counted["p50"] / 1e6}
+
+
+class RateCase(ContentCase):
+    """Requests per second about large, against a git that does nothing but look up the same object."""
+
+    projects = {"large": "large"}
+    # What is asked for, as the report calls it and as it is sent, and what git is asked for instead.
+    what: str
+    path: str
+    request: str
+
+    def operations(self, git):
+        fixture = git.fixtures["large"]
+        return {
+            self.what: Many(self.world, "large", self.path),
+            "git cat-file": CatFile(self.world, fixture, self.request),
+            "git cat-file by pipes": CatFileByPipes(self.world, fixture, self.request),
+            "GET /user": Many(self.world, None, "/api/v3/user", max(1, self.world.seconds // 3)),
+        }
+
+    def check(self, world):
+        super().check(world)
+        with Connection(self.local) as connection:
+            connection.get(api(self.local, "large", self.path))
+
+    def results(self, measured):
+        results = [
+            *self.within(measured, self.what, "git cat-file", "rate", at_least=0.5),
+            *self.within(measured, self.what, "git cat-file by pipes", "rate"),
+            *self.within(measured, self.what, "GET /user", "rate"),
+        ]
+        for what in (self.what, "GET /user"):
+            figures = measured[self.target(what, self.local)]
+            if "operation_cpu" in figures[0]:
+                cpu = [each["operation_cpu"] for each in figures]
+                results.append(plain(self.name, f"{what}, local alone", "server_cpu", cpu))
+        return results
