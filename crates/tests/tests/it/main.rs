@@ -12,6 +12,7 @@ mod forks;
 mod git_http;
 mod git_security;
 mod groups;
+mod hidden_objects;
 mod hooks;
 mod imports;
 mod jobs;
