@@ -25,6 +25,7 @@ mod project_lists;
 mod project_races;
 mod projects;
 mod push_events;
+mod releases;
 mod repositories;
 mod sessions;
 mod ssh;

@@ -1,0 +1,77 @@
+//! The notes of tags.
+
+use holdfast_tests::{Answer, Client, Server, WorkTree};
+use serde_json::{Value, json};
+
+async fn tag(client: &Client, project: i64, form: &[(&str, &str)]) -> Answer {
+    let form: Vec<_> = form.iter().copied().chain([("ref", "main")]).collect();
+    client.post(&format!("/projects/{project}/repository/tags"), &form).await
+}
+
+async fn releases(server: &Server) -> Vec<(i64, String, String)> {
+    sqlx::query_as("select project_id, tag_name, description from releases order by 1, 2")
+        .fetch_all(&mut server.database().await)
+        .await
+        .unwrap()
+}
+
+#[tokio::test]
+async fn a_tag_that_is_removed_takes_its_notes_along() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let (bob_id, bob) = server.user("bob").await;
+    let (p, q) = (server.project(&ada, "p", 20).await, server.project(&ada, "q", 20).await);
+    crate::projects::add(&ada, &format!("/projects/{p}"), bob_id.get(), 30).await;
+    for path in ["ada/p", "ada/q"] {
+        server.push_first(&ada, path).await;
+    }
+    for (project, name) in [(p, "v1"), (p, "v2"), (q, "v1")] {
+        let made = tag(&ada, project, &[("tag_name", name), ("release_description", "Notes")]).await;
+        assert_eq!(made.status, 201, "{}", made.text);
+        assert_eq!(made.body["release"], json!({ "tag_name": name, "description": "Notes" }));
+    }
+    let row = |project, name: &str| (project, name.to_owned(), "Notes".to_owned());
+    let all = [row(p, "v1"), row(p, "v2"), row(q, "v1")];
+    assert_eq!(releases(&server).await, all);
+    // Who may not remove the tag does not remove its notes.
+    let tree = WorkTree::new().await;
+    tree.push(&server.git_url(&bob, "ada/p"), &[":v1"]).await.refused();
+    assert_eq!(releases(&server).await, all);
+    tree.push(&server.git_url(&ada, "ada/p"), &[":v1"]).await.ok();
+    assert_eq!(releases(&server).await, all[1..]);
+    // A branch of that name is not meant.
+    tree.commit("f", b"f\n", "f").await;
+    tree.push(&server.git_url(&ada, "ada/p"), &["main:refs/heads/v2"]).await.ok();
+    tree.push(&server.git_url(&ada, "ada/p"), &[":refs/heads/v2"]).await.ok();
+    assert_eq!(releases(&server).await, all[1..]);
+    // The next tag of that name has none of the old notes.
+    let again = tag(&ada, p, &[("tag_name", "v1")]).await;
+    assert_eq!((again.status, &again.body["release"]), (201, &Value::Null));
+    assert_eq!(releases(&server).await, all[1..]);
+}
+
+/// Tag, notes and events are one: where the notes cannot be written there is no tag, and nobody is told of one.
+#[tokio::test]
+async fn a_tag_is_not_made_without_its_notes() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let project = server.project(&ada, "p", 20).await;
+    server.push_first(&ada, "ada/p").await;
+    sqlx::raw_sql("alter table releases add constraint unwritable check (description <> 'unwritable')")
+        .execute(&mut server.database().await)
+        .await
+        .unwrap();
+    let tree = WorkTree::new().await;
+    let refs = async || tree.git(["ls-remote", &server.git_url(&ada, "ada/p")]).await.ok().stdout;
+    let before = (refs().await, server.contents().await);
+    // An annotated tag brings an object as well.
+    for message in ["", "Version 1"] {
+        let form = |notes| [("tag_name", "v1"), ("message", message), ("release_description", notes)];
+        let failed = tag(&ada, project, &form("unwritable")).await;
+        assert_eq!(failed.status, 500, "{}", failed.text);
+        assert_eq!((refs().await, server.contents().await), before, "{message:?}");
+    }
+    let made = tag(&ada, project, &[("tag_name", "v1"), ("release_description", "Notes")]).await;
+    assert_eq!((made.status, &made.body["release"]["description"]), (201, &json!("Notes")));
+    assert!(refs().await.contains("refs/tags/v1"));
+}
