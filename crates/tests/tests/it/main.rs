@@ -25,6 +25,7 @@ mod project_lists;
 mod project_races;
 mod projects;
 mod push_events;
+mod ref_conflicts;
 mod releases;
 mod repositories;
 mod sessions;
