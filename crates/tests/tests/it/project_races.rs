@@ -1,8 +1,14 @@
 //! What holds however many ask at once.
 
+use std::process::Stdio;
+
 use holdfast_app::accounts::user::UserChanges;
-use holdfast_tests::{Client, Server, named};
+use holdfast_tests::ssh::Key;
+use holdfast_tests::{Client, Server, WorkTree, named};
 use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use crate::git_security::{NONE, packet};
 
 /// However many ask at once, no more than the limit are made.
 #[tokio::test]
@@ -106,4 +112,49 @@ async fn deletion_and_change_at_once_end_in_order() {
     assert_eq!(server.admin.get("/projects/all").await.body, json!([]));
     let left = server.contents().await;
     assert_eq!(left["projects"], json!([]));
+}
+
+/// A push that began before counts only now: what is the default branch by now stays, and other branches go.
+#[tokio::test]
+async fn what_has_become_the_default_branch_is_not_deleted() {
+    let server = Server::start().await;
+    let ssh = server.ssh().await;
+    let (_, ada) = server.user("ada").await;
+    let project = format!("/projects/{}", server.project(&ada, "p", 20).await);
+    let id = server.push_first(&ada, "ada/p").await;
+    let url = server.git_url(&ada, "ada/p");
+    let tree = WorkTree::new().await;
+    tree.git(["fetch", "-q", &url, "main"]).await.ok();
+    tree.push(&url, &["FETCH_HEAD:refs/heads/next", "FETCH_HEAD:refs/heads/old"]).await.ok();
+    let key = Key::of(&ada).await;
+    let mut push = ssh
+        .command(&key, &["-T"])
+        .arg("git-receive-pack 'ada/p.git'")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (mut stdin, mut stdout) = (push.stdin.take().unwrap(), push.stdout.take().unwrap());
+    // Whoever is told the refs has the repository open.
+    loop {
+        let mut length = [0; 4];
+        stdout.read_exact(&mut length).await.unwrap();
+        let length = usize::from_str_radix(std::str::from_utf8(&length).unwrap(), 16).unwrap();
+        if length == 0 {
+            break;
+        }
+        stdout.read_exact(&mut vec![0; length - 4]).await.unwrap();
+    }
+    let changed = ada.put(&project, &[("name", "p"), ("default_branch", "next")]).await;
+    assert_eq!((changed.status, &changed.body["default_branch"]), (200, &json!("next")));
+    let mut commands = packet(&format!("{id} {NONE} refs/heads/next\0 report-status"));
+    commands.extend(packet(&format!("{id} {NONE} refs/heads/old")));
+    commands.extend_from_slice(b"0000");
+    stdin.write_all(&commands).await.unwrap();
+    let mut report = String::new();
+    stdout.read_to_string(&mut report).await.unwrap();
+    assert!(report.contains("ng refs/heads/next The default branch cannot be deleted."), "{report}");
+    assert!(report.contains("ok refs/heads/old\n"), "{report}");
+    let refs = tree.git(["ls-remote", "--symref", &url]).await.ok().stdout;
+    assert_eq!(refs, format!("ref: refs/heads/next\tHEAD\n{id}\tHEAD\n{id}\trefs/heads/main\n{id}\trefs/heads/next\n"));
 }
