@@ -4,6 +4,7 @@
 
 mod access;
 mod architecture;
+mod audit;
 mod authentication;
 mod documents;
 mod emails;
