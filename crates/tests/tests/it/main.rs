@@ -33,6 +33,7 @@ mod sessions;
 mod ssh;
 mod ssh_door;
 mod ssh_keys;
+mod submodules;
 mod tokens;
 mod two_worlds;
 mod uploads;
