@@ -37,6 +37,9 @@ pub enum Error {
     Git(#[from] holdfast_git::Error),
     #[error("too many requests")]
     Throttled { retry_after: Duration },
+    /// Work that was begun and will be done.
+    #[error("{0}")]
+    NotYet(&'static str),
     #[error("the database cannot be reached: {0}")]
     Unavailable(holdfast_store::Error),
     #[error("{0}")]
@@ -46,7 +49,9 @@ pub enum Error {
 /// What was looked for, as the answer names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Thing {
+    Blob,
     Branch,
+    Commit,
     Email,
     File,
     Group,
@@ -54,8 +59,10 @@ pub enum Thing {
     Import,
     Key,
     Project,
+    Tag,
     TargetNamespace,
     Token,
+    Tree,
     User,
     /// A record looked up by id inside its parent.
     Record,
@@ -70,7 +77,9 @@ pub enum Thing {
 impl fmt::Display for Thing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Blob => f.write_str("Blob"),
             Self::Branch => f.write_str("Branch"),
+            Self::Commit => f.write_str("Commit"),
             Self::Email => f.write_str("Email"),
             Self::File => f.write_str("File"),
             Self::Group => f.write_str("Group"),
@@ -78,8 +87,10 @@ impl fmt::Display for Thing {
             Self::Import => f.write_str("Import"),
             Self::Key => f.write_str("Key"),
             Self::Project => f.write_str("Project"),
+            Self::Tag => f.write_str("Tag"),
             Self::TargetNamespace => f.write_str("Target Namespace"),
             Self::Token => f.write_str("Token"),
+            Self::Tree => f.write_str("Tree"),
             Self::User => f.write_str("User"),
             Self::Record => f.write_str("record"),
             Self::Member(id) => write!(f, "Member: user_id:{id}"),

@@ -1,11 +1,16 @@
 //! What git is: object ids, ref names, the wire protocol, the one place that starts the program `git`, and a reader of
 //! objects. Knows nothing of users, SQL or HTTP.
 
+pub mod archive;
 pub mod bare;
 pub mod connectivity;
+pub mod contributions;
+pub mod diff;
 pub mod error;
 pub mod import;
 pub mod index_pack;
+mod lines;
+pub mod ls_tree;
 pub mod pkt;
 pub mod program;
 pub mod protocol;

@@ -1,16 +1,17 @@
-//! The one place that starts `git`. An argument is a word of this program, a number or a path of ours: no string
-//! of a user's can become one. The environment is empty but for what stands here, so that neither a configuration of
+//! The one place that starts `git`. An argument is a word of this program, a number, an object id or a path of
+//! ours: no string of a user's can become one. The environment is empty but for what stands here, so that neither a configuration of
 //! the machine nor hooks nor replaced objects have a say.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use gix::ObjectId;
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process_group, prlimit};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 
-use crate::{Error, Result};
+use crate::{Error, Result, archive};
 
 /// What operators decide about the program.
 #[derive(Clone, Debug)]
@@ -117,6 +118,17 @@ impl Command {
     /// `--name=NUMBER`
     pub fn number(mut self, name: &'static str, value: u64) -> Self {
         self.inner.arg(format!("{name}={value}"));
+        self
+    }
+
+    /// `--prefix=NAME/`
+    pub fn directory_prefix(mut self, name: &archive::Name) -> Self {
+        self.inner.arg(format!("--prefix={}/", name.as_str()));
+        self
+    }
+
+    pub fn id(mut self, id: ObjectId) -> Self {
+        self.inner.arg(id.to_string());
         self
     }
 

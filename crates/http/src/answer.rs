@@ -20,6 +20,7 @@ pub struct Facts<'a> {
 pub trait Answer: Send {
     const STATUS: StatusCode;
     const IS_LIST: bool = false;
+    const CONTENT_TYPES: &'static [&'static str] = &["application/json"];
 
     fn schema() -> RefOr<Schema>;
     fn schemas(into: &mut Vec<(String, RefOr<Schema>)>);

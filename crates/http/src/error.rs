@@ -137,6 +137,9 @@ impl From<holdfast_app::Error> for ApiError {
                 retry_after: Some(retry_after.as_secs_f64().ceil() as u64),
                 ..Self::message(StatusCode::TOO_MANY_REQUESTS, "429 Too Many Requests")
             },
+            Error::NotYet(text) => {
+                Self { retry_after: Some(10), ..Self::message(StatusCode::SERVICE_UNAVAILABLE, text) }
+            }
             Error::Unavailable(cause) => {
                 tracing::error!(%cause, "the database is not available");
                 Self {

@@ -15,6 +15,7 @@ pub mod params;
 mod present;
 pub mod routes;
 mod site;
+mod stored;
 mod uploads;
 
 use std::sync::Arc;

@@ -74,8 +74,15 @@ fn operation(route: &Route) -> OperationBuilder {
         .operation_id(Some(operation_id(route)))
         .summary(Some(route.summary))
         .description(Some(format!("Who may: {}.", route.access.describe())))
-        .response(route.status.as_str(), content("Success", route.answer.clone()))
-        .response("4XX", content("Refused: the body says why", utoipa::openapi::Ref::from_schema_name("Error").into()));
+        .response(route.status.as_str(), content("Success", route.content_types, route.answer.clone()))
+        .response(
+            "4XX",
+            content(
+                "Refused: the body says why",
+                &["application/json"],
+                utoipa::openapi::Ref::from_schema_name("Error").into(),
+            ),
+        );
     if route.access != Access::Anyone {
         operation = operation.security(SecurityRequirement::new(TOKEN, Vec::<String>::new()));
     }
@@ -145,7 +152,7 @@ fn is_in_path(route: &Route, name: &str) -> bool {
 
 /// `GET /users/:id/keys` is `get_users_id_keys`.
 fn operation_id(route: &Route) -> String {
-    format!("{}{}", route.method.as_str().to_lowercase(), route.path.replace('/', "_").replace(':', ""))
+    format!("{}{}", route.method.as_str().to_lowercase(), route.path.replace(['/', '.'], "_").replace(':', ""))
 }
 
 fn parameter(name: &str, place: ParameterIn, required: bool, schema: RefOr<Schema>, text: &str) -> ParameterBuilder {
@@ -157,10 +164,10 @@ fn parameter(name: &str, place: ParameterIn, required: bool, schema: RefOr<Schem
         .description((!text.is_empty()).then_some(text))
 }
 
-fn content(description: &str, schema: RefOr<Schema>) -> ResponseBuilder {
-    ResponseBuilder::new()
-        .description(description)
-        .content("application/json", ContentBuilder::new().schema(Some(schema)).build())
+fn content(description: &str, types: &[&str], schema: RefOr<Schema>) -> ResponseBuilder {
+    let content = ContentBuilder::new().schema(Some(schema)).build();
+    let response = ResponseBuilder::new().description(description);
+    types.iter().fold(response, |response, kind| response.content(*kind, content.clone()))
 }
 
 fn http_method(method: &Method) -> HttpMethod {

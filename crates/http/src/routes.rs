@@ -27,6 +27,7 @@ pub struct Route {
     pub status: StatusCode,
     pub is_list: bool,
     pub takes_file: bool,
+    pub content_types: &'static [&'static str],
     pub answer: RefOr<Schema>,
     pub schemas: Vec<(String, RefOr<Schema>)>,
 }
@@ -58,6 +59,7 @@ impl Routes {
             status: A::STATUS,
             is_list: A::IS_LIST,
             takes_file: P::TAKES_FILE,
+            content_types: A::CONTENT_TYPES,
             answer: A::schema(),
             schemas,
         });

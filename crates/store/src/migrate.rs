@@ -7,7 +7,7 @@ use sqlx::migrate::{Migrate, MigrateError, Migrator};
 use sqlx::postgres::PgPoolOptions;
 use sqlx::{Connection, PgConnection};
 
-use crate::worker::{compaction, import, removal};
+use crate::worker::TASKS;
 
 static MIGRATOR: Migrator = sqlx::migrate!();
 
@@ -61,7 +61,7 @@ pub async fn run(url: &str, today: NaiveDate) -> Result<(), Error> {
     sqlx::query(
         "insert into graphile_worker._private_tasks (identifier) select unnest($1::text[]) on conflict do nothing",
     )
-    .bind([removal::REMOVE_PROJECTS, removal::REMOVE_AUTHOR, compaction::COMPACT, import::IMPORT].as_slice())
+    .bind(TASKS.as_slice())
     .execute(&mut connection)
     .await?;
     crate::activity::partition::make(&mut connection, today).await?;

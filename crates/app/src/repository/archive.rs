@@ -1,26 +1,94 @@
-//! The files of a commit in one file, as `git archive --remote` asks for them.
+//! The files of a commit in one file.
 
+use std::io::{self, Write};
+
+use bytes::Bytes;
+use bzip2::Compression;
+use bzip2::write::BzEncoder;
+use futures_util::StreamExt;
+use holdfast_domain::policy::ProjectAction;
 use holdfast_git::ObjectId;
+pub use holdfast_git::archive::Format;
+use holdfast_git::archive::{self, Name};
+use holdfast_git::protocol::advertisement::Refs;
 use holdfast_git::protocol::archive::ArchiveRequest;
+use holdfast_store::projects::project::ProjectRef;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::{self, Sender};
 
 use super::fetch::{self, Answer, Held, Opened};
 use super::revision;
-use crate::{App, Error, Result};
+use crate::{Actor, App, Error, Result, Thing};
 
-/// Of a commit that a ref of this project leads to, and of no other.
+/// As `git archive --remote` asks for it: of a commit that a ref of this project leads to, and of no other.
 pub async fn answer(app: &App, opened: &Opened, request: &ArchiveRequest) -> Result<Answer> {
-    let commit = match request.revision.as_str() {
-        "HEAD" => opened.refs.head_target(),
-        text => revision::resolve(app, opened, text).await?,
-    };
-    let commit: ObjectId = commit.ok_or_else(|| {
-        Error::Refused(format!("{:?} is no branch, no tag and no full id of a commit here", request.revision))
+    let commit: ObjectId = revision::resolve(app, opened, &request.revision).await?.ok_or_else(|| {
+        Error::Refused(format!("{:?} is no branch, no tag and no id of a commit here", request.revision))
     })?;
-    let turns = app.engine.turn_to_fetch(opened.project.repository.id).await;
-    let lease = app.lease(opened.project.repository.id, opened.refs.generation).await?;
-    let directory = lease.bare.directory();
+    let held = hold(app, opened).await?;
+    let directory = held._lease.bare.directory();
     // That it may be given out is known by now; git would look for refs on the disk.
     let command = app.engine.git.command_with(directory, "upload-archive", ["uploadArchive.allowUnreachable=true"]);
     let command = command.path(directory);
-    fetch::send(command, request.about(commit).freeze(), Held { _view: None, _lease: lease, _turns: turns })
+    fetch::send(command, request.about(commit).freeze(), held)
+}
+
+async fn hold(app: &App, opened: &Opened) -> Result<Held> {
+    let turns = app.engine.turn_to_fetch(opened.project.repository.id).await;
+    let lease = app.lease(opened.project.repository.id, opened.refs.generation).await?;
+    Ok(Held { _view: None, _lease: lease, _turns: turns })
+}
+
+pub struct Archive {
+    pub file_name: String,
+    pub content: Answer,
+}
+
+/// Of the default branch if no revision is given.
+pub async fn show(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    revision: Option<&str>,
+    format: Format,
+) -> Result<Archive> {
+    let opened = fetch::open(app, actor, project, ProjectAction::ReadCode).await?;
+    let commit = revision::resolve_or_head(app, &opened, revision).await?.ok_or(Error::NotFound(Thing::File))?;
+    let head = opened.refs.head();
+    let head = head.strip_prefix("refs/heads/").unwrap_or(head);
+    let named = revision.filter(|revision| !revision.is_empty()).unwrap_or(head);
+    let name = Name::new(&opened.project.path, named, commit);
+    let held = hold(app, &opened).await?;
+    let command = archive::command(&app.engine.git, &held._lease.bare, commit, format, &name);
+    let content = fetch::send(command, Bytes::new(), held)?;
+    let content = if format == Format::TarBz2 { compressed(content) } else { content };
+    Ok(Archive { file_name: format!("{}.{}", name.as_str(), format.suffix()), content })
+}
+
+/// In a thread of its own: this is slow.
+fn compressed(mut tar: Answer) -> Answer {
+    let (sender, receiver) = mpsc::channel::<io::Result<Bytes>>(1);
+    let runtime = Handle::current();
+    tokio::task::spawn_blocking(move || {
+        let mut compress = || {
+            let mut encoder = BzEncoder::new(Vec::new(), Compression::default());
+            while let Some(chunk) = runtime.block_on(tar.next()) {
+                encoder.write_all(&chunk?)?;
+                pass_on(&sender, std::mem::take(encoder.get_mut()))?;
+            }
+            pass_on(&sender, encoder.finish()?)
+        };
+        if let Err(error) = compress() {
+            sender.blocking_send(Err(error)).ok();
+        }
+    });
+    fetch::received(receiver)
+}
+
+/// Fails if nobody takes it any more.
+fn pass_on(sender: &Sender<io::Result<Bytes>>, some: Vec<u8>) -> io::Result<()> {
+    if some.is_empty() {
+        return Ok(());
+    }
+    sender.blocking_send(Ok(some.into())).map_err(|_| io::ErrorKind::BrokenPipe.into())
 }

@@ -1,5 +1,6 @@
 //! Branches.
 
+use holdfast_domain::AccessLevel;
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_domain::repository::{Protection, Rule};
@@ -96,6 +97,35 @@ pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, name: &str) 
         None => Ok(name.to_owned()),
         Some(_) => Err(refused("Failed to remove branch")),
     }
+}
+
+/// From now on only masters push to it, and developers as far as is said here.
+pub async fn protect(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    name: &str,
+    developers_can_push: bool,
+    developers_can_merge: bool,
+) -> Result<Branch> {
+    let level = |developers| if developers { AccessLevel::Developer } else { AccessLevel::Master };
+    let rule = Rule { name: name.to_owned(), push: level(developers_can_push), merge: level(developers_can_merge) };
+    let (opened, id) = protectable(app, actor, project, name).await?;
+    protection::upsert(&mut *app.database.connection().await?, opened.project.id, &rule, app.clock.now()).await?;
+    shown(app, &opened, name, id).await
+}
+
+/// Takes the rule of its own name away; one that covers several branches stays.
+pub async fn unprotect(app: &App, actor: &Actor, project: &ProjectRef, name: &str) -> Result<Branch> {
+    let (opened, id) = protectable(app, actor, project, name).await?;
+    protection::delete(&mut *app.database.connection().await?, opened.project.id, name).await?;
+    shown(app, &opened, name, id).await
+}
+
+async fn protectable(app: &App, actor: &Actor, project: &ProjectRef, name: &str) -> Result<(Opened, ObjectId)> {
+    let opened = fetch::open(app, actor, project, ProjectAction::ProtectBranches).await?;
+    let found = opened.refs.find(&format!("refs/heads/{name}")).ok_or(Error::NotFound(Thing::Branch))?;
+    Ok((opened, found.id))
 }
 
 /// Through the same door as a push; why it was refused.

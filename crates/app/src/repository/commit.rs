@@ -1,8 +1,12 @@
 //! Commits, as branches and tags show them.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, FixedOffset};
-use holdfast_git::ObjectId;
-use holdfast_git::reader::{self, Reader, Signature};
+use holdfast_domain::ids::RepositoryId;
+use holdfast_git::reader::{self, Kept, Reader, Signature};
+use holdfast_git::{Bare, ObjectId};
+use holdfast_store::cache::Lease;
 
 use super::fetch::Opened;
 use crate::{App, Error, Result};
@@ -55,15 +59,50 @@ pub(super) async fn read<T: Send + 'static>(
     opened: &Opened,
     look: impl FnOnce(&Reader) -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    let lease = app.lease(opened.project.repository.id, opened.refs.generation).await?;
-    let looking = tokio::task::spawn_blocking(move || look(&Reader::open(&lease.bare)?));
-    looking.await.map_err(|panicked| Error::Internal(panicked.into()))?
+    Objects::of(app, opened).await?.read(look).await
+}
+
+/// Those of a repository, on this node as long as this is there.
+#[derive(Clone)]
+pub(super) struct Objects {
+    lease: Arc<Lease>,
+    readers: moka::sync::Cache<RepositoryId, Arc<Kept>>,
+    id: RepositoryId,
+}
+
+impl Objects {
+    pub async fn of(app: &App, opened: &Opened) -> Result<Self> {
+        let id = opened.project.repository.id;
+        let lease = Arc::new(app.lease(id, opened.refs.generation).await?);
+        Ok(Self { lease, readers: app.engine.readers.clone(), id })
+    }
+
+    pub fn bare(&self) -> &Bare {
+        &self.lease.bare
+    }
+
+    pub async fn read<T: Send + 'static>(&self, look: impl FnOnce(&Reader) -> Result<T> + Send + 'static) -> Result<T> {
+        let it = self.clone();
+        let looking = tokio::task::spawn_blocking(move || {
+            let kept = match it.readers.get(&it.id) {
+                Some(kept) => kept,
+                None => {
+                    let kept = Arc::new(Kept::open(it.bare())?);
+                    it.readers.insert(it.id, kept.clone());
+                    kept
+                }
+            };
+            look(&kept.reader())
+        });
+        looking.await.map_err(|panicked| Error::Internal(panicked.into()))?
+    }
 }
 
 /// One for each id.
 pub(super) async fn load(app: &App, opened: &Opened, ids: Vec<ObjectId>) -> Result<Vec<Commit>> {
-    read(app, opened, move |reader| {
-        ids.into_iter().map(|id| Ok(reader.commit(id)?.into())).collect::<Result<Vec<Commit>>>()
-    })
-    .await
+    read(app, opened, move |reader| load_with(reader, ids)).await
+}
+
+pub(super) fn load_with(reader: &Reader, ids: Vec<ObjectId>) -> Result<Vec<Commit>> {
+    ids.into_iter().map(|id| Ok(reader.commit(id)?.into())).collect()
 }

@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::time::Duration;
 
 use holdfast_domain::ids::RepositoryId;
-use holdfast_git::Git;
+use holdfast_git::reader::Kept;
+use holdfast_git::{Git, ObjectId};
 use holdfast_store::Cache;
 use holdfast_store::cache::Lease;
 use holdfast_store::repository::snapshot::Snapshots;
@@ -38,6 +40,12 @@ pub struct Engine {
     pub git: Git,
     pub settings: GitSettings,
     pub(super) snapshots: Snapshots,
+    /// Repositories that were looked into lately.
+    pub(super) readers: moka::sync::Cache<RepositoryId, Arc<Kept>>,
+    /// Objects that refs were found to lead to, and the generation that was true at.
+    pub(super) reached: moka::sync::Cache<(RepositoryId, ObjectId), i64>,
+    /// How many directories, files and submodules there are below a directory.
+    pub(super) counts: moka::sync::Cache<ObjectId, [u64; 3]>,
     cache: OnceLock<Cache>,
     opening: Mutex<()>,
     fetches: Arc<Semaphore>,
@@ -47,12 +55,21 @@ pub struct Engine {
 
 /// Refs in memory, of all repositories together: one with a million of them fits in.
 const SNAPSHOT_BYTES: u64 = 256 << 20;
+/// Each maps its packs into memory, of which the system allows 65,530 in all.
+const READERS: u64 = 500;
+const READER_KEPT: Duration = Duration::from_secs(600);
+/// About a hundred bytes each.
+const REACHED: u64 = 100_000;
+const COUNTS: u64 = 10_000;
 
 impl Engine {
     pub fn new(settings: GitSettings) -> Self {
         Self {
             git: Git { program: settings.program.clone(), max_memory_bytes: settings.max_memory_bytes },
             snapshots: Snapshots::new(SNAPSHOT_BYTES),
+            readers: moka::sync::Cache::builder().max_capacity(READERS).time_to_idle(READER_KEPT).build(),
+            reached: moka::sync::Cache::new(REACHED),
+            counts: moka::sync::Cache::new(COUNTS),
             cache: OnceLock::new(),
             opening: Mutex::default(),
             fetches: Arc::new(Semaphore::new(settings.max_fetches)),
@@ -85,6 +102,8 @@ impl Engine {
     /// For a database that was set back in time: what this node knows of it may never have happened.
     pub async fn forget(&self) {
         self.snapshots.clear();
+        self.readers.invalidate_all();
+        self.reached.invalidate_all();
         if let Some(cache) = self.cache.get() {
             cache.distrust().await;
         }

@@ -103,7 +103,7 @@ fn view(app: &App, opened: &Opened, lease: &Lease) -> Result<Incoming> {
 }
 
 /// A client that takes nothing for so long has gone, or wants to keep the place from others.
-const STALLED: Duration = Duration::from_secs(120);
+pub(super) const STALLED: Duration = Duration::from_secs(120);
 /// The same for one that takes less than this in a second, all in all.
 const SLOWEST: u64 = 16 << 10;
 const CHUNK: usize = 64 << 10;
@@ -155,8 +155,12 @@ pub(super) fn send(command: Command, request: Bytes, held: Held) -> Result<Answe
         }
     };
     tokio::spawn(work.instrument(tracing::Span::current()));
-    let next = |mut receiver: Receiver<io::Result<Bytes>>| async { Some((receiver.recv().await?, receiver)) };
-    Ok(stream::unfold(receiver, next).boxed())
+    Ok(received(receiver))
+}
+
+pub(super) fn received<T: Send + 'static>(receiver: Receiver<T>) -> BoxStream<'static, T> {
+    let next = |mut receiver: Receiver<T>| async { Some((receiver.recv().await?, receiver)) };
+    stream::unfold(receiver, next).boxed()
 }
 
 /// Which ids may be asked for is left to git here, so it goes by the refs alone.

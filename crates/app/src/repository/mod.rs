@@ -1,17 +1,24 @@
-//! Repositories: fetching, pushing, and what keeps them in order.
+//! Repositories: fetching, pushing, looking into them, and what keeps them in order.
 
 pub mod archive;
+pub mod blob;
 pub mod branch;
 pub mod commit;
 pub mod compaction;
+pub mod compare;
+pub mod contributor;
 pub mod engine;
 pub mod fetch;
 pub mod import;
+pub mod merged_branches;
 mod pack;
 pub mod push;
 mod push_details;
+mod reach;
 pub mod ref_change;
+pub mod release;
 mod remote;
 mod revision;
 pub mod tag;
+pub mod tree;
 mod verdict;

@@ -1,5 +1,6 @@
 //! Tags.
 
+use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_git::protocol::advertisement::Refs;
 use holdfast_git::reader::Signature;
@@ -7,6 +8,7 @@ use holdfast_git::tag::Annotation;
 use holdfast_git::{ObjectId, RefName, Target, tag};
 use holdfast_store::projects::project::ProjectRef;
 use holdfast_store::repository::ref_change::Mover;
+use holdfast_store::repository::{release, tag as rows};
 
 use super::commit::{self, Commit};
 use super::fetch::{self, Opened};
@@ -15,7 +17,7 @@ use super::push_details;
 use super::ref_change::{self, Change, Move};
 use super::{push, revision};
 use crate::actor::Caller;
-use crate::{Actor, App, Error, Result};
+use crate::{Actor, App, Error, Result, Thing};
 
 #[derive(Clone, Debug)]
 pub struct Tag {
@@ -33,6 +35,53 @@ pub struct CreateTag {
     pub at: String,
     pub message: Option<String>,
     pub release_description: Option<String>,
+}
+
+/// By name, the last first.
+pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequest) -> Result<Page<Tag>> {
+    let opened = fetch::open(app, actor, project, ProjectAction::ReadCode).await?;
+    let (repository, project) = (opened.project.repository.id, opened.project.id);
+    let page = rows::list(&app.database, repository, project, page).await?;
+    // What was pushed since is on the page as well.
+    let opened = fetch::reopen(app, opened).await?;
+    let targets = page.items.iter().map(|tag| tag.target).collect();
+    let mut looked = look(app, &opened, targets).await?.into_iter();
+    Ok(page.map(|tag| {
+        let (message, commit) = looked.next().expect("one for each");
+        Tag { name: tag.name, message, commit, release: tag.release }
+    }))
+}
+
+pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, name: &str) -> Result<Tag> {
+    let opened = fetch::open(app, actor, project, ProjectAction::ReadCode).await?;
+    let target = opened.refs.find(&format!("refs/tags/{name}")).ok_or(Error::NotFound(Thing::Tag))?;
+    let (message, commit) = look(app, &opened, vec![target]).await?.remove(0);
+    let release = release::find(&mut *app.database.connection().await?, opened.project.id, name).await?;
+    Ok(Tag { name: name.to_owned(), message, commit, release })
+}
+
+/// What each says, and the commit it leads to.
+async fn look(app: &App, opened: &Opened, targets: Vec<Target>) -> Result<Vec<(Option<String>, Commit)>> {
+    commit::read(app, opened, move |reader| {
+        let look = |target: Target| {
+            let message = if target.peeled.is_some() { reader.annotation(target.id)? } else { None };
+            Ok((message, reader.commit(target.object())?.into()))
+        };
+        targets.into_iter().map(look).collect()
+    })
+    .await
+}
+
+/// With its release. Gives its name back.
+pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, name: &str) -> Result<String> {
+    let opened = fetch::open(app, actor, project, ProjectAction::WriteCode).await?;
+    let full = format!("refs/tags/{name}");
+    let found = opened.refs.find(&full).ok_or(Error::NotFound(Thing::Named("No such tag")))?;
+    let it = Move { name: RefName::trusted(&full), old: Some(found.id), new: None };
+    match super::branch::move_one(app, actor.caller()?, &opened, it, None).await? {
+        None => Ok(name.to_owned()),
+        Some(_) => Err(Error::Refused("Failed to remove tag".into())),
+    }
 }
 
 /// At a branch, another tag or a commit; annotated if there is something to say.

@@ -11,13 +11,15 @@ use std::time::Duration;
 use graphile_worker::{IntoTaskHandlerResult, TaskHandler, Worker, WorkerContext, WorkerOptions, WorkerRecoveryConfig};
 use holdfast_domain::ids::{JobId, ProjectId, UserId};
 use holdfast_store::worker::compaction::COMPACT;
+use holdfast_store::worker::contributors::COUNT_CONTRIBUTORS;
 use holdfast_store::worker::import::IMPORT;
+use holdfast_store::worker::merged_branches::DELETE_MERGED_BRANCHES;
 use holdfast_store::worker::removal::{REMOVE_AUTHOR, REMOVE_PROJECTS};
 use serde::{Deserialize, Serialize};
 
 use crate::projects::project::ProjectRef;
 use crate::repository::compaction::{self, Extent};
-use crate::repository::import;
+use crate::repository::{contributor, import, merged_branches};
 use crate::{Actor, App, Error, Result};
 
 /// What a task finds in its context.
@@ -77,6 +79,39 @@ impl TaskHandler for Compact {
 }
 
 #[derive(Serialize, Deserialize)]
+struct CountContributors {
+    project: ProjectId,
+}
+
+impl TaskHandler for CountContributors {
+    const IDENTIFIER: &'static str = COUNT_CONTRIBUTORS;
+
+    async fn run(self, context: WorkerContext) -> impl IntoTaskHandlerResult {
+        let app = app(&context)?;
+        match contributor::run(&app, self.project).await {
+            Ok(()) | Err(Error::NotFound(_)) => Ok(()),
+            Err(error) => Err(told(error)),
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct DeleteMergedBranches {
+    job: JobId,
+    project: ProjectId,
+    user: UserId,
+}
+
+impl TaskHandler for DeleteMergedBranches {
+    const IDENTIFIER: &'static str = DELETE_MERGED_BRANCHES;
+
+    async fn run(self, context: WorkerContext) -> impl IntoTaskHandlerResult {
+        let app = app(&context)?;
+        merged_branches::run(&app, self.job, self.project, self.user).await.map_err(told)
+    }
+}
+
+#[derive(Serialize, Deserialize)]
 struct Import {
     job: JobId,
     project: ProjectId,
@@ -126,6 +161,8 @@ async fn worker(app: &Arc<App>, concurrency: usize) -> Result<Worker> {
         .define_job::<RemoveProjects>()
         .define_job::<RemoveAuthor>()
         .define_job::<Compact>()
+        .define_job::<CountContributors>()
+        .define_job::<DeleteMergedBranches>()
         .define_job::<Import>()
         .define_job::<Sweep>()
         .with_cron("17 3 * * * sweep")

@@ -9,6 +9,7 @@ pub enum ProjectAction {
     ReadCode,
     /// To push to it; some branches want more.
     WriteCode,
+    ProtectBranches,
     /// Beside this, the caller must be able to create a project where the fork goes.
     Fork,
     ReadMembers,
@@ -27,10 +28,11 @@ pub enum ProjectAction {
 }
 
 impl ProjectAction {
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Read,
         Self::ReadCode,
         Self::WriteCode,
+        Self::ProtectBranches,
         Self::Fork,
         Self::ReadMembers,
         Self::Star,
@@ -50,6 +52,7 @@ impl ProjectAction {
             Self::Read => "read the project and its feed",
             Self::ReadCode => "clone, fetch, read branches, tags and files",
             Self::WriteCode => "push, create and delete branches and tags (protected branches: as their rules say)",
+            Self::ProtectBranches => "protect and unprotect branches",
             Self::Fork => "fork",
             Self::ReadMembers => "list members",
             Self::Star => "star and unstar",
@@ -77,7 +80,7 @@ impl ProjectAction {
             Self::Fork => Minimum::CodeAndOrdinary,
             Self::WriteCode => Minimum::Member(AccessLevel::Developer),
             Self::ReadMembers | Self::Star | Self::Upload | Self::RequestAccess => Minimum::VisibleAndSignedIn,
-            Self::Update | Self::ManageMembers | Self::Share | Self::ManageHooks => {
+            Self::Update | Self::ManageMembers | Self::Share | Self::ManageHooks | Self::ProtectBranches => {
                 Minimum::Member(AccessLevel::Master)
             }
             Self::Rename | Self::Archive | Self::Delete => Minimum::Member(AccessLevel::Owner),

@@ -195,7 +195,8 @@ impl From<Error> for Refusal {
             Error::Forbidden(Some(reason)) => Self::forbidden(reason),
             Error::Throttled { retry_after } => {
                 let seconds = retry_after.as_secs_f64().ceil() as u64;
-                let text = format!("Too many requests: try again in {seconds} seconds. Tokens are not counted as sign-ins.");
+                let text =
+                    format!("Too many requests: try again in {seconds} seconds. Tokens are not counted as sign-ins.");
                 let mut refusal = Self::text(StatusCode::TOO_MANY_REQUESTS, &text);
                 refusal.0.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
                 refusal

@@ -27,3 +27,9 @@ pub fn branch(branch: Branch) -> BranchBody {
 pub struct RemovedBranch {
     pub branch_name: String,
 }
+
+/// Of work that goes on in the background.
+#[derive(Serialize, ToSchema)]
+pub struct Begun {
+    pub message: &'static str,
+}

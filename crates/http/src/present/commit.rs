@@ -57,6 +57,39 @@ fn facts(commit: Commit) -> CommitFacts {
     }
 }
 
+/// A commit in a list of many.
+#[derive(Serialize, ToSchema)]
+pub struct ListedCommit {
+    pub id: String,
+    pub short_id: String,
+    pub title: String,
+    pub author_name: String,
+    pub author_email: String,
+    pub created_at: String,
+}
+
+pub fn listed(commit: Commit) -> ListedCommit {
+    let id = commit.id.to_string();
+    ListedCommit {
+        short_id: id[..8].to_owned(),
+        id,
+        title: title(&commit.message),
+        author_name: commit.author.name,
+        author_email: commit.author.email,
+        created_at: date(&commit.committer.at),
+    }
+}
+
+/// Its first line; what is longer than a hundred characters is cut, as existing clients know it.
+fn title(message: &str) -> String {
+    let line = message.trim_start().lines().next().unwrap_or_default().trim_end();
+    match line.chars().count() {
+        0 => "--no commit message".into(),
+        1..=100 => line.to_owned(),
+        _ => line.chars().take(80).chain(['…']).collect(),
+    }
+}
+
 fn date(at: &DateTime<FixedOffset>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Millis, false)
 }

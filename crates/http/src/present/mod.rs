@@ -3,6 +3,8 @@
 pub mod access_request;
 pub mod branch;
 pub mod commit;
+pub mod compare;
+pub mod contributor;
 pub mod email;
 pub mod event;
 pub mod group;
@@ -15,6 +17,7 @@ pub mod ssh_key;
 pub mod tag;
 mod timestamp;
 pub mod token;
+pub mod tree;
 pub mod user;
 
 pub use timestamp::Timestamp;

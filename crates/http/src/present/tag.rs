@@ -2,13 +2,23 @@ use holdfast_app::repository::tag::Tag;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::commit::{self, TaggedCommit};
+use super::commit::{self, CommitBody, TaggedCommit};
 
+/// A tag in a list, or one just made.
 #[derive(Serialize, ToSchema)]
 pub struct TagBody {
     pub name: String,
     pub message: Option<String>,
     pub commit: TaggedCommit,
+    pub release: Option<ReleaseBody>,
+}
+
+/// One tag, whose commit names its parents as that of a branch does.
+#[derive(Serialize, ToSchema)]
+pub struct ShownTag {
+    pub name: String,
+    pub message: Option<String>,
+    pub commit: CommitBody,
     pub release: Option<ReleaseBody>,
 }
 
@@ -19,6 +29,21 @@ pub struct ReleaseBody {
 }
 
 pub fn tag(tag: Tag) -> TagBody {
-    let release = tag.release.map(|description| ReleaseBody { tag_name: tag.name.clone(), description });
+    let release = release(&tag);
     TagBody { name: tag.name, message: tag.message, commit: commit::tagged(tag.commit), release }
+}
+
+pub fn shown(tag: Tag) -> ShownTag {
+    let release = release(&tag);
+    ShownTag { name: tag.name, message: tag.message, commit: commit::commit(tag.commit), release }
+}
+
+fn release(tag: &Tag) -> Option<ReleaseBody> {
+    let description = tag.release.clone()?;
+    Some(ReleaseBody { tag_name: tag.name.clone(), description })
+}
+
+#[derive(Serialize, ToSchema)]
+pub struct RemovedTag {
+    pub tag_name: String,
 }

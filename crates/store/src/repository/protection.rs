@@ -33,3 +33,11 @@ pub async fn upsert(connection: &mut Connection, project: ProjectId, rule: &Rule
     .await?;
     Ok(())
 }
+
+/// The rule of exactly that name.
+pub async fn delete(connection: &mut Connection, project: ProjectId, name: &str) -> Result<()> {
+    sqlx::query!("delete from protected_branches where project_id = $1 and name = $2", project.get(), name)
+        .execute(connection)
+        .await?;
+    Ok(())
+}

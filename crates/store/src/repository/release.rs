@@ -3,17 +3,27 @@ use holdfast_domain::ids::ProjectId;
 
 use crate::{Connection, Result};
 
-/// The notes of a tag that has none yet.
+pub async fn find(connection: &mut Connection, project: ProjectId, tag: &str) -> Result<Option<String>> {
+    Ok(sqlx::query_scalar!(
+        "select description from releases where project_id = $1 and tag_name = $2",
+        project.get(),
+        tag,
+    )
+    .fetch_optional(connection)
+    .await?)
+}
+
+/// False if the tag has a release already.
 pub async fn insert(
     connection: &mut Connection,
     project: ProjectId,
     tag: &str,
     description: &str,
     now: DateTime<Utc>,
-) -> Result<()> {
-    sqlx::query!(
+) -> Result<bool> {
+    let done = sqlx::query!(
         "insert into releases (project_id, tag_name, description, created_at, updated_at) values ($1, $2, $3, $4, $4)
-         on conflict (project_id, tag_name) do update set description = excluded.description, updated_at = $4",
+         on conflict (project_id, tag_name) do nothing",
         project.get(),
         tag,
         description,
@@ -21,16 +31,32 @@ pub async fn insert(
     )
     .execute(connection)
     .await?;
-    Ok(())
+    Ok(done.rows_affected() > 0)
 }
 
-pub async fn delete(connection: &mut Connection, project: ProjectId, tags: &[&str]) -> Result<()> {
-    sqlx::query!(
-        "delete from releases where project_id = $1 and tag_name = any($2)",
+/// False if the tag has none.
+pub async fn update(
+    connection: &mut Connection,
+    project: ProjectId,
+    tag: &str,
+    description: &str,
+    now: DateTime<Utc>,
+) -> Result<bool> {
+    let done = sqlx::query!(
+        "update releases set description = $3, updated_at = $4 where project_id = $1 and tag_name = $2",
         project.get(),
-        tags as &[&str],
+        tag,
+        description,
+        now,
     )
     .execute(connection)
     .await?;
+    Ok(done.rows_affected() > 0)
+}
+
+pub async fn delete(connection: &mut Connection, project: ProjectId, tags: &[&str]) -> Result<()> {
+    sqlx::query!("delete from releases where project_id = $1 and tag_name = any($2)", project.get(), tags as &[&str],)
+        .execute(connection)
+        .await?;
     Ok(())
 }

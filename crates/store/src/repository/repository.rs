@@ -131,13 +131,22 @@ pub async fn delete_some_rows(connection: &mut Connection, id: RepositoryId, at_
         id.get(),
         at_most,
     )
+    .execute(&mut *connection)
+    .await?;
+    let contributors = sqlx::query!(
+        "delete from contributors where repository_id = $1 and email in
+           (select email from contributors where repository_id = $1 order by email limit $2)",
+        id.get(),
+        at_most,
+    )
     .execute(connection)
     .await?;
-    Ok(refs.rows_affected() + log.rows_affected())
+    Ok(refs.rows_affected() + log.rows_affected() + contributors.rows_affected())
 }
 
-/// Once it has no refs and no log any more.
+/// Once it has none of these rows any more.
 pub async fn delete(connection: &mut Connection, id: RepositoryId) -> Result<()> {
+    sqlx::query!("delete from contributions where repository_id = $1", id.get()).execute(&mut *connection).await?;
     sqlx::query!("delete from repositories where id = $1 and project_id is null", id.get()).execute(connection).await?;
     Ok(())
 }

@@ -146,7 +146,7 @@ async fn load(connection: &mut Connection, id: RepositoryId) -> Result<Snapshot>
     Ok(Snapshot { repository: id, generation, head, refs: refs.into_iter().collect() })
 }
 
-fn target(id: &[u8], peeled: Option<&[u8]>) -> Result<Target> {
+pub(super) fn target(id: &[u8], peeled: Option<&[u8]>) -> Result<Target> {
     Ok(Target { id: object_id(id)?, peeled: peeled.map(object_id).transpose()? })
 }
 

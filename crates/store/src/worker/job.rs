@@ -1,7 +1,7 @@
 //! Work that outlives a request. It is queued in the caller's transaction: what is rolled back is never done.
 
 use chrono::{DateTime, Utc};
-use holdfast_domain::ids::JobId;
+use holdfast_domain::ids::{JobId, ProjectId};
 use serde_json::Value;
 
 use crate::{Connection, Database, Result};
@@ -53,6 +53,19 @@ pub async fn enqueue(
     .execute(connection)
     .await?;
     Ok(id.into())
+}
+
+/// What keeps a project in order and is no use of anybody's: not listed among the jobs. One that waits already is enough.
+pub(super) async fn enqueue_once(connection: &mut Connection, task: &'static str, project: ProjectId) -> Result<()> {
+    sqlx::query(
+        "select graphile_worker.add_job($1, json_build_object('project', $2::bigint), \
+         job_key := $1 || '-' || $2, max_attempts := 3)",
+    )
+    .bind(task)
+    .bind(project.get())
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
 pub async fn set_total(connection: &mut Connection, id: JobId, total: i64) -> Result<()> {

@@ -1,4 +1,16 @@
 pub mod compaction;
+pub mod contributors;
 pub mod import;
 pub mod job;
+pub mod merged_branches;
 pub mod removal;
+
+/// All that can be queued.
+pub const TASKS: [&str; 6] = [
+    compaction::COMPACT,
+    contributors::COUNT_CONTRIBUTORS,
+    import::IMPORT,
+    merged_branches::DELETE_MERGED_BRANCHES,
+    removal::REMOVE_AUTHOR,
+    removal::REMOVE_PROJECTS,
+];

@@ -62,6 +62,9 @@ const LISTS: &[(&str, &[&str])] = &[
     ("/projects/:id/events", &["", "page=50"]),
     ("/users/:id/events", &["", "page=50"]),
     ("/projects/:id/repository/branches", &["", "page=3"]),
+    ("/projects/:id/repository/tags", &["", "page=3"]),
+    ("/projects/:id/repository/tree", &["", "recursive=true"]),
+    ("/projects/:id/repository/contributors", &["", "page=3"]),
 ];
 
 /// What every list of projects has.
@@ -181,7 +184,16 @@ async fn fill(server: &Server) {
     server.add_repositories().await;
     sqlx::raw_sql(
         "insert into refs (repository_id, name, target) select r.id, 'refs/heads/b' || n, f.target
-         from repositories r join refs f on f.repository_id = r.id, generate_series(1, 20000) n",
+         from repositories r join refs f on f.repository_id = r.id, generate_series(1, 20000) n;
+         insert into refs (repository_id, name, target) select r.id, 'refs/tags/t' || n, f.target
+         from repositories r join refs f on f.repository_id = r.id and f.name = 'refs/heads/main', generate_series(1, 5000) n;
+         insert into releases (project_id, tag_name, description, created_at, updated_at)
+         select id, 't' || n, '', now(), now() from projects, generate_series(1, 5000) n where path = 'team-project';
+         insert into contributors (repository_id, email, name, newest, commits, additions, deletions)
+         select r.id, 'e' || n, '', n, 1, 1, 1 from repositories r, generate_series(1, 3) n;
+         insert into contributors (repository_id, email, name, newest, commits, additions, deletions)
+         select f.repository_id, 'a' || n, '', n, 1, 1, 1 from refs f, generate_series(1, 20000) n
+         where f.name = 'refs/heads/main'",
     )
     .execute(&mut server.database().await)
     .await

@@ -2,6 +2,7 @@
 
 mod access_requests;
 mod branches;
+mod content;
 mod current_user;
 mod emails;
 mod events;
@@ -50,5 +51,6 @@ pub fn routes() -> Routes {
     imports::routes(&mut routes);
     branches::routes(&mut routes);
     tags::routes(&mut routes);
+    content::routes(&mut routes);
     routes
 }

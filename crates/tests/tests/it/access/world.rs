@@ -62,6 +62,11 @@ impl World {
             let branch = [("branch_name", "topic"), ("ref", "main")];
             let made = server.admin.post(&format!("/projects/{project}/repository/branches"), &branch).await;
             assert_eq!(made.status, 200, "{}", made.text);
+            for (tag, notes) in [("plain", ""), ("noted", "Notes")] {
+                let tag = [("tag_name", tag), ("ref", "main"), ("release_description", notes)];
+                let made = server.admin.post(&format!("/projects/{project}/repository/tags"), &tag).await;
+                assert_eq!(made.status, 201, "{}", made.text);
+            }
             let import = format!(
                 "insert into imports (project_id, job_id, url, phase, requested_at)
                  values ({project}, 0, 'https://elsewhere.example/p.git', 'waiting', now())"
@@ -139,7 +144,7 @@ impl World {
 }
 
 /// In an order in which rows can be inserted.
-const TABLES: [&str; 28] = [
+const TABLES: [&str; 30] = [
     "users",
     "emails",
     "identities",
@@ -157,6 +162,8 @@ const TABLES: [&str; 28] = [
     "repository_packs",
     "protected_branches",
     "releases",
+    "contributions",
+    "contributors",
     "imports",
     "namespace_redirects",
     "project_redirects",

@@ -1,0 +1,116 @@
+//! What happened between two commits.
+
+use std::io;
+use std::time::Duration;
+
+use futures_util::stream::BoxStream;
+use holdfast_domain::policy::ProjectAction;
+use holdfast_git::ObjectId;
+use holdfast_git::SHA1;
+use holdfast_git::diff::Diff;
+pub use holdfast_git::diff::FileDiff;
+use holdfast_store::projects::project::ProjectRef;
+use tokio::sync::mpsc::{self, Sender};
+use tokio::time::Instant;
+use tracing::Instrument;
+
+use super::commit::{Commit, Objects, load_with};
+use super::fetch::{self, STALLED};
+use super::revision;
+use crate::{Actor, App, Error, Result, Thing};
+
+pub struct Comparison {
+    /// The newest commit, if there is any.
+    pub newest: Option<Commit>,
+    /// Whether both are the same commit.
+    pub is_same: bool,
+    /// All commits, then all files, then the end. Each is sent before the next is read: there may be very many.
+    pub parts: BoxStream<'static, io::Result<Part>>,
+}
+
+pub enum Part {
+    /// Oldest first.
+    Commit(Box<Commit>),
+    File(FileDiff),
+    /// `is_too_large` if not all of it can be shown, or not at a glance.
+    End {
+        is_too_large: bool,
+    },
+}
+
+/// Git may compute on it for so long.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Beyond this it is too large for a glance, as existing clients know it.
+const MOST_FILES: u64 = 100;
+const MOST_LINES: u64 = 5000;
+const MOST_BYTES: u64 = 512_000;
+
+/// The commits that `to` has and `from` has not, and what they changed since the two parted.
+pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, from: &str, to: &str) -> Result<Comparison> {
+    let opened = fetch::open(app, actor, project, ProjectAction::ReadCode).await?;
+    let from = revision::resolve(app, &opened, from).await?.ok_or(Error::NotFound(Thing::Commit))?;
+    let to = revision::resolve(app, &opened, to).await?.ok_or(Error::NotFound(Thing::Commit))?;
+    let objects = Objects::of(app, &opened).await?;
+    let looked = objects.read(move |reader| {
+        let ids = reader.between(&[from], to)?.collect::<holdfast_git::Result<Vec<_>>>()?;
+        let newest = ids.first().map(|id| reader.commit(*id)).transpose()?;
+        Ok((reader.merge_base(from, to)?, ids, newest))
+    });
+    let (base, ids, newest) = looked.await?;
+    let turns = app.engine.turn_to_fetch(opened.project.repository.id).await;
+    let base = base.unwrap_or(ObjectId::empty_tree(SHA1));
+    let diff = Diff::start(&app.engine.git, objects.bare(), base, to)?;
+    let (sender, receiver) = mpsc::channel(16);
+    let work = async move {
+        let _turns = turns;
+        let send = async {
+            send_commits(&objects, ids, &sender).await?;
+            send_files(diff, &sender).await
+        };
+        if let Err(error) = send.await {
+            tracing::info!(%error, "a comparison broke off");
+            sender.try_send(Err(io::Error::other(error))).ok();
+        }
+    };
+    tokio::spawn(work.instrument(tracing::Span::current()));
+    Ok(Comparison { newest: newest.map(Into::into), is_same: from == to, parts: fetch::received(receiver) })
+}
+
+type Parts = Sender<io::Result<Part>>;
+
+async fn send(parts: &Parts, part: Part) -> Result<()> {
+    let sent = parts.send_timeout(Ok(part), STALLED).await;
+    sent.map_err(|_| Error::from(io::Error::from(io::ErrorKind::BrokenPipe)))
+}
+
+/// Held at once.
+const COMMITS: usize = 100;
+
+async fn send_commits(objects: &Objects, ids: Vec<ObjectId>, parts: &Parts) -> Result<()> {
+    for some in ids.rchunks(COMMITS) {
+        let some = some.to_vec();
+        let commits = objects.read(move |reader| load_with(reader, some)).await?;
+        for commit in commits.into_iter().rev() {
+            send(parts, Part::Commit(Box::new(commit))).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn send_files(mut diff: Diff, parts: &Parts) -> Result<()> {
+    let end = Instant::now() + PATIENCE;
+    let (mut files, mut lines, mut bytes) = (0, 0, 0);
+    loop {
+        let file = match tokio::time::timeout_at(end, diff.next()).await {
+            Ok(file) => file?,
+            Err(_) => return send(parts, Part::End { is_too_large: true }).await,
+        };
+        let Some(file) = file else { break };
+        files += 1;
+        lines += file.lines;
+        bytes += file.bytes;
+        send(parts, Part::File(file)).await?;
+    }
+    let is_too_large = files > MOST_FILES || lines > MOST_LINES || bytes > MOST_BYTES;
+    send(parts, Part::End { is_too_large }).await
+}

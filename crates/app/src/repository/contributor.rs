@@ -1,0 +1,143 @@
+//! Who contributed how much.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use holdfast_domain::ids::ProjectId;
+use holdfast_domain::page::{Page, PageRequest};
+use holdfast_domain::policy::ProjectAction;
+use holdfast_git::ObjectId;
+use holdfast_git::contributions::{self, Contribution, Contributions};
+use holdfast_git::reader::Kind;
+use holdfast_store::commit as commit_transaction;
+use holdfast_store::projects::project::ProjectRef;
+use holdfast_store::repository::contributor as rows;
+use holdfast_store::worker::contributors;
+use tokio::time::Instant;
+
+pub use holdfast_store::repository::contributor::Contributor;
+
+use super::commit;
+use super::fetch::{self, Opened};
+use crate::{Actor, App, Error, Result, Thing};
+
+/// So many commits are counted while the caller waits; more are a job's work.
+const AT_ONCE: usize = 1000;
+/// For that job.
+const PATIENCE: Duration = Duration::from_secs(20);
+const LOOKS: Duration = Duration::from_millis(200);
+
+/// To the default branch, merges left out. Who committed last comes first.
+pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequest) -> Result<Page<Contributor>> {
+    let opened = fetch::open(app, actor, project, ProjectAction::ReadCode).await?;
+    let tip = opened.refs.head_target().ok_or(Error::NotFound(Thing::Named("404 Not Found")))?;
+    let id = opened.project.repository.id;
+    let mut connection = app.database.connection().await?;
+    let counted = rows::tip(&mut connection, id).await?;
+    if counted == Some(tip) {
+        return Ok(rows::list(&mut connection, id, page).await?);
+    }
+    drop(connection);
+    if is_soon_done(app, &opened, counted, tip).await? {
+        count(app, &opened, tip).await?;
+    } else {
+        wait_for_job(app, &opened, tip).await?;
+    }
+    Ok(rows::list(&mut *app.database.connection().await?, id, page).await?)
+}
+
+async fn is_soon_done(app: &App, opened: &Opened, counted: Option<ObjectId>, tip: ObjectId) -> Result<bool> {
+    commit::read(app, opened, move |reader| {
+        let counted = counted.filter(|id| matches!(reader.kind(*id), Ok(Some(Kind::Commit))));
+        Ok(reader.between(counted.as_slice(), tip)?.take(AT_ONCE + 1).count() <= AT_ONCE)
+    })
+    .await
+}
+
+async fn wait_for_job(app: &App, opened: &Opened, tip: ObjectId) -> Result<()> {
+    contributors::enqueue(&mut *app.database.connection().await?, opened.project.id).await?;
+    // Any node may be the one that does it.
+    let (end, mut looks) = (Instant::now() + PATIENCE, tokio::time::interval(LOOKS));
+    while looks.tick().await < end {
+        let counted = rows::tip(&mut *app.database.connection().await?, opened.project.repository.id).await?;
+        if counted == Some(tip) {
+            return Ok(());
+        }
+    }
+    Err(Error::NotYet("The contributors are being counted, which takes a while: please ask again later"))
+}
+
+pub(crate) async fn run(app: &App, project: ProjectId) -> Result<()> {
+    let opened = fetch::open(app, &Actor::Operator, &ProjectRef::Id(project), ProjectAction::ReadCode).await?;
+    match opened.refs.head_target() {
+        Some(tip) => count(app, &opened, tip).await,
+        None => Ok(()),
+    }
+}
+
+/// What has come since it was last counted, and what has gone since: a forced push costs what it changed.
+async fn count(app: &App, opened: &Opened, tip: ObjectId) -> Result<()> {
+    let id = opened.project.repository.id;
+    loop {
+        let counted = rows::tip(&mut *app.database.connection().await?, id).await?;
+        if counted == Some(tip) {
+            return Ok(());
+        }
+        let looked = commit::read(app, opened, move |reader| {
+            let base = counted.filter(|id| matches!(reader.kind(*id), Ok(Some(Kind::Commit))));
+            let goes_on = base.map(|base| reader.is_ancestor(base, tip)).transpose()?.unwrap_or(true);
+            Ok((base, base.filter(|_| !goes_on)))
+        });
+        let (base, left) = looked.await?;
+        let _turns = app.engine.turn_to_fetch(id).await;
+        let lease = app.lease(id, opened.refs.generation).await?;
+        let (git, bare) = (&app.engine.git, &lease.bare);
+        let more = contributors_of(contributions::count(git, bare, base, tip, true).await?);
+        let (mut less, mut names) = (Vec::new(), Vec::new());
+        if let Some(left) = left {
+            less = contributors_of(contributions::count(git, bare, Some(tip), left, true).await?);
+            names = contributors_of(contributions::count(git, bare, None, tip, false).await?);
+            names.retain(|it| less.iter().any(|less| less.email == it.email));
+        }
+        let mut transaction = app.database.begin().await?;
+        if base.is_none() && counted.is_some() {
+            rows::clear(&mut transaction, id).await?;
+        }
+        // Somebody else may have been quicker.
+        if rows::advance(&mut transaction, id, base, tip, app.clock.now()).await? {
+            rows::add(&mut transaction, id, &more).await?;
+            rows::subtract(&mut transaction, id, &less).await?;
+            rows::rename(&mut transaction, id, &names).await?;
+            commit_transaction(transaction).await?;
+            return Ok(());
+        }
+    }
+}
+
+/// No address is longer; what is cut alike is one person's.
+const LONGEST_EMAIL: usize = 320;
+const LONGEST_NAME: usize = 1000;
+
+fn contributors_of(counted: Contributions) -> Vec<Contributor> {
+    let cut = |text: &str, longest: usize| text.chars().take(longest).collect::<String>();
+    let mut found: HashMap<String, Contribution> = HashMap::new();
+    for (email, more) in counted {
+        let it = found.entry(cut(&email, LONGEST_EMAIL)).or_default();
+        if it.commits == 0 || more.newest > it.newest {
+            (it.name, it.newest) = (cut(&more.name, LONGEST_NAME), more.newest);
+        }
+        it.commits += more.commits;
+        it.additions += more.additions;
+        it.deletions += more.deletions;
+    }
+    let figure = |figure: u64| i64::try_from(figure).unwrap_or(i64::MAX);
+    let row = |(email, it): (String, Contribution)| Contributor {
+        email,
+        name: it.name,
+        newest: it.newest,
+        commits: figure(it.commits),
+        additions: figure(it.additions),
+        deletions: figure(it.deletions),
+    };
+    found.into_iter().map(row).collect()
+}

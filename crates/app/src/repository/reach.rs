@@ -1,0 +1,60 @@
+//! What may be asked for by its id: only what a ref of this project leads to. Packs hold more than that.
+
+use std::collections::HashSet;
+
+use holdfast_git::ObjectId;
+use holdfast_git::reader::Kind;
+
+use super::commit;
+use super::fetch::{self, Opened};
+use crate::{App, Error, Result};
+
+/// More objects that begin alike are as good as none.
+const MOST_ALIKE: usize = 16;
+const LEAST_DIGITS: usize = 4;
+
+/// The object of that kind whose id begins so, if there is just one.
+pub(super) async fn find(app: &App, opened: &Opened, hex: &str, kind: Kind) -> Result<Option<ObjectId>> {
+    if hex.len() < LEAST_DIGITS || !hex.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Ok(None);
+    }
+    let hex = hex.to_ascii_lowercase();
+    let alike = commit::read(app, opened, move |reader| {
+        let ids = match ObjectId::from_hex(hex.as_bytes()) {
+            Ok(id) => HashSet::from([id]),
+            Err(_) => reader.with_prefix(&hex)?,
+        };
+        let mut alike = Vec::new();
+        for id in ids.into_iter().take(MOST_ALIKE) {
+            if reader.kind(id)? == Some(kind) {
+                alike.push(id);
+            }
+        }
+        Ok(alike)
+    });
+    let mut found = None;
+    for id in alike.await? {
+        if is_reached(app, opened, id).await? && found.replace(id).is_some() {
+            return Ok(None);
+        }
+    }
+    Ok(found)
+}
+
+/// What was found once need not be looked for again until a ref moves.
+async fn is_reached(app: &App, opened: &Opened, id: ObjectId) -> Result<bool> {
+    let (repository, generation) = (opened.project.repository.id, opened.refs.generation);
+    if app.engine.reached.get(&(repository, id)) == Some(generation) {
+        return Ok(true);
+    }
+    let _turns = app.engine.turn_to_fetch(repository).await;
+    let lease = app.lease(repository, generation).await?;
+    match fetch::check_reachable(app, opened, &lease, [id].into()).await {
+        Ok(()) => {
+            app.engine.reached.insert((repository, id), generation);
+            Ok(true)
+        }
+        Err(Error::Refused(_)) => Ok(false),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,43 @@
+//! Notes on tags.
+
+use holdfast_domain::policy::ProjectAction;
+use holdfast_git::protocol::advertisement::Refs;
+use holdfast_store::Transaction;
+use holdfast_store::commit;
+use holdfast_store::projects::project::ProjectRef;
+use holdfast_store::repository::{release, repository};
+
+use super::fetch;
+use crate::{Actor, App, Error, Result, Thing};
+
+/// Of a tag that has none yet.
+pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, tag: &str, description: &str) -> Result<()> {
+    let opened = fetch::open(app, actor, project, ProjectAction::WriteCode).await?;
+    let mut transaction = locked_with_tag(app, &opened, tag).await?;
+    if !release::insert(&mut transaction, opened.project.id, tag, description, app.clock.now()).await? {
+        return Err(Error::Conflict("Release already exists".into()));
+    }
+    Ok(commit(transaction).await?)
+}
+
+pub async fn update(app: &App, actor: &Actor, project: &ProjectRef, tag: &str, description: &str) -> Result<()> {
+    let opened = fetch::open(app, actor, project, ProjectAction::WriteCode).await?;
+    let mut transaction = locked_with_tag(app, &opened, tag).await?;
+    if !release::update(&mut transaction, opened.project.id, tag, description, app.clock.now()).await? {
+        return Err(Error::NotFound(Thing::Named("Release does not exist")));
+    }
+    Ok(commit(transaction).await?)
+}
+
+/// While the repository is locked no tag goes away, and its notes with it.
+async fn locked_with_tag(app: &App, opened: &fetch::Opened, tag: &str) -> Result<Transaction> {
+    let id = opened.project.repository.id;
+    let mut transaction = app.database.begin().await?;
+    let locked = repository::lock(&mut transaction, id).await?.ok_or(Error::NotFound(Thing::Project))?;
+    let refs = &app.engine.snapshots;
+    let refs = refs.at(&mut transaction, id, locked.generation, locked.head.as_deref()).await?;
+    match refs.find(&format!("refs/tags/{tag}")) {
+        Some(_) => Ok(transaction),
+        None => Err(Error::NotFound(Thing::Named("Tag does not exist"))),
+    }
+}

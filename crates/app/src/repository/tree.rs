@@ -1,0 +1,141 @@
+//! Directories.
+
+use std::sync::Arc;
+
+use holdfast_domain::page::{COUNTED_AT_MOST, Page, PageRequest};
+use holdfast_domain::policy::ProjectAction;
+use holdfast_git::ObjectId;
+use holdfast_git::ls_tree::Listing;
+use holdfast_git::reader::Search;
+pub use holdfast_git::reader::{Entry, EntryKind};
+use holdfast_store::projects::project::ProjectRef;
+
+use super::fetch::{self, Opened};
+use super::{commit, revision};
+use crate::{Actor, App, Error, Result, Thing};
+
+#[derive(Clone, Debug)]
+pub struct ListTree {
+    pub path: String,
+    /// The default branch if there is none.
+    pub revision: Option<String>,
+    /// With all that is below.
+    pub recursive: bool,
+}
+
+/// Directories, then files, then submodules; each in git's order. Empty where there is no such directory.
+pub async fn list(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    input: ListTree,
+    page: PageRequest,
+) -> Result<Page<Entry>> {
+    let opened = fetch::open(app, actor, project, ProjectAction::ReadCode).await?;
+    let at = revision::resolve_or_head(app, &opened, input.revision.as_deref()).await?;
+    let at = at.ok_or(Error::NotFound(Thing::Tree))?;
+    let path: Arc<str> = input.path.trim_matches('/').into();
+    let found = find(app, &opened, at, path.clone()).await?;
+    let Some(directory) = found.filter(|entry| entry.kind() == EntryKind::Directory) else {
+        return Ok(Page { items: Vec::new(), request: page, total: Some(0), has_next: false });
+    };
+    let id = directory.id;
+    let small = if input.recursive { None } else { commit::read(app, &opened, move |it| Ok(it.tree(id)?)).await? };
+    let found = match small {
+        Some(entries) => cut(entries, page),
+        None => walk(app, &opened, id, input.recursive, page).await?,
+    };
+    let below = |mut entry: Entry| {
+        if !path.is_empty() {
+            entry.path = [path.as_bytes(), b"/", &entry.path].concat();
+        }
+        entry
+    };
+    Ok(found.map(below))
+}
+
+/// What lies at a path of a commit.
+pub(super) async fn find(app: &App, opened: &Opened, at: ObjectId, path: Arc<str>) -> Result<Option<Entry>> {
+    let search = commit::read(app, opened, move |reader| Ok(reader.find(reader.tree_of(at)?, path.as_bytes())?));
+    let mut search = search.await?;
+    loop {
+        let (tree, mut rest) = match search {
+            Search::Done(found) => return Ok(found),
+            Search::Large { tree, rest } => (tree, rest),
+        };
+        let Some(name) = rest.pop_front() else { return Ok(None) };
+        let entry = match find_in_large(app, opened, tree, &name).await? {
+            Some(entry) if rest.is_empty() => return Ok(Some(entry)),
+            Some(entry) if entry.kind() == EntryKind::Directory => entry,
+            _ => return Ok(None),
+        };
+        let rest: Vec<u8> = Vec::from(rest).join(&b'/');
+        search = commit::read(app, opened, move |reader| Ok(reader.find(entry.id, &rest)?)).await?;
+    }
+}
+
+async fn find_in_large(app: &App, opened: &Opened, tree: ObjectId, name: &[u8]) -> Result<Option<Entry>> {
+    let _turns = app.engine.turn_to_fetch(opened.project.repository.id).await;
+    let lease = app.lease(opened.project.repository.id, opened.refs.generation).await?;
+    let mut listing = Listing::start(&app.engine.git, &lease.bare, tree, false)?;
+    while let Some(entry) = listing.next().await? {
+        if entry.path == name {
+            return Ok(Some(entry));
+        }
+    }
+    Ok(None)
+}
+
+fn cut(mut entries: Vec<Entry>, page: PageRequest) -> Page<Entry> {
+    let total = entries.len() as u64;
+    entries.sort_by_key(Entry::kind);
+    let size = page.size().unsigned_abs();
+    let items = entries.into_iter().skip(usize::try_from(page.offset()).unwrap_or(usize::MAX)).take(size as usize);
+    of_total(items.collect(), page, total)
+}
+
+fn of_total(items: Vec<Entry>, request: PageRequest, total: u64) -> Page<Entry> {
+    let total = i64::try_from(total).unwrap_or(i64::MAX);
+    let has_next = request.offset().saturating_add(request.size()) < total;
+    Page { items, request, total: Some(total).filter(|total| *total <= COUNTED_AT_MOST), has_next }
+}
+
+/// Passes all entries and keeps those of the page alone. Where the files begin is known once the directories are counted.
+async fn walk(app: &App, opened: &Opened, tree: ObjectId, recursive: bool, page: PageRequest) -> Result<Page<Entry>> {
+    let _turns = app.engine.turn_to_fetch(opened.project.repository.id).await;
+    let lease = app.lease(opened.project.repository.id, opened.refs.generation).await?;
+    let start = || Listing::start(&app.engine.git, &lease.bare, tree, recursive);
+    // One level of a large directory and all of it are two things.
+    let known = app.engine.counts.get(&tree).filter(|_| recursive);
+    let counts = match known {
+        Some(counts) => counts,
+        None => {
+            let (mut listing, mut counts) = (start()?, [0; 3]);
+            while let Some(entry) = listing.next().await? {
+                counts[entry.kind() as usize] += 1;
+            }
+            if recursive {
+                app.engine.counts.insert(tree, counts);
+            }
+            counts
+        }
+    };
+    let total: u64 = counts.iter().sum();
+    let first = page.offset().unsigned_abs();
+    let end = first.saturating_add(page.size().unsigned_abs()).min(total);
+    let mut next = [0, counts[0], counts[0] + counts[1]];
+    let mut items = Vec::new();
+    if first < end {
+        let mut listing = start()?;
+        while (items.len() as u64) < end - first {
+            let Some(entry) = listing.next().await? else { break };
+            let place = &mut next[entry.kind() as usize];
+            if (first..end).contains(place) {
+                items.push((*place, entry));
+            }
+            *place += 1;
+        }
+    }
+    items.sort_by_key(|(place, _)| *place);
+    Ok(of_total(items.into_iter().map(|(_, entry)| entry).collect(), page, total))
+}

@@ -1,0 +1,68 @@
+//! Who wrote how much, as `git log --numstat` counts it.
+
+use std::collections::HashMap;
+
+use gix::ObjectId;
+use gix::bstr::ByteSlice;
+
+use crate::lines::Lines;
+use crate::{Bare, Git, Result};
+
+/// What one person did, who is known by an address.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Contribution {
+    /// As it stands in the newest commit.
+    pub name: String,
+    /// When that was committed, in seconds since 1970.
+    pub newest: i64,
+    pub commits: u64,
+    pub additions: u64,
+    pub deletions: u64,
+}
+
+/// By address, exactly as it was written.
+pub type Contributions = HashMap<String, Contribution>;
+
+/// Of the commits that `tip` reaches and `hidden` does not, without merges. `lines` says whether lines are counted, which
+/// takes much longer.
+pub async fn count(
+    git: &Git,
+    bare: &Bare,
+    hidden: Option<ObjectId>,
+    tip: ObjectId,
+    lines: bool,
+) -> Result<Contributions> {
+    let command = git.command(bare.directory(), "log").words(["--no-merges", "--format=%x00%ct%x00%an%x00%ae"]);
+    let command = if lines { command.words(["--numstat", "-M", "--no-ext-diff", "--no-textconv"]) } else { command };
+    let command = command.id(tip);
+    let command = match hidden {
+        Some(hidden) => command.word("--not").id(hidden),
+        None => command,
+    };
+    let mut lines = Lines::of(command.word("--"), b'\n')?;
+    let mut found = Contributions::new();
+    let mut author = String::new();
+    while let Some(line) = lines.next().await? {
+        if let Some(facts) = line.strip_prefix(b"\0") {
+            let mut facts = facts.splitn_str(3, "\0").map(text);
+            let mut next = || facts.next().unwrap_or_default();
+            let (at, name) = (next().parse().unwrap_or(0), next());
+            author = next();
+            let contribution = found.entry(author.clone()).or_default();
+            if contribution.commits == 0 || at > contribution.newest {
+                (contribution.name, contribution.newest) = (name, at);
+            }
+            contribution.commits += 1;
+        } else if let Some(contribution) = found.get_mut(&author) {
+            // ADDITIONS<tab>DELETIONS<tab>PATH, with dashes for what has no lines.
+            let mut figures = line.splitn_str(3, "\t").map(|figure| text(figure).parse::<u64>().unwrap_or(0));
+            contribution.additions += figures.next().unwrap_or(0);
+            contribution.deletions += figures.next().unwrap_or(0);
+        }
+    }
+    Ok(found)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}

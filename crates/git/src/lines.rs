@@ -1,0 +1,64 @@
+//! What a process of git writes, line by line, in bounded memory.
+
+use gix::ObjectId;
+use gix::bstr::ByteSlice;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::ChildStdout;
+use tokio::task::JoinHandle;
+
+use crate::Result;
+use crate::program::{Command, Running, read_said};
+
+pub struct Lines {
+    stdout: BufReader<ChildStdout>,
+    end: u8,
+    line: Vec<u8>,
+    running: Running,
+    said: Option<JoinHandle<Vec<u8>>>,
+}
+
+/// Of a line that is longer, the rest is read and forgotten.
+pub const LONGEST: usize = 128 << 10;
+
+impl Lines {
+    /// Of a command that is told nothing. `end` is what ends a line.
+    pub fn of(command: Command, end: u8) -> Result<Self> {
+        let mut running = command.start()?;
+        let (_, stdout, stderr) = running.pipes();
+        let said = Some(tokio::spawn(read_said(stderr)));
+        Ok(Self { stdout: BufReader::with_capacity(64 << 10, stdout), end, line: Vec::new(), running, said })
+    }
+
+    /// Without its end. None when there are no more and the process ended well.
+    pub async fn next(&mut self) -> Result<Option<&[u8]>> {
+        self.line.clear();
+        let mut is_at_end = true;
+        loop {
+            let some = self.stdout.fill_buf().await?;
+            if some.is_empty() {
+                break;
+            }
+            is_at_end = false;
+            let place = some.find_byte(self.end);
+            let part = &some[..place.unwrap_or(some.len())];
+            let room = LONGEST - self.line.len();
+            self.line.extend_from_slice(&part[..part.len().min(room)]);
+            let used = part.len() + usize::from(place.is_some());
+            self.stdout.consume(used);
+            if place.is_some() {
+                break;
+            }
+        }
+        if !is_at_end {
+            return Ok(Some(&self.line));
+        }
+        if let Some(said) = self.said.take() {
+            self.running.succeeded(&said.await.unwrap_or_default()).await?;
+        }
+        Ok(None)
+    }
+}
+
+pub fn id(hex: &[u8]) -> Option<ObjectId> {
+    ObjectId::from_hex(hex).ok()
+}

@@ -1,0 +1,69 @@
+use gix::ObjectId;
+
+use super::{Kind, Reader, damaged};
+use crate::{Error, Result};
+
+/// Who did something, and when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signature {
+    pub name: String,
+    pub email: String,
+    /// Seconds since 1970.
+    pub seconds: i64,
+    /// Of the time zone it was recorded in.
+    pub offset_seconds: i32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Commit {
+    pub id: ObjectId,
+    pub parents: Vec<ObjectId>,
+    pub author: Signature,
+    pub committer: Signature,
+    /// As it was written; what is no UTF-8 is replaced.
+    pub message: String,
+}
+
+impl Reader {
+    pub fn commit(&self, id: ObjectId) -> Result<Commit> {
+        self.small(id)?;
+        let found = self.0.find_commit(id).map_err(damaged(id))?;
+        let commit = found.decode().map_err(damaged(id))?;
+        let signature = |raw: gix::Result<gix::actor::SignatureRef<'_>>| {
+            let raw = raw.map_err(damaged(id))?;
+            // A time that cannot be read is no reason to hide a commit that git accepts.
+            let time = raw.time().unwrap_or_default();
+            Ok::<_, Error>(Signature {
+                name: String::from_utf8_lossy(raw.name.trim_ascii()).into_owned(),
+                email: String::from_utf8_lossy(raw.email.trim_ascii()).into_owned(),
+                seconds: time.seconds,
+                offset_seconds: time.offset,
+            })
+        };
+        Ok(Commit {
+            id,
+            parents: commit.parents().collect(),
+            author: signature(commit.author())?,
+            committer: signature(commit.committer())?,
+            message: String::from_utf8_lossy(commit.message).into_owned(),
+        })
+    }
+
+    /// What an annotated tag says, without its last line break; None for what is no tag.
+    pub fn annotation(&self, id: ObjectId) -> Result<Option<String>> {
+        if self.small(id)? != Kind::Tag {
+            return Ok(None);
+        }
+        let found = self.0.find_tag(id).map_err(damaged(id))?;
+        let tag = found.decode().map_err(damaged(id))?;
+        let text = String::from_utf8_lossy(tag.message);
+        Ok(Some(text.strip_suffix('\n').unwrap_or(&text).to_owned()))
+    }
+
+    /// The tree of a commit.
+    pub fn tree_of(&self, commit: ObjectId) -> Result<ObjectId> {
+        self.small(commit)?;
+        let found = self.0.find_commit(commit).map_err(damaged(commit))?;
+        Ok(found.tree_id().map_err(damaged(commit))?.detach())
+    }
+}

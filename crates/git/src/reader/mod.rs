@@ -1,0 +1,102 @@
+//! Objects, read in this process.
+
+mod commit;
+mod history;
+mod tree;
+
+use std::collections::HashSet;
+
+use gix::ObjectId;
+use gix::hash::Prefix;
+pub use gix::object::Kind;
+use gix::odb::store::init::Slots;
+
+pub use commit::{Commit, Signature};
+pub use history::NewCommits;
+pub use tree::{Entry, EntryKind, Search};
+
+use crate::{Bare, Error, Result, Target};
+
+/// A repository kept open: opening it costs more than most reads.
+pub struct Kept(gix::ThreadSafeRepository);
+
+/// Of one repository, in one thread.
+pub struct Reader(pub(crate) gix::Repository);
+
+/// Packs beyond this number would be invisible; far fewer are kept.
+const MOST_PACKS: u16 = 4000;
+
+const LARGEST_READ: u64 = 1 << 20;
+const MOST_TAGS: usize = 20;
+
+fn damaged(id: ObjectId) -> impl FnOnce(gix::Error) -> Error {
+    move |_| Error::Object(id.to_string())
+}
+
+impl Kept {
+    pub fn open(bare: &Bare) -> Result<Self> {
+        let options = gix::open::Options::isolated().object_store_slots(Slots::Given(MOST_PACKS)).open_path_as_is(true);
+        Ok(Self(options.open(bare.directory()).map_err(|error| Error::Object(error.to_string()))?))
+    }
+
+    pub fn reader(&self) -> Reader {
+        let mut repository = self.0.to_thread_local();
+        repository.object_cache_size_if_unset(4 << 20);
+        Reader(repository)
+    }
+}
+
+impl Reader {
+    pub fn open(bare: &Bare) -> Result<Self> {
+        Ok(Kept::open(bare)?.reader())
+    }
+
+    /// None if there is no such object.
+    pub fn kind(&self, id: ObjectId) -> Result<Option<Kind>> {
+        Ok(self.header(id)?.map(|(kind, _)| kind))
+    }
+
+    /// Its kind and its size. None if there is no such object.
+    pub fn header(&self, id: ObjectId) -> Result<Option<(Kind, u64)>> {
+        let header = self.0.try_find_header(id).map_err(damaged(id))?;
+        Ok(header.map(|header| (header.kind(), header.size())))
+    }
+
+    /// Those whose ids begin with these digits.
+    pub fn with_prefix(&self, hex: &str) -> Result<HashSet<ObjectId>> {
+        let mut found = HashSet::new();
+        // Fewer than four digits are no prefix to it, nor is what are no digits.
+        if let Ok(prefix) = Prefix::from_hex(hex) {
+            self.0.objects.lookup_prefix(prefix, Some(&mut found)).map_err(|_| Error::Object(hex.to_owned()))?;
+        }
+        Ok(found)
+    }
+
+    /// What is in it. For those whose size is known to be small.
+    pub fn content(&self, id: ObjectId) -> Result<Vec<u8>> {
+        Ok(self.0.find_object(id).map_err(damaged(id))?.detach().data)
+    }
+
+    /// Follows tags to their end, without a look into what is there.
+    pub fn peel(&self, id: ObjectId) -> Result<(Target, Kind)> {
+        let mut at = id;
+        for _ in 0..MOST_TAGS {
+            let kind = self.small(at)?;
+            if kind != Kind::Tag {
+                return Ok((Target { id, peeled: (at != id).then_some(at) }, kind));
+            }
+            let tag = self.0.find_tag(at).map_err(damaged(at))?;
+            at = tag.target_id().map_err(damaged(at))?.detach();
+        }
+        Err(Error::protocol("too many tags of tags"))
+    }
+
+    /// Its kind. What is read whole must not be larger than anybody writes on purpose.
+    fn small(&self, id: ObjectId) -> Result<Kind> {
+        let header = self.0.find_header(id).map_err(damaged(id))?;
+        if matches!(header.kind(), Kind::Tag | Kind::Commit) && header.size() > LARGEST_READ {
+            return Err(Error::protocol("a commit or a tag is larger than 1 MiB"));
+        }
+        Ok(header.kind())
+    }
+}

@@ -1,0 +1,23 @@
+use holdfast_app::repository::contributor::Contributor;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+#[derive(Serialize, ToSchema)]
+pub struct ContributorBody {
+    pub name: String,
+    pub email: String,
+    pub commits: i64,
+    /// Lines, as `git log --numstat` counts them.
+    pub additions: i64,
+    pub deletions: i64,
+}
+
+pub fn contributor(contributor: Contributor) -> ContributorBody {
+    ContributorBody {
+        name: contributor.name,
+        email: contributor.email,
+        commits: contributor.commits,
+        additions: contributor.additions,
+        deletions: contributor.deletions,
+    }
+}

@@ -1,0 +1,10 @@
+use holdfast_domain::ids::ProjectId;
+
+use super::job;
+use crate::{Connection, Result};
+
+pub const COUNT_CONTRIBUTORS: &str = "count_contributors";
+
+pub async fn enqueue(connection: &mut Connection, project: ProjectId) -> Result<()> {
+    job::enqueue_once(connection, COUNT_CONTRIBUTORS, project).await
+}
