@@ -92,9 +92,9 @@ impl Diff {
                 break;
             }
             has_ids = has_ids || line.starts_with(b"index ");
-            is_text = is_text || !file.extend(line)?;
+            is_text = is_text || !file.extend(&line)?;
             if is_text {
-                file.add(line, line.len() as u64 + 1, 1);
+                file.add(&line, line.bytes + 1, 1);
                 if !file.text.is_empty() {
                     file.text.push(b'\n');
                 }

@@ -1,5 +1,7 @@
 //! What a process of git writes, line by line, in bounded memory.
 
+use std::ops::Deref;
+
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -17,8 +19,23 @@ pub struct Lines {
     said: Option<JoinHandle<Vec<u8>>>,
 }
 
+/// A line, or how it begins.
+pub struct Line<'a> {
+    text: &'a [u8],
+    /// The whole of it.
+    pub bytes: u64,
+}
+
+impl Deref for Line<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.text
+    }
+}
+
 /// Of a line that is longer, the rest is read and forgotten.
-pub const LONGEST: usize = 128 << 10;
+const LONGEST: usize = 128 << 10;
 
 impl Lines {
     /// Of a command that is told nothing. `end` is what ends a line.
@@ -30,9 +47,10 @@ impl Lines {
     }
 
     /// Without its end. None when there are no more and the process ended well.
-    pub async fn next(&mut self) -> Result<Option<&[u8]>> {
+    pub async fn next(&mut self) -> Result<Option<Line<'_>>> {
         self.line.clear();
         let mut is_at_end = true;
+        let mut bytes = 0;
         loop {
             let some = self.stdout.fill_buf().await?;
             if some.is_empty() {
@@ -43,6 +61,7 @@ impl Lines {
             let part = &some[..place.unwrap_or(some.len())];
             let room = LONGEST - self.line.len();
             self.line.extend_from_slice(&part[..part.len().min(room)]);
+            bytes += part.len() as u64;
             let used = part.len() + usize::from(place.is_some());
             self.stdout.consume(used);
             if place.is_some() {
@@ -50,7 +69,7 @@ impl Lines {
             }
         }
         if !is_at_end {
-            return Ok(Some(&self.line));
+            return Ok(Some(Line { text: &self.line, bytes }));
         }
         if let Some(said) = self.said.take() {
             self.running.succeeded(&said.await.unwrap_or_default()).await?;

@@ -107,6 +107,20 @@ impl WorkTree {
         self.head().await
     }
 
+    /// Makes what a stream of `git fast-import` says, for what would take too many commands.
+    pub async fn import(&self, stream: Vec<u8>) {
+        let mut command = std::process::Command::new(&self.program);
+        let command = command.current_dir(self.path()).args(["fast-import", "--quiet", "--force"]);
+        let mut child = command.stdin(Stdio::piped()).spawn().expect("git runs");
+        let mut stdin = child.stdin.take().expect("it is piped");
+        let status = tokio::task::spawn_blocking(move || {
+            std::io::Write::write_all(&mut stdin, &stream).expect("git reads it");
+            drop(stdin);
+            child.wait().expect("it ends")
+        });
+        assert!(status.await.expect("no panic").success(), "git fast-import failed");
+    }
+
     pub async fn head(&self) -> String {
         self.git(["rev-parse", "HEAD"]).await.ok().line().to_owned()
     }

@@ -1,0 +1,144 @@
+//! What is stored here cannot be turned against who looks at it, nor be seen by who may not. Each test tells the attack.
+
+use holdfast_tests::{Server, WorkTree};
+
+/// Pages, pictures with scripts, and files that are two things at once.
+const CORPUS: &[(&str, &[u8])] = &[
+    ("page.html", b"<!doctype html><script>alert(document.domain)</script>"),
+    ("page.htm", b"\xef\xbb\xbf<html><body onload=alert(1)>"),
+    ("picture.svg", b"<svg xmlns=\"http://www.w3.org/2000/svg\" onload=\"alert(1)\"/>"),
+    (
+        "page.xml",
+        b"<?xml version=\"1.0\"?><html xmlns=\"http://www.w3.org/1999/xhtml\"><script>alert(1)</script></html>",
+    ),
+    ("page.xhtml", b"<html xmlns=\"http://www.w3.org/1999/xhtml\"><script>alert(1)</script></html>"),
+    ("style.xsl", b"<xsl:stylesheet xmlns:xsl=\"http://www.w3.org/1999/XSL/Transform\"/>"),
+    ("script.js", b"alert(1)"),
+    ("script.mjs", b"export default alert(1)"),
+    ("style.css", b"body{background:url(javascript:alert(1))}"),
+    ("paper.pdf", b"%PDF-1.4\n1 0 obj<</OpenAction<</S/JavaScript/JS(app.alert(1))>>>>endobj"),
+    ("movie.swf", b"CWS\x0a\x00\x00\x00\x00"),
+    ("both.gif", b"GIF89a/*<script>alert(1)</script>*/=1;alert(1)"),
+    ("both.jpg", b"\xff\xd8\xff\xe0<html><script>alert(1)</script>"),
+    ("both.pdf.html", b"%PDF-1.4 <script>alert(1)</script>"),
+    ("book.ipynb", b"{\"cells\":[{\"cell_type\":\"markdown\",\"source\":[\"<img src=x onerror=alert(1)>\"]}]}"),
+    ("old.txt", b"+ADw-script+AD4-alert(1)+ADw-/script+AD4-"),
+    ("word.mht", b"MIME-Version: 1.0\r\nContent-Type: text/html\r\n\r\n<script>alert(1)</script>"),
+    ("none", b""),
+];
+
+/// A browser that is led to a stored file must not run it as a page of this host: Gogs GHSA-xh32-cx6c-cp4v, Gitea #37354.
+#[tokio::test]
+async fn a_stored_file_is_never_a_page() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let project = server.project(&ada, "p", 20).await;
+    let tree = WorkTree::new().await;
+    for (name, content) in CORPUS {
+        std::fs::write(tree.path().join(name), content).unwrap();
+    }
+    tree.git(["add", "."]).await.ok();
+    tree.git(["commit", "-q", "-m", "corpus"]).await.ok();
+    tree.push(&server.git_url(&ada, "ada/p"), &["main"]).await.ok();
+    let api = format!("http://{}/api/v3/projects/{project}/repository", server.address());
+    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    let mut files = Vec::new();
+    for (name, content) in CORPUS {
+        let blob = tree.git(["rev-parse", &format!("main:{name}")]).await.ok().line().to_owned();
+        files.push((format!("{api}/blobs/main?filepath={name}"), Some(*content)));
+        files.push((format!("{api}/raw_blobs/{blob}"), Some(*content)));
+        let uploaded = crate::uploads::upload(&ada, project, name, content).await;
+        let url = uploaded.body["url"].as_str().unwrap();
+        files.push((format!("http://{}/ada/p{url}", server.address()), Some(*content)));
+    }
+    for suffix in ["", ".tar", ".tar.gz", ".tar.bz2", ".zip"] {
+        files.push((format!("{api}/archive{suffix}"), None));
+    }
+    assert_eq!(files.len(), CORPUS.len() * 3 + 5);
+    for (url, content) in files {
+        let answer = http.get(&url).header("accept", "text/html,application/xhtml+xml,*/*;q=0.8").send().await.unwrap();
+        assert_eq!(answer.status(), 200, "{url}");
+        let header = |name: &str| answer.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
+        assert_eq!(header("x-content-type-options").as_deref(), Some("nosniff"), "{url}");
+        assert_eq!(header("content-security-policy").as_deref(), Some("sandbox; default-src 'none'"), "{url}");
+        let kind = header("content-type").unwrap();
+        let is_text = url.contains("blobs");
+        let harmless: &[&str] =
+            if is_text { &["text/plain"] } else { &["application/octet-stream", "application/zip"] };
+        assert!(harmless.contains(&kind.as_str()), "{url}: {kind}");
+        let is_saved = header("content-disposition").is_some_and(|it| it.starts_with("attachment; filename=\""));
+        assert_eq!(is_saved, !is_text, "{url}");
+        assert!(header("cache-control").unwrap().starts_with("private"), "{url}");
+        if let Some(content) = content {
+            assert_eq!(answer.bytes().await.unwrap(), content, "{url}");
+        }
+    }
+}
+
+/// Knowing an id is no right to the object: not to what was removed or forced away, and not in a fork that shares its packs
+/// (storage risk F3). What was found before it went is not remembered.
+#[tokio::test]
+async fn what_no_ref_leads_to_is_not_there() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let (_, bob) = server.user("bob").await;
+    let project = server.project(&ada, "p", 20).await;
+    let url = server.git_url(&ada, "ada/p");
+    let tree = WorkTree::new().await;
+    tree.commit("f", b"f\n", "one").await;
+    tree.push(&url, &["main"]).await.ok();
+    tree.git(["checkout", "-q", "-b", "secret"]).await.ok();
+    let commit = tree.commit("d/secret", b"the secret\n", "secret").await;
+    tree.push(&url, &["secret"]).await.ok();
+    let id = async |of: &str| tree.git(["rev-parse", of]).await.ok().line().to_owned();
+    let (blob, directory) = (id("secret:d/secret").await, id("secret:d").await);
+    let asks = |project: i64| {
+        let api = format!("/projects/{project}/repository");
+        let short = &commit[..10];
+        vec![
+            format!("{api}/raw_blobs/{blob}"),
+            format!("{api}/raw_blobs/{}", &blob[..10]),
+            format!("{api}/blobs/{commit}?filepath=d/secret"),
+            format!("{api}/blobs/{short}?filepath=d/secret"),
+            format!("{api}/blobs/{commit}~0?filepath=d/secret"),
+            format!("{api}/tree?ref_name={commit}"),
+            format!("{api}/tree?ref_name={commit}&recursive=true"),
+            format!("{api}/archive?sha={commit}"),
+            format!("{api}/archive.zip?sha={short}"),
+            format!("{api}/compare?from=main&to={commit}"),
+            format!("{api}/compare?from={commit}&to=main"),
+        ]
+    };
+    let statuses = async |project: i64, client: &holdfast_tests::Client| {
+        let mut statuses = Vec::new();
+        for ask in asks(project) {
+            let answer = client.request("GET", &ask).send().await.unwrap();
+            statuses.push(answer.status().as_u16());
+            let text = answer.bytes().await.unwrap();
+            let told = text.windows(10).any(|some| some == b"the secret");
+            assert!(!told || statuses.last() == Some(&200), "{ask}");
+        }
+        statuses
+    };
+    let count = asks(0).len();
+    assert_eq!(statuses(project, &ada).await, vec![200; count]);
+    tree.push(&url, &[":secret"]).await.ok();
+    assert_eq!(statuses(project, &ada).await, vec![404; count], "even to its author");
+    let fork =
+        bob.post(&format!("/projects/fork/{project}"), &[("namespace", "bob")]).await.body["id"].as_i64().unwrap();
+    assert_eq!(statuses(fork, &bob).await, vec![404; count]);
+    // Neither a directory nor a blob is a revision.
+    for id in [&directory, &blob] {
+        let refused = bob.get(&format!("/projects/{fork}/repository/tree?ref_name={id}")).await;
+        assert_eq!(refused.status, 404);
+    }
+    // It becomes no ref by being named.
+    let form = [("branch_name", "stolen"), ("ref", commit.as_str())];
+    assert_eq!(bob.post(&format!("/projects/{fork}/repository/branches"), &form).await.status, 400);
+    let form = [("tag_name", "stolen"), ("ref", commit.as_str())];
+    assert_eq!(bob.post(&format!("/projects/{fork}/repository/tags"), &form).await.status, 405);
+    // Pushed again it is there again.
+    tree.push(&url, &["secret"]).await.ok();
+    assert_eq!(statuses(project, &ada).await, vec![200; count]);
+    assert_eq!(statuses(fork, &bob).await, vec![404; count]);
+}

@@ -1,0 +1,65 @@
+//! Deleting branches whose work is done.
+
+use holdfast_tests::{Client, Server, WorkTree};
+use serde_json::json;
+
+async fn branches(client: &Client, project: i64) -> Vec<String> {
+    let found = client.get(&format!("/projects/{project}/repository/branches")).await.body;
+    found.as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap().to_owned()).collect()
+}
+
+/// `done` and `guarded` are merged, `open` is not, `fresh` is where `main` is.
+async fn world(server: &Server, ada: &Client) -> (i64, WorkTree) {
+    let project = server.project(ada, "p", 0).await;
+    let tree = WorkTree::new().await;
+    tree.commit("f", b"1\n", "one").await;
+    tree.git(["branch", "done"]).await.ok();
+    tree.git(["branch", "guarded"]).await.ok();
+    tree.git(["checkout", "-q", "-b", "open"]).await.ok();
+    tree.commit("g", b"2\n", "two").await;
+    tree.git(["checkout", "-q", "main"]).await.ok();
+    tree.commit("h", b"3\n", "three").await;
+    tree.git(["branch", "fresh"]).await.ok();
+    tree.push(&server.git_url(ada, "ada/p"), &["main"]).await.ok();
+    tree.push(&server.git_url(ada, "ada/p"), &["--all"]).await.ok();
+    let guarded = format!("/projects/{project}/repository/branches/guarded/protect");
+    assert_eq!(ada.put(&guarded, &[]).await.body["protected"], true);
+    (project, tree)
+}
+
+#[tokio::test]
+async fn they_go_in_the_background() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let (project, _) = world(&server, &ada).await;
+    let begun = ada.delete(&format!("/projects/{project}/repository/merged_branches")).await;
+    assert_eq!(begun.status, 200);
+    assert_eq!(branches(&ada, project).await, ["done", "fresh", "guarded", "main", "open"], "it has only begun");
+    server.work().await;
+    assert_eq!(branches(&ada, project).await, ["fresh", "guarded", "main", "open"]);
+    let newest = ada.get(&format!("/projects/{project}/events")).await.body[0].clone();
+    assert_eq!(newest["action_name"], "deleted", "{newest}");
+    assert_eq!((&newest["data"]["ref"], &newest["author_username"]), (&json!("refs/heads/done"), &json!("ada")));
+    let jobs = server.contents().await["jobs"].clone();
+    assert!(jobs.to_string().contains("delete_merged_branches"), "{jobs}");
+}
+
+#[tokio::test]
+async fn who_may_no_longer_push_deletes_nothing() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let (bob_id, bob) = server.user("bob").await;
+    let (project, _) = world(&server, &ada).await;
+    crate::projects::add(&ada, &format!("/projects/{project}"), bob_id.get(), 30).await;
+    let path = format!("/projects/{project}/repository/merged_branches");
+    assert_eq!(bob.delete(&path).await.status, 200);
+    ada.put(&format!("/projects/{project}/members/{bob_id}"), &[("access_level", "20")]).await;
+    assert_eq!(bob.delete(&path).await.status, 403);
+    server.work().await;
+    assert!(branches(&ada, project).await.contains(&"done".to_owned()));
+    ada.put(&format!("/projects/{project}/members/{bob_id}"), &[("access_level", "30")]).await;
+    assert_eq!(bob.delete(&path).await.status, 200);
+    server.admin.put(&format!("/users/{bob_id}/block"), &[]).await;
+    server.work().await;
+    assert!(branches(&ada, project).await.contains(&"done".to_owned()));
+}
