@@ -44,6 +44,8 @@ pub struct Engine {
     pub(super) readers: moka::sync::Cache<RepositoryId, Arc<Kept>>,
     /// Objects that refs were found to lead to, and the generation that was true at.
     pub(super) reached: moka::sync::Cache<(RepositoryId, ObjectId), i64>,
+    /// The files of default branches, by the directory at the top.
+    pub(super) heads: moka::sync::Cache<ObjectId, Arc<[ObjectId]>>,
     /// How many directories, files and submodules there are below a directory.
     pub(super) counts: moka::sync::Cache<ObjectId, [u64; 3]>,
     cache: OnceLock<Cache>,
@@ -60,6 +62,8 @@ const READERS: u64 = 500;
 const READER_KEPT: Duration = Duration::from_secs(600);
 /// About a hundred bytes each.
 const REACHED: u64 = 100_000;
+/// Bytes.
+const HEADS: u64 = 64 << 20;
 const COUNTS: u64 = 10_000;
 
 impl Engine {
@@ -69,6 +73,10 @@ impl Engine {
             snapshots: Snapshots::new(SNAPSHOT_BYTES),
             readers: moka::sync::Cache::builder().max_capacity(READERS).time_to_idle(READER_KEPT).build(),
             reached: moka::sync::Cache::new(REACHED),
+            heads: moka::sync::Cache::builder()
+                .weigher(|_, ids: &Arc<[ObjectId]>| size(ids))
+                .max_capacity(HEADS)
+                .build(),
             counts: moka::sync::Cache::new(COUNTS),
             cache: OnceLock::new(),
             opening: Mutex::default(),
@@ -130,6 +138,10 @@ impl Engine {
     pub(super) async fn turn_to_push(&self) -> OwnedSemaphorePermit {
         turn(self.pushes.clone()).await
     }
+}
+
+fn size(ids: &[ObjectId]) -> u32 {
+    u32::try_from(size_of_val(ids)).unwrap_or(u32::MAX)
 }
 
 async fn turn(semaphore: Arc<Semaphore>) -> OwnedSemaphorePermit {

@@ -1,6 +1,7 @@
 //! What may be asked for by its id: only what a ref of this project leads to. Packs hold more than that.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use holdfast_git::ObjectId;
 use holdfast_git::reader::Kind;
@@ -34,7 +35,7 @@ pub(super) async fn find(app: &App, opened: &Opened, hex: &str, kind: Kind) -> R
     });
     let mut found = None;
     for id in alike.await? {
-        if is_reached(app, opened, id).await? && found.replace(id).is_some() {
+        if is_reached(app, opened, id, kind).await? && found.replace(id).is_some() {
             return Ok(None);
         }
     }
@@ -42,19 +43,42 @@ pub(super) async fn find(app: &App, opened: &Opened, hex: &str, kind: Kind) -> R
 }
 
 /// What was found once need not be looked for again until a ref moves.
-async fn is_reached(app: &App, opened: &Opened, id: ObjectId) -> Result<bool> {
+async fn is_reached(app: &App, opened: &Opened, id: ObjectId, kind: Kind) -> Result<bool> {
     let (repository, generation) = (opened.project.repository.id, opened.refs.generation);
     if app.engine.reached.get(&(repository, id)) == Some(generation) {
         return Ok(true);
     }
-    let _turns = app.engine.turn_to_fetch(repository).await;
-    let lease = app.lease(repository, generation).await?;
-    match fetch::check_reachable(app, opened, &lease, [id].into()).await {
-        Ok(()) => {
-            app.engine.reached.insert((repository, id), generation);
-            Ok(true)
+    if kind != Kind::Blob || !is_in_default_branch(app, opened, id).await? {
+        let _turns = app.engine.turn_to_fetch(repository).await;
+        let lease = app.lease(repository, generation).await?;
+        match fetch::check_reachable(app, opened, &lease, [id].into()).await {
+            Ok(()) => {}
+            Err(Error::Refused(_)) => return Ok(false),
+            Err(error) => return Err(error),
         }
-        Err(Error::Refused(_)) => Ok(false),
-        Err(error) => Err(error),
     }
+    app.engine.reached.insert((repository, id), generation);
+    Ok(true)
+}
+
+/// A megabyte of ids.
+const MOST_FILES: usize = 50_000;
+
+/// Whether a file is there now, where most are that are asked for. To look through all of history takes much longer.
+async fn is_in_default_branch(app: &App, opened: &Opened, id: ObjectId) -> Result<bool> {
+    let Some(head) = opened.refs.head_target() else { return Ok(false) };
+    let heads = app.engine.heads.clone();
+    commit::read(app, opened, move |reader| {
+        let tree = reader.tree_of(head)?;
+        let files = match heads.get(&tree) {
+            Some(files) => files,
+            None => {
+                let files: Arc<[ObjectId]> = reader.files_below(tree, MOST_FILES)?.unwrap_or_default().into();
+                heads.insert(tree, files.clone());
+                files
+            }
+        };
+        Ok(files.binary_search(&id).is_ok())
+    })
+    .await
 }

@@ -1,4 +1,4 @@
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
 use gix::ObjectId;
 use gix::object::tree::EntryMode;
@@ -62,6 +62,28 @@ impl Reader {
             Ok(Entry { path: entry.filename.to_vec(), mode: plain(entry.mode), id: entry.oid.to_owned() })
         });
         entries.collect::<Result<_>>().map(Some)
+    }
+
+    /// The ids of all files below a directory, in order. None if there are more than so many entries, or too large ones.
+    pub fn files_below(&self, tree: ObjectId, at_most: usize) -> Result<Option<Vec<ObjectId>>> {
+        let (mut files, mut directories) = (HashSet::new(), HashSet::from([tree]));
+        let mut ahead = vec![tree];
+        while let Some(directory) = ahead.pop() {
+            let Some(entries) = self.tree(directory)? else { return Ok(None) };
+            for entry in entries {
+                match entry.kind() {
+                    EntryKind::File => _ = files.insert(entry.id),
+                    EntryKind::Directory if directories.insert(entry.id) => ahead.push(entry.id),
+                    _ => {}
+                }
+            }
+            if files.len() + directories.len() > at_most {
+                return Ok(None);
+            }
+        }
+        let mut files: Vec<ObjectId> = files.into_iter().collect();
+        files.sort_unstable();
+        Ok(Some(files))
     }
 
     /// What lies at a path below a directory.
