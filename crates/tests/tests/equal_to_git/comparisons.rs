@@ -1,0 +1,127 @@
+//! Comparisons: `git merge-base`, `git rev-list` and `git diff`.
+
+use serde_json::{Value, json};
+
+use crate::pair::{Pair, Request, lossy};
+use crate::refs::{facts, parsed};
+use crate::words::LARGEST_DIFF;
+
+const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+
+pub async fn check(pair: &mut Pair) {
+    let from = pair.revision();
+    let to = if pair.dice.one_in(12) { pair.revision_of(from.commit) } else { pair.revision() };
+    let request = Request::new("compare", "/compare").with("from", &from.text).with("to", &to.text);
+    let mut ours = pair.get(&request).await;
+    let local = &pair.local;
+    let listed = local.git(["rev-list", "--reverse", &format!("{}..{}", from.id, to.id)]).await;
+    let commits: Vec<Value> = lossy(&listed).lines().map(|id| facts(&parsed(pair, id))).collect();
+    let diff = ["diff", "-M", "--raw", "-p", "-z", "--abbrev=40", "--no-color"];
+    // With three dots: from where the two histories parted, which is where `git merge-base` says.
+    let from_base = local.try_git(diff.iter().chain(&[&*format!("{}...{}", from.id, to.id)])).await;
+    let diffs = match from_base {
+        Ok(diffs) => diffs,
+        Err(said) if said.contains("no merge base") => local.git(diff.iter().chain(&[EMPTY_TREE, &to.id])).await,
+        Err(said) => panic!("{said}"),
+    };
+    let diffs = parse(&diffs);
+    let gits = json!({
+        "commit": commits.last(),
+        "commits": commits,
+        "diffs": diffs,
+        "compare_timeout": false,
+        "compare_same_ref": from.id == to.id,
+    });
+    strip(&mut ours);
+    pair.same(&request, &ours, &gits);
+}
+
+/// Of each commit only what git tells as it is.
+fn strip(ours: &mut Value) {
+    if let Some(commits) = ours["commits"].as_array_mut() {
+        commits.iter_mut().for_each(keep_facts);
+    }
+    if ours.get("commit").is_some_and(Value::is_object) {
+        keep_facts(&mut ours["commit"]);
+    }
+}
+
+fn keep_facts(commit: &mut Value) {
+    let kept = ["id", "message", "author_name", "author_email"];
+    commit.as_object_mut().unwrap().retain(|key, _| kept.contains(&key.as_str()));
+}
+
+struct Raw {
+    old_mode: String,
+    new_mode: String,
+    status: u8,
+    old_path: String,
+    new_path: String,
+}
+
+/// `:MODE MODE ID ID STATUS\0PATH\0`, with two paths for what was renamed; then, behind another zero, the texts.
+fn parse(output: &[u8]) -> Vec<Value> {
+    let mut rest = output;
+    let mut raws = Vec::new();
+    while rest.first() == Some(&b':') {
+        let line = lossy(until_zero(&mut rest));
+        let facts: Vec<&str> = line[1..].split(' ').collect();
+        let status = facts[4].as_bytes()[0];
+        let old_path = lossy(until_zero(&mut rest));
+        let new_path = if status == b'R' { lossy(until_zero(&mut rest)) } else { old_path.clone() };
+        raws.push(Raw { old_mode: mode(facts[0]), new_mode: mode(facts[1]), status, old_path, new_path });
+    }
+    let mut texts = texts(rest.strip_prefix(b"\0").unwrap_or(rest)).into_iter();
+    let entries = raws.into_iter().map(|raw| {
+        let mut text = texts.next().unwrap();
+        if raw.status == b'T' {
+            text.extend(texts.next().unwrap());
+        }
+        if text.len() >= LARGEST_DIFF {
+            text.clear();
+        }
+        json!({
+            "old_path": raw.old_path,
+            "new_path": raw.new_path,
+            "a_mode": raw.old_mode,
+            "b_mode": raw.new_mode,
+            "diff": lossy(&text),
+            "new_file": raw.status == b'A',
+            "renamed_file": raw.status == b'R',
+            "deleted_file": raw.status == b'D',
+        })
+    });
+    let entries = entries.collect();
+    assert!(texts.next().is_none(), "a text without an entry");
+    entries
+}
+
+fn mode(digits: &str) -> String {
+    if digits == "000000" { "0".into() } else { digits.into() }
+}
+
+fn until_zero<'a>(rest: &mut &'a [u8]) -> &'a [u8] {
+    let end = rest.iter().position(|byte| *byte == 0).unwrap();
+    let found = &rest[..end];
+    *rest = &rest[end + 1..];
+    found
+}
+
+/// One for each header, from the line on that follows all lines about modes, names and ids.
+fn texts(patch: &[u8]) -> Vec<Vec<u8>> {
+    let mut texts: Vec<Vec<u8>> = Vec::new();
+    let mut is_text = false;
+    for line in patch.split_inclusive(|byte| *byte == b'\n') {
+        // A line of a file has a sign before it.
+        if line.starts_with(b"diff --git ") {
+            texts.push(Vec::new());
+            is_text = false;
+            continue;
+        }
+        is_text |= line.starts_with(b"--- ") || line.starts_with(b"Binary files ");
+        if is_text {
+            texts.last_mut().unwrap().extend(line);
+        }
+    }
+    texts
+}
