@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::pair::{Pair, Request, lossy};
-use crate::refs::{facts, parsed};
+use crate::refs::{listed, parsed};
 use crate::words::LARGEST_DIFF;
 
 const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
@@ -14,8 +14,8 @@ pub async fn check(pair: &mut Pair) {
     let request = Request::new("compare", "/compare").with("from", &from.text).with("to", &to.text);
     let mut ours = pair.get(&request).await;
     let local = &pair.local;
-    let listed = local.git(["rev-list", "--reverse", &format!("{}..{}", from.id, to.id)]).await;
-    let commits: Vec<Value> = lossy(&listed).lines().map(|id| facts(&parsed(pair, id))).collect();
+    let between = local.git(["rev-list", "--reverse", &format!("{}..{}", from.id, to.id)]).await;
+    let commits: Vec<Value> = lossy(&between).lines().map(|id| listed(&parsed(pair, id))).collect();
     let diff = ["diff", "-M", "--raw", "-p", "-z", "--abbrev=40", "--no-color"];
     // With three dots: from where the two histories parted, which is where `git merge-base` says.
     let from_base = local.try_git(diff.iter().chain(&[&*format!("{}...{}", from.id, to.id)])).await;
@@ -32,23 +32,18 @@ pub async fn check(pair: &mut Pair) {
         "compare_timeout": false,
         "compare_same_ref": from.id == to.id,
     });
-    strip(&mut ours);
+    without_titles(&mut ours);
     pair.same(&request, &ours, &gits);
 }
 
-/// Of each commit only what git tells as it is.
-fn strip(ours: &mut Value) {
-    if let Some(commits) = ours["commits"].as_array_mut() {
-        commits.iter_mut().for_each(keep_facts);
+/// A title is more than git tells: a long one is cut.
+fn without_titles(ours: &mut Value) {
+    let commits = ours.get_mut("commits").and_then(Value::as_array_mut);
+    let mut listed: Vec<&mut Value> = commits.into_iter().flatten().collect();
+    listed.iter_mut().filter_map(|commit| commit.as_object_mut()).for_each(|commit| drop(commit.remove("title")));
+    if let Some(commit) = ours.get_mut("commit").and_then(Value::as_object_mut) {
+        commit.remove("title");
     }
-    if ours.get("commit").is_some_and(Value::is_object) {
-        keep_facts(&mut ours["commit"]);
-    }
-}
-
-fn keep_facts(commit: &mut Value) {
-    let kept = ["id", "message", "author_name", "author_email"];
-    commit.as_object_mut().unwrap().retain(|key, _| kept.contains(&key.as_str()));
 }
 
 struct Raw {

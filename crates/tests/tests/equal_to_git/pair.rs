@@ -169,24 +169,16 @@ impl Pair {
     }
 
     pub async fn protect(&self, branch: &str) {
-        let protect = "insert into protected_branches (project_id, name, push_level, merge_level, created_at)
-            values ($1, $2, 40, 40, now()) on conflict do nothing";
-        sqlx::query(protect)
-            .bind(self.project)
-            .bind(branch)
-            .execute(&mut self.world.server.database().await)
-            .await
-            .unwrap();
+        self.put(&format!("/branches/{}/protect", encoded(branch))).await;
     }
 
     pub async fn unprotect(&self, branch: &str) {
-        let unprotect = "delete from protected_branches where project_id = $1 and name = $2";
-        sqlx::query(unprotect)
-            .bind(self.project)
-            .bind(branch)
-            .execute(&mut self.world.server.database().await)
-            .await
-            .unwrap();
+        self.put(&format!("/branches/{}/unprotect", encoded(branch))).await;
+    }
+
+    async fn put(&self, path: &str) {
+        let answer = self.world.owner.put(&self.url(&Request::new("", path)), &[]).await;
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text);
     }
 
     /// One case.

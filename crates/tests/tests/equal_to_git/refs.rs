@@ -52,9 +52,16 @@ impl<'a> Parsed<'a> {
 }
 
 /// The part of a commit that lists of commits show.
-pub fn facts(commit: &Parsed<'_>) -> Value {
+pub fn listed(commit: &Parsed<'_>) -> Value {
     let (name, email, _) = commit.person("author");
-    json!({"id": commit.id, "message": lossy(commit.message), "author_name": name, "author_email": email})
+    let (_, _, created_at) = commit.person("committer");
+    json!({
+        "id": commit.id,
+        "short_id": commit.id[..8],
+        "author_name": name,
+        "author_email": email,
+        "created_at": created_at,
+    })
 }
 
 fn all_of(commit: &Parsed<'_>, parents: &str) -> Value {
