@@ -98,12 +98,12 @@ async fn look_at(world: &Arc<World>, number: u64) {
         13 => History::without_branches(&mut dice),
         _ => History::random(&mut dice),
     };
-    let mut pair = Pair { world: world.clone(), number, project, dice, local: Local::new().await, history };
+    let local = Local::new().await;
+    let mut pair = Pair { world: world.clone(), number, project, dice, local, history, default: None };
     pair.push().await;
-    let default = pair.default_branch().await;
-    assert_eq!(default.is_some(), !pair.history.branches.is_empty());
-    contents(&mut pair, default.as_deref()).await;
-    let Some(default) = default else { return };
+    pair.ask_default().await;
+    contents(&mut pair).await;
+    let Some(default) = pair.default.clone() else { return };
     // What was counted once is not counted again.
     for _ in 0..2 {
         if pair.dice.one_in(3) {
@@ -114,17 +114,17 @@ async fn look_at(world: &Arc<World>, number: u64) {
             pair.history.grow(&mut pair.dice, 3);
         }
         pair.push().await;
-        contributors::check(&mut pair, Some(&default)).await;
+        contributors::check(&mut pair).await;
         comparisons::check(&mut pair).await;
     }
-    refs::check_merged(&mut pair, &default).await;
+    refs::check_merged(&mut pair).await;
 }
 
-async fn contents(pair: &mut Pair, default: Option<&str>) {
+async fn contents(pair: &mut Pair) {
     refs::check_branches(pair).await;
     refs::check_branch(pair).await;
     refs::check_tags(pair).await;
-    contributors::check(pair, default).await;
+    contributors::check(pair).await;
     trees::check_unknown(pair).await;
     if pair.history.is_empty() {
         return;

@@ -19,10 +19,10 @@ pub struct Item {
 }
 
 pub async fn check(pair: &mut Pair) {
-    let revision = pair.revision();
+    let revision = pair.revision_or_none();
     let (suffix, format) =
         *pair.dice.pick(&[("", "tar"), (".tar.gz", "tar"), (".tar", "tar"), (".tar.bz2", "tar"), (".zip", "zip")]);
-    let request = Request::new("archive", format!("/archive{suffix}")).with("sha", &revision.text);
+    let request = Request::new("archive", format!("/archive{suffix}")).with_some("sha", &revision.text);
     let ours = match pair.bytes(&request).await {
         Ok(bytes) => shown(without_top(items(&unpacked(bytes, suffix).await, format).await)),
         Err(code) => status(code),

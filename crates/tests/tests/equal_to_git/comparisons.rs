@@ -8,6 +8,10 @@ use crate::words::LARGEST_DIFF;
 
 const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
+const MOST_FILES: usize = 100;
+const MOST_LINES: usize = 5000;
+const MOST_BYTES: usize = 512_000;
+
 pub async fn check(pair: &mut Pair) {
     let from = pair.revision();
     let to = if pair.dice.one_in(12) { pair.revision_of(from.commit) } else { pair.revision() };
@@ -24,12 +28,12 @@ pub async fn check(pair: &mut Pair) {
         Err(said) if said.contains("no merge base") => local.git(diff.iter().chain(&[EMPTY_TREE, &to.id])).await,
         Err(said) => panic!("{said}"),
     };
-    let diffs = parse(&diffs);
+    let (diffs, is_large) = parse(&diffs);
     let gits = json!({
         "commit": commits.last(),
         "commits": commits,
         "diffs": diffs,
-        "compare_timeout": false,
+        "compare_timeout": is_large,
         "compare_same_ref": from.id == to.id,
     });
     without_titles(&mut ours);
@@ -54,8 +58,9 @@ struct Raw {
     new_path: String,
 }
 
-/// `:MODE MODE ID ID STATUS\0PATH\0`, with two paths for what was renamed; then, behind another zero, the texts.
-fn parse(output: &[u8]) -> Vec<Value> {
+/// `:MODE MODE ID ID STATUS\0PATH\0`, with two paths for what was renamed; then, behind another zero, the texts. And
+/// whether all of it is too large for a glance.
+fn parse(output: &[u8]) -> (Vec<Value>, bool) {
     let mut rest = output;
     let mut raws = Vec::new();
     while rest.first() == Some(&b':') {
@@ -66,7 +71,11 @@ fn parse(output: &[u8]) -> Vec<Value> {
         let new_path = if status == b'R' { lossy(until_zero(&mut rest)) } else { old_path.clone() };
         raws.push(Raw { old_mode: mode(facts[0]), new_mode: mode(facts[1]), status, old_path, new_path });
     }
-    let mut texts = texts(rest.strip_prefix(b"\0").unwrap_or(rest)).into_iter();
+    let texts = texts(rest.strip_prefix(b"\0").unwrap_or(rest));
+    let bytes: usize = texts.iter().map(Vec::len).sum();
+    let lines = texts.iter().flatten().filter(|byte| **byte == b'\n').count();
+    let is_large = raws.len() > MOST_FILES || lines > MOST_LINES || bytes > MOST_BYTES;
+    let mut texts = texts.into_iter();
     let entries = raws.into_iter().map(|raw| {
         let mut text = texts.next().unwrap();
         if raw.status == b'T' {
@@ -88,7 +97,7 @@ fn parse(output: &[u8]) -> Vec<Value> {
     });
     let entries = entries.collect();
     assert!(texts.next().is_none(), "a text without an entry");
-    entries
+    (entries, is_large)
 }
 
 fn mode(digits: &str) -> String {

@@ -16,10 +16,10 @@ struct Person {
     names: BTreeSet<String>,
 }
 
-pub async fn check(pair: &mut Pair, default: Option<&str>) {
+pub async fn check(pair: &mut Pair) {
     let request = Request::new("contributors", "/contributors");
     let ours = pair.list(&request, 4).await;
-    let people = match default {
+    let people = match &pair.default {
         Some(branch) => expected(pair, branch).await,
         None => BTreeMap::new(),
     };

@@ -81,6 +81,10 @@ impl History {
         &self.commits[commit].files
     }
 
+    pub fn parents(&self, commit: usize) -> &[usize] {
+        &self.commits[commit].parents
+    }
+
     /// The commits that somebody who sees all branches and tags can see.
     pub fn visible(&self) -> Vec<usize> {
         let mut seen = BTreeSet::new();

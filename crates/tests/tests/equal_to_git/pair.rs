@@ -40,6 +40,8 @@ pub struct Pair {
     pub dice: Dice,
     pub local: Local,
     pub history: History,
+    /// The default branch, as the service says.
+    pub default: Option<String>,
 }
 
 /// What somebody asks for.
@@ -58,6 +60,11 @@ impl Request {
     pub fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.query.push((name, value.into()));
         self
+    }
+
+    /// Unless it is empty.
+    pub fn with_some(self, name: &'static str, value: &str) -> Self {
+        if value.is_empty() { self } else { self.with(name, value) }
     }
 }
 
@@ -92,9 +99,10 @@ impl Pair {
         }
     }
 
-    pub async fn default_branch(&self) -> Option<String> {
+    pub async fn ask_default(&mut self) {
         let project = self.world.owner.get(&format!("/projects/{}", self.project)).await;
-        project.body["default_branch"].as_str().map(str::to_owned)
+        self.default = project.body["default_branch"].as_str().map(str::to_owned);
+        assert_eq!(self.default.is_some(), !self.history.branches.is_empty());
     }
 
     pub fn url(&self, request: &Request) -> String {
@@ -139,8 +147,35 @@ impl Pair {
         all.into()
     }
 
-    /// A name or an id of a commit.
+    /// A commit that is named, or none: then the default branch is meant.
+    pub fn revision_or_none(&mut self) -> Revision {
+        let tip = self.default.as_ref().map(|name| self.history.branches[name]);
+        match tip {
+            Some(commit) if self.dice.one_in(8) => {
+                Revision { text: String::new(), id: self.id(commit).to_owned(), commit }
+            }
+            _ => self.revision(),
+        }
+    }
+
+    /// A name or an id of a commit, and perhaps a way back from there.
     pub fn revision(&mut self) -> Revision {
+        let mut revision = self.plain_revision();
+        while self.dice.one_in(6) {
+            let parents = self.history.parents(revision.commit);
+            if parents.is_empty() {
+                break;
+            }
+            let place = self.dice.below(parents.len());
+            revision.text +=
+                &if place == 0 { (*self.dice.pick(&["~", "^", "~1"])).into() } else { format!("^{}", place + 1) };
+            revision.commit = parents[place];
+            revision.id = self.id(revision.commit).to_owned();
+        }
+        revision
+    }
+
+    fn plain_revision(&mut self) -> Revision {
         let dice = &mut self.dice;
         let (branches, tags) = (&self.history.branches, &self.history.tags);
         let named = match dice.below(4) {

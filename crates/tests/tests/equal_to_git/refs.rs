@@ -141,9 +141,10 @@ pub async fn check_tags(pair: &mut Pair) {
 }
 
 /// What is left when the merged branches are deleted.
-pub async fn check_merged(pair: &mut Pair, default: &str) {
+pub async fn check_merged(pair: &mut Pair) {
+    let Some(default) = pair.default.clone() else { return };
     let branches = named(pair, "refs/heads/").await;
-    let tip = branches.iter().find(|(name, _)| name == default).unwrap().1.clone();
+    let tip = branches.iter().find(|(name, _)| *name == default).unwrap().1.clone();
     let protected = pair.dice.pick(&branches).0.clone();
     pair.protect(&protected).await;
     let merged = pair.local.git(["for-each-ref", "--format=%(refname)", "--merged", &tip, "refs/heads/"]).await;

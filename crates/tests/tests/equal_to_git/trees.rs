@@ -6,7 +6,7 @@ use crate::local::at;
 use crate::pair::{Pair, Request, lossy, status};
 
 pub async fn check(pair: &mut Pair) {
-    let revision = pair.revision();
+    let revision = pair.revision_or_none();
     let recursive = pair.dice.one_in(2);
     let files = pair.history.files(revision.commit);
     let directories = files.directories();
@@ -20,7 +20,7 @@ pub async fn check(pair: &mut Pair) {
         5 => files.iter().find_map(|(path, _)| String::from_utf8(path.to_vec()).ok()).unwrap_or_default(),
         _ => String::new(),
     };
-    let mut request = Request::new("tree", "/tree").with("ref_name", &revision.text);
+    let mut request = Request::new("tree", "/tree").with_some("ref_name", &revision.text);
     if !path.is_empty() || pair.dice.one_in(2) {
         request = request.with("path", &path);
     }
@@ -55,7 +55,7 @@ fn entry(line: &[u8], below: &str) -> Value {
 }
 
 pub async fn check_unknown(pair: &mut Pair) {
-    for name in ["no-such-ref", "0123456789012345678901234567890123456789", "refs/work/tip", "HEAD~1"] {
+    for name in ["no-such-ref", "0123456789012345678901234567890123456789", "refs/work/tip", "HEAD~1000"] {
         let request = Request::new("unknown ref", "/tree").with("ref_name", name);
         pair.same(&request, &pair.get(&request).await, &status(404));
     }
