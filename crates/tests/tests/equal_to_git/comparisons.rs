@@ -1,5 +1,7 @@
 //! Comparisons: `git merge-base`, `git rev-list` and `git diff`.
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 
 use crate::pair::{Pair, Request, lossy};
@@ -18,8 +20,8 @@ pub async fn check(pair: &mut Pair) {
     let request = Request::new("compare", "/compare").with("from", &from.text).with("to", &to.text);
     let mut ours = pair.get(&request).await;
     let local = &pair.local;
-    let between = local.git(["rev-list", "--reverse", &format!("{}..{}", from.id, to.id)]).await;
-    let commits: Vec<Value> = lossy(&between).lines().map(|id| listed(&parsed(pair, id))).collect();
+    let commits: Vec<Value> =
+        between(pair, &from.id, &to.id).await.iter().map(|id| listed(&parsed(pair, id))).collect();
     let diff = ["diff", "-M", "--raw", "-p", "-z", "--abbrev=40", "--no-color"];
     // With three dots: from where the two histories parted, which is where `git merge-base` says.
     let from_base = local.try_git(diff.iter().chain(&[&*format!("{}...{}", from.id, to.id)])).await;
@@ -38,6 +40,15 @@ pub async fn check(pair: &mut Pair) {
     });
     without_titles(&mut ours);
     pair.same(&request, &ours, &gits);
+}
+
+/// Oldest first. `git rev-list FROM..TO` has them in the same order, but where dates go backwards it ends its walk too
+/// early, and lists commits that lead to `from` as well.
+async fn between(pair: &Pair, from: &str, to: &str) -> Vec<String> {
+    let hidden = lossy(&pair.local.git(["rev-list", from]).await);
+    let hidden: HashSet<&str> = hidden.lines().collect();
+    let all = lossy(&pair.local.git(["rev-list", "--reverse", to]).await);
+    all.lines().filter(|id| !hidden.contains(id)).map(str::to_owned).collect()
 }
 
 /// A title is more than git tells: a long one is cut.
