@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use crate::pair::{Pair, Request, lossy};
+use crate::pair::{Pair, Request, lossy, status};
 
 #[derive(Default)]
 struct Person {
@@ -19,10 +19,11 @@ struct Person {
 pub async fn check(pair: &mut Pair) {
     let request = Request::new("contributors", "/contributors");
     let ours = pair.list(&request, 4).await;
-    let people = match &pair.default {
-        Some(branch) => expected(pair, branch).await,
-        None => BTreeMap::new(),
+    let Some(branch) = &pair.default else {
+        pair.same(&request, &ours, &status(404));
+        return;
     };
+    let people = expected(pair, branch).await;
     let mut listed = ours.as_array().cloned().unwrap_or_default();
     let newest: Vec<i64> = listed.iter().filter_map(|item| Some(people.get(item["email"].as_str()?)?.newest)).collect();
     listed.sort_by_key(|item| item["email"].as_str().map(str::to_owned));

@@ -37,7 +37,7 @@ impl<'a> Parsed<'a> {
         }
     }
 
-    /// Name, address and date.
+    /// Name, address and date. Spaces around the first two are not shown.
     fn person(&self, key: &'a str) -> (String, String, String) {
         let line = self.values(key).next().unwrap();
         let open = line.iter().position(|byte| *byte == b'<').unwrap();
@@ -47,7 +47,7 @@ impl<'a> Parsed<'a> {
         let at = DateTime::from_timestamp(seconds.parse().unwrap(), 0).unwrap();
         let at = at.with_timezone(&zone.parse::<FixedOffset>().unwrap());
         let at = at.to_rfc3339_opts(SecondsFormat::Millis, false);
-        (lossy(line[..open].trim_ascii()), lossy(&line[open + 1..close]), at)
+        (lossy(line[..open].trim_ascii()), lossy(line[open + 1..close].trim_ascii()), at)
     }
 }
 
