@@ -15,6 +15,7 @@ pub mod params;
 mod present;
 pub mod routes;
 mod site;
+mod slashes;
 mod stored;
 mod uploads;
 
@@ -23,7 +24,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn_with_state, map_request};
 use axum::response::Redirect;
 use axum::routing::get;
 use holdfast_app::App;
@@ -84,7 +85,7 @@ pub fn router(app: Arc<App>, site: Site, limits: Limits) -> Router {
         .into_router()
         .route("/openapi.json", get(move || openapi::serve(document.clone())))
         .layer(from_fn_with_state(context.clone(), observe::deadline));
-    Router::new()
+    let router = Router::new()
         .nest("/api/v3", api)
         .merge(openapi::page())
         .route("/{namespace}/{project}/uploads/{secret}/{file}", get(uploads::serve))
@@ -97,7 +98,9 @@ pub fn router(app: Arc<App>, site: Site, limits: Limits) -> Router {
         .layer(DefaultBodyLimit::disable())
         .layer(CatchPanicLayer::custom(error::panicked))
         .layer(from_fn_with_state(context.clone(), observe::observe))
-        .with_state(context)
+        .with_state(context);
+    // Around all routes: it decides which of them is meant.
+    Router::new().fallback_service(router).layer(map_request(slashes::encode))
 }
 
 /// Health checks alone, for the operators' own listener.

@@ -59,3 +59,26 @@ async fn who_may_push_is_said_by_the_rules() {
         assert_eq!(bob.put(&format!("{branch}/{verb}"), &[]).await.status, 403);
     }
 }
+
+/// Slashes in names may be written as they are, as scripts of the era do.
+#[tokio::test]
+async fn names_with_slashes_need_no_encoding() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let project = server.project(&ada, "p", 0).await;
+    server.push_first(&ada, "ada/p").await;
+    let api = format!("/projects/{project}/repository");
+    for name in ["a/b", "a/c/protect"] {
+        ada.post(&format!("{api}/branches"), &[("branch_name", name), ("ref", "main")]).await;
+        ada.post(&format!("{api}/tags"), &[("tag_name", name), ("ref", "main")]).await;
+        for path in [format!("branches/{name}"), format!("tags/{name}"), format!("blobs/{name}?filepath=README.md")] {
+            let answer = ada.get(&format!("{api}/{path}")).await;
+            assert_eq!(answer.status, 200, "{path}: {}", answer.text);
+        }
+        assert_eq!(ada.put(&format!("{api}/branches/{name}/protect"), &[]).await.body["name"], name);
+        assert_eq!(ada.put(&format!("{api}/branches/{name}/unprotect"), &[]).await.body["protected"], false);
+        assert_eq!(ada.post(&format!("{api}/tags/{name}/release"), &[("description", "d")]).await.status, 201);
+        assert_eq!(ada.delete(&format!("{api}/tags/{name}")).await.body["tag_name"], name);
+        assert_eq!(ada.delete(&format!("{api}/branches/{name}")).await.body["branch_name"], name);
+    }
+}
