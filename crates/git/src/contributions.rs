@@ -6,7 +6,7 @@ use gix::ObjectId;
 use gix::bstr::ByteSlice;
 
 use crate::lines::Lines;
-use crate::{Bare, Git, Result};
+use crate::{Bare, Git, Result, rev_list};
 
 /// What one person did, who is known by an address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,23 +23,26 @@ pub struct Contribution {
 /// By address, exactly as it was written.
 pub type Contributions = HashMap<String, Contribution>;
 
-/// Of the commits that `tip` reaches and `hidden` does not, without merges. `lines` says whether lines are counted, which
-/// takes much longer.
-pub async fn count(
-    git: &Git,
-    bare: &Bare,
-    hidden: Option<ObjectId>,
-    tip: ObjectId,
-    lines: bool,
-) -> Result<Contributions> {
+/// Which commits are counted. Merges never are.
+pub enum Commits {
+    /// This one and all before it.
+    Until(ObjectId),
+    These(Vec<ObjectId>),
+}
+
+/// `lines` says whether lines are counted, which takes much longer.
+pub async fn count(git: &Git, bare: &Bare, commits: Commits, lines: bool) -> Result<Contributions> {
     let command = git.command(bare.directory(), "log").words(["--no-merges", "--format=%x00%ct%x00%an%x00%ae"]);
     let command = if lines { command.words(["--numstat", "-M", "--no-ext-diff", "--no-textconv"]) } else { command };
-    let command = command.id(tip);
-    let command = match hidden {
-        Some(hidden) => command.word("--not").id(hidden),
-        None => command,
+    let mut lines = match commits {
+        Commits::Until(tip) => Lines::of(command.id(tip).word("--"), b'\n')?,
+        // Without any it would take the default branch.
+        Commits::These(ids) if ids.is_empty() => return Ok(Contributions::new()),
+        Commits::These(ids) => {
+            let ids = rev_list::input(ids.into_iter(), std::iter::empty());
+            Lines::told(command.words(["--no-walk=unsorted", "--stdin"]), b'\n', ids)?
+        }
     };
-    let mut lines = Lines::of(command.word("--"), b'\n')?;
     let mut found = Contributions::new();
     let mut author = String::new();
     while let Some(line) = lines.next().await? {

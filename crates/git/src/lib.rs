@@ -11,6 +11,7 @@ pub mod import;
 pub mod index_pack;
 mod lines;
 pub mod ls_tree;
+pub mod merge_base;
 pub mod pkt;
 pub mod program;
 pub mod protocol;

@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
-use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::ChildStdout;
 use tokio::task::JoinHandle;
 
@@ -40,8 +40,14 @@ const LONGEST: usize = 128 << 10;
 impl Lines {
     /// Of a command that is told nothing. `end` is what ends a line.
     pub fn of(command: Command, end: u8) -> Result<Self> {
+        Self::told(command, end, String::new())
+    }
+
+    pub fn told(command: Command, end: u8, input: String) -> Result<Self> {
         let mut running = command.start()?;
-        let (_, stdout, stderr) = running.pipes();
+        let (mut stdin, stdout, stderr) = running.pipes();
+        // It need not read to the end.
+        tokio::spawn(async move { stdin.write_all(input.as_bytes()).await.ok() });
         let said = Some(tokio::spawn(read_said(stderr)));
         Ok(Self { stdout: BufReader::with_capacity(64 << 10, stdout), end, line: Vec::new(), running, said })
     }

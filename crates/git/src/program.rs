@@ -170,6 +170,13 @@ impl Command {
 
     /// To the end, with `input`; gives what it wrote, if that is no more than `at_most` bytes.
     pub async fn run(self, input: &[u8], at_most: u64, deadline: Duration) -> Result<Vec<u8>> {
+        let name = self.name;
+        let answer = self.ask(input, at_most, deadline).await?;
+        answer.ok_or_else(|| Error::Failed { command: name, said: "exit status: 1".into() })
+    }
+
+    /// The same for what may be answered by no: None then.
+    pub async fn ask(self, input: &[u8], at_most: u64, deadline: Duration) -> Result<Option<Vec<u8>>> {
         let mut running = self.start()?;
         let (mut stdin, stdout, stderr) = running.pipes();
         let name = running.name;
@@ -180,8 +187,7 @@ impl Command {
                 drop(stdin);
             };
             let ((), output, said) = tokio::join!(feed, read_at_most(stdout, at_most), read_said(stderr));
-            running.succeeded(&said).await?;
-            output
+            if running.ended(&said).await? { output.map(Some) } else { Ok(None) }
         };
         tokio::time::timeout(deadline, work).await.unwrap_or(Err(Error::TimedOut { command: name, after: deadline }))
     }
@@ -225,12 +231,20 @@ impl Running {
     }
 
     pub async fn succeeded(&mut self, said: &[u8]) -> Result<()> {
+        let name = self.name;
+        let no = || Error::Failed { command: name, said: "exit status: 1".into() };
+        if self.ended(said).await? { Ok(()) } else { Err(no()) }
+    }
+
+    /// False if it ended with 1 and without a word, by which some commands say no.
+    async fn ended(&mut self, said: &[u8]) -> Result<bool> {
         let status = self.child.wait().await?;
         self.group = None;
-        if status.success() {
-            return Ok(());
+        match last_line(said) {
+            _ if status.success() => Ok(true),
+            None if status.code() == Some(1) => Ok(false),
+            line => Err(Error::Failed { command: self.name, said: line.unwrap_or_else(|| status.to_string()) }),
         }
-        Err(Error::Failed { command: self.name, said: last_line(said).unwrap_or_else(|| status.to_string()) })
     }
 }
 

@@ -1,14 +1,15 @@
 //! Names with slashes. Scripts of the era write `branches/feature/x` where `branches/feature%2Fx` is meant; both work.
 
 use axum::extract::Request;
-use axum::http::Uri;
 use axum::http::uri::PathAndQuery;
+use axum::http::{Method, Uri};
 
 /// Whose names may have slashes, and what may stand behind such a name.
 const NAMED: [(&str, &[&str]); 3] = [("branches", &["protect", "unprotect"]), ("tags", &["release"]), ("blobs", &[])];
 
 pub async fn encode(mut request: Request) -> Request {
-    if let Some(path) = encoded(request.method().is_safe(), request.uri().path()) {
+    let acts = matches!(*request.method(), Method::POST | Method::PUT);
+    if let Some(path) = encoded(acts, request.uri().path()) {
         let query = request.uri().query().map(|query| format!("?{query}")).unwrap_or_default();
         let mut parts = request.uri().clone().into_parts();
         parts.path_and_query = PathAndQuery::try_from(format!("{path}{query}")).ok();
@@ -19,13 +20,13 @@ pub async fn encode(mut request: Request) -> Request {
     request
 }
 
-/// None if there is nothing to encode. What is read has nothing behind its name.
-fn encoded(is_read: bool, path: &str) -> Option<String> {
+/// None if there is nothing to encode. Only where something is done to what is named, a word stands behind the name.
+fn encoded(acts: bool, path: &str) -> Option<String> {
     let parts: Vec<&str> = path.split('/').collect();
     let (["", "api", "v3", "projects", _, "repository", area], name) = parts.split_at_checked(7)? else { return None };
     let (_, behind) = NAMED.iter().find(|(named, _)| named == area)?;
     let (name, last) = match name.split_last() {
-        Some((last, name)) if !is_read && behind.contains(last) => (name, Some(last)),
+        Some((last, name)) if acts && behind.contains(last) => (name, Some(last)),
         _ => (name, None),
     };
     if name.len() < 2 {
@@ -43,21 +44,21 @@ mod tests {
     #[test]
     fn names_are_encoded_and_nothing_else() {
         let api = "/api/v3/projects/1/repository";
-        for (is_read, path, expected) in [
-            (true, "branches/a/b", Some("branches/a%2Fb")),
-            (true, "branches/a/b/protect", Some("branches/a%2Fb%2Fprotect")),
-            (false, "branches/a/b/protect", Some("branches/a%2Fb/protect")),
-            (false, "branches/a/protect", None),
-            (false, "tags/a/b/c/release", Some("tags/a%2Fb%2Fc/release")),
-            (true, "blobs/a/b", Some("blobs/a%2Fb")),
-            (true, "branches/a", None),
-            (true, "branches/a%2Fb", None),
-            (true, "branches", None),
-            (true, "raw_blobs/a/b", None),
+        for (acts, path, expected) in [
+            (false, "branches/a/b", Some("branches/a%2Fb")),
+            (false, "branches/a/b/protect", Some("branches/a%2Fb%2Fprotect")),
+            (true, "branches/a/b/protect", Some("branches/a%2Fb/protect")),
+            (true, "branches/a/protect", None),
+            (true, "tags/a/b/c/release", Some("tags/a%2Fb%2Fc/release")),
+            (false, "blobs/a/b", Some("blobs/a%2Fb")),
+            (false, "branches/a", None),
+            (false, "branches/a%2Fb", None),
+            (false, "branches", None),
+            (false, "raw_blobs/a/b", None),
         ] {
             let expected = expected.map(|expected| format!("{api}/{expected}"));
-            assert_eq!(encoded(is_read, &format!("{api}/{path}")), expected, "{path}");
+            assert_eq!(encoded(acts, &format!("{api}/{path}")), expected, "{path}");
         }
-        assert_eq!(encoded(true, "/ada/p/branches/a/b/c/d/e"), None);
+        assert_eq!(encoded(false, "/ada/p/branches/a/b/c/d/e"), None);
     }
 }

@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use futures_util::stream::BoxStream;
 use holdfast_domain::policy::ProjectAction;
-use holdfast_git::ObjectId;
-use holdfast_git::SHA1;
 use holdfast_git::diff::Diff;
 pub use holdfast_git::diff::FileDiff;
+use holdfast_git::{ObjectId, SHA1, merge_base};
 use holdfast_store::projects::project::ProjectRef;
 use tokio::sync::mpsc::{self, Sender};
 use tokio::time::Instant;
@@ -52,12 +51,13 @@ pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, from: &str, to
     let to = revision::resolve(app, &opened, to).await?.ok_or(Error::NotFound(Thing::Commit))?;
     let objects = Objects::of(app, &opened).await?;
     let looked = objects.read(move |reader| {
-        let ids = reader.between(&[from], to)?.collect::<holdfast_git::Result<Vec<_>>>()?;
+        let ids = reader.between(&[from], to)?;
         let newest = ids.first().map(|id| reader.commit(*id)).transpose()?;
-        Ok((reader.merge_base(from, to)?, ids, newest))
+        Ok((ids, newest))
     });
-    let (base, ids, newest) = looked.await?;
     let turns = app.engine.turn_to_fetch(opened.project.repository.id).await;
+    let based = async { Ok(merge_base::find(&app.engine.git, objects.bare(), from, to).await?) };
+    let ((ids, newest), base) = tokio::try_join!(looked, based)?;
     let base = base.unwrap_or(ObjectId::empty_tree(SHA1));
     let diff = Diff::start(&app.engine.git, objects.bare(), base, to)?;
     let (sender, receiver) = mpsc::channel(16);

@@ -7,7 +7,7 @@ use holdfast_domain::ids::ProjectId;
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_git::ObjectId;
-use holdfast_git::contributions::{self, Contribution, Contributions};
+use holdfast_git::contributions::{self, Commits, Contribution, Contributions};
 use holdfast_git::reader::Kind;
 use holdfast_store::commit as commit_transaction;
 use holdfast_store::projects::project::ProjectRef;
@@ -49,7 +49,10 @@ pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequ
 async fn is_soon_done(app: &App, opened: &Opened, counted: Option<ObjectId>, tip: ObjectId) -> Result<bool> {
     commit::read(app, opened, move |reader| {
         let counted = counted.filter(|id| matches!(reader.kind(*id), Ok(Some(Kind::Commit))));
-        Ok(reader.between(counted.as_slice(), tip)?.take(AT_ONCE + 1).count() <= AT_ONCE)
+        Ok(match counted {
+            Some(counted) => reader.between(&[counted], tip)?.len() <= AT_ONCE,
+            None => !reader.is_longer_than(AT_ONCE, tip)?,
+        })
     })
     .await
 }
@@ -85,18 +88,19 @@ async fn count(app: &App, opened: &Opened, tip: ObjectId) -> Result<()> {
         }
         let looked = commit::read(app, opened, move |reader| {
             let base = counted.filter(|id| matches!(reader.kind(*id), Ok(Some(Kind::Commit))));
-            let goes_on = base.map(|base| reader.is_ancestor(base, tip)).transpose()?.unwrap_or(true);
-            Ok((base, base.filter(|_| !goes_on)))
+            let Some(base) = base else { return Ok((None, Commits::Until(tip), Vec::new())) };
+            let gone = reader.between(&[tip], base)?;
+            Ok((Some(base), Commits::These(reader.between(&[base], tip)?), gone))
         });
-        let (base, left) = looked.await?;
+        let (base, come, gone) = looked.await?;
         let _turns = app.engine.turn_to_fetch(id).await;
         let lease = app.lease(id, opened.refs.generation).await?;
         let (git, bare) = (&app.engine.git, &lease.bare);
-        let more = contributors_of(contributions::count(git, bare, base, tip, true).await?);
+        let more = contributors_of(contributions::count(git, bare, come, true).await?);
         let (mut less, mut names) = (Vec::new(), Vec::new());
-        if let Some(left) = left {
-            less = contributors_of(contributions::count(git, bare, Some(tip), left, true).await?);
-            names = contributors_of(contributions::count(git, bare, None, tip, false).await?);
+        if !gone.is_empty() {
+            less = contributors_of(contributions::count(git, bare, Commits::These(gone), true).await?);
+            names = contributors_of(contributions::count(git, bare, Commits::Until(tip), false).await?);
             names.retain(|it| less.iter().any(|less| less.email == it.email));
         }
         let mut transaction = app.database.begin().await?;

@@ -1,4 +1,5 @@
 use gix::ObjectId;
+use gix::bstr::ByteSlice;
 
 use super::{Kind, Reader, damaged};
 use crate::{Error, Result};
@@ -56,8 +57,11 @@ impl Reader {
         }
         let found = self.0.find_tag(id).map_err(damaged(id))?;
         let tag = found.decode().map_err(damaged(id))?;
-        let text = String::from_utf8_lossy(tag.message);
-        Ok(Some(text.strip_suffix('\n').unwrap_or(&text).to_owned()))
+        // It takes the empty line before a message of nothing but empty lines for a part of it.
+        let text = found.data.split_once_str("\n\n").map_or(&b""[..], |(_, text)| text);
+        let text = tag.signature.and_then(|signature| text.strip_suffix(&**signature)).unwrap_or(text);
+        let text = text.strip_suffix(b"\n").unwrap_or(text);
+        Ok(Some(String::from_utf8_lossy(text).into_owned()))
     }
 
     /// The tree of a commit.

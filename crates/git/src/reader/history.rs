@@ -1,4 +1,5 @@
-use std::collections::{HashSet, VecDeque};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
 
 use gix::ObjectId;
 use gix::revision::walk::Sorting;
@@ -18,46 +19,30 @@ pub struct NewCommits {
 impl Reader {
     /// Whether `old` is `new` or one of the commits before it.
     pub fn is_ancestor(&self, old: ObjectId, new: ObjectId) -> Result<bool> {
-        if old == new {
-            return Ok(true);
-        }
-        Ok(self.merge_base(old, new)? == Some(old))
-    }
-
-    /// Where two histories parted; None if they have nothing in common.
-    pub fn merge_base(&self, one: ObjectId, other: ObjectId) -> Result<Option<ObjectId>> {
-        let base = self.0.merge_base(one, other);
-        // Nothing in common is told as an error as well.
-        Ok(base.ok().flatten().map(gix::Id::detach))
-    }
-
-    /// The commits that `new` reaches and `hidden` do not; of the newest `keep` all is told.
-    pub fn new_commits(&self, new: ObjectId, hidden: &[ObjectId], keep: usize) -> Result<NewCommits> {
-        let mut found = NewCommits::default();
-        let mut newest = VecDeque::new();
-        for id in self.between(hidden, new)? {
-            let id = id?;
-            found.total += 1;
-            if newest.len() < keep {
-                newest.push_front(self.commit(id)?);
+        for id in self.walk(new)? {
+            if id? == old {
+                return Ok(true);
             }
         }
-        found.newest = newest.into();
-        Ok(found)
+        Ok(false)
     }
 
-    /// The commits that `new` reaches and `hidden` do not, newest first.
-    pub fn between(&self, hidden: &[ObjectId], new: ObjectId) -> Result<impl Iterator<Item = Result<ObjectId>>> {
+    /// A commit and all before it, newest first.
+    fn walk(&self, from: ObjectId) -> Result<impl Iterator<Item = Result<ObjectId>>> {
         let by_time = Sorting::ByCommitTime(CommitTimeOrder::NewestFirst);
-        let walk = self.0.rev_walk([new]).sorting(by_time).with_hidden(hidden.iter().copied());
-        let walk = walk.all().map_err(damaged(new))?;
-        Ok(walk.map(move |info| Ok(info.map_err(damaged(new))?.id)))
+        let walk = self.0.rev_walk([from]).sorting(by_time).all().map_err(damaged(from))?;
+        Ok(walk.map(move |info| Ok(info.map_err(damaged(from))?.id)))
+    }
+
+    /// Whether so many commits lead to this one.
+    pub fn is_longer_than(&self, length: usize, tip: ObjectId) -> Result<bool> {
+        Ok(self.walk(tip)?.nth(length).transpose()?.is_some())
     }
 
     /// Those of `tips` that `from` leads to. One walk for all of them, however many they are.
     pub fn merged(&self, from: ObjectId, tips: &HashSet<ObjectId>) -> Result<HashSet<ObjectId>> {
         let mut found = HashSet::new();
-        for id in self.between(&[], from)? {
+        for id in self.walk(from)? {
             let id = id?;
             if tips.contains(&id) {
                 found.insert(id);
@@ -67,5 +52,97 @@ impl Reader {
             }
         }
         Ok(found)
+    }
+
+    /// The commits that `new` reaches and `hidden` do not; of the newest `keep` all is told.
+    pub fn new_commits(&self, new: ObjectId, hidden: &[ObjectId], keep: usize) -> Result<NewCommits> {
+        let ids = self.between(hidden, new)?;
+        let newest: Result<VecDeque<Commit>> = ids.iter().take(keep).rev().map(|id| self.commit(*id)).collect();
+        Ok(NewCommits { newest: newest?.into(), total: ids.len() as u64 })
+    }
+
+    /// The commits that `new` reaches and `hidden` do not, newest first.
+    ///
+    /// Commits are passed by their time, newest first, and clocks go wrong: a commit may be older than those before it.
+    /// So the search goes on for a while after nothing is left that could be new. Git does the same, but for five commits
+    /// only, and tells some that are not new.
+    pub fn between(&self, hidden: &[ObjectId], new: ObjectId) -> Result<Vec<ObjectId>> {
+        let mut walk =
+            Walk { reader: self, queue: BinaryHeap::new(), is_hidden: HashMap::new(), new_ahead: 0, came: 0 };
+        for id in hidden {
+            walk.meet(*id, true)?;
+        }
+        walk.meet(new, false)?;
+        let (mut found, mut surplus) = (Vec::new(), 0);
+        while let Some(next) = walk.queue.pop() {
+            let is_hidden = walk.is_hidden[&next.id];
+            if next.was_new {
+                walk.new_ahead -= 1;
+            }
+            if !is_hidden {
+                found.push(next.id);
+            }
+            for parent in next.parents {
+                walk.meet(parent, is_hidden)?;
+            }
+            if walk.new_ahead == 0 {
+                surplus += 1;
+                if surplus > SURPLUS || found.is_empty() {
+                    break;
+                }
+            }
+        }
+        found.retain(|id| !walk.is_hidden[id]);
+        Ok(found)
+    }
+}
+
+/// More than any clock that went wrong for a day makes up for, and still only milliseconds.
+const SURPLUS: u32 = 2000;
+
+struct Walk<'a> {
+    reader: &'a Reader,
+    queue: BinaryHeap<Ahead>,
+    /// Of all that were met.
+    is_hidden: HashMap<ObjectId, bool>,
+    /// How many in the queue were new when they came into it.
+    new_ahead: usize,
+    /// How many have come into it so far.
+    came: usize,
+}
+
+/// A commit that is to be passed: the newest first, of equal ones that which came first.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Ahead {
+    seconds: i64,
+    came: Reverse<usize>,
+    id: ObjectId,
+    was_new: bool,
+    parents: Vec<ObjectId>,
+}
+
+impl Walk<'_> {
+    /// A commit that was thought to be new and is not is passed once more, for those before it.
+    fn meet(&mut self, id: ObjectId, is_hidden: bool) -> Result<()> {
+        match self.is_hidden.get(&id) {
+            None => {}
+            Some(false) if is_hidden => {}
+            Some(_) => return Ok(()),
+        }
+        self.is_hidden.insert(id, is_hidden);
+        let (seconds, parents) = self.reader.time_and_parents(id)?;
+        self.came += 1;
+        self.queue.push(Ahead { seconds, came: Reverse(self.came), id, was_new: !is_hidden, parents });
+        self.new_ahead += usize::from(!is_hidden);
+        Ok(())
+    }
+}
+
+impl Reader {
+    fn time_and_parents(&self, id: ObjectId) -> Result<(i64, Vec<ObjectId>)> {
+        self.small(id)?;
+        let commit = self.0.find_commit(id).map_err(damaged(id))?;
+        let seconds = commit.time().map_or(0, |time| time.seconds);
+        Ok((seconds, commit.parent_ids().map(gix::Id::detach).collect()))
     }
 }

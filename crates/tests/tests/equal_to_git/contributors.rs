@@ -46,8 +46,7 @@ pub async fn check(pair: &mut Pair) {
 
 async fn expected(pair: &Pair, branch: &str) -> BTreeMap<String, Person> {
     let reference = format!("refs/heads/{branch}");
-    let arguments =
-        ["log", "--no-merges", "--no-renames", "--numstat", "--format=commit %ct%x00%an%x00%ae", &reference, "--"];
+    let arguments = ["log", "--no-merges", "--numstat", "--format=commit %ct%x00%an%x00%ae", &reference, "--"];
     let log = pair.local.git(arguments).await;
     let mut people: BTreeMap<String, Person> = BTreeMap::new();
     let mut address = String::new();
