@@ -1,5 +1,7 @@
 //! Numbered pages of a list, with a total that is counted only as far as it is worth.
 
+use std::ops::Range;
+
 /// Counting stops here: a larger total is not told.
 pub const COUNTED_AT_MOST: i64 = 10_000;
 pub const DEFAULT_SIZE: i64 = 20;
@@ -31,6 +33,12 @@ impl PageRequest {
     pub const fn offset(self) -> i64 {
         (self.number - 1).saturating_mul(self.size)
     }
+
+    /// Which of so many are on it.
+    pub fn range(self, total: usize) -> Range<usize> {
+        let place = |place: i64| usize::try_from(place).unwrap_or(usize::MAX).min(total);
+        place(self.offset())..place(self.offset().saturating_add(self.size))
+    }
 }
 
 /// One page of a list.
@@ -44,6 +52,13 @@ pub struct Page<T> {
 }
 
 impl<T> Page<T> {
+    /// Of a list whose length is known.
+    pub fn of_total(items: Vec<T>, request: PageRequest, total: usize) -> Self {
+        let total = i64::try_from(total).unwrap_or(i64::MAX);
+        let has_next = request.offset().saturating_add(request.size()) < total;
+        Self { items, request, total: Some(total).filter(|total| *total <= COUNTED_AT_MOST), has_next }
+    }
+
     pub fn map<U>(self, present: impl FnMut(T) -> U) -> Page<U> {
         Page {
             items: self.items.into_iter().map(present).collect(),
@@ -70,5 +85,15 @@ mod tests {
         }
         assert_eq!(PageRequest::new(Some(i64::MAX), Some(1000)).size(), 100);
         assert_eq!(PageRequest::new(Some(i64::MAX), Some(1000)).offset(), i64::MAX);
+    }
+
+    #[test]
+    fn a_page_is_a_part_of_the_list() {
+        let range = |number, total| PageRequest::new(Some(number), Some(10)).range(total);
+        assert_eq!((range(1, 25), range(3, 25), range(4, 25), range(1, 0)), (0..10, 20..25, 25..25, 0..0));
+        assert_eq!(range(i64::MAX, 25), 25..25);
+        let has_next =
+            |number, total| Page::of_total(vec![()], PageRequest::new(Some(number), Some(10)), total).has_next;
+        assert!(has_next(2, 21) && !has_next(2, 20) && !has_next(3, 20));
     }
 }

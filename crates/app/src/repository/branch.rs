@@ -8,8 +8,9 @@ use holdfast_git::protocol::advertisement::Refs;
 use holdfast_git::protocol::receive::Command;
 use holdfast_git::{ObjectId, RefName, Target};
 use holdfast_store::projects::project::ProjectRef;
+use holdfast_store::repository::protection;
 use holdfast_store::repository::ref_change::Mover;
-use holdfast_store::repository::{branch, protection};
+use holdfast_store::repository::snapshot::Listed;
 
 use super::commit::{self, Commit};
 use super::fetch::{self, Opened};
@@ -30,16 +31,12 @@ pub struct Branch {
 /// By name.
 pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequest) -> Result<Page<Branch>> {
     let opened = fetch::open(app, actor, project, ProjectAction::ReadCode).await?;
-    let page = branch::list(&app.database, opened.project.repository.id, page).await?;
-    // What was pushed since is on the page as well.
-    let opened = fetch::reopen(app, opened).await?;
+    let total = opened.refs.count(Listed::Branches);
+    let found = opened.refs.listed(Listed::Branches, page.range(total));
     let rules = protection::list(&mut *app.database.connection().await?, opened.project.id).await?;
-    let ids = page.items.iter().map(|(_, target)| *target).collect();
-    let mut commits = commit::load(app, &opened, ids).await?.into_iter();
-    Ok(page.map(|(name, _)| {
-        let commit = commits.next().expect("one for each");
-        branch_of(name, commit, &rules)
-    }))
+    let commits = commit::load(app, &opened, found.iter().map(|(_, target)| target.id).collect()).await?;
+    let branches = found.iter().zip(commits).map(|((name, _), commit)| branch_of((*name).to_owned(), commit, &rules));
+    Ok(Page::of_total(branches.collect(), page, total))
 }
 
 fn branch_of(name: String, commit: Commit, rules: &[Rule]) -> Branch {

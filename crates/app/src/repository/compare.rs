@@ -56,10 +56,12 @@ pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, from: &str, to
         Ok((ids, newest))
     });
     let turns = app.engine.turn_to_fetch(opened.project.repository.id).await;
-    let based = async { Ok(merge_base::find(&app.engine.git, objects.bare(), from, to).await?) };
-    let ((ids, newest), base) = tokio::try_join!(looked, based)?;
-    let base = base.unwrap_or(ObjectId::empty_tree(SHA1));
-    let diff = Diff::start(&app.engine.git, objects.bare(), base, to)?;
+    // Git begins to compare while we still look for the commits.
+    let begun = async {
+        let base = merge_base::find(&app.engine.git, objects.bare(), from, to).await?;
+        Ok(Diff::start(&app.engine.git, objects.bare(), base.unwrap_or(ObjectId::empty_tree(SHA1)), to)?)
+    };
+    let ((ids, newest), diff) = tokio::try_join!(looked, begun)?;
     let (sender, receiver) = mpsc::channel(16);
     let work = async move {
         let _turns = turns;

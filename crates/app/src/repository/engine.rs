@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use holdfast_domain::ids::RepositoryId;
-use holdfast_git::reader::Kept;
+use holdfast_git::reader::{Kept, Kind};
 use holdfast_git::{Git, ObjectId};
 use holdfast_store::Cache;
 use holdfast_store::cache::Lease;
@@ -43,11 +43,11 @@ pub struct Engine {
     /// Repositories that were looked into lately.
     pub(super) readers: moka::sync::Cache<RepositoryId, Arc<Kept>>,
     /// Objects that refs were found to lead to, and the generation that was true at.
-    pub(super) reached: moka::sync::Cache<(RepositoryId, ObjectId), i64>,
+    pub(super) reached: moka::sync::Cache<(RepositoryId, ObjectId, Kind), i64>,
     /// The files of default branches, by the directory at the top.
     pub(super) heads: moka::sync::Cache<ObjectId, Arc<[ObjectId]>>,
     /// How many directories, files and submodules there are below a directory.
-    pub(super) counts: moka::sync::Cache<ObjectId, [u64; 3]>,
+    pub(super) counts: moka::sync::Cache<ObjectId, [usize; 3]>,
     cache: OnceLock<Cache>,
     opening: Mutex<()>,
     fetches: Arc<Semaphore>,

@@ -18,13 +18,12 @@ use holdfast_git::protocol::upload::{self, Fetch, LsRefs};
 use holdfast_git::{Incoming, ObjectId, reachability};
 use holdfast_store::cache::Lease;
 use holdfast_store::projects::project::{Project, ProjectRef};
-use holdfast_store::repository::repository;
 use holdfast_store::repository::snapshot::Snapshot;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc::{Receiver, Sender};
 use tracing::Instrument;
 
-use crate::{Actor, App, Error, Result, Thing, access};
+use crate::{Actor, App, Error, Result, access};
 
 /// A repository at one generation, which every answer about it uses.
 pub struct Opened {
@@ -38,15 +37,6 @@ pub async fn open(app: &App, actor: &Actor, project: &ProjectRef, action: Projec
     let state = &project.repository;
     let refs = app.engine.snapshots.at(&mut connection, state.id, state.generation, state.head.as_deref()).await?;
     Ok(Opened { project, refs })
-}
-
-/// As it is by now.
-pub(super) async fn reopen(app: &App, opened: Opened) -> Result<Opened> {
-    let id = opened.project.repository.id;
-    let mut connection = app.database.connection().await?;
-    let (generation, head) = repository::state(&mut connection, id).await?.ok_or(Error::NotFound(Thing::Project))?;
-    let refs = app.engine.snapshots.at(&mut connection, id, generation, head.as_deref()).await?;
-    Ok(Opened { refs, ..opened })
 }
 
 impl Opened {

@@ -20,6 +20,11 @@ pub(super) async fn find(app: &App, opened: &Opened, hex: &str, kind: Kind) -> R
         return Ok(None);
     }
     let hex = hex.to_ascii_lowercase();
+    if let Ok(id) = ObjectId::from_hex(hex.as_bytes())
+        && is_known(app, opened, id, kind)
+    {
+        return Ok(Some(id));
+    }
     let alike = commit::read(app, opened, move |reader| {
         let ids = match ObjectId::from_hex(hex.as_bytes()) {
             Ok(id) => HashSet::from([id]),
@@ -43,9 +48,14 @@ pub(super) async fn find(app: &App, opened: &Opened, hex: &str, kind: Kind) -> R
 }
 
 /// What was found once need not be looked for again until a ref moves.
+fn is_known(app: &App, opened: &Opened, id: ObjectId, kind: Kind) -> bool {
+    let key = (opened.project.repository.id, id, kind);
+    app.engine.reached.get(&key) == Some(opened.refs.generation)
+}
+
 async fn is_reached(app: &App, opened: &Opened, id: ObjectId, kind: Kind) -> Result<bool> {
     let (repository, generation) = (opened.project.repository.id, opened.refs.generation);
-    if app.engine.reached.get(&(repository, id)) == Some(generation) {
+    if is_known(app, opened, id, kind) {
         return Ok(true);
     }
     if kind != Kind::Blob || !is_in_default_branch(app, opened, id).await? {
@@ -57,7 +67,7 @@ async fn is_reached(app: &App, opened: &Opened, id: ObjectId, kind: Kind) -> Res
             Err(error) => return Err(error),
         }
     }
-    app.engine.reached.insert((repository, id), generation);
+    app.engine.reached.insert((repository, id, kind), generation);
     Ok(true)
 }
 

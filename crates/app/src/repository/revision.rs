@@ -50,7 +50,7 @@ struct Step {
 fn steps(mut way: &str) -> Option<Vec<Step>> {
     let mut steps = Vec::new();
     while let Some(sign) = way.chars().next() {
-        let rest = &way[1..];
+        let rest = &way[sign.len_utf8()..];
         let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
         let number = if digits == 0 { 1 } else { rest[..digits].parse().ok()? };
         steps.push(match (sign, number) {

@@ -8,7 +8,8 @@ use holdfast_git::tag::Annotation;
 use holdfast_git::{ObjectId, RefName, Target, tag};
 use holdfast_store::projects::project::ProjectRef;
 use holdfast_store::repository::ref_change::Mover;
-use holdfast_store::repository::{release, tag as rows};
+use holdfast_store::repository::release;
+use holdfast_store::repository::snapshot::Listed;
 
 use super::commit::{self, Commit};
 use super::fetch::{self, Opened};
@@ -40,24 +41,28 @@ pub struct CreateTag {
 /// By name, the last first.
 pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequest) -> Result<Page<Tag>> {
     let opened = fetch::open(app, actor, project, ProjectAction::ReadCode).await?;
-    let (repository, project) = (opened.project.repository.id, opened.project.id);
-    let page = rows::list(&app.database, repository, project, page).await?;
-    // What was pushed since is on the page as well.
-    let opened = fetch::reopen(app, opened).await?;
-    let targets = page.items.iter().map(|tag| tag.target).collect();
-    let mut looked = look(app, &opened, targets).await?.into_iter();
-    Ok(page.map(|tag| {
-        let (message, commit) = looked.next().expect("one for each");
-        Tag { name: tag.name, message, commit, release: tag.release }
-    }))
+    let total = opened.refs.count(Listed::Tags);
+    let range = page.range(total);
+    let mut found = opened.refs.listed(Listed::Tags, total - range.end..total - range.start);
+    found.reverse();
+    let (names, targets): (Vec<&str>, Vec<Target>) = found.into_iter().unzip();
+    let mut releases = release::find(&mut *app.database.connection().await?, opened.project.id, &names).await?;
+    let looked = look(app, &opened, targets).await?;
+    let tags = names.into_iter().zip(looked).map(|(name, (message, commit))| Tag {
+        name: name.to_owned(),
+        message,
+        commit,
+        release: releases.remove(name),
+    });
+    Ok(Page::of_total(tags.collect(), page, total))
 }
 
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, name: &str) -> Result<Tag> {
     let opened = fetch::open(app, actor, project, ProjectAction::ReadCode).await?;
     let target = opened.refs.find(&format!("refs/tags/{name}")).ok_or(Error::NotFound(Thing::Tag))?;
     let (message, commit) = look(app, &opened, vec![target]).await?.remove(0);
-    let release = release::find(&mut *app.database.connection().await?, opened.project.id, name).await?;
-    Ok(Tag { name: name.to_owned(), message, commit, release })
+    let mut releases = release::find(&mut *app.database.connection().await?, opened.project.id, &[name]).await?;
+    Ok(Tag { name: name.to_owned(), message, commit, release: releases.remove(name) })
 }
 
 /// What each says, and the commit it leads to.

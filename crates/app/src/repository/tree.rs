@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use holdfast_domain::page::{COUNTED_AT_MOST, Page, PageRequest};
+use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_git::ObjectId;
 use holdfast_git::ls_tree::Listing;
@@ -35,15 +35,10 @@ pub async fn list(
     let at = revision::resolve_or_head(app, &opened, input.revision.as_deref()).await?;
     let at = at.ok_or(Error::NotFound(Thing::Tree))?;
     let path: Arc<str> = input.path.trim_matches('/').into();
-    let found = find(app, &opened, at, path.clone()).await?;
-    let Some(directory) = found.filter(|entry| entry.kind() == EntryKind::Directory) else {
-        return Ok(Page { items: Vec::new(), request: page, total: Some(0), has_next: false });
-    };
-    let id = directory.id;
-    let small = if input.recursive { None } else { commit::read(app, &opened, move |it| Ok(it.tree(id)?)).await? };
-    let found = match small {
-        Some(entries) => cut(entries, page),
-        None => walk(app, &opened, id, input.recursive, page).await?,
+    let found = match look(app, &opened, at, path.clone(), input.recursive).await? {
+        Found::Nothing => Page::of_total(Vec::new(), page, 0),
+        Found::Entries(entries) => cut(entries, page),
+        Found::Large(id) => walk(app, &opened, id, input.recursive, page).await?,
     };
     let below = |mut entry: Entry| {
         if !path.is_empty() {
@@ -52,6 +47,33 @@ pub async fn list(
         entry
     };
     Ok(found.map(below))
+}
+
+enum Found {
+    Nothing,
+    Entries(Vec<Entry>),
+    /// What is not read at once.
+    Large(ObjectId),
+}
+
+/// Nearly every directory is found and read at one look.
+async fn look(app: &App, opened: &Opened, at: ObjectId, path: Arc<str>, recursive: bool) -> Result<Found> {
+    let name = path.clone();
+    let looked = commit::read(app, opened, move |reader| {
+        Ok(match reader.find(reader.tree_of(at)?, name.as_bytes())? {
+            Search::Done(Some(entry)) if entry.kind() == EntryKind::Directory && !recursive => {
+                Some(reader.tree(entry.id)?.map_or(Found::Large(entry.id), Found::Entries))
+            }
+            Search::Done(Some(entry)) if entry.kind() == EntryKind::Directory => Some(Found::Large(entry.id)),
+            Search::Done(_) => Some(Found::Nothing),
+            Search::Large { .. } => None,
+        })
+    });
+    if let Some(found) = looked.await? {
+        return Ok(found);
+    }
+    let directory = find(app, opened, at, path).await?.filter(|entry| entry.kind() == EntryKind::Directory);
+    Ok(directory.map_or(Found::Nothing, |entry| Found::Large(entry.id)))
 }
 
 /// What lies at a path of a commit.
@@ -87,17 +109,11 @@ async fn find_in_large(app: &App, opened: &Opened, tree: ObjectId, name: &[u8]) 
 }
 
 fn cut(mut entries: Vec<Entry>, page: PageRequest) -> Page<Entry> {
-    let total = entries.len() as u64;
+    let total = entries.len();
     entries.sort_by_key(Entry::kind);
-    let size = page.size().unsigned_abs();
-    let items = entries.into_iter().skip(usize::try_from(page.offset()).unwrap_or(usize::MAX)).take(size as usize);
-    of_total(items.collect(), page, total)
-}
-
-fn of_total(items: Vec<Entry>, request: PageRequest, total: u64) -> Page<Entry> {
-    let total = i64::try_from(total).unwrap_or(i64::MAX);
-    let has_next = request.offset().saturating_add(request.size()) < total;
-    Page { items, request, total: Some(total).filter(|total| *total <= COUNTED_AT_MOST), has_next }
+    let range = page.range(total);
+    let items = entries.into_iter().skip(range.start).take(range.len()).collect();
+    Page::of_total(items, page, total)
 }
 
 /// Passes all entries and keeps those of the page alone. Where the files begin is known once the directories are counted.
@@ -120,22 +136,21 @@ async fn walk(app: &App, opened: &Opened, tree: ObjectId, recursive: bool, page:
             counts
         }
     };
-    let total: u64 = counts.iter().sum();
-    let first = page.offset().unsigned_abs();
-    let end = first.saturating_add(page.size().unsigned_abs()).min(total);
+    let total = counts.iter().sum();
+    let range = page.range(total);
     let mut next = [0, counts[0], counts[0] + counts[1]];
     let mut items = Vec::new();
-    if first < end {
+    if !range.is_empty() {
         let mut listing = start()?;
-        while (items.len() as u64) < end - first {
+        while items.len() < range.len() {
             let Some(entry) = listing.next().await? else { break };
             let place = &mut next[entry.kind() as usize];
-            if (first..end).contains(place) {
+            if range.contains(place) {
                 items.push((*place, entry));
             }
             *place += 1;
         }
     }
     items.sort_by_key(|(place, _)| *place);
-    Ok(of_total(items.into_iter().map(|(_, entry)| entry).collect(), page, total))
+    Ok(Page::of_total(items.into_iter().map(|(_, entry)| entry).collect(), page, total))
 }

@@ -97,8 +97,8 @@ impl Reader {
     }
 }
 
-/// More than any clock that went wrong for a day makes up for, and still only milliseconds.
-const SURPLUS: u32 = 2000;
+/// A hundred times what git allows, and still only milliseconds.
+const SURPLUS: u32 = 500;
 
 struct Walk<'a> {
     reader: &'a Reader,

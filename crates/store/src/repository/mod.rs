@@ -1,5 +1,4 @@
 pub mod audit;
-pub mod branch;
 pub mod contributor;
 pub mod import;
 pub mod pack;
@@ -9,4 +8,3 @@ pub mod release;
 #[expect(clippy::module_inception, reason = "the noun of the domain's name")]
 pub mod repository;
 pub mod snapshot;
-pub mod tag;

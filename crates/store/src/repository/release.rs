@@ -1,16 +1,20 @@
+use std::collections::HashMap;
+
 use chrono::{DateTime, Utc};
 use holdfast_domain::ids::ProjectId;
 
 use crate::{Connection, Result};
 
-pub async fn find(connection: &mut Connection, project: ProjectId, tag: &str) -> Result<Option<String>> {
-    Ok(sqlx::query_scalar!(
-        "select description from releases where project_id = $1 and tag_name = $2",
+/// Those of these tags that have one.
+pub async fn find(connection: &mut Connection, project: ProjectId, tags: &[&str]) -> Result<HashMap<String, String>> {
+    let rows = sqlx::query!(
+        "select tag_name, description from releases where project_id = $1 and tag_name = any($2)",
         project.get(),
-        tag,
+        tags as &[&str],
     )
-    .fetch_optional(connection)
-    .await?)
+    .fetch_all(connection)
+    .await?;
+    Ok(rows.into_iter().map(|row| (row.tag_name, row.description)).collect())
 }
 
 /// False if the tag has a release already.

@@ -79,12 +79,6 @@ pub async fn takes_content(connection: &mut Connection, id: RepositoryId) -> Res
     .await?)
 }
 
-/// Its generation and its default branch.
-pub async fn state(connection: &mut Connection, id: RepositoryId) -> Result<Option<(i64, Option<String>)>> {
-    let row = sqlx::query!("select generation, head from repositories where id = $1", id.get());
-    Ok(row.fetch_optional(connection).await?.map(|row| (row.generation, row.head)))
-}
-
 /// False if there is no such branch. The repository is locked first: a branch that is found then stays.
 pub async fn set_head(connection: &mut Connection, id: RepositoryId, head: &str) -> Result<bool> {
     lock(connection, id).await?;

@@ -1,8 +1,8 @@
 //! The refs of a repository at one generation, kept in memory. A copy that is behind is brought up to date by what has
 //! moved since, however many refs there are.
 
-use std::ops::Bound;
-use std::sync::Arc;
+use std::ops::{Bound, Range};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use holdfast_domain::ids::RepositoryId;
@@ -18,6 +18,33 @@ pub struct Snapshot {
     pub generation: i64,
     head: Option<String>,
     refs: OrdMap<RefName, Target>,
+    branches: OnceLock<Places>,
+    tags: OnceLock<Places>,
+}
+
+/// Where the pages of a list begin: every so many names, so that a page far behind costs what the first one does.
+#[derive(Clone, Debug)]
+struct Places {
+    total: usize,
+    names: Vec<RefName>,
+}
+
+const APART: usize = 500;
+
+/// What is listed in pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listed {
+    Branches,
+    Tags,
+}
+
+impl Listed {
+    const fn prefix(self) -> &'static str {
+        match self {
+            Self::Branches => "refs/heads/",
+            Self::Tags => "refs/tags/",
+        }
+    }
 }
 
 /// Of a repository without branches, until the first one is pushed.
@@ -47,6 +74,39 @@ impl Snapshot {
 
     pub fn len(&self) -> usize {
         self.refs.len()
+    }
+
+    fn new(repository: RepositoryId, generation: i64, head: Option<String>, refs: OrdMap<RefName, Target>) -> Self {
+        Self { repository, generation, head, refs, branches: OnceLock::new(), tags: OnceLock::new() }
+    }
+
+    fn places(&self, what: Listed) -> &Places {
+        let places = match what {
+            Listed::Branches => &self.branches,
+            Listed::Tags => &self.tags,
+        };
+        places.get_or_init(|| {
+            let mut places = Places { total: 0, names: Vec::new() };
+            for (name, _) in self.with_prefix(what.prefix()) {
+                if places.total.is_multiple_of(APART) {
+                    places.names.push(RefName::trusted(name));
+                }
+                places.total += 1;
+            }
+            places
+        })
+    }
+
+    pub fn count(&self, what: Listed) -> usize {
+        self.places(what).total
+    }
+
+    /// Those from one place to another, by name; the names without what all of them begin with.
+    pub fn listed(&self, what: Listed, range: Range<usize>) -> Vec<(&str, Target)> {
+        let Some(start) = self.places(what).names.get(range.start / APART) else { return Vec::new() };
+        let from = self.refs.range::<_, str>((Bound::Included(start.as_str()), Bound::Unbounded));
+        let some = from.skip(range.start % APART).take(range.len());
+        some.map_while(|(name, target)| Some((name.as_str().strip_prefix(what.prefix())?, *target))).collect()
     }
 
     /// What they point at, tags and what those lead to.
@@ -123,7 +183,7 @@ async fn advance(
             None => refs.remove(&name),
         };
     }
-    Ok(Snapshot { repository: from.repository, generation, head: head.map(str::to_owned), refs })
+    Ok(Snapshot::new(from.repository, generation, head.map(str::to_owned), refs))
 }
 
 /// In one statement, so that refs and generation belong together.
@@ -143,10 +203,10 @@ async fn load(connection: &mut Connection, id: RepositoryId) -> Result<Snapshot>
             refs.push((RefName::trusted(&name), target(&id, row.peeled.as_deref())?));
         }
     }
-    Ok(Snapshot { repository: id, generation, head, refs: refs.into_iter().collect() })
+    Ok(Snapshot::new(id, generation, head, refs.into_iter().collect()))
 }
 
-pub(super) fn target(id: &[u8], peeled: Option<&[u8]>) -> Result<Target> {
+fn target(id: &[u8], peeled: Option<&[u8]>) -> Result<Target> {
     Ok(Target { id: object_id(id)?, peeled: peeled.map(object_id).transpose()? })
 }
 

@@ -202,3 +202,38 @@ async fn an_id_that_comes_a_second_time_is_something_else() {
     tree.commit("more", b"more\n", "more").await;
     tree.push(&url, &["main"]).await.ok();
 }
+
+/// A page far behind is the page that it should be, whatever place the list is entered at.
+#[tokio::test]
+async fn long_lists_of_branches_and_tags() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let project = server.project(&ada, "p", 20).await;
+    server.push_first(&ada, "ada/p").await;
+    sqlx::raw_sql(
+        "insert into refs (repository_id, name, target) select repository_id, prefix || to_char(n, 'FM0000'), target
+         from refs, generate_series(0, 1199) n, unnest(array['refs/heads/b', 'refs/tags/t', 'refs/tagt/t']) prefix;
+         update repositories set generation = generation + 1",
+    )
+    .execute(&mut server.database().await)
+    .await
+    .unwrap();
+    server.app.engine.forget().await;
+    let names = async |what: &str, page: usize| {
+        let list = ada.get(&format!("/projects/{project}/repository/{what}?per_page=100&page={page}")).await;
+        let names = list.body.as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap().to_owned());
+        (names.collect::<Vec<_>>(), list.header("x-total").unwrap().to_owned())
+    };
+    let mut branches: Vec<String> = (0..1200).map(|n| format!("b{n:04}")).chain(["main".into()]).collect();
+    branches.sort();
+    let tags: Vec<String> = (0..1200).rev().map(|n| format!("t{n:04}")).collect();
+    for (what, all) in [("branches", branches), ("tags", tags)] {
+        let mut found = Vec::new();
+        for page in 1..=all.len().div_ceil(100) + 1 {
+            let (some, total) = names(what, page).await;
+            assert_eq!(total, all.len().to_string());
+            found.extend(some);
+        }
+        assert_eq!(found, all, "{what}");
+    }
+}

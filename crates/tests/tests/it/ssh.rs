@@ -158,7 +158,7 @@ async fn files_come_in_an_archive() {
     }
     world.git(&["archive", "--remote", &world.url, "--format=tgz", "-o", "a.tgz", "main"]).await;
     assert!(std::fs::read(world.tree.path().join("a.tgz")).unwrap().starts_with(b"\x1f\x8b"));
-    for arguments in [&["--add-file=README.md", "main"][..], &["main:src"], &["main~1"], &["nothing"], &["--list"]] {
+    for arguments in [&["--add-file=README.md", "main"][..], &["main:src"], &["main~99"], &["nothing"], &["--list"]] {
         let arguments = [&["archive", "--remote", world.url.as_str()], arguments].concat();
         let refused = world.ssh.git(&world.key, &world.tree, &arguments).await.refused();
         assert!(refused.stderr.contains("NACK"), "{arguments:?}: {}", refused.stderr);
