@@ -69,7 +69,12 @@ pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, from: &str, to
             send_commits(&objects, ids, &sender).await?;
             send_files(diff, &sender).await
         };
-        if let Err(error) = send.await {
+        // Who has gone is noticed also while git has nothing to say.
+        let sent = tokio::select! {
+            sent = send => sent,
+            () = sender.closed() => Err(gone()),
+        };
+        if let Err(error) = sent {
             tracing::info!(%error, "a comparison broke off");
             sender.try_send(Err(io::Error::other(error))).ok();
         }
@@ -82,7 +87,11 @@ type Parts = Sender<io::Result<Part>>;
 
 async fn send(parts: &Parts, part: Part) -> Result<()> {
     let sent = parts.send_timeout(Ok(part), STALLED).await;
-    sent.map_err(|_| Error::from(io::Error::from(io::ErrorKind::BrokenPipe)))
+    sent.map_err(|_| gone())
+}
+
+fn gone() -> Error {
+    io::Error::from(io::ErrorKind::BrokenPipe).into()
 }
 
 /// Held at once.

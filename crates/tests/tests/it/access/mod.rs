@@ -1,5 +1,5 @@
 //! Every route as every role. A route without an entry fails; so does an entry that disagrees with the policy that the
-//! route declares, and a refusal that leaves a trace.
+//! route declares, and a refusal or a read that leaves a trace.
 
 mod table;
 mod world;
@@ -111,10 +111,12 @@ async fn every_role_gets_what_the_table_says() {
             if status.to_string() != expected {
                 wrong.push(format!("{} {} as {role}: {status} instead of {expected}", entry.route, entry.path));
             }
-            if status < 400 {
+            // What is counted when it is asked for is no change that anybody could tell.
+            let may_change = !entry.route.starts_with("GET ") || entry.route.ends_with("/contributors");
+            if status < 400 && may_change {
                 world.restore().await;
             } else if database::contents(&mut world.database).await != before {
-                wrong.push(format!("{} {} as {role}: refused, but something changed", entry.route, entry.path));
+                wrong.push(format!("{} {} as {role}: read or refused, but something changed", entry.route, entry.path));
             }
         }
     }
