@@ -20,7 +20,7 @@ pub struct Contribution {
     pub deletions: u64,
 }
 
-/// By address, exactly as it was written.
+/// By address, exactly as it was written but for what is longer than any.
 pub type Contributions = HashMap<String, Contribution>;
 
 /// Which commits are counted. Merges never are.
@@ -47,10 +47,10 @@ pub async fn count(git: &Git, bare: &Bare, commits: Commits, lines: bool) -> Res
     let mut author = String::new();
     while let Some(line) = lines.next().await? {
         if let Some(facts) = line.strip_prefix(b"\0") {
-            let mut facts = facts.splitn_str(3, "\0").map(text);
+            let mut facts = facts.splitn_str(3, "\0");
             let mut next = || facts.next().unwrap_or_default();
-            let (at, name) = (next().parse().unwrap_or(0), next());
-            author = next();
+            let (at, name) = (text(next()).parse().unwrap_or(0), cut(next(), LONGEST_NAME));
+            author = cut(next(), LONGEST_EMAIL);
             let contribution = found.entry(author.clone()).or_default();
             if contribution.commits == 0 || at > contribution.newest {
                 (contribution.name, contribution.newest) = (name, at);
@@ -64,6 +64,14 @@ pub async fn count(git: &Git, bare: &Bare, commits: Commits, lines: bool) -> Res
         }
     }
     Ok(found)
+}
+
+/// No address is longer; what is cut alike is one person's.
+const LONGEST_EMAIL: usize = 320;
+const LONGEST_NAME: usize = 255;
+
+fn cut(bytes: &[u8], longest: usize) -> String {
+    text(bytes).chars().take(longest).collect()
 }
 
 fn text(bytes: &[u8]) -> String {

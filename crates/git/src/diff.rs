@@ -34,7 +34,7 @@ pub struct Diff {
     /// Read already, to see whether it belongs to the one before it.
     next: Option<FileDiff>,
     /// Of files that have a new name and nothing else; None until they are read. The text of such a one tells no mode.
-    modes_of_renamed: Option<VecDeque<String>>,
+    modes_of_renamed: Option<VecDeque<u32>>,
 }
 
 impl Diff {
@@ -101,7 +101,7 @@ impl Diff {
             }
         }
         if file.renamed && !has_ids {
-            let mode = self.modes_of_renamed.as_mut().and_then(VecDeque::pop_front);
+            let mode = self.modes_of_renamed.as_mut().and_then(VecDeque::pop_front).map(|mode| format!("{mode:06o}"));
             file.old_mode = file.old_mode.or_else(|| mode.clone());
             file.new_mode = file.new_mode.or(mode);
         }
@@ -109,7 +109,7 @@ impl Diff {
     }
 
     /// First comes a list of all that differs: `:MODE MODE ID ID STATUS<tab>PATH`, then an empty line.
-    async fn read_modes(&mut self) -> Result<VecDeque<String>> {
+    async fn read_modes(&mut self) -> Result<VecDeque<u32>> {
         let mut modes = VecDeque::new();
         while let Some(line) = self.lines.next().await? {
             if line.starts_with(HEADER) {
@@ -121,7 +121,7 @@ impl Diff {
                 && old == new
                 && status.starts_with(b"R")
             {
-                modes.push_back(String::from_utf8_lossy(mode).into_owned());
+                modes.push_back(u32::from_str_radix(&String::from_utf8_lossy(mode), 8).unwrap_or(0));
             }
         }
         Ok(modes)
@@ -133,7 +133,7 @@ const HEADER: &[u8] = b"diff --git ";
 impl FileDiff {
     /// `diff --git a/PATH b/PATH`. The paths are equal; where they are not, lines that follow tell them.
     fn begin(header: &[u8]) -> Result<Self> {
-        let wrong = || Error::protocol("git wrote what is no header of a difference");
+        let wrong = || Error::Failed { command: "diff-tree", said: "it wrote what is no header of a file".into() };
         let paths = header.strip_prefix(HEADER).ok_or_else(wrong)?;
         let path = if paths.starts_with(b"\"") {
             unquoted(paths).strip_prefix(b"a/").ok_or_else(wrong)?.to_vec()

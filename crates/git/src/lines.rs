@@ -2,7 +2,6 @@
 
 use std::ops::Deref;
 
-use gix::ObjectId;
 use gix::bstr::ByteSlice;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::ChildStdout;
@@ -82,8 +81,4 @@ impl Lines {
         }
         Ok(None)
     }
-}
-
-pub fn id(hex: &[u8]) -> Option<ObjectId> {
-    ObjectId::from_hex(hex).ok()
 }

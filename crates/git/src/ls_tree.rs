@@ -2,7 +2,7 @@
 
 use gix::ObjectId;
 
-use crate::lines::{self, Lines};
+use crate::lines::Lines;
 use crate::reader::Entry;
 use crate::{Bare, Error, Git, Result};
 
@@ -26,9 +26,9 @@ impl Listing {
             let facts = std::str::from_utf8(&line[..tab]).ok()?;
             let mut facts = facts.split(' ');
             let mode = u16::from_str_radix(facts.next()?, 8).ok()?;
-            let id = lines::id(facts.nth(1)?.as_bytes())?;
+            let id = ObjectId::from_hex(facts.nth(1)?.as_bytes()).ok()?;
             Some(Entry { path: line[tab + 1..].to_vec(), mode, id })
         };
-        parsed().map(Some).ok_or_else(|| Error::protocol("git ls-tree wrote what is no entry"))
+        parsed().map(Some).ok_or_else(|| Error::Failed { command: "ls-tree", said: "it wrote what is no entry".into() })
     }
 }

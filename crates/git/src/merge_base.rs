@@ -5,7 +5,7 @@ use std::time::Duration;
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
 
-use crate::{Bare, Error, Git, Result, lines};
+use crate::{Bare, Error, Git, Result};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -13,6 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub async fn find(git: &Git, bare: &Bare, one: ObjectId, other: ObjectId) -> Result<Option<ObjectId>> {
     let command = git.command(bare.directory(), "merge-base").id(one).id(other);
     let Some(answer) = command.ask(b"", 1000, PATIENCE).await? else { return Ok(None) };
-    let id = lines::id(answer.trim_end()).ok_or_else(|| Error::protocol("git merge-base wrote what is no id"))?;
+    let id = ObjectId::from_hex(answer.trim_end());
+    let id = id.map_err(|_| Error::Failed { command: "merge-base", said: "it wrote what is no id".into() })?;
     Ok(Some(id))
 }

@@ -21,7 +21,7 @@ pub struct Git {
     pub max_memory_bytes: u64,
 }
 
-const SETTINGS: [&str; 14] = [
+const SETTINGS: [&str; 17] = [
     "safe.directory=*",
     "core.hooksPath=/dev/null",
     "core.alternateRefsCommand=true",
@@ -38,6 +38,10 @@ const SETTINGS: [&str; 14] = [
     "transfer.unpackLimit=1",
     "pack.writeReverseIndex=true",
     "pack.allowPackReuse=true",
+    // An archive may ask what a signature is worth; nothing is started to read what was pushed.
+    "gpg.program=false",
+    "gpg.ssh.program=false",
+    "gpg.x509.program=false",
     // Many are served at once; none takes all processors.
     "pack.threads=1",
 ];

@@ -106,6 +106,20 @@ fn clocks_that_went_back() {
     }
 }
 
+/// Six hundred commits of a clock that stood still: a quick look is wrong about what lies behind them, the exact one is not.
+#[test]
+fn a_clock_that_stood_still() {
+    let mut history: History = vec![(1000, vec![])];
+    history.extend((0..600).map(|n| (10, vec![n])));
+    history.push((1500, vec![600]));
+    history.push((2000, vec![0]));
+    let (_directory, bare, ids) = make(&history);
+    let reader = Reader::open(&bare).unwrap();
+    let (old, new) = (ids[601], ids[602]);
+    assert_eq!(reader.between_exactly(&[old], new).unwrap(), [new]);
+    assert_eq!(reader.between(&[old], new).unwrap(), [new, ids[0]]);
+}
+
 #[tokio::test]
 async fn where_histories_part() {
     let (_directory, bare, ids) = make(&vec![(1, vec![]), (2, vec![0]), (3, vec![0]), (4, vec![]), (5, vec![1])]);

@@ -4,6 +4,8 @@ create table contributions (
     repository_id bigint primary key references repositories,
     -- The commit up to which is counted.
     tip           bytea not null,
+    -- That of the refs when they had it: what is older does not replace what is newer.
+    generation    bigint not null,
     counted_at    timestamptz not null
 );
 

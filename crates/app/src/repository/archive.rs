@@ -1,6 +1,6 @@
 //! The files of a commit in one file.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use bytes::Bytes;
 use bzip2::Compression;
@@ -14,9 +14,9 @@ use holdfast_git::protocol::advertisement::Refs;
 use holdfast_git::protocol::archive::ArchiveRequest;
 use holdfast_store::projects::project::ProjectRef;
 use tokio::runtime::Handle;
-use tokio::sync::mpsc::{self, Sender};
 
-use super::fetch::{self, Answer, Held, Opened};
+use super::fetch::{self, Answer, Opened};
+use super::outlet::outlet;
 use super::revision;
 use crate::{Actor, App, Error, Result, Thing};
 
@@ -25,18 +25,12 @@ pub async fn answer(app: &App, opened: &Opened, request: &ArchiveRequest) -> Res
     let commit: ObjectId = revision::resolve(app, opened, &request.revision).await?.ok_or_else(|| {
         Error::Refused(format!("{:?} is no branch, no tag and no id of a commit here", request.revision))
     })?;
-    let held = hold(app, opened).await?;
-    let directory = held._lease.bare.directory();
+    let held = fetch::hold(app, opened).await?;
+    let directory = held.lease.bare.directory();
     // That it may be given out is known by now; git would look for refs on the disk.
     let command = app.engine.git.command_with(directory, "upload-archive", ["uploadArchive.allowUnreachable=true"]);
     let command = command.path(directory);
     fetch::send(command, request.about(commit).freeze(), held)
-}
-
-async fn hold(app: &App, opened: &Opened) -> Result<Held> {
-    let turns = app.engine.turn_to_fetch(opened.project.repository.id).await;
-    let lease = app.lease(opened.project.repository.id, opened.refs.generation).await?;
-    Ok(Held { _view: None, _lease: lease, _turns: turns })
 }
 
 pub struct Archive {
@@ -58,8 +52,8 @@ pub async fn show(
     let head = head.strip_prefix("refs/heads/").unwrap_or(head);
     let named = revision.filter(|revision| !revision.is_empty()).unwrap_or(head);
     let name = Name::new(&opened.project.path, named, commit);
-    let held = hold(app, &opened).await?;
-    let command = archive::command(&app.engine.git, &held._lease.bare, commit, format, &name);
+    let held = fetch::hold(app, &opened).await?;
+    let command = archive::command(&app.engine.git, &held.lease.bare, commit, format, &name);
     let content = fetch::send(command, Bytes::new(), held)?;
     let content = if format == Format::TarBz2 { compressed(content) } else { content };
     Ok(Archive { file_name: format!("{}.{}", name.as_str(), format.suffix()), content })
@@ -67,28 +61,27 @@ pub async fn show(
 
 /// In a thread of its own: this is slow.
 fn compressed(mut tar: Answer) -> Answer {
-    let (sender, receiver) = mpsc::channel::<io::Result<Bytes>>(1);
+    let (mut outlet, answer) = outlet(1);
     let runtime = Handle::current();
     tokio::task::spawn_blocking(move || {
         let mut compress = || {
             let mut encoder = BzEncoder::new(Vec::new(), Compression::default());
             while let Some(chunk) = runtime.block_on(tar.next()) {
                 encoder.write_all(&chunk?)?;
-                pass_on(&sender, std::mem::take(encoder.get_mut()))?;
+                let some = std::mem::take(encoder.get_mut());
+                if !some.is_empty() {
+                    let bytes = some.len();
+                    runtime.block_on(outlet.send(Bytes::from(some), bytes))?;
+                }
             }
-            pass_on(&sender, encoder.finish()?)
+            let rest = encoder.finish()?;
+            let bytes = rest.len();
+            runtime.block_on(outlet.send(Bytes::from(rest), bytes))
         };
-        if let Err(error) = compress() {
-            sender.blocking_send(Err(error)).ok();
+        match compress() {
+            Ok(()) => runtime.block_on(outlet.end()),
+            Err(error) => outlet.break_off(error),
         }
     });
-    fetch::received(receiver)
-}
-
-/// Fails if nobody takes it any more.
-fn pass_on(sender: &Sender<io::Result<Bytes>>, some: Vec<u8>) -> io::Result<()> {
-    if some.is_empty() {
-        return Ok(());
-    }
-    sender.blocking_send(Ok(some.into())).map_err(|_| io::ErrorKind::BrokenPipe.into())
+    answer
 }

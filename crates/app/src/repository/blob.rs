@@ -8,7 +8,7 @@ use holdfast_git::ObjectId;
 use holdfast_git::reader::{EntryKind, Kind};
 use holdfast_store::projects::project::ProjectRef;
 
-use super::fetch::{self, Answer, Held, Opened};
+use super::fetch::{self, Answer, Opened};
 use super::{commit, reach, revision, tree};
 use crate::{Actor, App, Error, Result, Thing};
 
@@ -39,17 +39,17 @@ const READ_AT_ONCE: u64 = 4 << 20;
 async fn content(app: &App, opened: &Opened, id: ObjectId) -> Result<Blob> {
     let read = commit::read(app, opened, move |reader| {
         let (_, bytes) = reader.header(id)?.ok_or(Error::NotFound(Thing::Blob))?;
-        let content = if bytes <= READ_AT_ONCE { Some(reader.content(id)?) } else { None };
+        // What is small may be made of something large, which is not read here either.
+        let content = if bytes <= READ_AT_ONCE { reader.content(id).ok() } else { None };
         Ok((bytes, content))
     });
     let (bytes, content) = read.await?;
     let content = match content {
         Some(content) => stream::iter([Ok(Bytes::from(content))]).boxed(),
         None => {
-            let turns = app.engine.turn_to_fetch(opened.project.repository.id).await;
-            let lease = app.lease(opened.project.repository.id, opened.refs.generation).await?;
-            let command = app.engine.git.command(lease.bare.directory(), "cat-file").word("blob").id(id);
-            fetch::send(command, Bytes::new(), Held { _view: None, _lease: lease, _turns: turns })?
+            let held = fetch::hold(app, opened).await?;
+            let command = app.engine.git.command(held.lease.bare.directory(), "cat-file").word("blob").id(id);
+            fetch::send(command, Bytes::new(), held)?
         }
     };
     Ok(Blob { bytes, content })

@@ -9,12 +9,12 @@ use holdfast_git::diff::Diff;
 pub use holdfast_git::diff::FileDiff;
 use holdfast_git::{ObjectId, SHA1, merge_base};
 use holdfast_store::projects::project::ProjectRef;
-use tokio::sync::mpsc::{self, Sender};
 use tokio::time::Instant;
 use tracing::Instrument;
 
 use super::commit::{Commit, Objects, load_with};
-use super::fetch::{self, STALLED};
+use super::fetch;
+use super::outlet::{Outlet, gone, outlet};
 use super::revision;
 use crate::{Actor, App, Error, Result, Thing};
 
@@ -55,73 +55,70 @@ pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, from: &str, to
         let newest = ids.first().map(|id| reader.commit(*id)).transpose()?;
         Ok((ids, newest))
     });
-    let turns = app.engine.turn_to_fetch(opened.project.repository.id).await;
+    let held = fetch::hold(app, &opened).await?;
+    let (git, bare) = (&app.engine.git, &held.lease.bare);
     // Git begins to compare while we still look for the commits.
     let begun = async {
-        let base = merge_base::find(&app.engine.git, objects.bare(), from, to).await?;
-        Ok(Diff::start(&app.engine.git, objects.bare(), base.unwrap_or(ObjectId::empty_tree(SHA1)), to)?)
+        let base = merge_base::find(git, bare, from, to).await?;
+        Ok(Diff::start(git, bare, base.unwrap_or(ObjectId::empty_tree(SHA1)), to)?)
     };
     let ((ids, newest), diff) = tokio::try_join!(looked, begun)?;
-    let (sender, receiver) = mpsc::channel(16);
+    let (mut outlet, parts) = outlet(16);
     let work = async move {
-        let _turns = turns;
-        let send = async {
-            send_commits(&objects, ids, &sender).await?;
-            send_files(diff, &sender).await
-        };
+        let _held = held;
         // Who has gone is noticed also while git has nothing to say.
+        let closed = outlet.closed();
+        let send = async {
+            send_commits(&objects, ids, &mut outlet).await?;
+            send_files(diff, &mut outlet).await
+        };
         let sent = tokio::select! {
             sent = send => sent,
-            () = sender.closed() => Err(gone()),
+            () = closed => Err(gone().into()),
         };
-        if let Err(error) = sent {
-            tracing::info!(%error, "a comparison broke off");
-            sender.try_send(Err(io::Error::other(error))).ok();
+        match sent {
+            Ok(()) => outlet.end().await,
+            Err(error) => {
+                tracing::info!(%error, "a comparison broke off");
+                outlet.break_off(io::Error::other(error));
+            }
         }
     };
     tokio::spawn(work.instrument(tracing::Span::current()));
-    Ok(Comparison { newest: newest.map(Into::into), is_same: from == to, parts: fetch::received(receiver) })
-}
-
-type Parts = Sender<io::Result<Part>>;
-
-async fn send(parts: &Parts, part: Part) -> Result<()> {
-    let sent = parts.send_timeout(Ok(part), STALLED).await;
-    sent.map_err(|_| gone())
-}
-
-fn gone() -> Error {
-    io::Error::from(io::ErrorKind::BrokenPipe).into()
+    Ok(Comparison { newest: newest.map(Into::into), is_same: from == to, parts })
 }
 
 /// Held at once.
 const COMMITS: usize = 100;
 
-async fn send_commits(objects: &Objects, ids: Vec<ObjectId>, parts: &Parts) -> Result<()> {
+async fn send_commits(objects: &Objects, ids: Vec<ObjectId>, outlet: &mut Outlet<Part>) -> Result<()> {
     for some in ids.rchunks(COMMITS) {
         let some = some.to_vec();
         let commits = objects.read(move |reader| load_with(reader, some)).await?;
         for commit in commits.into_iter().rev() {
-            send(parts, Part::Commit(Box::new(commit))).await?;
+            outlet.send(Part::Commit(Box::new(commit)), AROUND).await?;
         }
     }
     Ok(())
 }
 
-async fn send_files(mut diff: Diff, parts: &Parts) -> Result<()> {
-    let end = Instant::now() + PATIENCE;
+/// Bytes of a part beside its text.
+const AROUND: usize = 200;
+
+async fn send_files(mut diff: Diff, outlet: &mut Outlet<Part>) -> Result<()> {
+    let mut left = PATIENCE;
     let (mut files, mut lines, mut bytes) = (0, 0, 0);
-    loop {
-        let file = match tokio::time::timeout_at(end, diff.next()).await {
-            Ok(file) => file?,
-            Err(_) => return send(parts, Part::End { is_too_large: true }).await,
-        };
-        let Some(file) = file else { break };
+    let is_too_late = loop {
+        let begin = Instant::now();
+        let Ok(next) = tokio::time::timeout(left, diff.next()).await else { break true };
+        left = left.saturating_sub(begin.elapsed());
+        let Some(file) = next? else { break false };
         files += 1;
         lines += file.lines;
         bytes += file.bytes;
-        send(parts, Part::File(file)).await?;
-    }
-    let is_too_large = files > MOST_FILES || lines > MOST_LINES || bytes > MOST_BYTES;
-    send(parts, Part::End { is_too_large }).await
+        let size = AROUND + file.text.len();
+        outlet.send(Part::File(file), size).await?;
+    };
+    let is_too_large = is_too_late || files > MOST_FILES || lines > MOST_LINES || bytes > MOST_BYTES;
+    Ok(outlet.send(Part::End { is_too_large }, AROUND).await?)
 }

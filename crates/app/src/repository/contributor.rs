@@ -1,6 +1,6 @@
 //! Who contributed how much.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::time::Duration;
 
 use holdfast_domain::ids::ProjectId;
@@ -8,10 +8,10 @@ use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_git::ObjectId;
 use holdfast_git::contributions::{self, Commits, Contribution, Contributions};
-use holdfast_git::reader::Kind;
+use holdfast_git::reader::{Kind, Reader};
 use holdfast_store::commit as commit_transaction;
 use holdfast_store::projects::project::ProjectRef;
-use holdfast_store::repository::contributor as rows;
+use holdfast_store::repository::contributor::{self as rows, Counted};
 use holdfast_store::worker::contributors;
 use tokio::time::Instant;
 
@@ -33,8 +33,8 @@ pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequ
     let tip = opened.refs.head_target().ok_or(Error::NotFound(Thing::Named("404 Not Found")))?;
     let id = opened.project.repository.id;
     let mut connection = app.database.connection().await?;
-    let counted = rows::tip(&mut connection, id).await?;
-    if counted == Some(tip) {
+    let counted = rows::counted(&mut connection, id).await?;
+    if is_current(counted, &opened, tip) {
         return Ok(rows::list(&mut connection, id, page).await?);
     }
     drop(connection);
@@ -46,15 +46,22 @@ pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequ
     Ok(rows::list(&mut *app.database.connection().await?, id, page).await?)
 }
 
-async fn is_soon_done(app: &App, opened: &Opened, counted: Option<ObjectId>, tip: ObjectId) -> Result<bool> {
+/// What was counted after the refs were read is newer than they are.
+fn is_current(counted: Option<Counted>, opened: &Opened, tip: ObjectId) -> bool {
+    counted.is_some_and(|counted| counted.tip == tip || counted.generation > opened.refs.generation)
+}
+
+async fn is_soon_done(app: &App, opened: &Opened, counted: Option<Counted>, tip: ObjectId) -> Result<bool> {
     commit::read(app, opened, move |reader| {
-        let counted = counted.filter(|id| matches!(reader.kind(*id), Ok(Some(Kind::Commit))));
-        Ok(match counted {
-            Some(counted) => reader.between(&[counted], tip)?.len() <= AT_ONCE,
-            None => !reader.is_longer_than(AT_ONCE, tip)?,
-        })
+        let Some(base) = base(reader, counted) else { return Ok(!reader.is_longer_than(AT_ONCE, tip)?) };
+        Ok(reader.between(&[base], tip)?.len() + reader.between(&[tip], base)?.len() <= AT_ONCE)
     })
     .await
+}
+
+/// Where counting goes on, if that commit is still there.
+fn base(reader: &Reader, counted: Option<Counted>) -> Option<ObjectId> {
+    counted.map(|counted| counted.tip).filter(|tip| matches!(reader.kind(*tip), Ok(Some(Kind::Commit))))
 }
 
 async fn wait_for_job(app: &App, opened: &Opened, tip: ObjectId) -> Result<()> {
@@ -62,8 +69,8 @@ async fn wait_for_job(app: &App, opened: &Opened, tip: ObjectId) -> Result<()> {
     // Any node may be the one that does it.
     let (end, mut looks) = (Instant::now() + PATIENCE, tokio::time::interval(LOOKS));
     while looks.tick().await < end {
-        let counted = rows::tip(&mut *app.database.connection().await?, opened.project.repository.id).await?;
-        if counted == Some(tip) {
+        let counted = rows::counted(&mut *app.database.connection().await?, opened.project.repository.id).await?;
+        if is_current(counted, opened, tip) {
             return Ok(());
         }
     }
@@ -82,33 +89,38 @@ pub(crate) async fn run(app: &App, project: ProjectId) -> Result<()> {
 async fn count(app: &App, opened: &Opened, tip: ObjectId) -> Result<()> {
     let id = opened.project.repository.id;
     loop {
-        let counted = rows::tip(&mut *app.database.connection().await?, id).await?;
-        if counted == Some(tip) {
+        let counted = rows::counted(&mut *app.database.connection().await?, id).await?;
+        if is_current(counted, opened, tip) {
             return Ok(());
         }
         let looked = commit::read(app, opened, move |reader| {
-            let base = counted.filter(|id| matches!(reader.kind(*id), Ok(Some(Kind::Commit))));
-            let Some(base) = base else { return Ok((None, Commits::Until(tip), Vec::new())) };
-            let gone = reader.between(&[tip], base)?;
-            Ok((Some(base), Commits::These(reader.between(&[base], tip)?), gone))
+            let anew = (None, Commits::Until(tip), Vec::new());
+            let Some(base) = base(reader, counted) else { return Ok(anew) };
+            // These figures are kept, so what is added to them must be right whatever the clocks said.
+            let gone = reader.between_exactly(&[tip], base)?;
+            if !gone.is_empty() && !reader.is_longer_than(gone.len(), tip)? {
+                return Ok(anew);
+            }
+            Ok((Some(base), Commits::These(reader.between_exactly(&[base], tip)?), gone))
         });
         let (base, come, gone) = looked.await?;
-        let _turns = app.engine.turn_to_fetch(id).await;
-        let lease = app.lease(id, opened.refs.generation).await?;
-        let (git, bare) = (&app.engine.git, &lease.bare);
+        let held = fetch::hold(app, opened).await?;
+        let (git, bare) = (&app.engine.git, &held.lease.bare);
         let more = contributors_of(contributions::count(git, bare, come, true).await?);
         let (mut less, mut names) = (Vec::new(), Vec::new());
         if !gone.is_empty() {
             less = contributors_of(contributions::count(git, bare, Commits::These(gone), true).await?);
+            let fewer: HashSet<&str> = less.iter().map(|it| &*it.email).collect();
             names = contributors_of(contributions::count(git, bare, Commits::Until(tip), false).await?);
-            names.retain(|it| less.iter().any(|less| less.email == it.email));
+            names.retain(|it| fewer.contains(&*it.email));
         }
         let mut transaction = app.database.begin().await?;
-        if base.is_none() && counted.is_some() {
+        if base.is_none() {
             rows::clear(&mut transaction, id).await?;
         }
+        let now_counted = Counted { tip, generation: opened.refs.generation };
         // Somebody else may have been quicker.
-        if rows::advance(&mut transaction, id, base, tip, app.clock.now()).await? {
+        if rows::advance(&mut transaction, id, base, now_counted, app.clock.now()).await? {
             rows::add(&mut transaction, id, &more).await?;
             rows::subtract(&mut transaction, id, &less).await?;
             rows::rename(&mut transaction, id, &names).await?;
@@ -118,22 +130,7 @@ async fn count(app: &App, opened: &Opened, tip: ObjectId) -> Result<()> {
     }
 }
 
-/// No address is longer; what is cut alike is one person's.
-const LONGEST_EMAIL: usize = 320;
-const LONGEST_NAME: usize = 1000;
-
 fn contributors_of(counted: Contributions) -> Vec<Contributor> {
-    let cut = |text: &str, longest: usize| text.chars().take(longest).collect::<String>();
-    let mut found: HashMap<String, Contribution> = HashMap::new();
-    for (email, more) in counted {
-        let it = found.entry(cut(&email, LONGEST_EMAIL)).or_default();
-        if it.commits == 0 || more.newest > it.newest {
-            (it.name, it.newest) = (cut(&more.name, LONGEST_NAME), more.newest);
-        }
-        it.commits += more.commits;
-        it.additions += more.additions;
-        it.deletions += more.deletions;
-    }
     let figure = |figure: u64| i64::try_from(figure).unwrap_or(i64::MAX);
     let row = |(email, it): (String, Contribution)| Contributor {
         email,
@@ -143,5 +140,5 @@ fn contributors_of(counted: Contributions) -> Vec<Contributor> {
         additions: figure(it.additions),
         deletions: figure(it.deletions),
     };
-    found.into_iter().map(row).collect()
+    counted.into_iter().map(row).collect()
 }

@@ -62,8 +62,9 @@ const READERS: u64 = 500;
 const READER_KEPT: Duration = Duration::from_secs(600);
 /// About a hundred bytes each.
 const REACHED: u64 = 100_000;
-/// Bytes.
+/// Bytes, and what an entry takes beside its ids.
 const HEADS: u64 = 64 << 20;
+const ENTRY: usize = 200;
 const COUNTS: u64 = 10_000;
 
 impl Engine {
@@ -71,7 +72,7 @@ impl Engine {
         Self {
             git: Git { program: settings.program.clone(), max_memory_bytes: settings.max_memory_bytes },
             snapshots: Snapshots::new(SNAPSHOT_BYTES),
-            readers: moka::sync::Cache::builder().max_capacity(READERS).time_to_idle(READER_KEPT).build(),
+            readers: moka::sync::Cache::builder().max_capacity(READERS).time_to_live(READER_KEPT).build(),
             reached: moka::sync::Cache::new(REACHED),
             heads: moka::sync::Cache::builder()
                 .weigher(|_, ids: &Arc<[ObjectId]>| size(ids))
@@ -141,7 +142,7 @@ impl Engine {
 }
 
 fn size(ids: &[ObjectId]) -> u32 {
-    u32::try_from(size_of_val(ids)).unwrap_or(u32::MAX)
+    u32::try_from(size_of_val(ids) + ENTRY).unwrap_or(u32::MAX)
 }
 
 async fn turn(semaphore: Arc<Semaphore>) -> OwnedSemaphorePermit {

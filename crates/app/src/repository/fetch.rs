@@ -5,11 +5,9 @@ use std::collections::HashSet;
 use std::future;
 use std::io;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
-use futures_util::StreamExt;
-use futures_util::stream::{self, BoxStream};
+use futures_util::stream::BoxStream;
 use holdfast_domain::policy::ProjectAction;
 use holdfast_git::program::{Command, read_said};
 use holdfast_git::protocol::Version;
@@ -20,9 +18,9 @@ use holdfast_store::cache::Lease;
 use holdfast_store::projects::project::{Project, ProjectRef};
 use holdfast_store::repository::snapshot::Snapshot;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
-use tokio::sync::mpsc::{Receiver, Sender};
 use tracing::Instrument;
 
+use super::outlet::{Outlet, gone, outlet};
 use crate::{Actor, App, Error, Result, access};
 
 /// A repository at one generation, which every answer about it uses.
@@ -65,23 +63,29 @@ pub type Answer = BoxStream<'static, io::Result<Bytes>>;
 
 /// Answers one request. An id that no ref of this project leads to is refused, wherever its object is.
 pub async fn answer(app: &App, opened: &Opened, version: Version, mut fetch: Fetch) -> Result<Answer> {
-    let turns = app.engine.turn_to_fetch(opened.project.repository.id).await;
-    let lease = app.lease(opened.project.repository.id, opened.refs.generation).await?;
-    check_reachable(app, opened, &lease, std::mem::take(&mut fetch.wants)).await?;
-    hide_unreached(app, opened, &lease, &mut fetch).await?;
-    let view = if fetch.names_refs { Some(view(app, opened, &lease)?) } else { None };
-    let directory = view.as_ref().map_or(lease.bare.directory(), Incoming::directory);
+    let held = hold(app, opened).await?;
+    check_reachable(app, opened, &held.lease, std::mem::take(&mut fetch.wants)).await?;
+    hide_unreached(app, opened, &held.lease, &mut fetch).await?;
+    let view = if fetch.names_refs { Some(view(app, opened, &held.lease)?) } else { None };
+    let directory = view.as_ref().map_or(held.lease.bare.directory(), Incoming::directory);
     let command = app.engine.git.command(directory, "upload-pack");
     let command = command.environment("GIT_PROTOCOL", version.variable());
     let command = command.words(["--stateless-rpc", "--strict"]).path(directory);
-    send(command, fetch.raw.into(), Held { _view: view, _lease: lease, _turns: turns })
+    send(command, fetch.raw.into(), Held { _view: view, ..held })
 }
 
-/// What stays while git answers.
+/// What stays while git answers: this node's copy, and a place among those that are served.
 pub(super) struct Held {
-    pub _view: Option<Incoming>,
-    pub _lease: Lease,
-    pub _turns: Turns,
+    pub lease: Lease,
+    _view: Option<Incoming>,
+    _turns: Turns,
+}
+
+pub(super) async fn hold(app: &App, opened: &Opened) -> Result<Held> {
+    let id = opened.project.repository.id;
+    let turns = app.engine.turn_to_fetch(id).await;
+    let lease = app.lease(id, opened.refs.generation).await?;
+    Ok(Held { lease, _view: None, _turns: turns })
 }
 
 /// The same repository with its refs on the disk, for what cannot do without. In the copy itself they would outlive the
@@ -92,65 +96,51 @@ fn view(app: &App, opened: &Opened, lease: &Lease) -> Result<Incoming> {
     Ok(view)
 }
 
-/// A client that takes nothing for so long has gone, or wants to keep the place from others.
-pub(super) const STALLED: Duration = Duration::from_secs(120);
-/// The same for one that takes less than this in a second, all in all.
-const SLOWEST: u64 = 16 << 10;
 const CHUNK: usize = 64 << 10;
 /// On their way to the client.
 const CHUNKS: usize = 4;
 
-/// What git makes of one whole request. It goes on only as fast as it is taken, but not for ever.
+/// What git makes of one whole request.
 pub(super) fn send(command: Command, request: Bytes, held: Held) -> Result<Answer> {
     let mut running = command.start()?;
     let (mut stdin, mut stdout, stderr) = running.pipes();
-    let (sender, receiver) = tokio::sync::mpsc::channel::<io::Result<Bytes>>(CHUNKS);
+    let (mut outlet, answer) = outlet(CHUNKS);
     let said = tokio::spawn(read_said(stderr));
     let ask = async move {
         // It need not read to the end.
         stdin.write_all(&request).await.ok();
         Ok(())
     };
-    let mut pass_on = async move |sender: &Sender<io::Result<Bytes>>| {
-        let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
-        let (mut waited, mut bytes) = (Duration::ZERO, 0);
+    let mut pass_on = async move |outlet: &mut Outlet<Bytes>| {
+        let mut closed = std::pin::pin!(outlet.closed());
         loop {
             let mut chunk = BytesMut::with_capacity(CHUNK);
             let count = tokio::select! {
                 count = stdout.read_buf(&mut chunk) => count?,
-                () = sender.closed() => return Err(gone()),
+                () = &mut closed => return Err(gone()),
             };
             if count == 0 {
                 return Ok(());
             }
-            bytes += count as u64;
-            let begin = Instant::now();
-            sender.send_timeout(Ok(chunk.freeze()), STALLED).await.map_err(|_| gone())?;
-            waited += begin.elapsed();
-            if waited > STALLED + Duration::from_secs(bytes / SLOWEST) {
-                return Err(gone());
-            }
+            outlet.send(chunk.freeze(), count).await?;
         }
     };
     let work = async move {
         let _held = held;
-        if let Err(error) = tokio::try_join!(ask, pass_on(&sender)) {
+        if let Err(error) = tokio::try_join!(ask, pass_on(&mut outlet)) {
             tracing::info!(%error, "a fetch broke off");
-            sender.try_send(Err(error)).ok();
-            return;
+            return outlet.break_off(error);
         }
-        if let Err(error) = running.succeeded(&said.await.unwrap_or_default()).await {
-            tracing::info!(%error, "a fetch did not end well");
-            sender.send(Err(io::Error::other(error))).await.ok();
+        match running.succeeded(&said.await.unwrap_or_default()).await {
+            Ok(()) => outlet.end().await,
+            Err(error) => {
+                tracing::info!(%error, "a fetch did not end well");
+                outlet.break_off(io::Error::other(error));
+            }
         }
     };
     tokio::spawn(work.instrument(tracing::Span::current()));
-    Ok(received(receiver))
-}
-
-pub(super) fn received<T: Send + 'static>(receiver: Receiver<T>) -> BoxStream<'static, T> {
-    let next = |mut receiver: Receiver<T>| async { Some((receiver.recv().await?, receiver)) };
-    stream::unfold(receiver, next).boxed()
+    Ok(answer)
 }
 
 /// Which ids may be asked for is left to git here, so it goes by the refs alone.

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use holdfast_domain::accounts::Scopes;
 use holdfast_domain::ids::{JobId, ProjectId, UserId};
 use holdfast_domain::policy::ProjectAction;
-use holdfast_domain::repository::Protection;
+use holdfast_domain::repository::{Protection, Rule};
 use holdfast_git::protocol::advertisement::Refs;
 use holdfast_git::{ObjectId, RefName};
 use holdfast_store::accounts::user;
@@ -54,10 +54,13 @@ async fn delete_all(app: &App, id: JobId, actor: &Actor, project: ProjectId) -> 
     let caller = actor.caller()?;
     job::set_total(&mut *app.database.connection().await?, id, merged.len() as i64).await?;
     for some in merged.chunks(BATCH) {
+        // One may have been protected meanwhile.
+        let rules = protection::list(&mut *app.database.connection().await?, opened.project.id).await?;
+        let some: Vec<Move> = some.iter().filter(|it| !is_protected(&rules, it.name.as_str())).cloned().collect();
         let notices = some.iter().map(|it| push_details::without_commits(&opened, caller, it)).collect();
         let mover = Mover { user: Some(caller.account.id()), via: "api" };
         // One that has moved meanwhile stays, and so do not all the others.
-        let change = Change { atomic: false, ..Change::new(&opened, some.to_vec(), notices, mover) };
+        let change = Change { atomic: false, ..Change::new(&opened, some, notices, mover) };
         let changed = ref_change::apply(app, change).await?;
         let gone = changed.refusals.iter().filter(|refusal| refusal.is_none()).count();
         job::advance(&mut *app.database.connection().await?, id, gone as i64).await?;
@@ -77,10 +80,17 @@ async fn merged(app: &App, opened: &Opened) -> Result<Vec<Move>> {
         .filter(|(name, target)| target.id != head && removable(name))
         .map(|(name, target)| (RefName::trusted(name), target.id))
         .collect();
+    if branches.is_empty() {
+        return Ok(Vec::new());
+    }
     let tips: HashSet<ObjectId> = branches.iter().map(|(_, tip)| *tip).collect();
     let merged = commit::read(app, opened, move |reader| Ok(reader.merged(head, &tips)?)).await?;
     let gone = branches.into_iter().filter(|(_, tip)| merged.contains(tip));
     Ok(gone.map(|(name, tip)| Move { name, old: Some(tip), new: None }).collect())
+}
+
+fn is_protected(rules: &[Rule], name: &str) -> bool {
+    Protection::of(rules, name.strip_prefix(BRANCHES).unwrap_or(name)).protected
 }
 
 const BRANCHES: &str = "refs/heads/";

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use holdfast_git::ObjectId;
 use holdfast_git::reader::Kind;
+use holdfast_git::{ObjectId, reachability};
 
 use super::commit;
 use super::fetch::{self, Opened};
@@ -30,21 +30,20 @@ pub(super) async fn find(app: &App, opened: &Opened, hex: &str, kind: Kind) -> R
             Ok(id) => HashSet::from([id]),
             Err(_) => reader.with_prefix(&hex)?,
         };
-        let mut alike = Vec::new();
-        for id in ids.into_iter().take(MOST_ALIKE) {
+        let mut alike = HashSet::new();
+        for id in ids {
             if reader.kind(id)? == Some(kind) {
-                alike.push(id);
+                alike.insert(id);
             }
         }
         Ok(alike)
     });
-    let mut found = None;
-    for id in alike.await? {
-        if is_reached(app, opened, id, kind).await? && found.replace(id).is_some() {
-            return Ok(None);
-        }
+    let alike = alike.await?;
+    if alike.len() > MOST_ALIKE {
+        return Ok(None);
     }
-    Ok(found)
+    let reached = reached(app, opened, alike, kind).await?;
+    Ok(if let [id] = reached[..] { Some(id) } else { None })
 }
 
 /// What was found once need not be looked for again until a ref moves.
@@ -53,22 +52,29 @@ fn is_known(app: &App, opened: &Opened, id: ObjectId, kind: Kind) -> bool {
     app.engine.reached.get(&key) == Some(opened.refs.generation)
 }
 
-async fn is_reached(app: &App, opened: &Opened, id: ObjectId, kind: Kind) -> Result<bool> {
-    let (repository, generation) = (opened.project.repository.id, opened.refs.generation);
-    if is_known(app, opened, id, kind) {
-        return Ok(true);
-    }
-    if kind != Kind::Blob || !is_in_default_branch(app, opened, id).await? {
-        let _turns = app.engine.turn_to_fetch(repository).await;
-        let lease = app.lease(repository, generation).await?;
-        match fetch::check_reachable(app, opened, &lease, [id].into()).await {
-            Ok(()) => {}
-            Err(Error::Refused(_)) => return Ok(false),
-            Err(error) => return Err(error),
+/// Those of them that a ref leads to.
+async fn reached(app: &App, opened: &Opened, ids: HashSet<ObjectId>, kind: Kind) -> Result<Vec<ObjectId>> {
+    let (mut reached, mut doubtful): (Vec<_>, HashSet<_>) = (Vec::new(), HashSet::new());
+    for id in ids {
+        let is_found =
+            is_known(app, opened, id, kind) || kind == Kind::Blob && is_in_default_branch(app, opened, id).await?;
+        if is_found {
+            reached.push(id);
+        } else {
+            doubtful.insert(id);
         }
     }
-    app.engine.reached.insert((repository, id, kind), generation);
-    Ok(true)
+    if !doubtful.is_empty() {
+        let held = fetch::hold(app, opened).await?;
+        let tips: Vec<ObjectId> = opened.refs.tips().collect();
+        let asked = doubtful.clone();
+        let hidden = reachability::unreached(&app.engine.git, &held.lease.bare, &tips, asked).await?;
+        reached.extend(doubtful.difference(&hidden));
+    }
+    for id in &reached {
+        app.engine.reached.insert((opened.project.repository.id, *id, kind), opened.refs.generation);
+    }
+    Ok(reached)
 }
 
 /// A megabyte of ids.
@@ -80,14 +86,12 @@ async fn is_in_default_branch(app: &App, opened: &Opened, id: ObjectId) -> Resul
     let heads = app.engine.heads.clone();
     commit::read(app, opened, move |reader| {
         let tree = reader.tree_of(head)?;
-        let files = match heads.get(&tree) {
-            Some(files) => files,
-            None => {
-                let files: Arc<[ObjectId]> = reader.files_below(tree, MOST_FILES)?.unwrap_or_default().into();
-                heads.insert(tree, files.clone());
-                files
-            }
-        };
+        // Of many who ask at once one looks.
+        let files = heads.try_get_with(tree, || {
+            let files = reader.files_below(tree, MOST_FILES)?;
+            Ok::<Arc<[ObjectId]>, holdfast_git::Error>(files.unwrap_or_default().into())
+        });
+        let files = files.map_err(|error| Error::Internal(error.into()))?;
         Ok(files.binary_search(&id).is_ok())
     })
     .await

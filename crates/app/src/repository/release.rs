@@ -1,11 +1,10 @@
 //! Notes on tags.
 
 use holdfast_domain::policy::ProjectAction;
-use holdfast_git::protocol::advertisement::Refs;
 use holdfast_store::Transaction;
 use holdfast_store::commit;
 use holdfast_store::projects::project::ProjectRef;
-use holdfast_store::repository::{release, repository};
+use holdfast_store::repository::{ref_change, release, repository};
 
 use super::fetch;
 use crate::{Actor, App, Error, Result, Thing};
@@ -33,11 +32,7 @@ pub async fn update(app: &App, actor: &Actor, project: &ProjectRef, tag: &str, d
 async fn locked_with_tag(app: &App, opened: &fetch::Opened, tag: &str) -> Result<Transaction> {
     let id = opened.project.repository.id;
     let mut transaction = app.database.begin().await?;
-    let locked = repository::lock(&mut transaction, id).await?.ok_or(Error::NotFound(Thing::Project))?;
-    let refs = &app.engine.snapshots;
-    let refs = refs.at(&mut transaction, id, locked.generation, locked.head.as_deref()).await?;
-    match refs.find(&format!("refs/tags/{tag}")) {
-        Some(_) => Ok(transaction),
-        None => Err(Error::NotFound(Thing::Named("Tag does not exist"))),
-    }
+    repository::lock(&mut transaction, id).await?.ok_or(Error::NotFound(Thing::Project))?;
+    let found = ref_change::current(&mut transaction, id, &[&format!("refs/tags/{tag}")]).await?;
+    if found.is_empty() { Err(Error::NotFound(Thing::Named("Tag does not exist"))) } else { Ok(transaction) }
 }

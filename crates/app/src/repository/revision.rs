@@ -67,7 +67,7 @@ fn steps(mut way: &str) -> Option<Vec<Step>> {
 fn walk(reader: &Reader, mut at: ObjectId, steps: &[Step]) -> Result<Option<ObjectId>> {
     for step in steps {
         for _ in 0..step.times {
-            match reader.commit(at)?.parents.get(step.parent - 1) {
+            match reader.parents(at)?.get(step.parent - 1) {
                 Some(parent) => at = *parent,
                 None => return Ok(None),
             }

@@ -3,7 +3,7 @@
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_git::protocol::advertisement::Refs;
-use holdfast_git::reader::Signature;
+use holdfast_git::reader::{Kind, Signature};
 use holdfast_git::tag::Annotation;
 use holdfast_git::{ObjectId, RefName, Target, tag};
 use holdfast_store::projects::project::ProjectRef;
@@ -25,7 +25,8 @@ pub struct Tag {
     pub name: String,
     /// What an annotated tag says.
     pub message: Option<String>,
-    pub commit: Commit,
+    /// None for a tag of something else.
+    pub commit: Option<Commit>,
     /// Its notes.
     pub release: Option<String>,
 }
@@ -66,11 +67,13 @@ pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, name: &str) ->
 }
 
 /// What each says, and the commit it leads to.
-async fn look(app: &App, opened: &Opened, targets: Vec<Target>) -> Result<Vec<(Option<String>, Commit)>> {
+async fn look(app: &App, opened: &Opened, targets: Vec<Target>) -> Result<Vec<(Option<String>, Option<Commit>)>> {
     commit::read(app, opened, move |reader| {
         let look = |target: Target| {
             let message = if target.peeled.is_some() { reader.annotation(target.id)? } else { None };
-            Ok((message, reader.commit(target.object())?.into()))
+            let is_commit = reader.kind(target.object())? == Some(Kind::Commit);
+            let commit = if is_commit { Some(reader.commit(target.object())?.into()) } else { None };
+            Ok((message, commit))
         };
         targets.into_iter().map(look).collect()
     })
@@ -101,7 +104,7 @@ pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, input: Creat
     }
     let id = revision::resolve(app, &opened, &input.at).await?;
     let id = id.ok_or_else(|| refused(format!("Target {} is invalid", input.at)))?;
-    let message = input.message.filter(|message| !message.is_empty());
+    let message = input.message.map(|message| message.trim().to_owned()).filter(|message| !message.is_empty());
     let release = input.release_description.filter(|notes| !notes.is_empty());
     let refusal = match &message {
         None => {
@@ -119,7 +122,7 @@ pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, input: Creat
         Some(text) => return Err(refused(text.into())),
     }
     let commit = commit::load(app, &opened, vec![id]).await?.remove(0);
-    Ok(Tag { name: input.name, message, commit, release })
+    Ok(Tag { name: input.name, message, commit: Some(commit), release })
 }
 
 fn annotation(app: &App, caller: &Caller, target: ObjectId, name: &str, message: &str) -> Annotation {

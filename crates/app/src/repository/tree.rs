@@ -34,7 +34,8 @@ pub async fn list(
     let opened = fetch::open(app, actor, project, ProjectAction::ReadCode).await?;
     let at = revision::resolve_or_head(app, &opened, input.revision.as_deref()).await?;
     let at = at.ok_or(Error::NotFound(Thing::Tree))?;
-    let path: Arc<str> = input.path.trim_matches('/').into();
+    let names: Vec<&str> = input.path.split('/').filter(|name| !name.is_empty()).collect();
+    let path: Arc<str> = names.join("/").into();
     let found = match look(app, &opened, at, path.clone(), input.recursive).await? {
         Found::Nothing => Page::of_total(Vec::new(), page, 0),
         Found::Entries(entries) => cut(entries, page),
@@ -97,9 +98,8 @@ pub(super) async fn find(app: &App, opened: &Opened, at: ObjectId, path: Arc<str
 }
 
 async fn find_in_large(app: &App, opened: &Opened, tree: ObjectId, name: &[u8]) -> Result<Option<Entry>> {
-    let _turns = app.engine.turn_to_fetch(opened.project.repository.id).await;
-    let lease = app.lease(opened.project.repository.id, opened.refs.generation).await?;
-    let mut listing = Listing::start(&app.engine.git, &lease.bare, tree, false)?;
+    let held = fetch::hold(app, opened).await?;
+    let mut listing = Listing::start(&app.engine.git, &held.lease.bare, tree, false)?;
     while let Some(entry) = listing.next().await? {
         if entry.path == name {
             return Ok(Some(entry));
@@ -118,9 +118,8 @@ fn cut(mut entries: Vec<Entry>, page: PageRequest) -> Page<Entry> {
 
 /// Passes all entries and keeps those of the page alone. Where the files begin is known once the directories are counted.
 async fn walk(app: &App, opened: &Opened, tree: ObjectId, recursive: bool, page: PageRequest) -> Result<Page<Entry>> {
-    let _turns = app.engine.turn_to_fetch(opened.project.repository.id).await;
-    let lease = app.lease(opened.project.repository.id, opened.refs.generation).await?;
-    let start = || Listing::start(&app.engine.git, &lease.bare, tree, recursive);
+    let held = fetch::hold(app, opened).await?;
+    let start = || Listing::start(&app.engine.git, &held.lease.bare, tree, recursive);
     // One level of a large directory and all of it are two things.
     let known = app.engine.counts.get(&tree).filter(|_| recursive);
     let counts = match known {

@@ -27,7 +27,7 @@ pub struct Commit {
 
 impl Reader {
     pub fn commit(&self, id: ObjectId) -> Result<Commit> {
-        self.small(id)?;
+        self.expect_commit(id)?;
         let found = self.0.find_commit(id).map_err(damaged(id))?;
         let commit = found.decode().map_err(damaged(id))?;
         let signature = |raw: gix::Result<gix::actor::SignatureRef<'_>>| {
@@ -66,7 +66,7 @@ impl Reader {
 
     /// The tree of a commit.
     pub fn tree_of(&self, commit: ObjectId) -> Result<ObjectId> {
-        self.small(commit)?;
+        self.expect_commit(commit)?;
         let found = self.0.find_commit(commit).map_err(damaged(commit))?;
         Ok(found.tree_id().map_err(damaged(commit))?.detach())
     }

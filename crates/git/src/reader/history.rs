@@ -67,6 +67,15 @@ impl Reader {
     /// So the search goes on for a while after nothing is left that could be new. Git does the same, but for five commits
     /// only, and tells some that are not new.
     pub fn between(&self, hidden: &[ObjectId], new: ObjectId) -> Result<Vec<ObjectId>> {
+        self.search(hidden, new, SURPLUS)
+    }
+
+    /// The same, whatever the clocks said: all that is hidden is passed.
+    pub fn between_exactly(&self, hidden: &[ObjectId], new: ObjectId) -> Result<Vec<ObjectId>> {
+        self.search(hidden, new, usize::MAX)
+    }
+
+    fn search(&self, hidden: &[ObjectId], new: ObjectId, most_surplus: usize) -> Result<Vec<ObjectId>> {
         let mut walk =
             Walk { reader: self, queue: BinaryHeap::new(), is_hidden: HashMap::new(), new_ahead: 0, came: 0 };
         for id in hidden {
@@ -87,7 +96,7 @@ impl Reader {
             }
             if walk.new_ahead == 0 {
                 surplus += 1;
-                if surplus > SURPLUS || found.is_empty() {
+                if surplus > most_surplus || found.is_empty() {
                     break;
                 }
             }
@@ -98,7 +107,7 @@ impl Reader {
 }
 
 /// A hundred times what git allows, and still only milliseconds.
-const SURPLUS: u32 = 500;
+const SURPLUS: usize = 500;
 
 struct Walk<'a> {
     reader: &'a Reader,
@@ -139,8 +148,11 @@ impl Walk<'_> {
 }
 
 impl Reader {
+    pub fn parents(&self, id: ObjectId) -> Result<Vec<ObjectId>> {
+        Ok(self.time_and_parents(id)?.1)
+    }
+
     fn time_and_parents(&self, id: ObjectId) -> Result<(i64, Vec<ObjectId>)> {
-        self.small(id)?;
         let commit = self.0.find_commit(id).map_err(damaged(id))?;
         let seconds = commit.time().map_or(0, |time| time.seconds);
         Ok((seconds, commit.parent_ids().map(gix::Id::detach).collect()))

@@ -26,6 +26,9 @@ pub struct Reader(pub(crate) gix::Repository);
 /// Packs beyond this number would be invisible; far fewer are kept.
 const MOST_PACKS: u16 = 4000;
 
+/// Of what is unpacked in this process. A small object may be a difference to a very large one.
+const LARGEST_OBJECT: &str = "gitoxide.objects.allocLimit=64m";
+
 const LARGEST_READ: u64 = 1 << 20;
 const MOST_TAGS: usize = 20;
 
@@ -36,6 +39,7 @@ fn damaged(id: ObjectId) -> impl FnOnce(gix::Error) -> Error {
 impl Kept {
     pub fn open(bare: &Bare) -> Result<Self> {
         let options = gix::open::Options::isolated().object_store_slots(Slots::Given(MOST_PACKS)).open_path_as_is(true);
+        let options = options.config_overrides([LARGEST_OBJECT]);
         Ok(Self(options.open(bare.directory()).map_err(|error| Error::Object(error.to_string()))?))
     }
 
@@ -89,6 +93,11 @@ impl Reader {
             at = tag.target_id().map_err(damaged(at))?.detach();
         }
         Err(Error::protocol("too many tags of tags"))
+    }
+
+    /// Fails for what is no commit before it is read.
+    fn expect_commit(&self, id: ObjectId) -> Result<()> {
+        if self.small(id)? == Kind::Commit { Ok(()) } else { Err(Error::Object(id.to_string())) }
     }
 
     /// Its kind. What is read whole must not be larger than anybody writes on purpose.

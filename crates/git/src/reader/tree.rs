@@ -67,18 +67,19 @@ impl Reader {
     /// The ids of all files below a directory, in order. None if there are more than so many entries, or too large ones.
     pub fn files_below(&self, tree: ObjectId, at_most: usize) -> Result<Option<Vec<ObjectId>>> {
         let (mut files, mut directories) = (HashSet::new(), HashSet::from([tree]));
-        let mut ahead = vec![tree];
+        let (mut ahead, mut count) = (vec![tree], 0);
         while let Some(directory) = ahead.pop() {
             let Some(entries) = self.tree(directory)? else { return Ok(None) };
+            count += entries.len();
+            if count > at_most {
+                return Ok(None);
+            }
             for entry in entries {
                 match entry.kind() {
                     EntryKind::File => _ = files.insert(entry.id),
                     EntryKind::Directory if directories.insert(entry.id) => ahead.push(entry.id),
                     _ => {}
                 }
-            }
-            if files.len() + directories.len() > at_most {
-                return Ok(None);
             }
         }
         let mut files: Vec<ObjectId> = files.into_iter().collect();

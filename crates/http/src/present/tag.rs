@@ -9,7 +9,8 @@ use super::commit::{self, CommitBody, TaggedCommit};
 pub struct TagBody {
     pub name: String,
     pub message: Option<String>,
-    pub commit: TaggedCommit,
+    /// Null for a tag of something else.
+    pub commit: Option<TaggedCommit>,
     pub release: Option<ReleaseBody>,
 }
 
@@ -18,7 +19,8 @@ pub struct TagBody {
 pub struct ShownTag {
     pub name: String,
     pub message: Option<String>,
-    pub commit: CommitBody,
+    /// Null for a tag of something else.
+    pub commit: Option<CommitBody>,
     pub release: Option<ReleaseBody>,
 }
 
@@ -30,12 +32,12 @@ pub struct ReleaseBody {
 
 pub fn tag(tag: Tag) -> TagBody {
     let release = release(&tag);
-    TagBody { name: tag.name, message: tag.message, commit: commit::tagged(tag.commit), release }
+    TagBody { name: tag.name, message: tag.message, commit: tag.commit.map(commit::tagged), release }
 }
 
 pub fn shown(tag: Tag) -> ShownTag {
     let release = release(&tag);
-    ShownTag { name: tag.name, message: tag.message, commit: commit::commit(tag.commit), release }
+    ShownTag { name: tag.name, message: tag.message, commit: tag.commit.map(commit::commit), release }
 }
 
 fn release(tag: &Tag) -> Option<ReleaseBody> {

@@ -41,12 +41,19 @@ pub async fn list(
     list.fetch(connection, page).await
 }
 
-/// The commit up to which is counted.
-pub async fn tip(connection: &mut Connection, repository: RepositoryId) -> Result<Option<ObjectId>> {
-    let tip = sqlx::query_scalar!("select tip from contributions where repository_id = $1", repository.get())
+/// How far it is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counted {
+    pub tip: ObjectId,
+    /// Of the refs that had it as their default branch.
+    pub generation: i64,
+}
+
+pub async fn counted(connection: &mut Connection, repository: RepositoryId) -> Result<Option<Counted>> {
+    let row = sqlx::query!("select tip, generation from contributions where repository_id = $1", repository.get())
         .fetch_optional(connection)
         .await?;
-    tip.map(|tip| object_id(&tip)).transpose()
+    row.map(|row| Ok(Counted { tip: object_id(&row.tip)?, generation: row.generation })).transpose()
 }
 
 /// From one commit to the next; false if it was counted from there by somebody else.
@@ -54,36 +61,51 @@ pub async fn advance(
     connection: &mut Connection,
     repository: RepositoryId,
     from: Option<ObjectId>,
-    to: ObjectId,
+    to: Counted,
     now: DateTime<Utc>,
 ) -> Result<bool> {
-    let done =
-        match from {
-            Some(from) => {
-                sqlx::query!(
-                    "update contributions set tip = $3, counted_at = $4 where repository_id = $1 and tip = $2",
-                    repository.get(),
-                    from.as_bytes(),
-                    to.as_bytes(),
-                    now,
-                )
-                .execute(connection)
-                .await?
-            }
-            None => sqlx::query!(
-                "insert into contributions (repository_id, tip, counted_at) values ($1, $2, $3) on conflict do nothing",
+    let done = match from {
+        Some(from) => {
+            sqlx::query!(
+                "update contributions set tip = $3, generation = $4, counted_at = $5
+                 where repository_id = $1 and tip = $2 and generation <= $4",
                 repository.get(),
-                to.as_bytes(),
+                from.as_bytes(),
+                to.tip.as_bytes(),
+                to.generation,
                 now,
             )
             .execute(connection)
-            .await?,
-        };
+            .await?
+        }
+        None => {
+            sqlx::query!(
+                "insert into contributions (repository_id, tip, generation, counted_at) values ($1, $2, $3, $4)
+                 on conflict do nothing",
+                repository.get(),
+                to.tip.as_bytes(),
+                to.generation,
+                now,
+            )
+            .execute(connection)
+            .await?
+        }
+    };
     Ok(done.rows_affected() > 0)
 }
 
 /// Puts what commits brought to what is there. Of the two names the one of the later commit stays.
 pub async fn add(connection: &mut Connection, repository: RepositoryId, more: &[Contributor]) -> Result<()> {
+    for some in more.chunks(AT_ONCE) {
+        add_some(connection, repository, some).await?;
+    }
+    Ok(())
+}
+
+/// Rows in one statement.
+const AT_ONCE: usize = 1000;
+
+async fn add_some(connection: &mut Connection, repository: RepositoryId, more: &[Contributor]) -> Result<()> {
     let column = |of: fn(&Contributor) -> i64| more.iter().map(of).collect::<Vec<_>>();
     let (emails, names): (Vec<&str>, Vec<&str>) = more.iter().map(|it| (&*it.email, &*it.name)).unzip();
     sqlx::query!(
@@ -155,11 +177,11 @@ pub async fn rename(connection: &mut Connection, repository: RepositoryId, named
     Ok(())
 }
 
-/// Begins anew.
+/// Begins anew. The mark goes first: who is about to add to the rows holds it.
 pub async fn clear(connection: &mut Connection, repository: RepositoryId) -> Result<()> {
-    sqlx::query!("delete from contributors where repository_id = $1", repository.get())
+    sqlx::query!("delete from contributions where repository_id = $1", repository.get())
         .execute(&mut *connection)
         .await?;
-    sqlx::query!("delete from contributions where repository_id = $1", repository.get()).execute(connection).await?;
+    sqlx::query!("delete from contributors where repository_id = $1", repository.get()).execute(connection).await?;
     Ok(())
 }

@@ -55,11 +55,12 @@ pub async fn enqueue(
     Ok(id.into())
 }
 
-/// What keeps a project in order and is no use of anybody's: not listed among the jobs. One that waits already is enough.
+/// What keeps a project in order and is no use of anybody's: not listed among the jobs. One that waits already is enough,
+/// and while one runs the next waits, and keeps no worker from others.
 pub(super) async fn enqueue_once(connection: &mut Connection, task: &'static str, project: ProjectId) -> Result<()> {
     sqlx::query(
         "select graphile_worker.add_job($1, json_build_object('project', $2::bigint), \
-         job_key := $1 || '-' || $2, max_attempts := 3)",
+         queue_name := $1 || '-' || $2, job_key := $1 || '-' || $2, max_attempts := 3)",
     )
     .bind(task)
     .bind(project.get())

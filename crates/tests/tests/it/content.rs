@@ -131,6 +131,28 @@ async fn revisions_are_read_as_git_reads_them() {
     }
 }
 
+/// The beginning of an id is enough as long as nothing else begins so.
+#[tokio::test]
+async fn ids_that_begin_alike() {
+    let (server, ada, api, tree) = world().await;
+    let mut stream = "commit refs/heads/main\ncommitter A <a@b> 1 +0000\ndata 1\nm\n".to_owned();
+    for n in 0..2000 {
+        stream += &format!("M 100644 inline f{n}\ndata {}\n{n}\n", n.to_string().len());
+    }
+    tree.import(stream.into_bytes()).await;
+    tree.push(&server.git_url(&ada, "ada/p"), &["main"]).await.ok();
+    let listed = tree.git(["ls-tree", "main"]).await.ok().stdout;
+    let mut ids: Vec<&str> = listed.lines().map(|line| line.split([' ', '\t']).nth(2).unwrap()).collect();
+    ids.sort_unstable();
+    let alike = |digits: usize| ids.windows(2).find(|two| two[0][..digits] == two[1][..digits]).unwrap()[0];
+    let alone = ids.windows(3).find(|ids| ids[0][..4] != ids[1][..4] && ids[1][..4] != ids[2][..4]).unwrap()[1];
+    let status = async |id: &str| ada.get(&format!("{api}/raw_blobs/{id}")).await.status;
+    assert_eq!(status(&alone[..4]).await, 200);
+    assert_eq!(status(&alone[..3]).await, 404, "too short");
+    assert_eq!(status(&alike(4)[..4]).await, 404, "which of them?");
+    assert_eq!(status(alike(4)).await, 200);
+}
+
 fn percent(text: &str) -> String {
     text.bytes().map(|byte| format!("%{byte:02X}")).collect()
 }

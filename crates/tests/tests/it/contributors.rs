@@ -77,15 +77,49 @@ async fn a_long_history_is_a_job() {
     }
     tree.import(stream.into_bytes()).await;
     tree.push(&server.git_url(&ada, "ada/p"), &["main"]).await.ok();
-    let work = async {
+    let work = async || {
         let mut database = server.database().await;
         let queued = "select count(*) from graphile_worker.jobs where task_identifier = 'count_contributors'";
         while sqlx::query_scalar::<_, i64>(queued).fetch_one(&mut database).await.unwrap() == 0 {}
         server.work().await;
     };
-    let (found, ()) = tokio::join!(contributors(&ada, project), work);
     let cut = &long[..320];
+    // Several ask, and it is counted once.
+    let (found, again, ()) = tokio::join!(contributors(&ada, project), contributors(&ada, project), work());
     assert_eq!(found, json!([one("N", cut, 750, 750, 750), one("N", "ada@x", 750, 750, 749)]));
+    assert_eq!(again, found);
+    // A long way back is a job as well.
+    ada.put(&format!("/projects/{project}/repository/branches/main/unprotect"), &[]).await;
+    tree.push(&server.git_url(&ada, "ada/p"), &["+main~1490:main"]).await.ok();
+    let (found, ()) = tokio::join!(contributors(&ada, project), work());
+    assert_eq!(found, json!([one("N", cut, 5, 5, 5), one("N", "ada@x", 5, 5, 4)]));
+}
+
+/// Those who count at once count once.
+#[tokio::test]
+async fn many_who_ask_at_once() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let project = server.project(&ada, "p", 0).await;
+    let url = server.git_url(&ada, "ada/p");
+    let tree = WorkTree::new().await;
+    for round in 1..=4 {
+        for n in 0..3 {
+            commit(&tree, "Ada", "ada@x", 1_000_000_000 + round * 10 + n, &format!("{round} {n}\n")).await;
+        }
+        tree.push(&url, &["main"]).await.ok();
+        let ask = || contributors(&ada, project);
+        let found: [Value; 4] = tokio::join!(ask(), ask(), ask(), ask()).into();
+        let commits = round * 3;
+        for found in found {
+            assert_eq!(found, json!([one("Ada", "ada@x", commits, commits, commits - 1)]));
+        }
+        if round == 2 {
+            // The mark alone is lost: all is counted anew, and nothing twice.
+            let mut database = server.database().await;
+            sqlx::query("delete from contributions").execute(&mut database).await.unwrap();
+        }
+    }
 }
 
 /// Rows of a project that is removed go with it.

@@ -63,3 +63,21 @@ async fn who_may_no_longer_push_deletes_nothing() {
     server.work().await;
     assert!(branches(&ada, project).await.contains(&"done".to_owned()));
 }
+
+#[tokio::test]
+async fn many_go_in_several_steps() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let (project, tree) = world(&server, &ada).await;
+    let names: Vec<String> = (0..150).map(|n| format!("done:refs/heads/n{n}")).collect();
+    tree.push(&server.git_url(&ada, "ada/p"), &names.iter().map(String::as_str).collect::<Vec<_>>()).await.ok();
+    for _ in 0..2 {
+        assert_eq!(ada.delete(&format!("/projects/{project}/repository/merged_branches")).await.status, 200);
+    }
+    server.work().await;
+    assert_eq!(branches(&ada, project).await, ["fresh", "guarded", "main", "open"]);
+    let jobs = server.contents().await["jobs"].clone();
+    let mut done: Vec<_> = jobs.as_array().unwrap().iter().map(|job| job["done"].as_i64().unwrap()).collect();
+    done.sort_unstable();
+    assert_eq!(done, [0, 151], "the second found nothing to do");
+}

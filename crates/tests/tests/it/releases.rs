@@ -75,3 +75,54 @@ async fn a_tag_is_not_made_without_its_notes() {
     assert_eq!((made.status, &made.body["release"]["description"]), (201, &json!("Notes")));
     assert!(refs().await.contains("refs/tags/v1"));
 }
+
+#[tokio::test]
+async fn notes_are_written_once_and_then_changed() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let project = server.project(&ada, "p", 20).await;
+    server.push_first(&ada, "ada/p").await;
+    tag(&ada, project, &[("tag_name", "v1")]).await;
+    let path = |tag: &str| format!("/projects/{project}/repository/tags/{tag}/release");
+    let notes = [("description", "- one")];
+    let said = |text: &str| json!({ "message": text });
+    assert_eq!(ada.post(&path("none"), &notes).await.both(), (404, &said("Tag does not exist")));
+    assert_eq!(ada.put(&path("none"), &notes).await.both(), (404, &said("Tag does not exist")));
+    assert_eq!(ada.put(&path("v1"), &notes).await.both(), (404, &said("Release does not exist")));
+    assert_eq!(ada.post(&path("v1"), &[]).await.both(), (400, &json!({ "error": "description is missing" })));
+    let made = ada.post(&path("v1"), &notes).await;
+    assert_eq!(made.both(), (201, &json!({ "tag_name": "v1", "description": "- one" })));
+    assert_eq!(ada.post(&path("v1"), &notes).await.both(), (409, &said("Release already exists")));
+    let changed = ada.put(&path("v1"), &[("description", "- two")]).await;
+    assert_eq!(changed.both(), (200, &json!({ "tag_name": "v1", "description": "- two" })));
+    assert_eq!(releases(&server).await, [(project, "v1".to_owned(), "- two".to_owned())]);
+    let gone = format!("/projects/{project}/repository/tags/v1");
+    assert_eq!(ada.delete(&gone).await.both(), (200, &json!({ "tag_name": "v1" })));
+    assert_eq!(ada.delete(&gone).await.both(), (404, &said("No such tag")));
+    assert_eq!(releases(&server).await, []);
+}
+
+/// Tags of files and of directories are old custom. They have no commit to show, and what is large behind one is not read.
+#[tokio::test]
+async fn tags_of_what_is_no_commit() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let project = server.project(&ada, "p", 20).await;
+    let tree = WorkTree::new().await;
+    tree.commit("f", &vec![0; 80 << 20], "large").await;
+    tree.git(["tag", "file", "HEAD:f"]).await.ok();
+    tree.git(["tag", "-a", "-m", "A directory", "directory", "HEAD^{tree}"]).await.ok();
+    tree.git(["tag", "plain"]).await.ok();
+    tree.push(&server.git_url(&ada, "ada/p"), &["main", "--tags"]).await.ok();
+    let api = format!("/projects/{project}/repository");
+    let list = ada.get(&format!("{api}/tags")).await;
+    assert_eq!(list.status, 200, "{}", list.text);
+    let told: Vec<_> =
+        list.body.as_array().unwrap().iter().map(|tag| (&tag["name"], tag["commit"].is_null())).collect();
+    assert_eq!(told, [(&json!("plain"), false), (&json!("file"), true), (&json!("directory"), true)]);
+    let one = ada.get(&format!("{api}/tags/directory")).await.body;
+    assert_eq!((&one["message"], &one["commit"]), (&json!("A directory"), &Value::Null));
+    for name in ["file", "directory"] {
+        assert_eq!(ada.get(&format!("{api}/tree?ref_name={name}")).await.status, 404, "{name} is no revision");
+    }
+}

@@ -50,7 +50,7 @@ params! {
         required id: ProjectRef,
         /// A branch, a tag or a commit.
         required sha: String,
-        /// Required, though it is not this that is told where it is missing.
+        /// Where the file is. It must be sent.
         optional filepath: String,
     }
 }
