@@ -156,7 +156,7 @@ pub fn routes(routes: &mut Routes) {
         "Tells what is between two commits",
         show_compare,
     );
-    let summary = "Lists who contributed to the default branch; 503 while that is counted for the first time";
+    let summary = "Lists who contributed to the default branch; 503 while a long history is counted";
     routes.add(Method::GET, "/projects/:id/repository/contributors", read, summary, list_contributors);
     for (path, format) in ARCHIVES {
         let show = move |cx, params| show_archive(cx, params, format);
