@@ -63,7 +63,7 @@ pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, from: &str, to
         Ok(Diff::start(git, bare, base.unwrap_or(ObjectId::empty_tree(SHA1)), to)?)
     };
     let ((ids, newest), diff) = tokio::try_join!(looked, begun)?;
-    let (mut outlet, parts) = outlet(16);
+    let (mut outlet, parts) = outlet(64);
     let work = async move {
         let _held = held;
         // Who has gone is noticed also while git has nothing to say.

@@ -46,8 +46,8 @@ pub struct Engine {
     pub(super) reached: moka::sync::Cache<(RepositoryId, ObjectId, Kind), i64>,
     /// The files of default branches, by the directory at the top.
     pub(super) heads: moka::sync::Cache<ObjectId, Arc<[ObjectId]>>,
-    /// How many directories, files and submodules there are below a directory.
-    pub(super) counts: moka::sync::Cache<ObjectId, [usize; 3]>,
+    /// How many directories, files and submodules there are in a directory, or in all below it.
+    pub(super) counts: moka::sync::Cache<(ObjectId, bool), [usize; 3]>,
     cache: OnceLock<Cache>,
     opening: Mutex<()>,
     fetches: Arc<Semaphore>,

@@ -120,18 +120,14 @@ fn cut(mut entries: Vec<Entry>, page: PageRequest) -> Page<Entry> {
 async fn walk(app: &App, opened: &Opened, tree: ObjectId, recursive: bool, page: PageRequest) -> Result<Page<Entry>> {
     let held = fetch::hold(app, opened).await?;
     let start = || Listing::start(&app.engine.git, &held.lease.bare, tree, recursive);
-    // One level of a large directory and all of it are two things.
-    let known = app.engine.counts.get(&tree).filter(|_| recursive);
-    let counts = match known {
+    let counts = match app.engine.counts.get(&(tree, recursive)) {
         Some(counts) => counts,
         None => {
             let (mut listing, mut counts) = (start()?, [0; 3]);
             while let Some(entry) = listing.next().await? {
                 counts[entry.kind() as usize] += 1;
             }
-            if recursive {
-                app.engine.counts.insert(tree, counts);
-            }
+            app.engine.counts.insert((tree, recursive), counts);
             counts
         }
     };

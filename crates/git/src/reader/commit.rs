@@ -1,3 +1,4 @@
+use encoding_rs::Encoding;
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
 
@@ -30,13 +31,19 @@ impl Reader {
         self.expect_commit(id)?;
         let found = self.0.find_commit(id).map_err(damaged(id))?;
         let commit = found.decode().map_err(damaged(id))?;
+        // What it was written in, where that is not UTF-8; git tells it so, too.
+        let encoding = commit.encoding.and_then(|name| Encoding::for_label(name));
+        let text = |bytes: &[u8]| match encoding {
+            Some(encoding) => encoding.decode_without_bom_handling(bytes).0.into_owned(),
+            None => String::from_utf8_lossy(bytes).into_owned(),
+        };
         let signature = |raw: gix::Result<gix::actor::SignatureRef<'_>>| {
             let raw = raw.map_err(damaged(id))?;
             // A time that cannot be read is no reason to hide a commit that git accepts.
             let time = raw.time().unwrap_or_default();
             Ok::<_, Error>(Signature {
-                name: String::from_utf8_lossy(raw.name.trim_ascii()).into_owned(),
-                email: String::from_utf8_lossy(raw.email.trim_ascii()).into_owned(),
+                name: text(raw.name.trim_ascii()),
+                email: text(raw.email.trim_ascii()),
                 seconds: time.seconds,
                 offset_seconds: time.offset,
             })
@@ -46,7 +53,7 @@ impl Reader {
             parents: commit.parents().collect(),
             author: signature(commit.author())?,
             committer: signature(commit.committer())?,
-            message: String::from_utf8_lossy(commit.message).into_owned(),
+            message: text(commit.message),
         })
     }
 

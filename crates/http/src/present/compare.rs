@@ -53,8 +53,12 @@ pub fn compare(comparison: Comparison) -> BoxStream<'static, io::Result<Bytes>> 
         separator = ",";
         Ok(Bytes::from(text))
     });
-    stream::iter([Ok(Bytes::from(begin))]).chain(parts).boxed()
+    // What is there already goes together.
+    let together = stream::iter([Ok(Bytes::from(begin))]).chain(parts).ready_chunks(TOGETHER);
+    together.map(|some| some.into_iter().collect::<io::Result<Vec<_>>>().map(|some| some.concat().into())).boxed()
 }
+
+const TOGETHER: usize = 64;
 
 fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("plain values")

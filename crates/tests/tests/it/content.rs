@@ -153,6 +153,21 @@ async fn ids_that_begin_alike() {
     assert_eq!(status(alike(4)).await, 200);
 }
 
+/// A commit says in what it was written, and git tells it in UTF-8. So do all who show it.
+#[tokio::test]
+async fn commits_in_other_encodings() {
+    let (server, ada, api, tree) = world().await;
+    let mut stream =
+        b"commit refs/heads/main\nauthor L\xe9o <l\xe9o@x> 1 +0000\ncommitter L\xe9o <l\xe9o@x> 1 +0000\n".to_vec();
+    stream.extend_from_slice(b"encoding ISO-8859-1\ndata 4\n\xe9t\xe9\n");
+    tree.import(stream).await;
+    tree.push(&server.git_url(&ada, "ada/p"), &["main"]).await.ok();
+    let commit = ada.get(&format!("{api}/branches/main")).await.body["commit"].clone();
+    assert_eq!((&commit["author_name"], &commit["message"]), (&json!("Léo"), &json!("été\n")));
+    let person = ada.get(&format!("{api}/contributors")).await.body[0].clone();
+    assert_eq!((&person["name"], &person["email"]), (&json!("Léo"), &commit["author_email"]));
+}
+
 fn percent(text: &str) -> String {
     text.bytes().map(|byte| format!("%{byte:02X}")).collect()
 }
