@@ -46,7 +46,16 @@ const SETTINGS: [&str; 17] = [
     "pack.threads=1",
 ];
 
+const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
 impl Git {
+    /// A name without a directory is looked for once. A program that is known by its path is started without a copy of this
+    /// process, which takes longer the more memory that has.
+    pub fn new(program: &Path, max_memory_bytes: u64) -> Self {
+        let found = PATH.split(':').map(|directory| Path::new(directory).join(program)).find(|path| path.is_file());
+        Self { program: found.unwrap_or_else(|| program.to_owned()), max_memory_bytes }
+    }
+
     /// In a repository of ours.
     pub fn command(&self, repository: &Path, name: &'static str) -> Command {
         self.command_with(repository, name, [])
@@ -74,7 +83,7 @@ impl Git {
         let mut inner = tokio::process::Command::new(&self.program);
         inner
             .env_clear()
-            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("PATH", PATH)
             .env("HOME", "/nonexistent")
             .env("LC_ALL", "C")
             .env("GIT_CONFIG_NOSYSTEM", "1")

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 fn holdfast(arguments: &[&str], variables: &[(&str, &str)]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_holdfast"));
+    // The port that it would take for SSH may be somebody else's on this machine.
+    command.env("HOLDFAST__SSH__LISTEN", "127.0.0.1:0");
     command.args(arguments).envs(variables.iter().copied());
     command
 }

@@ -70,7 +70,7 @@ const COUNTS: u64 = 10_000;
 impl Engine {
     pub fn new(settings: GitSettings) -> Self {
         Self {
-            git: Git { program: settings.program.clone(), max_memory_bytes: settings.max_memory_bytes },
+            git: Git::new(&settings.program, settings.max_memory_bytes),
             snapshots: Snapshots::new(SNAPSHOT_BYTES),
             readers: moka::sync::Cache::builder().max_capacity(READERS).time_to_live(READER_KEPT).build(),
             reached: moka::sync::Cache::new(REACHED),

@@ -106,8 +106,8 @@ impl Reader {
     }
 }
 
-/// A hundred times what git allows, and still only milliseconds.
-const SURPLUS: usize = 500;
+/// Twenty times what git allows, and still only a millisecond or two.
+const SURPLUS: usize = 100;
 
 struct Walk<'a> {
     reader: &'a Reader,

@@ -2,7 +2,8 @@ use std::io;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
-use futures_util::stream::{self, BoxStream};
+use futures_util::future;
+use futures_util::stream::BoxStream;
 use holdfast_app::repository::compare::{Comparison, FileDiff, Part};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -31,34 +32,36 @@ pub struct DiffBody {
     deleted_file: bool,
 }
 
+/// In pieces of a good size.
 pub fn compare(comparison: Comparison) -> BoxStream<'static, io::Result<Bytes>> {
     let commit = json(&comparison.newest.map(listed));
-    let begin = format!("{{\"commit\":{commit},\"compare_same_ref\":{},\"commits\":[", comparison.is_same);
+    let mut text = format!("{{\"commit\":{commit},\"compare_same_ref\":{},\"commits\":[", comparison.is_same);
     let mut is_among_commits = true;
     let mut separator = "";
-    let parts = comparison.parts.map(move |part| {
-        let part = part?;
+    let pieces = comparison.parts.filter_map(move |part| {
+        let part = match part {
+            Ok(part) => part,
+            Err(error) => return future::ready(Some(Err(error))),
+        };
         if is_among_commits && !matches!(part, Part::Commit(_)) {
             is_among_commits = false;
             separator = "],\"diffs\":[";
         }
-        let text = match part {
-            Part::Commit(commit) => format!("{separator}{}", json(&listed(*commit))),
-            Part::File(file) => format!("{separator}{}", json(&diff(file))),
-            Part::End { is_too_large } => {
-                let end = if separator == "," { "" } else { separator };
-                format!("{end}],\"compare_timeout\":{is_too_large}}}")
-            }
+        let is_end = matches!(part, Part::End { .. });
+        text += if is_end && separator == "," { "" } else { separator };
+        text += &match part {
+            Part::Commit(commit) => json(&listed(*commit)),
+            Part::File(file) => json(&diff(file)),
+            Part::End { is_too_large } => format!("],\"compare_timeout\":{is_too_large}}}"),
         };
         separator = ",";
-        Ok(Bytes::from(text))
+        let is_piece = is_end || text.len() >= PIECE;
+        future::ready(is_piece.then(|| Ok(Bytes::from(std::mem::take(&mut text)))))
     });
-    // What is there already goes together.
-    let together = stream::iter([Ok(Bytes::from(begin))]).chain(parts).ready_chunks(TOGETHER);
-    together.map(|some| some.into_iter().collect::<io::Result<Vec<_>>>().map(|some| some.concat().into())).boxed()
+    pieces.boxed()
 }
 
-const TOGETHER: usize = 64;
+const PIECE: usize = 32 << 10;
 
 fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("plain values")
