@@ -6,6 +6,7 @@ use anyhow::{Context as _, bail};
 use axum::Router;
 use axum::routing::get;
 use axum_server::Handle;
+use axum_server::accept::NoDelayAcceptor;
 use futures_util::FutureExt;
 use holdfast_app::{App, worker};
 use holdfast_http::Site;
@@ -93,7 +94,9 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(15);
 
 async fn serve_on(listener: TcpListener, router: Router, handle: Handle<SocketAddr>) -> std::io::Result<()> {
     // Telling HTTP/1 from HTTP/2 would wait for the first bytes without a limit; proxies in front speak HTTP/1.1.
-    let mut server = axum_server::from_tcp(listener)?.handle(handle).http1_only();
+    // An answer in pieces would otherwise wait for the client to confirm each of them, which takes 40 ms.
+    let server = axum_server::from_tcp(listener)?.acceptor(NoDelayAcceptor::new());
+    let mut server = server.handle(handle).http1_only();
     server.http_builder().http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
     server.serve(router.into_make_service_with_connect_info::<SocketAddr>()).await
 }
