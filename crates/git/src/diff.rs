@@ -92,7 +92,7 @@ impl Diff {
                 break;
             }
             has_ids = has_ids || line.starts_with(b"index ");
-            is_text = is_text || !file.extend(&line)?;
+            is_text = is_text || !file.extend(&line);
             if is_text {
                 file.add(&line, line.bytes + 1, 1);
                 if !file.text.is_empty() {
@@ -145,7 +145,7 @@ impl FileDiff {
     }
 
     /// With one of the lines between the header and the text; false if it is no such line.
-    fn extend(&mut self, line: &[u8]) -> Result<bool> {
+    fn extend(&mut self, line: &[u8]) -> bool {
         let mode = |digits: &[u8]| Some(String::from_utf8_lossy(digits).into_owned());
         if let Some(digits) = line.strip_prefix(b"old mode ") {
             self.old_mode = mode(digits);
@@ -167,9 +167,9 @@ impl FileDiff {
                 self.new_mode.clone_from(&self.old_mode);
             }
         } else {
-            return Ok(line.starts_with(b"similarity index "));
+            return line.starts_with(b"similarity index ");
         }
-        Ok(true)
+        true
     }
 
     fn add(&mut self, text: &[u8], bytes: u64, lines: u64) {

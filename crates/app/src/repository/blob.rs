@@ -9,7 +9,7 @@ use holdfast_git::reader::{EntryKind, Kind};
 use holdfast_store::projects::project::ProjectRef;
 
 use super::fetch::{self, Answer, Opened};
-use super::{commit, reach, revision, tree};
+use super::{objects, reach, revision, tree};
 use crate::{Actor, App, Error, Result, Thing};
 
 pub struct Blob {
@@ -21,7 +21,7 @@ pub struct Blob {
 pub async fn at_path(app: &App, actor: &Actor, project: &ProjectRef, revision: &str, path: &str) -> Result<Blob> {
     let opened = fetch::open(app, actor, project, ProjectAction::ReadCode).await?;
     let at = revision::resolve(app, &opened, revision).await?.ok_or(Error::NotFound(Thing::Commit))?;
-    let found = tree::find(app, &opened, at, path.trim_start_matches('/').into()).await?;
+    let found = tree::find(app, &opened, at, path.into()).await?;
     let file = found.filter(|entry| entry.kind() == EntryKind::File).ok_or(Error::NotFound(Thing::File))?;
     content(app, &opened, file.id).await
 }
@@ -37,7 +37,7 @@ pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, id: &str) -> R
 const READ_AT_ONCE: u64 = 4 << 20;
 
 async fn content(app: &App, opened: &Opened, id: ObjectId) -> Result<Blob> {
-    let read = commit::read(app, opened, move |reader| {
+    let read = objects::read(app, opened, move |reader| {
         let (_, bytes) = reader.header(id)?.ok_or(Error::NotFound(Thing::Blob))?;
         // What is small may be made of something large, which is not read here either.
         let content = if bytes <= READ_AT_ONCE { reader.content(id).ok() } else { None };

@@ -12,8 +12,9 @@ use holdfast_store::projects::project::ProjectRef;
 use tokio::time::Instant;
 use tracing::Instrument;
 
-use super::commit::{Commit, Objects, load_with};
+use super::commit::{Commit, load_with};
 use super::fetch;
+use super::objects::GitObjects;
 use super::outlet::{Outlet, gone, outlet};
 use super::revision;
 use crate::{Actor, App, Error, Result, Thing};
@@ -49,7 +50,7 @@ pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, from: &str, to
     let opened = fetch::open(app, actor, project, ProjectAction::ReadCode).await?;
     let from = revision::resolve(app, &opened, from).await?.ok_or(Error::NotFound(Thing::Commit))?;
     let to = revision::resolve(app, &opened, to).await?.ok_or(Error::NotFound(Thing::Commit))?;
-    let objects = Objects::of(app, &opened).await?;
+    let objects = GitObjects::of(app, &opened).await?;
     let looked = objects.read(move |reader| {
         let ids = reader.between(&[from], to)?;
         let newest = ids.first().map(|id| reader.commit(*id)).transpose()?;
@@ -91,7 +92,7 @@ pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, from: &str, to
 /// Held at once.
 const COMMITS: usize = 100;
 
-async fn send_commits(objects: &Objects, ids: Vec<ObjectId>, outlet: &mut Outlet<Part>) -> Result<()> {
+async fn send_commits(objects: &GitObjects, ids: Vec<ObjectId>, outlet: &mut Outlet<Part>) -> Result<()> {
     for some in ids.rchunks(COMMITS) {
         let some = some.to_vec();
         let commits = objects.read(move |reader| load_with(reader, some)).await?;

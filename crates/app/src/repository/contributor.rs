@@ -17,8 +17,8 @@ use tokio::time::Instant;
 
 pub use holdfast_store::repository::contributor::Contributor;
 
-use super::commit;
 use super::fetch::{self, Opened};
+use super::objects;
 use crate::{Actor, App, Error, Result, Thing};
 
 /// So many commits are counted while the caller waits; more are a job's work.
@@ -52,7 +52,7 @@ fn is_current(counted: Option<Counted>, opened: &Opened, tip: ObjectId) -> bool 
 }
 
 async fn is_soon_done(app: &App, opened: &Opened, counted: Option<Counted>, tip: ObjectId) -> Result<bool> {
-    commit::read(app, opened, move |reader| {
+    objects::read(app, opened, move |reader| {
         let Some(base) = base(reader, counted) else { return Ok(!reader.is_longer_than(AT_ONCE, tip)?) };
         Ok(reader.between(&[base], tip)?.len() + reader.between(&[tip], base)?.len() <= AT_ONCE)
     })
@@ -93,7 +93,7 @@ async fn count(app: &App, opened: &Opened, tip: ObjectId) -> Result<()> {
         if is_current(counted, opened, tip) {
             return Ok(());
         }
-        let looked = commit::read(app, opened, move |reader| {
+        let looked = objects::read(app, opened, move |reader| {
             let anew = (None, Commits::Until(tip), Vec::new());
             let Some(base) = base(reader, counted) else { return Ok(anew) };
             // These figures are kept, so what is added to them must be right whatever the clocks said.

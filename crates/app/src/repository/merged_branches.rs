@@ -17,7 +17,7 @@ use holdfast_store::worker::{job, merged_branches};
 
 use super::fetch::{self, Opened};
 use super::ref_change::{self, Change};
-use super::{commit, push_details};
+use super::{objects, push_details};
 use crate::actor::Caller;
 use crate::{Actor, App, Error, Result};
 
@@ -72,8 +72,7 @@ async fn delete_all(app: &App, id: JobId, actor: &Actor, project: ProjectId) -> 
 async fn merged(app: &App, opened: &Opened) -> Result<Vec<Move>> {
     let Some(head) = opened.refs.head_target() else { return Ok(Vec::new()) };
     let rules = protection::list(&mut *app.database.connection().await?, opened.project.id).await?;
-    let removable =
-        |name: &str| name != opened.refs.head() && !Protection::of(&rules, &name[BRANCHES.len()..]).protected;
+    let removable = |name: &str| name != opened.refs.head() && !is_protected(&rules, name);
     let branches: Vec<(RefName, ObjectId)> = opened
         .refs
         .with_prefix(BRANCHES)
@@ -84,7 +83,7 @@ async fn merged(app: &App, opened: &Opened) -> Result<Vec<Move>> {
         return Ok(Vec::new());
     }
     let tips: HashSet<ObjectId> = branches.iter().map(|(_, tip)| *tip).collect();
-    let merged = commit::read(app, opened, move |reader| Ok(reader.merged(head, &tips)?)).await?;
+    let merged = objects::read(app, opened, move |reader| Ok(reader.merged(head, &tips)?)).await?;
     let gone = branches.into_iter().filter(|(_, tip)| merged.contains(tip));
     Ok(gone.map(|(name, tip)| Move { name, old: Some(tip), new: None }).collect())
 }

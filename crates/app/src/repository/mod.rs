@@ -11,6 +11,7 @@ pub mod engine;
 pub mod fetch;
 pub mod import;
 pub mod merged_branches;
+mod objects;
 mod outlet;
 mod pack;
 pub mod push;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use holdfast_git::reader::Kind;
 use holdfast_git::{ObjectId, reachability};
 
-use super::commit;
 use super::fetch::{self, Opened};
+use super::objects;
 use crate::{App, Error, Result};
 
 /// More objects that begin alike are as good as none.
@@ -25,7 +25,7 @@ pub(super) async fn find(app: &App, opened: &Opened, hex: &str, kind: Kind) -> R
     {
         return Ok(Some(id));
     }
-    let alike = commit::read(app, opened, move |reader| {
+    let alike = objects::read(app, opened, move |reader| {
         let ids = match ObjectId::from_hex(hex.as_bytes()) {
             Ok(id) => HashSet::from([id]),
             Err(_) => reader.with_prefix(&hex)?,
@@ -84,7 +84,7 @@ const MOST_FILES: usize = 50_000;
 async fn is_in_default_branch(app: &App, opened: &Opened, id: ObjectId) -> Result<bool> {
     let Some(head) = opened.refs.head_target() else { return Ok(false) };
     let heads = app.engine.heads.clone();
-    commit::read(app, opened, move |reader| {
+    objects::read(app, opened, move |reader| {
         let tree = reader.tree_of(head)?;
         // Of many who ask at once one looks.
         let files = heads.try_get_with(tree, || {

@@ -5,7 +5,7 @@ use holdfast_git::protocol::advertisement::Refs;
 use holdfast_git::reader::{Kind, Reader};
 
 use super::fetch::Opened;
-use super::{commit, reach};
+use super::{objects, reach};
 use crate::{App, Result};
 
 /// A tag, a branch, or the beginning of the id of a commit that one of them leads to; then perhaps a way back from there,
@@ -25,7 +25,7 @@ pub(super) async fn resolve(app: &App, opened: &Opened, text: &str) -> Result<Op
     if named.is_none() && steps.is_empty() {
         return Ok(found);
     }
-    commit::read(app, opened, move |reader| {
+    objects::read(app, opened, move |reader| {
         let (target, kind) = reader.peel(id)?;
         if kind == Kind::Commit { walk(reader, target.object(), &steps) } else { Ok(None) }
     })

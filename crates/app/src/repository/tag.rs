@@ -16,7 +16,7 @@ use super::fetch::{self, Opened};
 use super::pack::store;
 use super::push_details;
 use super::ref_change::{self, Change, Move};
-use super::{push, revision};
+use super::{objects, push, revision};
 use crate::actor::Caller;
 use crate::{Actor, App, Error, Result, Thing};
 
@@ -68,7 +68,7 @@ pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, name: &str) ->
 
 /// What each says, and the commit it leads to.
 async fn look(app: &App, opened: &Opened, targets: Vec<Target>) -> Result<Vec<(Option<String>, Option<Commit>)>> {
-    commit::read(app, opened, move |reader| {
+    objects::read(app, opened, move |reader| {
         let look = |target: Target| {
             let message = if target.peeled.is_some() { reader.annotation(target.id)? } else { None };
             let is_commit = reader.kind(target.object())? == Some(Kind::Commit);

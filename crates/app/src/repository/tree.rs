@@ -11,7 +11,7 @@ pub use holdfast_git::reader::{Entry, EntryKind};
 use holdfast_store::projects::project::ProjectRef;
 
 use super::fetch::{self, Opened};
-use super::{commit, revision};
+use super::{objects, revision};
 use crate::{Actor, App, Error, Result, Thing};
 
 #[derive(Clone, Debug)]
@@ -60,7 +60,7 @@ enum Found {
 /// Nearly every directory is found and read at one look.
 async fn look(app: &App, opened: &Opened, at: ObjectId, path: Arc<str>, recursive: bool) -> Result<Found> {
     let name = path.clone();
-    let looked = commit::read(app, opened, move |reader| {
+    let looked = objects::read(app, opened, move |reader| {
         Ok(match reader.find(reader.tree_of(at)?, name.as_bytes())? {
             Search::Done(Some(entry)) if entry.kind() == EntryKind::Directory && !recursive => {
                 Some(reader.tree(entry.id)?.map_or(Found::Large(entry.id), Found::Entries))
@@ -79,7 +79,7 @@ async fn look(app: &App, opened: &Opened, at: ObjectId, path: Arc<str>, recursiv
 
 /// What lies at a path of a commit.
 pub(super) async fn find(app: &App, opened: &Opened, at: ObjectId, path: Arc<str>) -> Result<Option<Entry>> {
-    let search = commit::read(app, opened, move |reader| Ok(reader.find(reader.tree_of(at)?, path.as_bytes())?));
+    let search = objects::read(app, opened, move |reader| Ok(reader.find(reader.tree_of(at)?, path.as_bytes())?));
     let mut search = search.await?;
     loop {
         let (tree, mut rest) = match search {
@@ -93,7 +93,7 @@ pub(super) async fn find(app: &App, opened: &Opened, at: ObjectId, path: Arc<str
             _ => return Ok(None),
         };
         let rest: Vec<u8> = Vec::from(rest).join(&b'/');
-        search = commit::read(app, opened, move |reader| Ok(reader.find(entry.id, &rest)?)).await?;
+        search = objects::read(app, opened, move |reader| Ok(reader.find(entry.id, &rest)?)).await?;
     }
 }
 

@@ -1,5 +1,7 @@
 //! Who contributed how much, counted once and then only what has changed.
 
+use std::time::{Duration, Instant};
+
 use holdfast_tests::{Client, Server, WorkTree};
 use serde_json::{Value, json};
 
@@ -80,7 +82,10 @@ async fn a_long_history_is_a_job() {
     let work = async || {
         let mut database = server.database().await;
         let queued = "select count(*) from graphile_worker.jobs where task_identifier = 'count_contributors'";
-        while sqlx::query_scalar::<_, i64>(queued).fetch_one(&mut database).await.unwrap() == 0 {}
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while sqlx::query_scalar::<_, i64>(queued).fetch_one(&mut database).await.unwrap() == 0 {
+            assert!(Instant::now() < deadline, "no job was queued");
+        }
         server.work().await;
     };
     let cut = &long[..320];
