@@ -12,6 +12,7 @@ use holdfast_git::reader::{Kind, Reader};
 use holdfast_store::commit as commit_transaction;
 use holdfast_store::projects::project::ProjectRef;
 use holdfast_store::repository::contributor::{self as rows, Counted};
+use holdfast_store::repository::repository;
 use holdfast_store::worker::contributors;
 use tokio::time::Instant;
 
@@ -115,18 +116,20 @@ async fn count(app: &App, opened: &Opened, tip: ObjectId) -> Result<()> {
             names.retain(|it| fewer.contains(&*it.email));
         }
         let mut transaction = app.database.begin().await?;
+        repository::lock(&mut transaction, id).await?.ok_or(Error::NotFound(Thing::Project))?;
+        // Somebody else may have been quicker.
+        if rows::counted(&mut transaction, id).await? != counted {
+            continue;
+        }
         if base.is_none() {
             rows::clear(&mut transaction, id).await?;
         }
-        let now_counted = Counted { tip, generation: opened.refs.generation };
-        // Somebody else may have been quicker.
-        if rows::advance(&mut transaction, id, base, now_counted, app.clock.now()).await? {
-            rows::add(&mut transaction, id, &more).await?;
-            rows::subtract(&mut transaction, id, &less).await?;
-            rows::rename(&mut transaction, id, &names).await?;
-            commit_transaction(transaction).await?;
-            return Ok(());
-        }
+        let counted = Counted { tip, generation: opened.refs.generation };
+        rows::mark(&mut transaction, id, counted, app.clock.now()).await?;
+        rows::add(&mut transaction, id, &more).await?;
+        rows::subtract(&mut transaction, id, &less).await?;
+        rows::rename(&mut transaction, id, &names).await?;
+        return Ok(commit_transaction(transaction).await?);
     }
 }
 

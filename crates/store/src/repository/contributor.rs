@@ -56,42 +56,24 @@ pub async fn counted(connection: &mut Connection, repository: RepositoryId) -> R
     row.map(|row| Ok(Counted { tip: object_id(&row.tip)?, generation: row.generation })).transpose()
 }
 
-/// From one commit to the next; false if it was counted from there by somebody else.
-pub async fn advance(
+/// While the repository is locked, as all that follows.
+pub async fn mark(
     connection: &mut Connection,
     repository: RepositoryId,
-    from: Option<ObjectId>,
-    to: Counted,
+    counted: Counted,
     now: DateTime<Utc>,
-) -> Result<bool> {
-    let done = match from {
-        Some(from) => {
-            sqlx::query!(
-                "update contributions set tip = $3, generation = $4, counted_at = $5
-                 where repository_id = $1 and tip = $2 and generation <= $4",
-                repository.get(),
-                from.as_bytes(),
-                to.tip.as_bytes(),
-                to.generation,
-                now,
-            )
-            .execute(connection)
-            .await?
-        }
-        None => {
-            sqlx::query!(
-                "insert into contributions (repository_id, tip, generation, counted_at) values ($1, $2, $3, $4)
-                 on conflict do nothing",
-                repository.get(),
-                to.tip.as_bytes(),
-                to.generation,
-                now,
-            )
-            .execute(connection)
-            .await?
-        }
-    };
-    Ok(done.rows_affected() > 0)
+) -> Result<()> {
+    sqlx::query!(
+        "insert into contributions (repository_id, tip, generation, counted_at) values ($1, $2, $3, $4)
+         on conflict (repository_id) do update set tip = $2, generation = $3, counted_at = $4",
+        repository.get(),
+        counted.tip.as_bytes(),
+        counted.generation,
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
 /// Puts what commits brought to what is there. Of the two names the one of the later commit stays.
@@ -177,11 +159,8 @@ pub async fn rename(connection: &mut Connection, repository: RepositoryId, named
     Ok(())
 }
 
-/// Begins anew. The mark goes first: who is about to add to the rows holds it.
+/// Begins anew.
 pub async fn clear(connection: &mut Connection, repository: RepositoryId) -> Result<()> {
-    sqlx::query!("delete from contributions where repository_id = $1", repository.get())
-        .execute(&mut *connection)
-        .await?;
     sqlx::query!("delete from contributors where repository_id = $1", repository.get()).execute(connection).await?;
     Ok(())
 }
