@@ -2,7 +2,7 @@
 //! does not exist (404), what it may see but not do is forbidden (403).
 
 use holdfast_domain::AccessLevel;
-use holdfast_domain::policy::{GroupAction, InstanceAction, ProjectAction};
+use holdfast_domain::policy::{Feature, GroupAction, InstanceAction, ProjectAction};
 use holdfast_store::Connection;
 use holdfast_store::namespaces::group::{self, Group, GroupRef};
 use holdfast_store::namespaces::namespace;
@@ -45,8 +45,9 @@ pub async fn group_and_level(
     if !allowed(GroupAction::Read) && !is_member_within(app, connection, actor, &group).await? {
         return Err(Error::NotFound(Thing::Group));
     }
-    // Who is in one of its projects sees the group as if it were visible to all, and no more.
-    if action != GroupAction::Read && !allowed(action) {
+    // Who is in one of its projects sees the group as if it were visible to all, and no more than that project in it.
+    let reads = actor.user_id().is_some() && matches!(action, GroupAction::Read | GroupAction::ReadIssues);
+    if !reads && !allowed(action) {
         return Err(actor.refusal());
     }
     Ok((group, level))
@@ -131,8 +132,21 @@ fn checked(project: Project, actor: &Actor, action: ProjectAction) -> Result<Pro
     if !allowed(action) {
         return Err(actor.refusal());
     }
+    // Whoever asks, an administrator too.
+    if action.needs().is_some_and(|feature| !has(&project, feature)) {
+        return Err(actor.refusal());
+    }
     if project.archived && action.adds_content() {
         return Err(Error::Forbidden(Some("The project is archived: unarchive it to add to it")));
     }
     Ok(project)
+}
+
+/// Whether it is switched on in the project.
+pub(crate) fn has(project: &Project, feature: Feature) -> bool {
+    let features = project.features;
+    match feature {
+        Feature::Issues => features.issues_enabled,
+        Feature::IssuesOrMergeRequests => features.issues_enabled || features.merge_requests_enabled,
+    }
 }

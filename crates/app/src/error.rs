@@ -27,6 +27,9 @@ pub enum Error {
     /// For a reason that is no single attribute's.
     #[error("{0}")]
     Refused(String),
+    /// The same, as boards tell it.
+    #[error("{0}")]
+    RefusedWith(&'static str),
     #[error("the limit of {0} personal projects is reached")]
     ProjectLimit(i32),
     #[error("the address of a hook is no http or https url")]
@@ -50,6 +53,7 @@ pub enum Error {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Thing {
     Blob,
+    Board,
     Branch,
     Commit,
     Email,
@@ -57,7 +61,10 @@ pub enum Thing {
     Group,
     GroupLink,
     Import,
+    Issue,
     Key,
+    Label,
+    Note,
     Project,
     Tag,
     TargetNamespace,
@@ -78,6 +85,7 @@ impl fmt::Display for Thing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Blob => f.write_str("Blob"),
+            Self::Board => f.write_str("Board"),
             Self::Branch => f.write_str("Branch"),
             Self::Commit => f.write_str("Commit"),
             Self::Email => f.write_str("Email"),
@@ -85,7 +93,10 @@ impl fmt::Display for Thing {
             Self::Group => f.write_str("Group"),
             Self::GroupLink => f.write_str("Group Link"),
             Self::Import => f.write_str("Import"),
+            Self::Issue => f.write_str("Issue"),
             Self::Key => f.write_str("Key"),
+            Self::Label => f.write_str("Label"),
+            Self::Note => f.write_str("Note"),
             Self::Project => f.write_str("Project"),
             Self::Tag => f.write_str("Tag"),
             Self::TargetNamespace => f.write_str("Target Namespace"),

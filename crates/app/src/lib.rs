@@ -9,6 +9,7 @@ pub mod clock;
 pub mod entropy;
 pub mod error;
 pub mod namespaces;
+pub mod planning;
 pub mod projects;
 pub mod repository;
 pub mod throttle;

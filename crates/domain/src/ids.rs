@@ -42,4 +42,11 @@ ids! {
     RepositoryId,
     PackId,
     JobId,
+    LabelId,
+    /// A project's board; there is one, and its id is the project's.
+    BoardId,
+    BoardListId,
+    MilestoneId,
+    IssueId,
+    NoteId,
 }

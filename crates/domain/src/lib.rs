@@ -9,6 +9,7 @@ pub mod ids;
 pub mod namespaces;
 pub mod network;
 pub mod page;
+pub mod planning;
 pub mod policy;
 pub mod projects;
 pub mod repository;

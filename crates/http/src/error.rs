@@ -118,6 +118,7 @@ impl From<holdfast_app::Error> for ApiError {
             Error::Unprocessable(text) => Self::message(StatusCode::UNPROCESSABLE_ENTITY, text),
             Error::Conflict(text) => Self::message(StatusCode::CONFLICT, text),
             Error::Refused(text) => Self::message(StatusCode::BAD_REQUEST, text),
+            Error::RefusedWith(text) => Self::message(StatusCode::BAD_REQUEST, json!({ "error": text })),
             // A list, as existing clients know it.
             Error::ProjectLimit(limit) => Self::error(StatusCode::FORBIDDEN, vec![project_limit(limit)]),
             Error::InvalidHookUrl => Self::error(StatusCode::UNPROCESSABLE_ENTITY, "Invalid url given"),

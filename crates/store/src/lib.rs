@@ -10,6 +10,7 @@ pub mod migrate;
 pub mod namespaces;
 pub mod objects;
 pub mod page;
+pub mod planning;
 pub mod projects;
 pub mod repository;
 mod search;

@@ -104,6 +104,14 @@ impl Purpose {
         matches!(self, Self::Total | Self::TotalOfPart)
     }
 
+    /// Ends a part of a list that has the newest first.
+    pub fn push_newest(self, query: &mut QueryBuilder<Postgres>, id: &'static str) {
+        if let Self::Rows(_) = self {
+            query.push(" order by ").push(id).push(" desc");
+        }
+        self.push_limit(query);
+    }
+
     /// Ends a part of the list after the rows that can matter.
     pub fn push_limit(self, query: &mut QueryBuilder<Postgres>) {
         match self {

@@ -1,6 +1,6 @@
 //! Users.
 
-use holdfast_domain::accounts::{EmailAddress, UserState, password};
+use holdfast_domain::accounts::{EmailAddress, Scopes, UserState, password};
 use holdfast_domain::ids::UserId;
 use holdfast_domain::namespaces::NamespacePath;
 use holdfast_domain::page::{Page, PageRequest};
@@ -16,6 +16,7 @@ use holdfast_store::worker::removal;
 
 pub use holdfast_store::accounts::user::{Filter, Person, User};
 
+use crate::actor::Caller;
 use crate::error::OnConstraint;
 use crate::{Actor, App, Error, Result, Thing, access};
 
@@ -347,4 +348,13 @@ fn email_taken() -> Error {
 
 fn username_taken() -> Error {
     Error::Conflict("Username has already been taken".into())
+}
+
+/// Somebody for whom a job acts; None if he may do nothing any more.
+pub(crate) async fn acting(app: &App, id: UserId) -> Result<Option<Actor>> {
+    let found = user::find(&mut *app.database.connection().await?, id).await?.filter(User::is_active);
+    Ok(found.map(|user| {
+        let caller = Caller { account: user.account(), own: None, scopes: Scopes::all(), impersonated_by: None };
+        Actor::User(Box::new(caller))
+    }))
 }

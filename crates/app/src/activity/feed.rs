@@ -1,12 +1,13 @@
 //! What happened, newest first.
 
+use holdfast_domain::activity::Audience;
 use holdfast_domain::ids::UserId;
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::{InstanceAction, ProjectAction};
 use holdfast_store::accounts::user;
-use holdfast_store::activity::event::{self, Feed};
+use holdfast_store::activity::feed;
 
-pub use holdfast_store::activity::event::Event;
+pub use holdfast_store::activity::feed::{Comment, Event};
 
 use crate::projects::list::reader;
 use crate::projects::project::ProjectRef;
@@ -16,14 +17,20 @@ pub async fn of_project(app: &App, actor: &Actor, project: &ProjectRef, page: Pa
     let mut connection = app.database.connection().await?;
     let project = access::project(app, &mut connection, actor, project, ProjectAction::Read).await?;
     drop(connection);
-    Ok(event::list(&app.database, Feed::Project(project.id), page).await?)
+    let may = |action: ProjectAction| action.allowed(project.visibility, actor.standing(), project.level());
+    let told = match () {
+        () if may(ProjectAction::ManageIssues) => Audience::IssueManagers,
+        () if may(ProjectAction::ReadCode) => Audience::CodeReaders,
+        () => Audience::Everybody,
+    };
+    Ok(feed::list_of_project(&app.database, project.id, told, page).await?)
 }
 
-/// What the user did in projects that the caller can see.
+/// What the user did in projects that the caller can see, as far as the caller is told.
 pub async fn of_user(app: &App, actor: &Actor, user: UserId, page: PageRequest) -> Result<Page<Event>> {
     access::instance(actor, InstanceAction::ReadUsers)?;
     let mut connection = app.database.connection().await?;
     user::find(&mut connection, user).await?.ok_or(Error::NotFound(Thing::User))?;
     drop(connection);
-    Ok(event::list(&app.database, Feed::User(user, reader(app, actor)), page).await?)
+    Ok(feed::list_of_user(&app.database, user, reader(app, actor), page).await?)
 }

@@ -5,7 +5,7 @@ use holdfast_domain::namespaces::NamespaceKind;
 use holdfast_domain::policy::ProjectAction;
 use holdfast_domain::repository::Rule;
 use holdfast_domain::{AccessLevel, Violations};
-use holdfast_store::activity::event;
+use holdfast_store::activity::event::{self, NewEvent};
 use holdfast_store::namespaces::member::{self, Source};
 use holdfast_store::namespaces::namespace;
 use holdfast_store::projects::attributes::{self, Attributes};
@@ -55,7 +55,8 @@ pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, namespace: &
     if let Some(branch) = made.repository.default_branch() {
         protection::upsert(&mut transaction, id, &Rule::of_masters(branch), now).await?;
     }
-    event::record(&mut transaction, id, creator.id(), Action::Created, &notice::created(&made), now).await?;
+    let event = NewEvent::of_project(id, creator.id(), Action::Created);
+    event::record(&mut transaction, event, Some(&notice::created(&made)), now).await?;
     if let Some(owner) = made.owner() {
         let joined = notice::joined(&made, &owner.person, AccessLevel::Master);
         event::tell(&mut transaction, Some(id), &joined, now).await?;

@@ -6,7 +6,7 @@ use holdfast_domain::activity::Action;
 use holdfast_domain::ids::UserId;
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
-use holdfast_store::activity::event;
+use holdfast_store::activity::event::{self, NewEvent};
 use holdfast_store::namespaces::member::{self, Source};
 
 use super::notice;
@@ -82,7 +82,7 @@ pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, user: UserId
     let now = app.clock.now();
     member::delete(&mut transaction, source, user).await?;
     let left = notice::left(&project, &before.user, before.access_level);
-    event::record(&mut transaction, project.id, user, Action::Left, &left, now).await?;
+    event::record(&mut transaction, NewEvent::of_project(project.id, user, Action::Left), Some(&left), now).await?;
     holdfast_store::commit(transaction).await?;
     Ok(Some(before))
 }
@@ -107,7 +107,7 @@ pub(super) async fn save(
     let unknown = || Error::NotFound(Thing::User);
     let Some(member) = joined.on_constraint("project_members_user_id_fkey", unknown)? else { return Ok(None) };
     let joined = notice::joined(project, &member.user, level);
-    event::record(&mut transaction, project.id, user, Action::Joined, &joined, now).await?;
+    event::record(&mut transaction, NewEvent::of_project(project.id, user, Action::Joined), Some(&joined), now).await?;
     holdfast_store::commit(transaction).await?;
     Ok(Some(member))
 }

@@ -10,7 +10,7 @@ use holdfast_domain::violations::TAKEN;
 use holdfast_domain::{AccessLevel, Field, Violations, Visibility};
 use holdfast_store::Connection;
 use holdfast_store::accounts::user::{self, Account};
-use holdfast_store::activity::event;
+use holdfast_store::activity::event::{self, NewEvent};
 use holdfast_store::namespaces::member::{self, Source};
 use holdfast_store::namespaces::namespace::{self, Target};
 use holdfast_store::projects::attributes::{self, Attributes};
@@ -207,7 +207,8 @@ async fn insert(
     }
     let project = load(app, connection, id, Some(creator.id())).await?;
     let action = if source.is_some() { Action::Imported } else { Action::Created };
-    event::record(connection, id, creator.id(), action, &notice::created(&project), now).await?;
+    let event = NewEvent::of_project(id, creator.id(), action);
+    event::record(connection, event, Some(&notice::created(&project)), now).await?;
     if let Some(source) = source {
         import::enqueue(connection, id, &format!("import into {}", project.full_path()), &source, now).await?;
     }

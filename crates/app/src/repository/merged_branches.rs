@@ -2,13 +2,11 @@
 
 use std::collections::HashSet;
 
-use holdfast_domain::accounts::Scopes;
 use holdfast_domain::ids::{JobId, ProjectId, UserId};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_domain::repository::{Protection, Rule};
 use holdfast_git::protocol::advertisement::Refs;
 use holdfast_git::{ObjectId, RefName};
-use holdfast_store::accounts::user;
 use holdfast_store::commit as commit_transaction;
 use holdfast_store::projects::project::ProjectRef;
 use holdfast_store::repository::protection;
@@ -18,7 +16,7 @@ use holdfast_store::worker::{job, merged_branches};
 use super::fetch::{self, Opened};
 use super::ref_change::{self, Change};
 use super::{objects, push_details};
-use crate::actor::Caller;
+use crate::accounts::user;
 use crate::{Actor, App, Error, Result};
 
 /// Begins it.
@@ -33,10 +31,8 @@ pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef) -> Result<()
 
 /// Who may no longer push by now deletes nothing.
 pub(crate) async fn run(app: &App, id: JobId, project: ProjectId, user: UserId) -> Result<()> {
-    let found = user::find(&mut *app.database.connection().await?, user).await?.filter(user::User::is_active);
-    if let Some(user) = found {
-        let caller = Caller { account: user.account(), own: None, scopes: Scopes::all(), impersonated_by: None };
-        match delete_all(app, id, &Actor::User(Box::new(caller)), project).await {
+    if let Some(actor) = user::acting(app, user).await? {
+        match delete_all(app, id, &actor, project).await {
             Err(Error::NotFound(_) | Error::Forbidden(_)) => {}
             done => done?,
         }

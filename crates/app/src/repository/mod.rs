@@ -15,7 +15,7 @@ mod objects;
 mod outlet;
 mod pack;
 pub mod push;
-mod push_details;
+pub(crate) mod push_details;
 mod reach;
 pub mod ref_change;
 pub mod release;

@@ -1,10 +1,13 @@
 //! What is told of a push: facts as they were at that moment.
 
 use chrono::SecondsFormat;
+use holdfast_domain::planning::closed_by;
 use holdfast_git::reader::{Commit, NewCommits, Reader};
 use holdfast_git::{ObjectId, RefName};
 use holdfast_store::activity::event::Notice;
+use holdfast_store::projects::project::Project;
 use holdfast_store::repository::ref_change::Move;
+use holdfast_store::worker::closing::Closing;
 use serde_json::{Value, json};
 
 use super::commit::time;
@@ -44,7 +47,6 @@ fn new_commits(reader: &Reader, it: &Move, head: Option<ObjectId>) -> Result<New
 
 fn notice(opened: &Opened, caller: &Caller, it: &Move, commits: &NewCommits) -> Notice {
     let hex = |id: Option<ObjectId>| id.unwrap_or(ObjectId::null(holdfast_git::SHA1)).to_string();
-    let project = &opened.project;
     let payload = json!({
         "before": hex(it.old),
         "after": hex(it.new.map(|new| new.id)),
@@ -54,17 +56,31 @@ fn notice(opened: &Opened, caller: &Caller, it: &Move, commits: &NewCommits) -> 
         "user_name": caller.account.person.name,
         "user_email": caller.account.person.email,
         "user_username": caller.account.person.username,
-        "project": {
-            "id": project.id,
-            "name": project.name,
-            "path_with_namespace": project.full_path(),
-            "description": project.description,
-            "visibility_level": project.visibility.level(),
-        },
+        "project": project_facts(&opened.project),
         "commits": commits.newest.iter().map(commit).collect::<Vec<_>>(),
         "total_commits_count": commits.total,
     });
     Notice { kind: kind(&it.name), payload }
+}
+
+pub(crate) fn project_facts(project: &Project) -> Value {
+    json!({
+        "id": project.id,
+        "name": project.name,
+        "path_with_namespace": project.full_path(),
+        "description": project.description,
+        "visibility_level": project.visibility.level(),
+    })
+}
+
+/// Which commits of a push say that they close issues, of those that are told of one by one.
+pub(super) fn closings(notice: &Notice) -> Vec<Closing> {
+    let commits = notice.payload["commits"].as_array().into_iter().flatten();
+    let closing = |commit: &Value| {
+        let iids = closed_by(commit["message"].as_str().unwrap_or_default());
+        Closing { commit: commit["id"].as_str().unwrap_or_default().to_owned(), iids }
+    };
+    commits.map(closing).filter(|it| !it.iids.is_empty()).collect()
 }
 
 fn kind(name: &RefName) -> &'static str {

@@ -10,11 +10,13 @@ use holdfast_store::activity::event::{self, Notice};
 use holdfast_store::repository::pack::{self, NewPack};
 use holdfast_store::repository::ref_change::{self, Mover};
 use holdfast_store::repository::{protection, release, repository};
+use holdfast_store::worker::closing::{self, Closing};
 use holdfast_store::{Connection, commit};
 
 pub use holdfast_store::repository::ref_change::Move;
 
 use super::fetch::Opened;
+use super::push_details;
 use crate::{App, Error, Result};
 
 pub struct Change<'a> {
@@ -108,6 +110,11 @@ pub async fn apply(app: &App, change: Change<'_>) -> Result<Changed> {
         protection::upsert(&mut transaction, project.id, &Rule::of_masters(branch), now).await?;
     }
     if let Some(author) = change.mover.user {
+        let on_default = moves.iter().zip(&notices).filter(|(it, _)| locked.head.as_deref() == Some(it.name.as_str()));
+        let closings: Vec<Closing> = on_default.flat_map(|(_, notice)| push_details::closings(notice)).collect();
+        if project.features.issues_enabled && !closings.is_empty() {
+            closing::enqueue(&mut transaction, project.id, author, &closings).await?;
+        }
         event::record_pushes(&mut transaction, project.id, author, notices, now).await?;
     }
     commit(transaction).await?;

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use graphile_worker::{IntoTaskHandlerResult, TaskHandler, Worker, WorkerContext, WorkerOptions, WorkerRecoveryConfig};
 use holdfast_domain::ids::{JobId, ProjectId, UserId};
+use holdfast_store::worker::closing::{CLOSE_ISSUES, Closing};
 use holdfast_store::worker::compaction::COMPACT;
 use holdfast_store::worker::contributors::COUNT_CONTRIBUTORS;
 use holdfast_store::worker::import::IMPORT;
@@ -17,6 +18,7 @@ use holdfast_store::worker::merged_branches::DELETE_MERGED_BRANCHES;
 use holdfast_store::worker::removal::{REMOVE_AUTHOR, REMOVE_PROJECTS};
 use serde::{Deserialize, Serialize};
 
+use crate::planning::closing;
 use crate::projects::project::ProjectRef;
 use crate::repository::compaction::{self, Extent};
 use crate::repository::{contributor, import, merged_branches};
@@ -126,6 +128,22 @@ impl TaskHandler for Import {
     }
 }
 
+#[derive(Serialize, Deserialize)]
+struct CloseIssues {
+    project: ProjectId,
+    user: UserId,
+    closings: Vec<Closing>,
+}
+
+impl TaskHandler for CloseIssues {
+    const IDENTIFIER: &'static str = CLOSE_ISSUES;
+
+    async fn run(self, context: WorkerContext) -> impl IntoTaskHandlerResult {
+        let app = app(&context)?;
+        closing::run(&app, self.project, self.user, self.closings).await.map_err(told)
+    }
+}
+
 /// Once a day.
 #[derive(Serialize, Deserialize)]
 struct Sweep {}
@@ -164,6 +182,7 @@ async fn worker(app: &Arc<App>, concurrency: usize) -> Result<Worker> {
         .define_job::<CountContributors>()
         .define_job::<DeleteMergedBranches>()
         .define_job::<Import>()
+        .define_job::<CloseIssues>()
         .define_job::<Sweep>()
         .with_cron("17 3 * * * sweep")
         .map_err(|error| Error::Internal(error.into()))?

@@ -3,10 +3,12 @@
 use holdfast_domain::ids::{JobId, ProjectId, UserId};
 use holdfast_store::activity::event;
 use holdfast_store::commit;
-use holdfast_store::projects::upload;
+use holdfast_store::planning::{issue, note};
+use holdfast_store::projects::{project, upload};
 use holdfast_store::repository::{pack, repository};
 use holdfast_store::worker::{job, removal};
 
+use crate::planning::issue::remove as remove_issue;
 use crate::{App, Result};
 
 /// Rows that one statement takes.
@@ -18,6 +20,7 @@ pub async fn projects(app: &App, id: JobId) -> Result<()> {
     while let Some(project) = removal::next(&mut *app.database.connection().await?, id).await? {
         remove_uploads(app, project).await?;
         while event::delete_some_of_project(&mut *app.database.connection().await?, project, BATCH).await? > 0 {}
+        while issue::delete_some_of_project(&mut *app.database.connection().await?, project, BATCH).await? > 0 {}
         let mut transaction = app.database.begin().await?;
         let gone = removal::delete(&mut transaction, project).await?;
         job::advance(&mut transaction, id, gone as i64).await?;
@@ -70,6 +73,9 @@ pub(super) async fn remove_objects(app: &App, uploads: Vec<(i64, String)>) -> Re
 }
 
 pub async fn author(app: &App, id: JobId, author: UserId) -> Result<()> {
+    remove_issues(app, author).await?;
+    while issue::unassign_some(&mut *app.database.connection().await?, author, BATCH).await? > 0 {}
+    while note::delete_some_of_author(&mut *app.database.connection().await?, author, BATCH).await? > 0 {}
     loop {
         let mut transaction = app.database.begin().await?;
         let gone = event::delete_some_of_author(&mut transaction, author, BATCH).await?;
@@ -79,6 +85,18 @@ pub async fn author(app: &App, id: JobId, author: UserId) -> Result<()> {
             break;
         }
     }
+    event::forget_author(&mut *app.database.connection().await?, author).await?;
     job::finish(&mut *app.database.connection().await?, id, app.clock.now()).await?;
     Ok(())
+}
+
+/// What the user wrote, one by one: each is counted out of its project.
+async fn remove_issues(app: &App, author: UserId) -> Result<()> {
+    loop {
+        let mut transaction = app.database.begin().await?;
+        let Some((project, id)) = issue::next_of_author(&mut transaction, author).await? else { return Ok(()) };
+        project::lock(&mut transaction, project).await?;
+        remove_issue(&mut transaction, id).await?;
+        commit(transaction).await?;
+    }
 }

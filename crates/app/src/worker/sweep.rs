@@ -3,7 +3,8 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use holdfast_domain::activity::Action;
 use holdfast_domain::ids::PackId;
-use holdfast_store::activity::{event, partition};
+use holdfast_store::activity::event::{self, NewEvent};
+use holdfast_store::activity::partition;
 use holdfast_store::commit;
 use holdfast_store::projects::{expiry, upload};
 use holdfast_store::repository::pack;
@@ -81,7 +82,8 @@ async fn remove_expired_members(app: &App) -> Result<()> {
             match load(app, &mut transaction, *project, None).await {
                 Ok(found) => {
                     let left = notice::left(&found, user, *level);
-                    event::record(&mut transaction, *project, user.id, Action::Expired, &left, now).await?;
+                    let event = NewEvent::of_project(*project, user.id, Action::Expired);
+                    event::record(&mut transaction, event, Some(&left), now).await?;
                 }
                 // It is deleted, and so is its feed.
                 Err(Error::NotFound(_)) => {}

@@ -2,4 +2,4 @@
 
 mod event;
 
-pub use event::{Action, UnknownAction};
+pub use event::{Action, Audience, SubjectKind, UnknownAction};

@@ -6,6 +6,8 @@ use crate::{AccessLevel, Visibility};
 pub enum GroupAction {
     Read,
     ReadMembers,
+    /// Those of its projects that the caller can see.
+    ReadIssues,
     Update,
     Delete,
     ManageMembers,
@@ -15,9 +17,10 @@ pub enum GroupAction {
 }
 
 impl GroupAction {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Read,
         Self::ReadMembers,
+        Self::ReadIssues,
         Self::Update,
         Self::Delete,
         Self::ManageMembers,
@@ -29,6 +32,7 @@ impl GroupAction {
         match self {
             Self::Read => "read the group",
             Self::ReadMembers => "list members",
+            Self::ReadIssues => "list issues",
             Self::Update => "edit the group",
             Self::Delete => "delete the group",
             Self::ManageMembers => "add, change and remove members (everybody may remove himself); access requests",
@@ -40,7 +44,7 @@ impl GroupAction {
     pub(super) const fn minimum(self) -> Minimum {
         match self {
             Self::Read => Minimum::Visible,
-            Self::ReadMembers | Self::RequestAccess => Minimum::VisibleAndSignedIn,
+            Self::ReadMembers | Self::ReadIssues | Self::RequestAccess => Minimum::VisibleAndSignedIn,
             Self::CreateProject => Minimum::Member(AccessLevel::Master),
             Self::Update | Self::Delete | Self::ManageMembers => Minimum::Member(AccessLevel::Owner),
         }

@@ -8,7 +8,7 @@ use crate::{AccessLevel, Visibility};
 
 pub use group::GroupAction;
 pub use instance::InstanceAction;
-pub use project::ProjectAction;
+pub use project::{Feature, ProjectAction};
 
 /// What a caller is to the instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,6 +1,14 @@
 use super::{Minimum, Standing};
 use crate::{AccessLevel, Visibility};
 
+/// What a project can have or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Feature {
+    Issues,
+    /// Labels and milestones are for both.
+    IssuesOrMergeRequests,
+}
+
 /// Actions on one project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProjectAction {
@@ -21,6 +29,20 @@ pub enum ProjectAction {
     ManageMembers,
     Share,
     ManageHooks,
+    ManageLabels,
+    /// To be told of what concerns a label.
+    Subscribe,
+    ReadBoards,
+    ManageBoardLists,
+    DeleteBoardList,
+    ReadIssues,
+    /// To say something about one as well.
+    CreateIssue,
+    ManageIssues,
+    DeleteIssue,
+    ModerateNotes,
+    ReadMilestones,
+    ManageMilestones,
     /// Its name or its visibility.
     Rename,
     Archive,
@@ -28,7 +50,7 @@ pub enum ProjectAction {
 }
 
 impl ProjectAction {
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 28] = [
         Self::Read,
         Self::ReadCode,
         Self::WriteCode,
@@ -42,6 +64,18 @@ impl ProjectAction {
         Self::ManageMembers,
         Self::Share,
         Self::ManageHooks,
+        Self::ManageLabels,
+        Self::Subscribe,
+        Self::ReadBoards,
+        Self::ManageBoardLists,
+        Self::DeleteBoardList,
+        Self::ReadIssues,
+        Self::CreateIssue,
+        Self::ManageIssues,
+        Self::DeleteIssue,
+        Self::ModerateNotes,
+        Self::ReadMilestones,
+        Self::ManageMilestones,
         Self::Rename,
         Self::Archive,
         Self::Delete,
@@ -62,6 +96,22 @@ impl ProjectAction {
             Self::ManageMembers => "add, change and remove members (everybody may remove himself); access requests",
             Self::Share => "share with a group",
             Self::ManageHooks => "read and edit hooks",
+            Self::ManageLabels => "create, edit and delete labels",
+            Self::Subscribe => "subscribe to a label",
+            Self::ReadBoards => "read the board",
+            Self::ManageBoardLists => "create and move board lists",
+            Self::DeleteBoardList => "delete a board list",
+            Self::ReadIssues => {
+                "read issues and notes (confidential ones: who manages issues, the author, the assignee)"
+            }
+            Self::CreateIssue => "create an issue, say something about one, subscribe to it; edit what one wrote",
+            Self::ManageIssues => {
+                "edit, label, assign and move any issue, confidential ones included (the assignee may edit it, too)"
+            }
+            Self::DeleteIssue => "delete an issue",
+            Self::ModerateNotes => "edit and delete what others said",
+            Self::ReadMilestones => "read milestones",
+            Self::ManageMilestones => "create and edit milestones",
             Self::Rename => "change the name or the visibility",
             Self::Archive => "archive and unarchive",
             Self::Delete => "delete the project",
@@ -73,6 +123,19 @@ impl ProjectAction {
         matches!(self, Self::Upload | Self::WriteCode)
     }
 
+    /// What must be switched on in the project, whoever asks.
+    pub const fn needs(self) -> Option<Feature> {
+        match self {
+            Self::ReadIssues | Self::CreateIssue | Self::ManageIssues | Self::DeleteIssue | Self::ModerateNotes => {
+                Some(Feature::Issues)
+            }
+            Self::ManageLabels | Self::Subscribe | Self::ReadMilestones | Self::ManageMilestones => {
+                Some(Feature::IssuesOrMergeRequests)
+            }
+            _ => None,
+        }
+    }
+
     pub(super) const fn minimum(self) -> Minimum {
         match self {
             Self::Read => Minimum::Visible,
@@ -80,10 +143,17 @@ impl ProjectAction {
             Self::Fork => Minimum::CodeAndOrdinary,
             Self::WriteCode => Minimum::Member(AccessLevel::Developer),
             Self::ReadMembers | Self::Star | Self::Upload | Self::RequestAccess => Minimum::VisibleAndSignedIn,
+            Self::Subscribe | Self::ReadBoards | Self::ReadIssues | Self::CreateIssue | Self::ReadMilestones => {
+                Minimum::VisibleAndSignedIn
+            }
+            Self::ManageLabels | Self::ManageBoardLists | Self::ManageIssues => Minimum::Member(AccessLevel::Reporter),
             Self::Update | Self::ManageMembers | Self::Share | Self::ManageHooks | Self::ProtectBranches => {
                 Minimum::Member(AccessLevel::Master)
             }
-            Self::Rename | Self::Archive | Self::Delete => Minimum::Member(AccessLevel::Owner),
+            Self::ModerateNotes | Self::ManageMilestones => Minimum::Member(AccessLevel::Master),
+            Self::Rename | Self::Archive | Self::Delete | Self::DeleteBoardList | Self::DeleteIssue => {
+                Minimum::Member(AccessLevel::Owner)
+            }
         }
     }
 

@@ -1,9 +1,13 @@
 //! Single values: what text and JSON mean for each type.
 
-use chrono::NaiveDate;
+use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use holdfast_app::namespaces::group::GroupRef;
+use holdfast_app::planning::label::LabelRef;
 use holdfast_app::projects::project::ProjectRef;
-use holdfast_domain::ids::{EmailId, HookId, NamespaceId, SshKeyId, TokenId, UserId};
+use holdfast_domain::ids::{
+    BoardId, BoardListId, EmailId, HookId, IssueId, LabelId, MilestoneId, NamespaceId, NoteId, ProjectId, SshKeyId,
+    TokenId, UserId,
+};
 use holdfast_domain::{AccessLevel, Visibility};
 use serde_json::Value;
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
@@ -124,6 +128,21 @@ impl FromValue for NaiveDate {
     }
 }
 
+/// With an offset, or a day alone.
+impl FromValue for DateTime<Utc> {
+    fn from_value(value: &Value) -> Result<Self, Wrong> {
+        let Value::String(text) = value else { return Err(Wrong::Invalid) };
+        match DateTime::parse_from_rfc3339(text.trim()) {
+            Ok(time) => Ok(time.to_utc()),
+            Err(_) => Ok(NaiveDate::from_value(value)?.and_time(NaiveTime::MIN).and_utc()),
+        }
+    }
+
+    fn schema() -> RefOr<Schema> {
+        typed(Type::String).format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime))).into()
+    }
+}
+
 impl FromValue for Visibility {
     fn from_value(value: &Value) -> Result<Self, Wrong> {
         i64::from_value(value)?.try_into().map_err(|_| Wrong::NotAllowed)
@@ -167,6 +186,35 @@ impl FromValue for ProjectRef {
     }
 }
 
+/// An id or a title; which, is for the project to say.
+impl FromValue for LabelRef {
+    fn from_value(value: &Value) -> Result<Self, Wrong> {
+        String::from_value(value).map(Self)
+    }
+
+    fn schema() -> RefOr<Schema> {
+        String::schema()
+    }
+}
+
+/// Titles of labels: `bug,help wanted` or a JSON array. Nothing at all is none of them.
+pub struct Titles(pub Vec<String>);
+
+impl FromValue for Titles {
+    fn from_value(value: &Value) -> Result<Self, Wrong> {
+        let titles = match value {
+            Value::Array(values) => values.iter().map(String::from_value).collect::<Result<_, _>>()?,
+            value => vec![String::from_value(value)?],
+        };
+        let parts = titles.iter().flat_map(|text| text.split(',')).map(str::trim).filter(|part| !part.is_empty());
+        Ok(Self(parts.map(str::to_owned).collect()))
+    }
+
+    fn schema() -> RefOr<Schema> {
+        String::schema()
+    }
+}
+
 /// What a group that a project is shared with may do at the most.
 impl FromValue for AccessLevel {
     fn from_value(value: &Value) -> Result<Self, Wrong> {
@@ -197,4 +245,18 @@ macro_rules! ids {
     )+};
 }
 
-ids!(UserId, SshKeyId, EmailId, TokenId, NamespaceId, HookId);
+ids!(
+    UserId,
+    SshKeyId,
+    EmailId,
+    TokenId,
+    NamespaceId,
+    HookId,
+    ProjectId,
+    LabelId,
+    BoardId,
+    BoardListId,
+    MilestoneId,
+    IssueId,
+    NoteId
+);

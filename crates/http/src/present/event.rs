@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use super::Timestamp;
+use super::note::{self, NoteBody};
 use super::user::{self, UserSummary};
 use crate::Site;
 
@@ -14,7 +15,8 @@ pub struct EventBody {
     pub project_id: i64,
     pub action_name: &'static str,
     pub target_id: Option<i64>,
-    pub target_type: Option<String>,
+    /// `Issue`, `Milestone`, `Note`.
+    pub target_type: Option<&'static str>,
     pub author_id: i64,
     /// Details of a push.
     pub data: Option<Map<String, Value>>,
@@ -22,23 +24,34 @@ pub struct EventBody {
     pub created_at: Timestamp,
     pub author: UserSummary,
     pub author_username: String,
+    /// What was said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<NoteBody>,
 }
 
 pub fn event(event: Event, site: &Site) -> EventBody {
     let data = event.data.as_ref().and_then(|details| push(details, site));
-    let action_name = data.as_ref().map_or(event.action.name(), push_name);
+    let subject = event.subject();
+    let action_name = data.as_ref().map_or(event.action.name(subject.is_some()), push_name);
+    let note = event.comment().zip(subject).map(|(comment, on)| note::commented(&comment, on, &event.author, site));
+    let (target_type, target_id) = match (&note, subject) {
+        (Some(note), _) => (Some("Note"), Some(note.id)),
+        (None, Some((kind, id))) => (Some(kind.name()), Some(id)),
+        (None, None) => (None, None),
+    };
     EventBody {
         title: None,
         project_id: event.project_id.get(),
         action_name,
-        target_id: None,
-        target_type: None,
+        target_id,
+        target_type,
         author_id: event.author.id.get(),
         data,
-        target_title: None,
+        target_title: event.subject_title,
         created_at: event.created_at.into(),
         author: user::summary(&event.author, site),
         author_username: event.author.username,
+        note,
     }
 }
 

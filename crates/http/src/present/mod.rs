@@ -1,6 +1,7 @@
 //! Bodies. A presenter is a plain function of what was loaded and who looks: it never queries.
 
 pub mod access_request;
+pub mod board;
 pub mod branch;
 pub mod commit;
 pub mod compare;
@@ -10,8 +11,12 @@ pub mod event;
 pub mod group;
 pub mod hook;
 pub mod import;
+pub mod issue;
+pub mod label;
 pub mod member;
+pub mod milestone;
 pub mod namespace;
+pub mod note;
 pub mod project;
 pub mod ssh_key;
 pub mod tag;

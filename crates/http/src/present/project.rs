@@ -197,7 +197,11 @@ pub fn project(project: &Project, form: Form, standing: Standing, site: &Site) -
         star_count: project.star_count,
         forks_count: project.forks_count,
         forked_from_project,
-        open_issues_count: 0,
+        open_issues_count: project.open_issues(ProjectAction::ManageIssues.allowed(
+            project.visibility,
+            standing,
+            project.level(),
+        )),
         runners_token: (form == Form::Alone && shows_secrets(project, standing)).then(|| project.runners_token.clone()),
         public_builds: f.public_builds,
         shared_with_groups: share::shown(project, standing).map(share_body).collect(),

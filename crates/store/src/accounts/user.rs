@@ -143,6 +143,12 @@ pub async fn find(connection: &mut Connection, id: UserId) -> Result<Option<User
     Ok(sqlx::query_as(QUERY).bind(id.get()).fetch_optional(connection).await?)
 }
 
+/// Those of these that there are.
+pub async fn people(connection: &mut Connection, ids: &[i64]) -> Result<Vec<Person>> {
+    const QUERY: &str = concat!("select ", person_columns!(), " from users u where u.id = any($1)");
+    Ok(sqlx::query_as(QUERY).bind(ids).fetch_all(connection).await?)
+}
+
 pub async fn find_by_username(connection: &mut Connection, username: &str) -> Result<Option<User>> {
     const QUERY: &str = concat!("select ", user_columns!(), " from users u where lower(u.username) = $1");
     Ok(sqlx::query_as(QUERY).bind(username.to_ascii_lowercase()).fetch_optional(connection).await?)

@@ -1,27 +1,50 @@
+//! What happened: written in the transaction in which it happens.
+
 use chrono::{DateTime, Utc};
-use holdfast_domain::activity::Action;
-use holdfast_domain::ids::{ProjectId, UserId};
-use holdfast_domain::page::{Page, PageRequest};
+use holdfast_domain::activity::{Action, Audience, SubjectKind};
+use holdfast_domain::ids::{IssueId, MilestoneId, NoteId, ProjectId, UserId};
 use serde_json::Value;
-use sqlx::{Postgres, QueryBuilder};
 
-use crate::accounts::user::{Person, person_columns};
-use crate::page::{List, Purpose, Total, named};
-use crate::projects::list::{Reader, push_visible};
-use crate::{Connection, Database, Result};
+use crate::{Connection, Result};
 
-/// Something that somebody did in a project.
-#[derive(Clone, Debug, sqlx::FromRow)]
-pub struct Event {
-    #[sqlx(try_from = "i64")]
-    pub project_id: ProjectId,
-    #[sqlx(try_from = "i16")]
+/// What an event is about.
+#[derive(Clone, Copy, Debug)]
+pub enum Subject {
+    /// The project itself, or its members.
+    Project,
+    Issue(IssueId),
+    /// Something said about the issue.
+    Note(IssueId, NoteId),
+    Milestone(MilestoneId),
+}
+
+impl Subject {
+    fn columns(self) -> (Option<i16>, Option<i64>, Option<i64>) {
+        let (kind, id, note) = match self {
+            Self::Project => return (None, None, None),
+            Self::Issue(id) => (SubjectKind::Issue, id.get(), None),
+            Self::Note(id, note) => (SubjectKind::Issue, id.get(), Some(note.get())),
+            Self::Milestone(id) => (SubjectKind::Milestone, id.get(), None),
+        };
+        (Some(kind.code()), Some(id), note)
+    }
+}
+
+/// An event that is to be written.
+#[derive(Clone, Copy, Debug)]
+pub struct NewEvent {
+    pub project: ProjectId,
+    pub author: UserId,
     pub action: Action,
-    #[sqlx(rename = "happened_at")]
-    pub created_at: DateTime<Utc>,
-    pub data: Option<Value>,
-    #[sqlx(flatten)]
-    pub author: Person,
+    pub subject: Subject,
+    pub audience: Audience,
+}
+
+impl NewEvent {
+    /// Of the project itself, which everybody is told who sees it.
+    pub const fn of_project(project: ProjectId, author: UserId, action: Action) -> Self {
+        Self { project, author, action, subject: Subject::Project, audience: Audience::Everybody }
+    }
 }
 
 /// What is told to those who listen.
@@ -31,27 +54,35 @@ pub struct Notice {
     pub payload: Value,
 }
 
-/// Writes what happened in a project into the feed and, with what there is to tell, into the outbox; the project's time of
-/// last activity follows once an hour. One statement: together they cost hardly more than one of them.
+/// Writes what happened in a project into the feed and, if there is something to tell, into the outbox; the project's
+/// time of last activity follows once an hour, if nobody else is at it. One statement: together they cost hardly more than
+/// one of them.
 pub async fn record(
     connection: &mut Connection,
-    project: ProjectId,
-    author: UserId,
-    action: Action,
-    notice: &Notice,
+    event: NewEvent,
+    notice: Option<&Notice>,
     now: DateTime<Utc>,
 ) -> Result<()> {
+    let (kind, subject, note) = event.subject.columns();
     sqlx::query!(
-        "with told as (insert into outbox (kind, project_id, payload, created_at) values ($4, $1, $5, $6)),
-           active as (update projects set last_activity_at = $6
-             where id = $1 and last_activity_at < $6::timestamptz - interval '1 hour')
-         insert into events (project_id, author_id, action, created_at) values ($1, $2, $3, $6)",
-        project.get(),
-        author.get(),
-        action.code(),
-        notice.kind,
-        notice.payload,
+        "with told as (insert into outbox (kind, project_id, payload, created_at)
+             select $4, $1, $5, $6 where $4::text is not null),
+           active as (update projects set last_activity_at = $6 where id = (
+             select id from projects where id = $1 and last_activity_at < $6::timestamptz - interval '1 hour'
+             for no key update skip locked)),
+           known as (insert into event_authors (author_id, project_id) values ($2, $1) on conflict do nothing)
+         insert into events (project_id, author_id, action, created_at, subject_kind, subject_id, note_id, audience)
+         values ($1, $2, $3, $6, $7, $8, $9, $10)",
+        event.project.get(),
+        event.author.get(),
+        event.action.code(),
+        notice.map(|it| it.kind),
+        notice.map(|it| &it.payload),
         now,
+        kind,
+        subject,
+        note,
+        event.audience.code(),
     )
     .execute(connection)
     .await?;
@@ -74,15 +105,17 @@ pub async fn record_pushes(
              select kind, $1, details, $6 from pushed order by place),
            active as (update projects set last_activity_at = $6 where id = (
              select id from projects where id = $1 and last_activity_at < $6::timestamptz - interval '1 hour'
-             for no key update skip locked))
-         insert into events (project_id, author_id, action, data, created_at)
-         select $1, $2, $3, details, $6 from pushed order by place",
+             for no key update skip locked)),
+           known as (insert into event_authors (author_id, project_id) values ($2, $1) on conflict do nothing)
+         insert into events (project_id, author_id, action, data, created_at, audience)
+         select $1, $2, $3, details, $6, $7 from pushed order by place",
         project.get(),
         author.get(),
         Action::Pushed.code(),
         &kinds as &[&str],
         &details,
         now,
+        Audience::CodeReaders.code(),
     )
     .execute(connection)
     .await?;
@@ -108,49 +141,40 @@ pub async fn tell(
     Ok(())
 }
 
-/// Whose feed.
-#[derive(Clone, Copy, Debug)]
-pub enum Feed {
-    /// All of it: who asks has been found to see the project.
-    Project(ProjectId),
-    /// What the user did in projects that the reader can see.
-    User(UserId, Reader),
+/// What is about an issue follows it when it becomes confidential or ceases to be.
+pub async fn set_audience(connection: &mut Connection, issue: IssueId, audience: Audience) -> Result<()> {
+    sqlx::query!(
+        "update events set audience = $3 where subject_id = $1 and subject_kind = $2",
+        issue.get(),
+        SubjectKind::Issue.code(),
+        audience.code(),
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
-/// Newest first.
-pub async fn list(database: &Database, feed: Feed, page: PageRequest) -> Result<Page<Event>> {
-    let list = List {
-        columns: concat!("e.project_id, e.action, e.data, e.created_at as happened_at, ", person_columns!()),
-        rows: "e.id, e.project_id, e.author_id, e.action, e.data, e.created_at",
-        from: |query: &mut QueryBuilder<Postgres>, purpose| match feed {
-            Feed::Project(project) => {
-                query.push("from events e where e.project_id = ").push_bind(project.get());
-                // What a deleted user did is removed bit by bit.
-                query.push(" and exists (select from users u where u.id = e.author_id)");
-            }
-            Feed::User(user, reader) => push_of_user(query, user, reader, purpose),
-        },
-        order: "e.id desc",
-        page: named("e join users u on u.id = e.author_id"),
-        total: Total::Bounded,
-        varies: false,
-    };
-    list.fetch(&mut *database.connection().await?, page).await
+pub async fn delete_of_issue(connection: &mut Connection, issue: IssueId) -> Result<()> {
+    sqlx::query!(
+        "delete from events where subject_id = $1 and subject_kind = $2",
+        issue.get(),
+        SubjectKind::Issue.code(),
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
-/// Finds the projects in which the user did anything, one index entry each, and takes from those the reader can see no
-/// more than the page reaches: what happened in hidden ones is never walked past.
-fn push_of_user(query: &mut QueryBuilder<Postgres>, user: UserId, reader: Reader, purpose: Purpose) {
-    query.push("from (with recursive active (project_id) as (select min(project_id) from events where author_id = ");
-    query.push_bind(user.get());
-    query.push(" union all select (select min(project_id) from events where author_id = ").push_bind(user.get());
-    query.push(" and project_id > active.project_id) from active where active.project_id is not null) ");
-    query.push("select p.id from active join projects p on p.id = active.project_id where p.namespace_id is not null");
-    push_visible(query, reader);
-    query.push(") p cross join lateral (select * from events where author_id = ").push_bind(user.get());
-    query.push(" and project_id = p.id order by id desc");
-    purpose.push_limit(query);
-    query.push(") e");
+pub async fn delete_of_note(connection: &mut Connection, issue: IssueId, note: NoteId) -> Result<()> {
+    sqlx::query!(
+        "delete from events where subject_id = $1 and subject_kind = $2 and note_id = $3",
+        issue.get(),
+        SubjectKind::Issue.code(),
+        note.get(),
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
 /// Takes some events of a project away; how many there were.
@@ -177,4 +201,10 @@ pub async fn delete_some_of_author(connection: &mut Connection, author: UserId, 
     .execute(connection)
     .await?;
     Ok(gone.rows_affected())
+}
+
+/// The places where somebody did something who is gone, as all of that is.
+pub async fn forget_author(connection: &mut Connection, author: UserId) -> Result<()> {
+    sqlx::query!("delete from event_authors where author_id = $1", author.get()).execute(connection).await?;
+    Ok(())
 }

@@ -1,2 +1,3 @@
 pub mod event;
+pub mod feed;
 pub mod partition;

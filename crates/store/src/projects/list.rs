@@ -2,9 +2,9 @@
 //! are, however many there are in all.
 
 use chrono::NaiveDate;
-use holdfast_domain::Visibility;
 use holdfast_domain::ids::{NamespaceId, UserId};
 use holdfast_domain::page::{Page, PageRequest};
+use holdfast_domain::{AccessLevel, Visibility};
 use sqlx::{Postgres, QueryBuilder};
 
 use super::project::{Project, load_relatives, project_columns, project_joins};
@@ -358,21 +358,38 @@ fn push_active(query: &mut QueryBuilder<Postgres>, alias: &'static str, today: N
 /// The condition that the reader can see the project `p`.
 pub(crate) fn push_visible(query: &mut QueryBuilder<Postgres>, reader: Reader) {
     let Some(seen) = reader.sees else { return };
-    query.push(" and (p.visibility_level >= ").push_bind(seen.level());
-    if let Some(user) = reader.user.map(UserId::get) {
-        query.push(" or exists (select from project_members m where m.project_id = p.id and m.user_id = ");
-        query.push_bind(user);
-        push_active(query, "m.", reader.today);
-        query.push(") or exists (select from namespaces n where n.id = p.namespace_id and n.owner_id = ");
-        query.push_bind(user);
-        query.push(") or exists (select from group_members m where m.group_id = p.namespace_id and m.user_id = ");
-        query.push_bind(user);
-        push_active(query, "m.", reader.today);
-        query.push(") or exists (select from project_shares s join group_members m on m.group_id = s.group_id ");
-        query.push("where s.project_id = p.id and m.user_id = ").push_bind(user);
-        push_active(query, "m.", reader.today);
-        push_active(query, "s.", reader.today);
-        query.push(")");
-    }
+    query.push(" and (p.visibility_level >= ").push_bind(seen.level()).push(" or ");
+    push_level(query, reader, AccessLevel::Guest);
+    query.push(")");
+}
+
+/// The condition that the reader has at least this level in the project `p`, by whatever way. Who sees everything has
+/// every level.
+pub(crate) fn push_level(query: &mut QueryBuilder<Postgres>, reader: Reader, least: AccessLevel) {
+    let user = match reader {
+        Reader { sees: None, .. } => {
+            query.push("true");
+            return;
+        }
+        Reader { user: None, .. } => {
+            query.push("false");
+            return;
+        }
+        Reader { user: Some(user), .. } => user.get(),
+    };
+    let least = least.level();
+    query.push("exists (select from project_members m where m.project_id = p.id and m.access_level >= ").push(least);
+    query.push(" and m.user_id = ").push_bind(user);
+    push_active(query, "m.", reader.today);
+    query.push(") or exists (select from namespaces n where n.id = p.namespace_id and n.owner_id = ");
+    query.push_bind(user);
+    query.push(") or exists (select from group_members m where m.group_id = p.namespace_id and m.access_level >= ");
+    query.push(least).push(" and m.user_id = ").push_bind(user);
+    push_active(query, "m.", reader.today);
+    query.push(") or exists (select from project_shares s join group_members m on m.group_id = s.group_id ");
+    query.push("where s.project_id = p.id and s.access_level >= ").push(least);
+    query.push(" and m.access_level >= ").push(least).push(" and m.user_id = ").push_bind(user);
+    push_active(query, "m.", reader.today);
+    push_active(query, "s.", reader.today);
     query.push(")");
 }

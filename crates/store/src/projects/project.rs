@@ -26,6 +26,8 @@ pub struct Project {
     pub runners_token: String,
     pub star_count: i32,
     pub forks_count: i32,
+    open_issues: i32,
+    open_confidential_issues: i32,
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
     pub last_activity_at: DateTime<Utc>,
@@ -92,6 +94,11 @@ impl Project {
         format!("{}/{}", self.namespace.path, self.path)
     }
 
+    /// With those that not everybody sees, or without.
+    pub fn open_issues(&self, confidential: bool) -> i32 {
+        self.open_issues + if confidential { self.open_confidential_issues } else { 0 }
+    }
+
     /// None in a group.
     pub fn owner_name(&self) -> Option<&str> {
         self.owner.owner_name.as_deref()
@@ -139,7 +146,7 @@ macro_rules! project_columns {
          p.container_registry_enabled, p.shared_runners_enabled, p.public_builds, p.lfs_enabled, \
          p.request_access_enabled, p.only_allow_merge_if_build_succeeds, \
          p.only_allow_merge_if_all_discussions_are_resolved, p.runners_token, p.star_count, p.forks_count, \
-         p.forked_from_id, r.id as repository_id, r.generation, r.prune_epoch, r.head, p.created_at, \
+         p.open_issues, p.open_confidential_issues, p.forked_from_id, r.id as repository_id, r.generation, r.prune_epoch, r.head, p.created_at, \
          p.updated_at, p.last_activity_at, n.id as namespace_id, n.kind as namespace_kind, n.name as namespace_name, \
          n.path as namespace_path, n.description as namespace_description, n.owner_id as namespace_owner_id, \
          n.visibility_level as namespace_visibility_level, \

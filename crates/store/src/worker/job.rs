@@ -69,6 +69,22 @@ pub(super) async fn enqueue_once(connection: &mut Connection, task: &'static str
     Ok(())
 }
 
+/// What follows from something in a project, one after the other. Not listed among the jobs either.
+pub(super) async fn enqueue_in_turn(
+    connection: &mut Connection,
+    task: &'static str,
+    project: ProjectId,
+    details: &Value,
+) -> Result<()> {
+    sqlx::query("select graphile_worker.add_job($1, $3::json, queue_name := $1 || '-' || $2, max_attempts := 25)")
+        .bind(task)
+        .bind(project.get())
+        .bind(details)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
 pub async fn set_total(connection: &mut Connection, id: JobId, total: i64) -> Result<()> {
     sqlx::query!("update jobs set total = $2 where id = $1", id.get(), total).execute(connection).await?;
     Ok(())

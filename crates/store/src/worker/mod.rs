@@ -1,3 +1,4 @@
+pub mod closing;
 pub mod compaction;
 pub mod contributors;
 pub mod import;
@@ -6,7 +7,8 @@ pub mod merged_branches;
 pub mod removal;
 
 /// All that can be queued.
-pub const TASKS: [&str; 6] = [
+pub const TASKS: [&str; 7] = [
+    closing::CLOSE_ISSUES,
     compaction::COMPACT,
     contributors::COUNT_CONTRIBUTORS,
     import::IMPORT,

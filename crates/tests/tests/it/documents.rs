@@ -18,11 +18,17 @@ const ADDITIONS: &[&str] = &[
     "/projects/:/share/:",
     "/projects/:/import",
     "/projects/search/:",
+    "/issues",
+    "/groups/:/issues",
+    "/projects/:/issues",
+    "/projects/:/milestones",
+    "/projects/:/boards/:/issues/:",
+    "/projects/:/boards/:/lists/:/issues",
     "/projects/:/repository/archive.",
 ];
 
 /// Rows of the specification that are still to come.
-const TO_COME: &[&str] = &["/hooks", "/projects/:/labels", "/projects/:/boards", "/projects/:/pipeline"];
+const TO_COME: &[&str] = &["/hooks", "/projects/:/pipeline"];
 
 fn repository() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")

@@ -1,6 +1,7 @@
 //! REST, version 3. One file per noun; each ends in its own list of routes.
 
 mod access_requests;
+mod boards;
 mod branches;
 mod content;
 mod current_user;
@@ -9,8 +10,12 @@ mod events;
 mod forks;
 mod groups;
 mod imports;
+mod issues;
+mod labels;
 mod members;
+mod milestones;
 mod namespaces;
+mod notes;
 mod project_hooks;
 mod project_lists;
 mod projects;
@@ -46,6 +51,11 @@ pub fn routes() -> Routes {
     stars::routes(&mut routes);
     uploads::routes(&mut routes);
     project_hooks::routes(&mut routes);
+    labels::routes(&mut routes);
+    boards::routes(&mut routes);
+    issues::routes(&mut routes);
+    notes::routes(&mut routes);
+    milestones::routes(&mut routes);
     events::routes(&mut routes);
     forks::routes(&mut routes);
     imports::routes(&mut routes);

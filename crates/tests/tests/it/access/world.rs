@@ -13,6 +13,8 @@ pub struct World {
     clients: Vec<(&'static str, Client)>,
     ids: Vec<(&'static str, i64)>,
     pub database: sqlx::PgConnection,
+    /// The statements that put every table back.
+    restore: String,
     app: Arc<App>,
 }
 
@@ -49,16 +51,17 @@ impl World {
             ("{key}", key.as_i64().unwrap()),
             ("{email}", email.as_i64().unwrap()),
         ];
-        for (placeholder, project_placeholder, path, level) in [
-            ("{private}", "{private_project}", "private", 0),
-            ("{internal}", "{internal_project}", "internal", 10),
-            ("{public}", "{public_project}", "public-group", 20),
+        for (placeholder, project_placeholder, planned, path, level) in [
+            ("{private}", "{private_project}", &PRIVATE_PLANS, "private", 0),
+            ("{internal}", "{internal_project}", &INTERNAL_PLANS, "internal", 10),
+            ("{public}", "{public_project}", &PUBLIC_PLANS, "public-group", 20),
         ] {
             let group = server.group(&server.admin, path, level).await;
             let project = server.project_in(&server.admin, "p", level, Some(group)).await;
             ids.push((placeholder, group));
             ids.push((project_placeholder, project));
             server.push_first(&server.admin, &format!("{path}/p")).await;
+            ids.extend(planned.iter().copied().zip(plan(&server.admin, project).await));
             let branch = [("branch_name", "topic"), ("ref", "main")];
             let made = server.admin.post(&format!("/projects/{project}/repository/branches"), &branch).await;
             assert_eq!(made.status, 200, "{}", made.text);
@@ -105,22 +108,15 @@ impl World {
                 .await
                 .unwrap();
         }
-        Self { clients, ids, database, app: server.app.clone() }
+        let restore = restore(&mut database).await;
+        Self { clients, ids, database, restore, app: server.app.clone() }
     }
 
     /// Puts every table back to how it was.
     pub async fn restore(&mut self) {
         use sqlx::Executor;
-        let mut statements = format!("begin; truncate {};", TABLES.join(", "));
-        for table in TABLES {
-            statements += &format!(
-                "do $$ begin execute (select format('insert into {table} (%1$s) select %1$s from kept.{table}',
-                   string_agg(quote_ident(column_name), ', ')) from information_schema.columns
-                 where table_schema = 'public' and table_name = '{table}' and is_generated = 'NEVER'); end $$;"
-            );
-        }
-        statements += "commit;";
-        self.database.execute(sqlx::QueryBuilder::<sqlx::Postgres>::new(statements).into_sql()).await.unwrap();
+        let statements = sqlx::QueryBuilder::<sqlx::Postgres>::new(&self.restore);
+        self.database.execute(statements.into_sql()).await.unwrap();
         self.app.engine.forget().await;
     }
 
@@ -143,8 +139,58 @@ impl World {
     }
 }
 
+/// Few rows are deleted faster than tables are made anew, which is what truncating does. Nothing refers to anything
+/// meanwhile.
+async fn restore(database: &mut sqlx::PgConnection) -> String {
+    let mut statements = String::from("begin; set local session_replication_role = replica;");
+    for table in TABLES {
+        let columns: String = sqlx::query_scalar(
+            "select string_agg(quote_ident(column_name), ', ') from information_schema.columns
+             where table_schema = 'public' and table_name = $1 and is_generated = 'NEVER'",
+        )
+        .bind(table)
+        .fetch_one(&mut *database)
+        .await
+        .unwrap();
+        statements +=
+            &format!("delete from {table}; insert into {table} ({columns}) select {columns} from kept.{table};");
+    }
+    statements + "commit;"
+}
+
+const PRIVATE_PLANS: [&str; 6] = [
+    "{private_label}",
+    "{private_list}",
+    "{private_issue}",
+    "{private_secret}",
+    "{private_note}",
+    "{private_milestone}",
+];
+const INTERNAL_PLANS: [&str; 6] = ["{}"; 6];
+const PUBLIC_PLANS: [&str; 6] =
+    ["{public_label}", "{public_list}", "{public_issue}", "{public_secret}", "{public_note}", "{public_milestone}"];
+
+/// A label without a list, a list, an issue and one that is confidential, a note, a milestone.
+async fn plan(admin: &Client, project: i64) -> [i64; 6] {
+    let post = async |path: &str, form: &[(&str, &str)]| {
+        let made = admin.post(&format!("/projects/{project}{path}"), form).await;
+        assert!(matches!(made.status, 200 | 201), "{}", made.text);
+        made.body["id"].as_i64().unwrap()
+    };
+    let unlisted = post("/labels", &[("name", "unlisted"), ("color", "#123456")]).await;
+    let mut list = 0;
+    for name in ["feature", "bug"] {
+        let label = post("/labels", &[("name", name), ("color", "#123456")]).await;
+        list = post(&format!("/boards/{project}/lists"), &[("label_id", &label.to_string())]).await;
+    }
+    let issue = post("/issues", &[("title", "t"), ("labels", "bug")]).await;
+    let secret = post("/issues", &[("title", "t"), ("confidential", "true")]).await;
+    let note = post(&format!("/issues/{issue}/notes"), &[("body", "b")]).await;
+    [unlisted, list, issue, secret, note, post("/milestones", &[("title", "m")]).await]
+}
+
 /// In an order in which rows can be inserted.
-const TABLES: [&str; 30] = [
+const TABLES: [&str; 39] = [
     "users",
     "emails",
     "identities",
@@ -173,6 +219,15 @@ const TABLES: [&str; 30] = [
     "stars",
     "uploads",
     "project_hooks",
+    "labels",
+    "label_subscriptions",
+    "board_lists",
+    "milestones",
+    "issues",
+    "issue_labels",
+    "issue_subscriptions",
+    "notes",
+    "event_authors",
     "events",
     "outbox",
 ];

@@ -1,0 +1,160 @@
+use holdfast_domain::ids::LabelId;
+use holdfast_domain::page::{Page, PageRequest};
+use holdfast_domain::planning::{Color, LabelTitle};
+use holdfast_domain::policy::{Feature, ProjectAction};
+use holdfast_domain::violations::TAKEN;
+use holdfast_domain::{Field, Violations};
+use holdfast_store::Connection;
+use holdfast_store::planning::board_list;
+use holdfast_store::planning::label::{self, Attributes, Viewer};
+
+pub use holdfast_store::planning::label::Label;
+
+use super::issue_list::seen;
+use crate::error::OnConstraint;
+use crate::projects::project::{Project, ProjectRef};
+use crate::{Actor, App, Error, Result, Thing, access};
+
+/// How a caller names a label: an id is tried first.
+#[derive(Clone, Debug)]
+pub struct LabelRef(pub String);
+
+fn viewer(actor: &Actor, project: &Project) -> Viewer {
+    Viewer { user: actor.user_id(), seen: seen(actor, project) }
+}
+
+/// Where neither issues nor merge requests are in use, there are none.
+pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequest) -> Result<Page<Label>> {
+    let mut connection = app.database.connection().await?;
+    let project = access::project(app, &mut connection, actor, project, ProjectAction::Read).await?;
+    drop(connection);
+    if !access::has(&project, Feature::IssuesOrMergeRequests) {
+        return Ok(Page::of_total(Vec::new(), page, 0));
+    }
+    Ok(label::list(&app.database, project.id, viewer(actor, &project), page).await?)
+}
+
+/// What a creation gives or an update changes.
+#[derive(Clone, Debug, Default)]
+pub struct LabelChanges {
+    pub title: Option<String>,
+    pub color: Option<String>,
+    pub description: Field<String>,
+    pub priority: Field<i32>,
+}
+
+impl LabelChanges {
+    fn apply(self, before: Option<&Label>) -> Result<Attributes> {
+        let title = self.title.or_else(|| before.map(|it| it.title.clone())).unwrap_or_default();
+        let color = self.color.or_else(|| before.map(|it| it.color.clone())).unwrap_or_default();
+        let description = self.description.or_nullable(before.and_then(|it| it.description.clone()));
+        let priority = self.priority.or_nullable(before.and_then(|it| it.priority));
+        let mut violations = Violations::default();
+        let title = violations.check("title", LabelTitle::parse(&title));
+        let color = violations.check("color", Color::parse(&color));
+        violations.check_length("description", description.as_deref().unwrap_or_default(), 2000);
+        if priority.is_some_and(|priority| priority < 0) {
+            violations.add("priority", "must be greater than or equal to 0");
+        }
+        match (title, color) {
+            (Some(title), Some(color)) => {
+                violations.into_result()?;
+                Ok(Attributes { title, color, description, priority })
+            }
+            _ => Err(violations.into()),
+        }
+    }
+}
+
+pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, changes: LabelChanges) -> Result<Label> {
+    let mut transaction = app.database.begin().await?;
+    let project = access::locked_project(app, &mut transaction, actor, project, ProjectAction::ManageLabels).await?;
+    let attributes = changes.apply(None)?;
+    let id = label::insert(&mut transaction, project.id, &attributes, app.clock.now())
+        .await
+        .on_constraint("labels_title_key", || Error::Conflict("Label already exists".into()))?;
+    let made = find(&mut transaction, actor, &project, id).await?;
+    holdfast_store::commit(transaction).await?;
+    Ok(made)
+}
+
+pub async fn update(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    title: &str,
+    changes: LabelChanges,
+) -> Result<Label> {
+    let mut transaction = app.database.begin().await?;
+    let project = access::locked_project(app, &mut transaction, actor, project, ProjectAction::ManageLabels).await?;
+    let before = find_by_title(&mut transaction, actor, &project, title).await?;
+    let attributes = changes.apply(Some(&before))?;
+    label::update(&mut transaction, project.id, before.id, &attributes, app.clock.now())
+        .await
+        .on_constraint("labels_title_key", || Violations::of("title", TAKEN).into())?;
+    let changed = find(&mut transaction, actor, &project, before.id).await?;
+    holdfast_store::commit(transaction).await?;
+    Ok(changed)
+}
+
+/// Its list goes from the board with it.
+pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, title: &str) -> Result<Label> {
+    let mut transaction = app.database.begin().await?;
+    let project = access::locked_project(app, &mut transaction, actor, project, ProjectAction::ManageLabels).await?;
+    let label = find_by_title(&mut transaction, actor, &project, title).await?;
+    if let Some(list) = board_list::of_label(&mut transaction, project.id, label.id).await? {
+        board_list::delete(&mut transaction, project.id, list, app.clock.now()).await?;
+    }
+    label::delete(&mut transaction, project.id, label.id).await?;
+    holdfast_store::commit(transaction).await?;
+    Ok(label)
+}
+
+/// None if the caller has subscribed already.
+pub async fn subscribe(app: &App, actor: &Actor, project: &ProjectRef, label: &LabelRef) -> Result<Option<Label>> {
+    let mut connection = app.database.connection().await?;
+    let (project, label) = subscribable(app, &mut connection, actor, project, label).await?;
+    if !label::subscribe(&mut connection, label.id, actor.caller()?.account.id(), app.clock.now()).await? {
+        return Ok(None);
+    }
+    Ok(Some(find(&mut connection, actor, &project, label.id).await?))
+}
+
+/// None if the caller has not.
+pub async fn unsubscribe(app: &App, actor: &Actor, project: &ProjectRef, label: &LabelRef) -> Result<Option<Label>> {
+    let mut connection = app.database.connection().await?;
+    let (project, label) = subscribable(app, &mut connection, actor, project, label).await?;
+    if !label::unsubscribe(&mut connection, label.id, actor.caller()?.account.id()).await? {
+        return Ok(None);
+    }
+    Ok(Some(find(&mut connection, actor, &project, label.id).await?))
+}
+
+async fn subscribable(
+    app: &App,
+    connection: &mut Connection,
+    actor: &Actor,
+    project: &ProjectRef,
+    label: &LabelRef,
+) -> Result<(Project, Label)> {
+    let project = access::project(app, connection, actor, project, ProjectAction::Subscribe).await?;
+    let by_id = match label.0.parse::<i64>() {
+        Ok(id) => label::find(connection, project.id, id.into(), viewer(actor, &project)).await?,
+        Err(_) => None,
+    };
+    let label = match by_id {
+        Some(label) => label,
+        None => find_by_title(connection, actor, &project, &label.0).await?,
+    };
+    Ok((project, label))
+}
+
+async fn find(connection: &mut Connection, actor: &Actor, project: &Project, id: LabelId) -> Result<Label> {
+    let found = label::find(connection, project.id, id, viewer(actor, project)).await?;
+    found.ok_or(Error::NotFound(Thing::Label))
+}
+
+async fn find_by_title(connection: &mut Connection, actor: &Actor, project: &Project, title: &str) -> Result<Label> {
+    let id = label::id_of(connection, project.id, title).await?.ok_or(Error::NotFound(Thing::Label))?;
+    find(connection, actor, project, id).await
+}

@@ -1,0 +1,159 @@
+use chrono::NaiveDate;
+use holdfast_domain::activity::{Action, Audience};
+use holdfast_domain::ids::MilestoneId;
+use holdfast_domain::page::{Page, PageRequest};
+use holdfast_domain::policy::ProjectAction;
+use holdfast_domain::violations::{BLANK, TAKEN};
+use holdfast_domain::{Field, Violations};
+use holdfast_store::activity::event::{self, NewEvent, Subject};
+use holdfast_store::planning::milestone::{self, Attributes};
+use holdfast_store::{Connection, Transaction};
+
+pub use holdfast_store::planning::milestone::Milestone;
+
+use super::issue::Issue;
+use super::issue_list::{self, ListIssues};
+use crate::error::OnConstraint;
+use crate::projects::project::{Project, ProjectRef};
+use crate::{Actor, App, Error, Result, Thing, access};
+
+/// Newest first.
+pub async fn list(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    closed: Option<bool>,
+    numbers: &[i64],
+    page: PageRequest,
+) -> Result<Page<Milestone>> {
+    let mut connection = app.database.connection().await?;
+    let project = access::project(app, &mut connection, actor, project, ProjectAction::ReadMilestones).await?;
+    drop(connection);
+    Ok(milestone::list(&app.database, project.id, closed, numbers, page).await?)
+}
+
+pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, id: MilestoneId) -> Result<Milestone> {
+    let mut connection = app.database.connection().await?;
+    let project = access::project(app, &mut connection, actor, project, ProjectAction::ReadMilestones).await?;
+    find(&mut connection, &project, id).await
+}
+
+async fn find(connection: &mut Connection, project: &Project, id: MilestoneId) -> Result<Milestone> {
+    milestone::find(connection, project.id, id).await?.ok_or(Error::NotFound(Thing::Record))
+}
+
+/// Its issues, as far as the caller sees them.
+pub async fn issues(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    id: MilestoneId,
+    page: PageRequest,
+) -> Result<Page<Issue>> {
+    let mut connection = app.database.connection().await?;
+    let project = access::project(app, &mut connection, actor, project, ProjectAction::ReadIssues).await?;
+    let milestone = find(&mut connection, &project, id).await?;
+    let input = ListIssues { milestone: Some(milestone.id), ..ListIssues::default() };
+    issue_list::of_project(app, &mut connection, actor, &project, input, page).await
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StateEvent {
+    Close,
+    Activate,
+}
+
+/// What a creation gives or an update changes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MilestoneChanges {
+    pub title: Option<String>,
+    pub description: Field<String>,
+    pub start_date: Field<NaiveDate>,
+    pub due_date: Field<NaiveDate>,
+    pub state_event: Option<StateEvent>,
+}
+
+impl MilestoneChanges {
+    fn apply(self, now: Attributes) -> Result<Attributes> {
+        let a = Attributes {
+            title: self.title.unwrap_or(now.title),
+            description: self.description.or_nullable(now.description),
+            closed: self.state_event.map_or(now.closed, |event| event == StateEvent::Close),
+            start_date: self.start_date.or_nullable(now.start_date),
+            due_date: self.due_date.or_nullable(now.due_date),
+        };
+        let mut violations = Violations::default();
+        if a.title.trim().is_empty() {
+            violations.add("title", BLANK);
+        }
+        violations.check_line("title", &a.title);
+        if let (Some(start), Some(due)) = (a.start_date, a.due_date)
+            && due < start
+        {
+            violations.add("due_date", "must not be before the start date");
+        }
+        violations.into_result()?;
+        Ok(a)
+    }
+}
+
+pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, changes: MilestoneChanges) -> Result<Milestone> {
+    let mut transaction = app.database.begin().await?;
+    let project =
+        access::locked_project(app, &mut transaction, actor, project, ProjectAction::ManageMilestones).await?;
+    let blank = Attributes { title: String::new(), description: None, closed: false, start_date: None, due_date: None };
+    let attributes = changes.apply(blank)?;
+    let made = milestone::insert(&mut transaction, project.id, &attributes, app.clock.now()).await;
+    let made = refuse_taken(made)?;
+    record(app, transaction, actor, &project, made, Some(Action::Created)).await
+}
+
+pub async fn update(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    id: MilestoneId,
+    changes: MilestoneChanges,
+) -> Result<Milestone> {
+    let mut transaction = app.database.begin().await?;
+    let project =
+        access::locked_project(app, &mut transaction, actor, project, ProjectAction::ManageMilestones).await?;
+    let before = find(&mut transaction, &project, id).await?;
+    let was_closed = before.closed;
+    let Milestone { title, description, closed, start_date, due_date, .. } = before;
+    let attributes = changes.apply(Attributes { title, description, closed, start_date, due_date })?;
+    let saved = milestone::update(&mut transaction, project.id, id, &attributes, app.clock.now()).await;
+    let saved = refuse_taken(saved)?;
+    let action = match (was_closed, saved.closed) {
+        (false, true) => Some(Action::Closed),
+        (true, false) => Some(Action::Reopened),
+        _ => None,
+    };
+    record(app, transaction, actor, &project, saved, action).await
+}
+
+fn refuse_taken<T>(saved: holdfast_store::Result<T>) -> Result<T> {
+    saved.on_constraint("milestones_title_key", || Violations::of("title", TAKEN).into())
+}
+
+async fn record(
+    app: &App,
+    mut transaction: Transaction,
+    actor: &Actor,
+    project: &Project,
+    milestone: Milestone,
+    action: Option<Action>,
+) -> Result<Milestone> {
+    if let Some(action) = action {
+        let event = NewEvent {
+            project: project.id,
+            author: actor.caller()?.account.id(),
+            action,
+            subject: Subject::Milestone(milestone.id),
+            audience: Audience::Everybody,
+        };
+        event::record(&mut transaction, event, None, app.clock.now()).await?;
+    }
+    holdfast_store::commit(transaction).await?;
+    Ok(milestone)
+}

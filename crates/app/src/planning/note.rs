@@ -1,0 +1,129 @@
+//! What is said about issues.
+
+use chrono::{DateTime, Utc};
+use holdfast_domain::Violations;
+use holdfast_domain::activity::Action;
+use holdfast_domain::ids::{IssueId, NoteId};
+use holdfast_domain::page::{Page, PageRequest};
+use holdfast_domain::policy::ProjectAction;
+use holdfast_domain::violations::BLANK;
+use holdfast_store::Connection;
+use holdfast_store::activity::event::{self, NewEvent, Subject};
+use holdfast_store::planning::{issue as issues, note};
+
+pub use holdfast_store::planning::note::Note;
+
+use super::issue::{self, Issue, audience, may};
+use super::issue_change::time_of;
+use super::notice;
+use crate::projects::project::{Project, ProjectRef};
+use crate::{Actor, App, Error, Result, Thing, access};
+
+/// Oldest first.
+pub async fn list(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    issue: IssueId,
+    page: PageRequest,
+) -> Result<Page<Note>> {
+    let mut connection = app.database.connection().await?;
+    let project = access::project(app, &mut connection, actor, project, ProjectAction::ReadIssues).await?;
+    let issue = issue::find(&mut connection, actor, &project, issue).await?;
+    drop(connection);
+    Ok(note::list(&app.database, issue.id, page).await?)
+}
+
+pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, issue: IssueId, id: NoteId) -> Result<Note> {
+    let mut connection = app.database.connection().await?;
+    let project = access::project(app, &mut connection, actor, project, ProjectAction::ReadIssues).await?;
+    let issue = issue::find(&mut connection, actor, &project, issue).await?;
+    find(&mut connection, &issue, id).await
+}
+
+async fn find(connection: &mut Connection, issue: &Issue, id: NoteId) -> Result<Note> {
+    note::find(connection, issue.id, id).await?.ok_or(Error::NotFound(Thing::Note))
+}
+
+fn check(body: &str) -> Result<()> {
+    if body.trim().is_empty() { Err(Violations::of("note", BLANK).into()) } else { Ok(()) }
+}
+
+pub async fn create(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    issue: IssueId,
+    body: &str,
+    at: Option<DateTime<Utc>>,
+) -> Result<Note> {
+    let mut transaction = app.database.begin().await?;
+    let project = access::project(app, &mut transaction, actor, project, ProjectAction::CreateIssue).await?;
+    // It must not become confidential before this is in the feed.
+    issues::lock(&mut transaction, project.id, issue).await?;
+    let issue = issue::find(&mut transaction, actor, &project, issue).await?;
+    check(body)?;
+    let caller = actor.caller()?;
+    let (at, now) = (time_of(app, actor, &project, at), app.clock.now());
+    let id = note::insert(&mut transaction, issue.id, caller.account.id(), body, at, now).await?;
+    let note = find(&mut transaction, &issue, id).await?;
+    let event = NewEvent {
+        project: project.id,
+        author: caller.account.id(),
+        action: Action::Commented,
+        subject: Subject::Note(issue.id, id),
+        audience: audience(issue.confidential),
+    };
+    let notice = notice::note(&project, &caller.account.person, &issue, &note);
+    event::record(&mut transaction, event, Some(&notice), now).await?;
+    holdfast_store::commit(transaction).await?;
+    Ok(note)
+}
+
+/// For who said it, or moderates what is said.
+pub async fn update(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    issue: IssueId,
+    id: NoteId,
+    body: &str,
+) -> Result<Note> {
+    let mut transaction = app.database.begin().await?;
+    let (issue, note) = editable(app, &mut transaction, actor, project, issue, id).await?;
+    check(body)?;
+    note::update(&mut transaction, issue.id, note.id, body, app.clock.now()).await?;
+    let note = find(&mut transaction, &issue, id).await?;
+    holdfast_store::commit(transaction).await?;
+    Ok(note)
+}
+
+/// The same. What was said.
+pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, issue: IssueId, id: NoteId) -> Result<Note> {
+    let mut transaction = app.database.begin().await?;
+    let (issue, note) = editable(app, &mut transaction, actor, project, issue, id).await?;
+    if !note::delete(&mut transaction, issue.id, note.id).await? {
+        return Err(Error::NotFound(Thing::Note));
+    }
+    event::delete_of_note(&mut transaction, issue.id, note.id).await?;
+    holdfast_store::commit(transaction).await?;
+    Ok(note)
+}
+
+async fn editable(
+    app: &App,
+    connection: &mut Connection,
+    actor: &Actor,
+    project: &ProjectRef,
+    issue: IssueId,
+    id: NoteId,
+) -> Result<(Issue, Note)> {
+    let project: Project = access::project(app, connection, actor, project, ProjectAction::CreateIssue).await?;
+    let issue = issue::find(connection, actor, &project, issue).await?;
+    let note = find(connection, &issue, id).await?;
+    let is_own = Some(note.author.id) == actor.user_id();
+    if note.system || !(is_own || may(actor, &project, ProjectAction::ModerateNotes)) {
+        return Err(Error::Forbidden(None));
+    }
+    Ok((issue, note))
+}

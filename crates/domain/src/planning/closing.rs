@@ -1,0 +1,72 @@
+/// The numbers of the issues that a commit's message says it closes: `closes #1`, `Fixed #2, #3 and #4`, `resolve: #5`.
+/// Each once, in the order in which they are named.
+pub fn closed_by(message: &str) -> Vec<i64> {
+    let mut numbers = Vec::new();
+    let mut closing = false;
+    for word in message.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty()) {
+        match number(word) {
+            Some(number) if closing && !numbers.contains(&number) => numbers.push(number),
+            Some(_) => {}
+            // What joins numbers belongs to the word before them.
+            None if closing && matches!(word, "and" | "&") => {}
+            None => closing = is_verb(word),
+        }
+        // A list ends with its sentence.
+        if word.ends_with(['.', ';', '!', '?']) {
+            closing = false;
+        }
+    }
+    numbers
+}
+
+fn number(word: &str) -> Option<i64> {
+    let digits = word.strip_prefix('#')?.trim_end_matches(['.', ';', '!', '?', ':', ')']);
+    if digits.bytes().all(|digit| digit.is_ascii_digit()) { digits.parse().ok() } else { None }
+}
+
+const VERBS: [&str; 16] = [
+    "close",
+    "closes",
+    "closed",
+    "closing",
+    "fix",
+    "fixes",
+    "fixed",
+    "fixing",
+    "resolve",
+    "resolves",
+    "resolved",
+    "resolving",
+    "implement",
+    "implements",
+    "implemented",
+    "implementing",
+];
+
+fn is_verb(word: &str) -> bool {
+    let word = word.strip_suffix(':').unwrap_or(word).trim_start_matches('(');
+    VERBS.iter().any(|verb| word.eq_ignore_ascii_case(verb))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::closed_by;
+
+    #[test]
+    fn messages() {
+        for (message, numbers) in [
+            ("Closes #1", vec![1]),
+            ("fix #2, #3 and #4.", vec![2, 3, 4]),
+            ("Parser: rewritten\n\nResolves: #5\nImplements #6 & #7", vec![5, 6, 7]),
+            ("Fixes #8, fixed #8, (fixing #9)", vec![8, 9]),
+            ("closed #10. See #11", vec![10]),
+            ("See #12 and #13", vec![]),
+            ("prefixes #14, fixer #15, fixe #16, closet #17", vec![]),
+            ("closes the door for #18", vec![]),
+            ("closes #, #x, #1x, #99999999999999999999", vec![]),
+            ("", vec![]),
+        ] {
+            assert_eq!(closed_by(message), numbers, "{message:?}");
+        }
+    }
+}

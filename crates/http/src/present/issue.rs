@@ -1,0 +1,60 @@
+use chrono::NaiveDate;
+use holdfast_app::planning::issue::Issue;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::Timestamp;
+use super::milestone::{self, MilestoneBody};
+use super::user::{self, UserSummary};
+use crate::Site;
+
+#[derive(Serialize, ToSchema)]
+pub struct IssueBody {
+    pub id: i64,
+    /// The number in the project.
+    pub iid: i64,
+    pub project_id: i64,
+    pub title: String,
+    pub description: Option<String>,
+    /// `opened`, `closed` or `reopened`.
+    pub state: &'static str,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    /// Their names.
+    pub labels: Vec<String>,
+    pub milestone: Option<MilestoneBody>,
+    pub assignee: Option<UserSummary>,
+    pub author: UserSummary,
+    pub user_notes_count: i32,
+    pub upvotes: i32,
+    pub downvotes: i32,
+    pub due_date: Option<NaiveDate>,
+    pub confidential: bool,
+    pub web_url: String,
+    /// By the caller.
+    pub subscribed: bool,
+}
+
+pub fn issue(issue: Issue, site: &Site) -> IssueBody {
+    IssueBody {
+        id: issue.id.get(),
+        iid: issue.iid,
+        project_id: issue.project_id.get(),
+        title: issue.title,
+        description: issue.description,
+        state: issue.state.word(),
+        created_at: issue.created_at.into(),
+        updated_at: issue.updated_at.into(),
+        labels: issue.labels,
+        milestone: issue.milestone.map(milestone::milestone),
+        assignee: issue.assignee.as_ref().map(|assignee| user::summary(assignee, site)),
+        author: user::summary(&issue.author, site),
+        user_notes_count: issue.notes_count,
+        upvotes: 0,
+        downvotes: 0,
+        due_date: issue.due_date,
+        confidential: issue.confidential,
+        web_url: site.url(&format!("/{}/issues/{}", issue.project_path, issue.iid)),
+        subscribed: issue.subscribed,
+    }
+}

@@ -1,0 +1,296 @@
+use chrono::{DateTime, NaiveDate, Utc};
+use holdfast_domain::ids::{IssueId, MilestoneId, ProjectId, UserId};
+use holdfast_domain::planning::IssueState;
+
+use super::milestone::{self, Milestone};
+use crate::accounts::user::{self, Person, person_columns};
+use crate::{Connection, Result};
+
+/// An issue as somebody sees it.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Issue {
+    #[sqlx(try_from = "i64", rename = "issue_id")]
+    pub id: IssueId,
+    pub iid: i64,
+    #[sqlx(try_from = "i64")]
+    pub project_id: ProjectId,
+    /// Of the project, with its namespace.
+    pub project_path: String,
+    pub title: String,
+    pub description: Option<String>,
+    #[sqlx(try_from = "i16", rename = "issue_state")]
+    pub state: IssueState,
+    pub confidential: bool,
+    pub due_date: Option<NaiveDate>,
+    pub notes_count: i32,
+    pub moved_to_id: Option<i64>,
+    pub created_at: DateTime<Utc>,
+    pub updated_at: DateTime<Utc>,
+    pub labels: Vec<String>,
+    pub subscribed: bool,
+    #[sqlx(flatten)]
+    pub author: Person,
+    assignee_id: Option<i64>,
+    milestone_id: Option<i64>,
+    /// Loaded afterwards, one statement for all of a page.
+    #[sqlx(skip)]
+    pub assignee: Option<Person>,
+    #[sqlx(skip)]
+    pub milestone: Option<Milestone>,
+}
+
+impl Issue {
+    /// Whether a user has written it or has it to do.
+    pub fn concerns(&self, user: UserId) -> bool {
+        self.author.id == user || self.assignee_id == Some(user.get())
+    }
+}
+
+/// Of `i` and what [`issue_joins`] adds to it, as seen by `viewer (id)`.
+macro_rules! issue_columns {
+    () => {
+        concat!(
+            "i.id as issue_id, i.iid, i.project_id, n.path || '/' || p.path as project_path, i.title, i.description, \
+             i.state as issue_state, i.confidential, i.due_date, i.notes_count, i.moved_to_id, i.created_at, i.updated_at, \
+             i.assignee_id, i.milestone_id, array(select l.title from issue_labels x join labels l on l.id = x.label_id \
+               where x.issue_id = i.id order by l.title) as labels, \
+             coalesce((select s.subscribed from issue_subscriptions s where s.issue_id = i.id and s.user_id = viewer.id), \
+               viewer.id in (i.author_id, i.assignee_id), false) as subscribed, ",
+            person_columns!()
+        )
+    };
+}
+pub(super) use issue_columns;
+
+/// What a deleted user wrote is hidden until it is removed.
+macro_rules! issue_joins {
+    () => {
+        " join users u on u.id = i.author_id join projects p on p.id = i.project_id \
+         join namespaces n on n.id = p.namespace_id "
+    };
+}
+pub(super) use issue_joins;
+
+pub async fn find(
+    connection: &mut Connection,
+    project: ProjectId,
+    id: IssueId,
+    viewer: Option<UserId>,
+) -> Result<Option<Issue>> {
+    const QUERY: &str = concat!(
+        "select ",
+        issue_columns!(),
+        " from (values ($3::bigint)) viewer (id) cross join issues i",
+        issue_joins!(),
+        "where i.project_id = $1 and i.id = $2"
+    );
+    let query = sqlx::query_as(QUERY).bind(project.get()).bind(id.get()).bind(viewer.map(UserId::get));
+    let Some(mut issue) = query.fetch_optional(&mut *connection).await? else { return Ok(None) };
+    load_relatives(connection, std::slice::from_mut(&mut issue)).await?;
+    Ok(Some(issue))
+}
+
+/// By its number in the project.
+pub async fn id_of(connection: &mut Connection, project: ProjectId, iid: i64) -> Result<Option<IssueId>> {
+    let id = sqlx::query_scalar!("select id from issues where project_id = $1 and iid = $2", project.get(), iid)
+        .fetch_optional(connection)
+        .await?;
+    Ok(id.map(Into::into))
+}
+
+/// Assignees and milestones: one statement each for all of them, and none where there are none.
+pub(super) async fn load_relatives(connection: &mut Connection, issues: &mut [Issue]) -> Result<()> {
+    let people: Vec<i64> = issues.iter().filter_map(|it| it.assignee_id).collect();
+    if !people.is_empty() {
+        let people = user::people(&mut *connection, &people).await?;
+        for issue in &mut *issues {
+            issue.assignee = people.iter().find(|it| Some(it.id.get()) == issue.assignee_id).cloned();
+        }
+    }
+    let milestones: Vec<i64> = issues.iter().filter_map(|it| it.milestone_id).collect();
+    if !milestones.is_empty() {
+        let milestones = milestone::some(connection, &milestones).await?;
+        for issue in issues {
+            issue.milestone = milestones.iter().find(|it| Some(it.id.get()) == issue.milestone_id).cloned();
+        }
+    }
+    Ok(())
+}
+
+/// What is said of an issue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attributes {
+    pub title: String,
+    pub description: Option<String>,
+    pub state: IssueState,
+    pub confidential: bool,
+    pub due_date: Option<NaiveDate>,
+    pub assignee: Option<UserId>,
+    pub milestone: Option<MilestoneId>,
+}
+
+impl From<&Issue> for Attributes {
+    fn from(issue: &Issue) -> Self {
+        Self {
+            title: issue.title.clone(),
+            description: issue.description.clone(),
+            state: issue.state,
+            confidential: issue.confidential,
+            due_date: issue.due_date,
+            assignee: issue.assignee_id.map(Into::into),
+            milestone: issue.milestone_id.map(Into::into),
+        }
+    }
+}
+
+/// With the project's next number.
+pub async fn insert(
+    connection: &mut Connection,
+    project: ProjectId,
+    author: UserId,
+    a: &Attributes,
+    at: DateTime<Utc>,
+) -> Result<IssueId> {
+    let id = sqlx::query_scalar!(
+        "with numbered as (update projects set last_issue_iid = last_issue_iid + 1 where id = $1 returning last_issue_iid)
+         insert into issues (project_id, iid, author_id, title, description, state, confidential, due_date, assignee_id,
+           milestone_id, created_at, updated_at)
+         select $1, last_issue_iid, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10 from numbered returning id",
+        project.get(),
+        author.get(),
+        a.title,
+        a.description,
+        a.state.code(),
+        a.confidential,
+        a.due_date,
+        a.assignee.map(UserId::get),
+        a.milestone.map(MilestoneId::get),
+        at,
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(id.into())
+}
+
+pub async fn update(connection: &mut Connection, id: IssueId, a: &Attributes, now: DateTime<Utc>) -> Result<()> {
+    sqlx::query!(
+        "update issues set title = $2, description = $3, state = $4, confidential = $5, due_date = $6, assignee_id = $7,
+           milestone_id = $8, updated_at = $9
+         where id = $1",
+        id.get(),
+        a.title,
+        a.description,
+        a.state.code(),
+        a.confidential,
+        a.due_date,
+        a.assignee.map(UserId::get),
+        a.milestone.map(MilestoneId::get),
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+pub async fn set_moved_to(connection: &mut Connection, id: IssueId, to: IssueId) -> Result<()> {
+    sqlx::query!("update issues set moved_to_id = $2 where id = $1", id.get(), to.get()).execute(connection).await?;
+    Ok(())
+}
+
+pub async fn delete(connection: &mut Connection, id: IssueId) -> Result<()> {
+    sqlx::query!("delete from issues where id = $1", id.get()).execute(connection).await?;
+    Ok(())
+}
+
+/// Takes the issue's row until the end of the transaction.
+pub async fn lock(connection: &mut Connection, project: ProjectId, id: IssueId) -> Result<()> {
+    sqlx::query_scalar!(
+        "select id from issues where project_id = $1 and id = $2 for no key update",
+        project.get(),
+        id.get()
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(())
+}
+
+/// Which way an issue is counted.
+#[derive(Clone, Copy, Debug)]
+pub enum Count {
+    In = 1,
+    Out = -1,
+}
+
+/// Counts an issue, as it is now, in or out of its project and its labels. Whoever changes something that is counted
+/// counts it out before and in afterwards, with the project locked.
+pub async fn count(connection: &mut Connection, id: IssueId, way: Count) -> Result<()> {
+    sqlx::query!(
+        "with i as (
+           select id, project_id,
+             case when not closed and not confidential then $2::integer else 0 end as open,
+             case when closed and not confidential then $2::integer else 0 end as done,
+             case when not closed and confidential then $2::integer else 0 end as hidden_open,
+             case when closed and confidential then $2::integer else 0 end as hidden_done
+           from issues where id = $1),
+         counted as (
+           update labels l set open_issues = l.open_issues + i.open, closed_issues = l.closed_issues + i.done,
+             open_confidential_issues = l.open_confidential_issues + i.hidden_open,
+             closed_confidential_issues = l.closed_confidential_issues + i.hidden_done
+           from i join issue_labels x on x.issue_id = i.id where l.id = x.label_id)
+         update projects p set open_issues = p.open_issues + i.open,
+           open_confidential_issues = p.open_confidential_issues + i.hidden_open
+         from i where p.id = i.project_id and i.open + i.hidden_open <> 0",
+        id.get(),
+        way as i32,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Whether that changes what was said before.
+pub async fn set_subscribed(connection: &mut Connection, id: IssueId, user: UserId, subscribed: bool) -> Result<()> {
+    sqlx::query!(
+        "insert into issue_subscriptions (issue_id, user_id, subscribed) values ($1, $2, $3)
+         on conflict (issue_id, user_id) do update set subscribed = $3",
+        id.get(),
+        user.get(),
+        subscribed,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Takes some issues of a project that is being removed away; how many there were.
+pub async fn delete_some_of_project(connection: &mut Connection, project: ProjectId, at_most: i64) -> Result<u64> {
+    let gone = sqlx::query!(
+        "delete from issues where id in (select id from issues where project_id = $1 limit $2)",
+        project.get(),
+        at_most,
+    )
+    .execute(connection)
+    .await?;
+    Ok(gone.rows_affected())
+}
+
+/// One that a user wrote.
+pub async fn next_of_author(connection: &mut Connection, author: UserId) -> Result<Option<(ProjectId, IssueId)>> {
+    let found = sqlx::query!("select project_id, id from issues where author_id = $1 limit 1", author.get())
+        .fetch_optional(connection)
+        .await?;
+    Ok(found.map(|row| (row.project_id.into(), row.id.into())))
+}
+
+/// Takes some issues from the user who has them to do; how many there were.
+pub async fn unassign_some(connection: &mut Connection, assignee: UserId, at_most: i64) -> Result<u64> {
+    let freed = sqlx::query!(
+        "update issues set assignee_id = null where id in (
+           select id from issues where assignee_id = $1 order by id limit $2 for no key update)",
+        assignee.get(),
+        at_most,
+    )
+    .execute(connection)
+    .await?;
+    Ok(freed.rows_affected())
+}

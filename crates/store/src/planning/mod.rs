@@ -1,0 +1,6 @@
+pub mod board_list;
+pub mod issue;
+pub mod issue_list;
+pub mod label;
+pub mod milestone;
+pub mod note;

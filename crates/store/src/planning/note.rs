@@ -1,0 +1,173 @@
+use chrono::{DateTime, Utc};
+use holdfast_domain::ids::{IssueId, NoteId, UserId};
+use holdfast_domain::page::{Page, PageRequest};
+use sqlx::{Postgres, QueryBuilder};
+
+use crate::accounts::user::{Person, person_columns};
+use crate::page::{List, Total, named};
+use crate::{Connection, Database, Result};
+
+/// What was said about an issue.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Note {
+    #[sqlx(try_from = "i64", rename = "note_id")]
+    pub id: NoteId,
+    #[sqlx(try_from = "i64")]
+    pub issue_id: IssueId,
+    pub body: String,
+    /// Written by the service, of what somebody did.
+    pub system: bool,
+    pub created_at: DateTime<Utc>,
+    pub updated_at: DateTime<Utc>,
+    #[sqlx(flatten)]
+    pub author: Person,
+}
+
+/// Of `nt` and its author `u`.
+macro_rules! note_columns {
+    () => {
+        concat!("nt.id as note_id, nt.issue_id, nt.body, nt.system, nt.created_at, nt.updated_at, ", person_columns!())
+    };
+}
+
+/// Oldest first.
+pub async fn list(database: &Database, issue: IssueId, page: PageRequest) -> Result<Page<Note>> {
+    let list = List {
+        columns: note_columns!(),
+        rows: "nt.*",
+        from: |query: &mut QueryBuilder<Postgres>, _| {
+            query.push("from notes nt where nt.issue_id = ").push_bind(issue.get());
+            // What a deleted user said is removed bit by bit.
+            query.push(" and exists (select from users u where u.id = nt.author_id)");
+        },
+        order: "nt.id",
+        page: named("nt join users u on u.id = nt.author_id"),
+        total: Total::Bounded,
+        varies: false,
+    };
+    list.fetch(&mut *database.connection().await?, page).await
+}
+
+pub async fn find(connection: &mut Connection, issue: IssueId, id: NoteId) -> Result<Option<Note>> {
+    const QUERY: &str = concat!(
+        "select ",
+        note_columns!(),
+        " from notes nt join users u on u.id = nt.author_id where nt.issue_id = $1 and nt.id = $2"
+    );
+    Ok(sqlx::query_as(QUERY).bind(issue.get()).bind(id.get()).fetch_optional(connection).await?)
+}
+
+/// Something that a person said; the issue's count goes with it.
+pub async fn insert(
+    connection: &mut Connection,
+    issue: IssueId,
+    author: UserId,
+    body: &str,
+    at: DateTime<Utc>,
+    now: DateTime<Utc>,
+) -> Result<NoteId> {
+    let id = sqlx::query_scalar!(
+        "with counted as (update issues set notes_count = notes_count + 1, updated_at = $5 where id = $1)
+         insert into notes (issue_id, author_id, body, system, created_at, updated_at)
+         values ($1, $2, $3, false, $4, $4) returning id",
+        issue.get(),
+        author.get(),
+        body,
+        at,
+        now,
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(id.into())
+}
+
+/// What the service has to say of what somebody did.
+pub async fn insert_system(
+    connection: &mut Connection,
+    issue: IssueId,
+    author: UserId,
+    bodies: &[String],
+    now: DateTime<Utc>,
+) -> Result<()> {
+    if bodies.is_empty() {
+        return Ok(());
+    }
+    sqlx::query!(
+        "insert into notes (issue_id, author_id, body, system, created_at, updated_at)
+         select $1, $2, body, true, $4, $4 from unnest($3::text[]) with ordinality b (body, place) order by place",
+        issue.get(),
+        author.get(),
+        bodies,
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+pub async fn update(
+    connection: &mut Connection,
+    issue: IssueId,
+    id: NoteId,
+    body: &str,
+    now: DateTime<Utc>,
+) -> Result<()> {
+    sqlx::query!(
+        "update notes set body = $3, updated_at = $4 where issue_id = $1 and id = $2",
+        issue.get(),
+        id.get(),
+        body,
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Whether there was one; the issue's count goes with it.
+pub async fn delete(connection: &mut Connection, issue: IssueId, id: NoteId) -> Result<bool> {
+    let counted = sqlx::query!(
+        "with gone as (delete from notes where issue_id = $1 and id = $2 and not system returning 1)
+         update issues set notes_count = notes_count - 1 where id = $1 and exists (select from gone)",
+        issue.get(),
+        id.get(),
+    )
+    .execute(connection)
+    .await?;
+    Ok(counted.rows_affected() > 0)
+}
+
+/// Everything that was said about one, in another one's place.
+pub async fn copy(connection: &mut Connection, from: IssueId, to: IssueId) -> Result<()> {
+    sqlx::query!(
+        "with copied as (
+           insert into notes (issue_id, author_id, body, system, created_at, updated_at)
+           select $2, author_id, body, system, created_at, updated_at from notes where issue_id = $1 order by id
+           returning system)
+         update issues set notes_count = (select count(*) from copied where not system) where id = $2",
+        from.get(),
+        to.get(),
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Takes some of what a user said away; the issues' counts go with it.
+pub async fn delete_some_of_author(connection: &mut Connection, author: UserId, at_most: i64) -> Result<u64> {
+    let gone = sqlx::query!(
+        "with said as (select id, issue_id from notes where author_id = $1 order by issue_id, id limit $2),
+           locked as (select id from issues where id in (select issue_id from said) order by id for no key update),
+           gone as (delete from notes where id in (select id from said)
+             and (select count(*) from locked) >= 0 returning issue_id, system),
+           counted as (update issues i set notes_count = i.notes_count - g.count
+             from (select issue_id, count(*) from gone where not system group by issue_id) g
+             where i.id = g.issue_id)
+         select count(*) from gone",
+        author.get(),
+        at_most,
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(gone.count.unwrap_or_default() as u64)
+}
