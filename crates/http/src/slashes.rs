@@ -1,4 +1,5 @@
-//! Names with slashes. Scripts of the era write `branches/feature/x` where `branches/feature%2Fx` is meant; both work.
+//! Slashes as clients of the era write them: `branches/feature/x` where `branches/feature%2Fx` is meant, and `issues/` or
+//! `issues//7` where one is too many. All work.
 
 use axum::extract::Request;
 use axum::http::uri::PathAndQuery;
@@ -9,7 +10,9 @@ const NAMED: [(&str, &[&str]); 3] = [("branches", &["protect", "unprotect"]), ("
 
 pub async fn encode(mut request: Request) -> Request {
     let acts = matches!(*request.method(), Method::POST | Method::PUT);
-    if let Some(path) = encoded(acts, request.uri().path()) {
+    let path = collapsed(request.uri().path());
+    let encoded = encoded(acts, path.as_deref().unwrap_or(request.uri().path()));
+    if let Some(path) = encoded.or(path) {
         let query = request.uri().query().map(|query| format!("?{query}")).unwrap_or_default();
         let mut parts = request.uri().clone().into_parts();
         parts.path_and_query = PathAndQuery::try_from(format!("{path}{query}")).ok();
@@ -18,6 +21,16 @@ pub async fn encode(mut request: Request) -> Request {
         }
     }
     request
+}
+
+/// None if there is no slash too many.
+fn collapsed(path: &str) -> Option<String> {
+    let below = path.strip_prefix("/api/v3/")?;
+    if !below.ends_with('/') && !below.contains("//") {
+        return None;
+    }
+    let parts: Vec<&str> = below.split('/').filter(|part| !part.is_empty()).collect();
+    Some(format!("/api/v3/{}", parts.join("/")))
 }
 
 /// None if there is nothing to encode. Only where something is done to what is named, a word stands behind the name.
@@ -40,6 +53,18 @@ fn encoded(acts: bool, path: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn slashes_too_many_are_dropped() {
+        for (path, expected) in [
+            ("/api/v3/projects/1/issues/", Some("/api/v3/projects/1/issues")),
+            ("/api/v3/projects/1/issues//7", Some("/api/v3/projects/1/issues/7")),
+            ("/api/v3/projects/a%2Fb/issues", None),
+            ("/ada//p/", None),
+        ] {
+            assert_eq!(collapsed(path).as_deref(), expected, "{path}");
+        }
+    }
 
     #[test]
     fn names_are_encoded_and_nothing_else() {

@@ -124,10 +124,14 @@ create table notes (
     author_id  bigint not null,
     body       text not null,
     system     boolean not null,
+    -- The issue in which this one was mentioned, of which the note tells. Who does not see that one does not see the note.
+    mentioned_by_id bigint references issues on delete cascade,
     created_at timestamptz not null,
     updated_at timestamptz not null,
     check (num_nonnulls(issue_id) = 1)
 );
+
+create unique index notes_mentioned_by on notes (mentioned_by_id, issue_id) where mentioned_by_id is not null;
 
 create index notes_issue on notes (issue_id, id);
 create index notes_author on notes (author_id, id);

@@ -68,7 +68,7 @@ pub async fn show_list(
     find(&mut connection, &project, id).await
 }
 
-/// At the right end of the board.
+/// At the right end of the board. That there is no such label is told before who may do this, as existing clients know it.
 pub async fn create_list(
     app: &App,
     actor: &Actor,
@@ -77,14 +77,17 @@ pub async fn create_list(
     label: LabelId,
 ) -> Result<BoardList> {
     let mut transaction = app.database.begin().await?;
-    let project =
-        access::locked_project(app, &mut transaction, actor, project, ProjectAction::ManageBoardLists).await?;
+    let project = access::project(app, &mut transaction, actor, project, ProjectAction::ReadBoards).await?;
     check(&project, board)?;
     if !label::exists(&mut transaction, project.id, label).await? {
         return Err(Error::RefusedWith("Label not found!"));
     }
+    let project = ProjectRef::Id(project.id);
+    let project =
+        access::locked_project(app, &mut transaction, actor, &project, ProjectAction::ManageBoardLists).await?;
     let id = board_list::insert(&mut transaction, project.id, label, app.clock.now())
         .await
+        .on_constraint("board_lists_label_id_fkey", || Error::RefusedWith("Label not found!"))
         .on_constraint("board_lists_label_key", || Violations::of("label_id", TAKEN).into())?;
     let made = find(&mut transaction, &project, id).await?;
     holdfast_store::commit(transaction).await?;

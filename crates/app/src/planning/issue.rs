@@ -1,7 +1,7 @@
 use chrono::{DateTime, Utc};
 use holdfast_domain::activity::{Action, Audience};
 use holdfast_domain::ids::{IssueId, LabelId, ProjectId, UserId};
-use holdfast_domain::planning::{IssueState, Seen, StateEvent};
+use holdfast_domain::planning::{IssueState, Seen, StateEvent, mentioned_in};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_store::activity::event::{self, NewEvent, Subject};
 use holdfast_store::planning::issue::{self, Attributes, Count};
@@ -62,9 +62,27 @@ pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, changes: Iss
     let author = actor.caller()?.account.id();
     let id = insert(&mut transaction, project.id, author, &made, at).await?;
     let issue = find(&mut transaction, actor, &project, id).await?;
+    mention(app, &mut transaction, actor, &issue, issue.description.as_deref().unwrap_or_default()).await?;
     tell(app, &mut transaction, actor, &project, &issue, Told::Opened).await?;
     holdfast_store::commit(transaction).await?;
     Ok(issue)
+}
+
+/// Tells beneath the issues that a text in this one mentions.
+pub(super) async fn mention(
+    app: &App,
+    connection: &mut Connection,
+    actor: &Actor,
+    issue: &Issue,
+    text: &str,
+) -> Result<()> {
+    let mentioned = mentioned_in(text);
+    if mentioned.is_empty() {
+        return Ok(());
+    }
+    let (author, now) = (actor.caller()?.account.id(), app.clock.now());
+    let remark = format!("mentioned in issue #{}", issue.iid);
+    Ok(note::insert_mentions(connection, issue.project_id, issue.id, author, &mentioned, &remark, now).await?)
 }
 
 pub(super) async fn insert(
@@ -179,6 +197,9 @@ pub(super) async fn save(
     let titles = |labels: &[&(LabelId, String)]| labels.iter().map(|(_, title)| title.clone()).collect::<Vec<_>>();
     let remarks = notice::remarks(&before, &saved, &titles(&given), &titles(&taken));
     note::insert_system(&mut transaction, before.id, actor.caller()?.account.id(), &remarks, app.clock.now()).await?;
+    if before.description != saved.description {
+        mention(app, &mut transaction, actor, &saved, saved.description.as_deref().unwrap_or_default()).await?;
+    }
     let is_changed = is_relabelled || Attributes { state: was.state, ..after.attributes } != was;
     if is_changed {
         tell(app, &mut transaction, actor, project, &saved, Told::Changed).await?;

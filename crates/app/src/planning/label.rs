@@ -87,7 +87,12 @@ pub async fn update(
 ) -> Result<Label> {
     let mut transaction = app.database.begin().await?;
     let project = access::locked_project(app, &mut transaction, actor, project, ProjectAction::ManageLabels).await?;
-    let before = find_by_title(&mut transaction, actor, &project, title).await?;
+    let before = find_by_title(&mut transaction, actor, &project, title).await;
+    // As existing clients know it.
+    let before = before.map_err(|error| match error {
+        Error::NotFound(Thing::Label) => Error::NotFound(Thing::Named("404 Label not found Not Found")),
+        error => error,
+    })?;
     let attributes = changes.apply(Some(&before))?;
     label::update(&mut transaction, project.id, before.id, &attributes, app.clock.now())
         .await

@@ -13,8 +13,9 @@ use holdfast_store::planning::{issue as issues, note};
 
 pub use holdfast_store::planning::note::Note;
 
-use super::issue::{self, Issue, audience, may};
+use super::issue::{self, Issue, audience, may, mention};
 use super::issue_change::time_of;
+use super::issue_list::seen;
 use super::notice;
 use crate::projects::project::{Project, ProjectRef};
 use crate::{Actor, App, Error, Result, Thing, access};
@@ -31,18 +32,25 @@ pub async fn list(
     let project = access::project(app, &mut connection, actor, project, ProjectAction::ReadIssues).await?;
     let issue = issue::find(&mut connection, actor, &project, issue).await?;
     drop(connection);
-    Ok(note::list(&app.database, issue.id, page).await?)
+    Ok(note::list(&app.database, issue.id, seen(actor, &project), page).await?)
 }
 
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, issue: IssueId, id: NoteId) -> Result<Note> {
     let mut connection = app.database.connection().await?;
     let project = access::project(app, &mut connection, actor, project, ProjectAction::ReadIssues).await?;
     let issue = issue::find(&mut connection, actor, &project, issue).await?;
-    find(&mut connection, &issue, id).await
+    find(&mut connection, actor, &project, &issue, id).await
 }
 
-async fn find(connection: &mut Connection, issue: &Issue, id: NoteId) -> Result<Note> {
-    note::find(connection, issue.id, id).await?.ok_or(Error::NotFound(Thing::Note))
+async fn find(
+    connection: &mut Connection,
+    actor: &Actor,
+    project: &Project,
+    issue: &Issue,
+    id: NoteId,
+) -> Result<Note> {
+    let found = note::find(connection, issue.id, id, seen(actor, project)).await?;
+    found.ok_or(Error::NotFound(Thing::Note))
 }
 
 fn check(body: &str) -> Result<()> {
@@ -66,7 +74,8 @@ pub async fn create(
     let caller = actor.caller()?;
     let (at, now) = (time_of(app, actor, &project, at), app.clock.now());
     let id = note::insert(&mut transaction, issue.id, caller.account.id(), body, at, now).await?;
-    let note = find(&mut transaction, &issue, id).await?;
+    let note = find(&mut transaction, actor, &project, &issue, id).await?;
+    mention(app, &mut transaction, actor, &issue, body).await?;
     let event = NewEvent {
         project: project.id,
         author: caller.account.id(),
@@ -90,10 +99,12 @@ pub async fn update(
     body: &str,
 ) -> Result<Note> {
     let mut transaction = app.database.begin().await?;
-    let (issue, note) = editable(app, &mut transaction, actor, project, issue, id).await?;
-    check(body)?;
+    let (project, issue, note) = editable(app, &mut transaction, actor, project, issue, id).await?;
+    // As existing clients know it.
+    check(body).map_err(|_| Error::Refused(format!("Failed to save note {{:note=>[\"{BLANK}\"]}}")))?;
     note::update(&mut transaction, issue.id, note.id, body, app.clock.now()).await?;
-    let note = find(&mut transaction, &issue, id).await?;
+    let note = find(&mut transaction, actor, &project, &issue, id).await?;
+    mention(app, &mut transaction, actor, &issue, body).await?;
     holdfast_store::commit(transaction).await?;
     Ok(note)
 }
@@ -101,7 +112,7 @@ pub async fn update(
 /// The same. What was said.
 pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, issue: IssueId, id: NoteId) -> Result<Note> {
     let mut transaction = app.database.begin().await?;
-    let (issue, note) = editable(app, &mut transaction, actor, project, issue, id).await?;
+    let (_, issue, note) = editable(app, &mut transaction, actor, project, issue, id).await?;
     if !note::delete(&mut transaction, issue.id, note.id).await? {
         return Err(Error::NotFound(Thing::Note));
     }
@@ -117,13 +128,13 @@ async fn editable(
     project: &ProjectRef,
     issue: IssueId,
     id: NoteId,
-) -> Result<(Issue, Note)> {
-    let project: Project = access::project(app, connection, actor, project, ProjectAction::CreateIssue).await?;
+) -> Result<(Project, Issue, Note)> {
+    let project = access::project(app, connection, actor, project, ProjectAction::CreateIssue).await?;
     let issue = issue::find(connection, actor, &project, issue).await?;
-    let note = find(connection, &issue, id).await?;
+    let note = find(connection, actor, &project, &issue, id).await?;
     let is_own = Some(note.author.id) == actor.user_id();
     if note.system || !(is_own || may(actor, &project, ProjectAction::ModerateNotes)) {
         return Err(Error::Forbidden(None));
     }
-    Ok((issue, note))
+    Ok((project, issue, note))
 }

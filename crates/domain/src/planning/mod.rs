@@ -1,9 +1,9 @@
 //! What is planned.
 
-mod closing;
 mod issue;
 mod label;
+mod reference;
 
-pub use closing::closed_by;
 pub use issue::{IssueState, Seen, StateEvent, UnknownState};
 pub use label::{Color, LabelTitle};
+pub use reference::{closed_by, mentioned_in};

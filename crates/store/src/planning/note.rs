@@ -1,6 +1,7 @@
 use chrono::{DateTime, Utc};
-use holdfast_domain::ids::{IssueId, NoteId, UserId};
+use holdfast_domain::ids::{IssueId, NoteId, ProjectId, UserId};
 use holdfast_domain::page::{Page, PageRequest};
+use holdfast_domain::planning::Seen;
 use sqlx::{Postgres, QueryBuilder};
 
 use crate::accounts::user::{Person, person_columns};
@@ -30,8 +31,20 @@ macro_rules! note_columns {
     };
 }
 
-/// Oldest first.
-pub async fn list(database: &Database, issue: IssueId, page: PageRequest) -> Result<Page<Note>> {
+/// The condition that the note `nt` tells of nothing that is hidden.
+fn push_seen(query: &mut QueryBuilder<Postgres>, seen: Seen) {
+    let user = match seen {
+        Seen::All => return,
+        Seen::Own(user) => Some(user.get()),
+        Seen::None => None,
+    };
+    query.push(" and (nt.mentioned_by_id is null or exists (select from issues s where s.id = nt.mentioned_by_id ");
+    query.push("and (not s.confidential or s.author_id = ").push_bind(user);
+    query.push(" or s.assignee_id = ").push_bind(user).push(")))");
+}
+
+/// Oldest first, as far as the reader sees what they tell of.
+pub async fn list(database: &Database, issue: IssueId, seen: Seen, page: PageRequest) -> Result<Page<Note>> {
     let list = List {
         columns: note_columns!(),
         rows: "nt.*",
@@ -39,6 +52,7 @@ pub async fn list(database: &Database, issue: IssueId, page: PageRequest) -> Res
             query.push("from notes nt where nt.issue_id = ").push_bind(issue.get());
             // What a deleted user said is removed bit by bit.
             query.push(" and exists (select from users u where u.id = nt.author_id)");
+            push_seen(query, seen);
         },
         order: "nt.id",
         page: named("nt join users u on u.id = nt.author_id"),
@@ -48,13 +62,15 @@ pub async fn list(database: &Database, issue: IssueId, page: PageRequest) -> Res
     list.fetch(&mut *database.connection().await?, page).await
 }
 
-pub async fn find(connection: &mut Connection, issue: IssueId, id: NoteId) -> Result<Option<Note>> {
-    const QUERY: &str = concat!(
+pub async fn find(connection: &mut Connection, issue: IssueId, id: NoteId, seen: Seen) -> Result<Option<Note>> {
+    let mut query = QueryBuilder::new(concat!(
         "select ",
         note_columns!(),
-        " from notes nt join users u on u.id = nt.author_id where nt.issue_id = $1 and nt.id = $2"
-    );
-    Ok(sqlx::query_as(QUERY).bind(issue.get()).bind(id.get()).fetch_optional(connection).await?)
+        " from notes nt join users u on u.id = nt.author_id where nt.issue_id = "
+    ));
+    query.push_bind(issue.get()).push(" and nt.id = ").push_bind(id.get());
+    push_seen(&mut query, seen);
+    Ok(query.build_query_as().fetch_optional(connection).await?)
 }
 
 /// Something that a person said; the issue's count goes with it.
@@ -105,6 +121,32 @@ pub async fn insert_system(
     Ok(())
 }
 
+/// Tells beneath other issues of a project that they were mentioned in this one, once in each.
+pub async fn insert_mentions(
+    connection: &mut Connection,
+    project: ProjectId,
+    issue: IssueId,
+    author: UserId,
+    mentioned: &[i64],
+    body: &str,
+    now: DateTime<Utc>,
+) -> Result<()> {
+    sqlx::query!(
+        "insert into notes (issue_id, author_id, body, system, mentioned_by_id, created_at, updated_at)
+         select id, $3, $5, true, $2, $6, $6 from issues where project_id = $1 and iid = any($4) and id <> $2
+         on conflict do nothing",
+        project.get(),
+        issue.get(),
+        author.get(),
+        mentioned,
+        body,
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
 pub async fn update(
     connection: &mut Connection,
     issue: IssueId,
@@ -137,12 +179,13 @@ pub async fn delete(connection: &mut Connection, issue: IssueId, id: NoteId) -> 
     Ok(counted.rows_affected() > 0)
 }
 
-/// Everything that was said about one, in another one's place.
+/// Everything that was said about one, in another one's place, but where it was mentioned: there it still is.
 pub async fn copy(connection: &mut Connection, from: IssueId, to: IssueId) -> Result<()> {
     sqlx::query!(
         "with copied as (
            insert into notes (issue_id, author_id, body, system, created_at, updated_at)
-           select $2, author_id, body, system, created_at, updated_at from notes where issue_id = $1 order by id
+           select $2, author_id, body, system, created_at, updated_at from notes
+           where issue_id = $1 and mentioned_by_id is null order by id
            returning system)
          update issues set notes_count = (select count(*) from copied where not system) where id = $2",
         from.get(),

@@ -1,3 +1,5 @@
+//! Issues by their numbers in texts.
+
 /// The numbers of the issues that a commit's message says it closes: `closes #1`, `Fixed #2, #3 and #4`, `resolve: #5`.
 /// Each once, in the order in which they are named.
 pub fn closed_by(message: &str) -> Vec<i64> {
@@ -48,9 +50,50 @@ fn is_verb(word: &str) -> bool {
     VERBS.iter().any(|verb| word.eq_ignore_ascii_case(verb))
 }
 
+/// A text that mentions more issues mentions none beyond these.
+const MOST_MENTIONED: usize = 20;
+
+/// The numbers of the issues that a text mentions, `#7`; each once. Neither `a#7` nor `/#7` nor `##7` is one.
+pub fn mentioned_in(text: &str) -> Vec<i64> {
+    let mut numbers = Vec::new();
+    let mut before = ' ';
+    for (place, c) in text.char_indices() {
+        if c == '#' && !before.is_alphanumeric() && !matches!(before, '_' | '&' | '/' | '#') {
+            let rest = &text[place + 1..];
+            let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+            let is_word = rest[end..].starts_with(|c: char| c.is_alphanumeric() || c == '_');
+            if let (false, Ok(number)) = (is_word, rest[..end].parse())
+                && !numbers.contains(&number)
+            {
+                numbers.push(number);
+            }
+        }
+        before = c;
+        if numbers.len() == MOST_MENTIONED {
+            break;
+        }
+    }
+    numbers
+}
+
 #[cfg(test)]
 mod tests {
-    use super::closed_by;
+    use super::{MOST_MENTIONED, closed_by, mentioned_in};
+
+    #[test]
+    fn mentions() {
+        for (text, numbers) in [
+            ("see #1, (#2) and #3.", vec![1, 2, 3]),
+            ("#4#5 #4", vec![4]),
+            ("a#6 &#7; http://x/#8 ##9 #10a #_11 #", vec![]),
+            ("größer\n#12", vec![12]),
+            ("#99999999999999999999", vec![]),
+        ] {
+            assert_eq!(mentioned_in(text), numbers, "{text:?}");
+        }
+        let many: String = (0..100).map(|n| format!("#{n} ")).collect();
+        assert_eq!(mentioned_in(&many).len(), MOST_MENTIONED);
+    }
 
     #[test]
     fn messages() {
