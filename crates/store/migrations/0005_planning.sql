@@ -147,9 +147,10 @@ update events set audience = 1 where data is not null;
 
 drop index events_project;
 drop index events_author;
-create index events_project on events (project_id, audience, id);
-create index events_author_in_project on events (author_id, project_id, audience, id);
-create index events_author on events (author_id, id) include (project_id, audience);
+-- With all that is needed to find a page, so that the rows before it need not be read.
+create index events_project on events (project_id, audience, id) include (author_id, created_at);
+create index events_author_in_project on events (author_id, project_id, audience, id) include (created_at);
+create index events_author on events (author_id, id) include (project_id, audience, created_at);
 create index events_subject on events (subject_id, subject_kind) where subject_id is not null;
 
 -- Who did anything where: a user's feed begins here.

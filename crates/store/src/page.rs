@@ -1,17 +1,20 @@
 //! Pages of rows with a bounded total, in one statement.
 
+use std::collections::HashMap;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use holdfast_domain::Visibility;
+use holdfast_domain::activity::Audience;
+use holdfast_domain::ids::{ProjectId, UserId};
 use holdfast_domain::page::{COUNTED_AT_MOST, Page, PageRequest};
 use sqlx::postgres::PgRow;
 use sqlx::{FromRow, Postgres, QueryBuilder};
 
 use crate::{Connection, Result};
 
-/// What everybody's lists have in common, and may be known to hold more than is counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A list that may be known to hold more than is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WholeList {
     Users,
     Namespaces,
@@ -19,6 +22,10 @@ pub enum WholeList {
     Groups(u8),
     /// One bit for each visibility of projects, archived or not.
     Projects(u8),
+    /// What happened in a project, for an audience.
+    FeedOfProject(ProjectId, Audience),
+    /// What a user did, for a reader.
+    FeedOfUser(UserId, Option<UserId>),
 }
 
 /// The bits of these visibilities, in a [`WholeList`].
@@ -27,13 +34,13 @@ pub(crate) fn bits(levels: impl IntoIterator<Item = Visibility>) -> u8 {
 }
 
 impl WholeList {
-    /// If this holds too many, so does the other.
-    fn is_part_of(self, other: Self) -> bool {
-        match (self, other) {
-            (Self::Projects(own), Self::Projects(others)) | (Self::Groups(own), Self::Groups(others)) => {
-                own & others == own
-            }
-            _ => self == other,
+    /// If one of these holds too many, so does this.
+    fn parts(self) -> Vec<Self> {
+        let subsets = |bits: u8| (1..=bits).filter(move |some| some & bits == *some);
+        match self {
+            Self::Projects(bits) => subsets(bits).map(Self::Projects).collect(),
+            Self::Groups(bits) => subsets(bits).map(Self::Groups).collect(),
+            Self::Users | Self::Namespaces | Self::FeedOfProject(..) | Self::FeedOfUser(..) => vec![self],
         }
     }
 }
@@ -41,20 +48,25 @@ impl WholeList {
 /// Lists seen to hold more than is counted. Counting ten thousand rows only to leave the total out would cost more
 /// than the page itself, so it is tried anew only once a minute.
 #[derive(Default)]
-pub struct LargeLists(Mutex<Vec<(WholeList, Instant)>>);
+pub struct LargeLists(Mutex<HashMap<WholeList, Instant>>);
 
 impl LargeLists {
     const REMEMBERED: Duration = Duration::from_secs(60);
+    /// More than these are forgotten at once.
+    const MOST: usize = 10_000;
 
     fn contains(&self, list: WholeList) -> bool {
         let seen = self.0.lock().expect("nothing panics while holding it");
-        seen.iter().any(|(large, at)| large.is_part_of(list) && at.elapsed() < Self::REMEMBERED)
+        let is_known = |part| seen.get(&part).is_some_and(|at| at.elapsed() < Self::REMEMBERED);
+        list.parts().into_iter().any(is_known)
     }
 
     fn insert(&self, list: WholeList) {
         let mut seen = self.0.lock().expect("nothing panics while holding it");
-        seen.retain(|(large, at)| *large != list && at.elapsed() < Self::REMEMBERED);
-        seen.push((list, Instant::now()));
+        if seen.len() >= Self::MOST {
+            seen.clear();
+        }
+        seen.insert(list, Instant::now());
     }
 }
 

@@ -86,7 +86,7 @@ impl SubjectKind {
 }
 
 /// Who of those that see the project is told of an event. The numbers are stored; each includes those after it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Audience {
     Everybody = 0,
     /// Who may read the code.

@@ -9,7 +9,7 @@ use serde_json::Value;
 use sqlx::{Postgres, QueryBuilder};
 
 use crate::accounts::user::{Person, person_columns};
-use crate::page::{List, Purpose, Total, named};
+use crate::page::{List, Purpose, Total, WholeList, named};
 use crate::projects::list::{Reader, push_level, push_visible};
 use crate::{Connection, Database, Result};
 
@@ -73,7 +73,7 @@ pub async fn list_of_project(
         query.push("from (");
         for audience in Audience::ALL.into_iter().filter(|audience| *audience <= told) {
             query.push(if audience == Audience::Everybody { "(" } else { " union all (" });
-            query.push("select id, created_at from events where project_id = ").push_bind(project.get());
+            query.push("select ").push(FOUND).push(" from events where project_id = ").push_bind(project.get());
             query.push(" and audience = ").push(audience.code());
             // What a deleted user did is removed bit by bit.
             query.push(" and exists (select from users u where u.id = author_id)");
@@ -82,20 +82,44 @@ pub async fn list_of_project(
         }
         query.push(") e");
     };
-    list(&mut *database.connection().await?, from, page).await
+    let total = Total::UnlessLarge(WholeList::FeedOfProject(project, told), &database.large_lists);
+    list(&mut *database.connection().await?, from, total, page).await
 }
 
 /// What a user did, newest first, in projects that the reader can see and as far as it is told.
 pub async fn list_of_user(database: &Database, user: UserId, reader: Reader, page: PageRequest) -> Result<Page<Event>> {
     let mut connection = database.connection().await?;
     let places = Places::of(&mut connection, user, reader).await?;
-    let from = |query: &mut QueryBuilder<Postgres>, purpose: Purpose| places.push(query, user, purpose);
-    list(&mut connection, from, page).await
+    let total = || Total::UnlessLarge(WholeList::FeedOfUser(user, reader.user), &database.large_lists);
+    if places.projects.iter().all(Vec::is_empty) {
+        return Ok(Page::of_total(Vec::new(), page, 0));
+    }
+    if places.are_all {
+        let from = |query: &mut QueryBuilder<Postgres>, _: Purpose| {
+            query.push("from events e where e.author_id = ").push_bind(user.get());
+        };
+        return list(&mut connection, from, total(), page).await;
+    }
+    // Mostly the page is among the newest of what the user did, hidden or not.
+    let from = |query: &mut QueryBuilder<Postgres>, purpose: Purpose| match purpose {
+        Purpose::Rows(_) => places.push_recent(query, user),
+        _ => places.push_merged(query, user, purpose),
+    };
+    let recent = list(&mut connection, from, total(), page).await?;
+    if recent.has_next {
+        return Ok(recent);
+    }
+    let from = |query: &mut QueryBuilder<Postgres>, purpose: Purpose| places.push_merged(query, user, purpose);
+    list(&mut connection, from, total(), page).await
 }
+
+/// What finds an event again, by an index and in one part of the table. All of it is in the indexes.
+const FOUND: &str = "id, created_at, project_id, audience";
 
 async fn list(
     connection: &mut Connection,
     from: impl Fn(&mut QueryBuilder<Postgres>, Purpose),
+    total: Total<'_>,
     page: PageRequest,
 ) -> Result<Page<Event>> {
     let list = List {
@@ -104,16 +128,16 @@ async fn list(
              coalesce(i.title, m.title) as subject_title, nt.body, nt.created_at as said_at, nt.updated_at as edited_at, ",
             person_columns!()
         ),
-        rows: "e.id, e.created_at",
+        rows: "e.id, e.created_at, e.project_id, e.audience",
         from,
         order: "e.id desc",
-        // The time as well: it says in which part of the table the event is.
         page: named(concat!(
-            "page join events e on e.id = page.id and e.created_at = page.created_at join users u on u.id = e.author_id ",
+            "page join events e on e.id = page.id and e.created_at = page.created_at and e.project_id = page.project_id ",
+            "and e.audience = page.audience join users u on u.id = e.author_id ",
             "left join issues i on i.id = e.subject_id and e.subject_kind = 1 ",
             "left join milestones m on m.id = e.subject_id and e.subject_kind = 3 left join notes nt on nt.id = e.note_id"
         )),
-        total: Total::Bounded,
+        total,
         varies: false,
     };
     list.fetch(connection, page).await
@@ -126,8 +150,8 @@ struct Places {
     are_all: bool,
 }
 
-/// From so many entries on it is cheaper to walk past what is hidden.
-const MOST_MERGED: i64 = 20_000;
+/// So much of what a user did is walked through, which is less work than to merge many projects.
+const RECENT: i64 = 20_000;
 
 impl Places {
     async fn of(connection: &mut Connection, user: UserId, reader: Reader) -> Result<Self> {
@@ -151,31 +175,23 @@ impl Places {
         Ok(Self { projects, are_all })
     }
 
-    /// Either merges the newest of each place, of which none that is hidden is read, or walks through all that the user
-    /// did, which is less work where little is hidden.
-    fn push(&self, query: &mut QueryBuilder<Postgres>, user: UserId, purpose: Purpose) {
-        let reach = match purpose {
-            Purpose::Rows(reach) => reach,
-            Purpose::AllRows | Purpose::Total | Purpose::TotalOfPart => 1,
-        };
-        let places: usize = self.projects.iter().map(Vec::len).sum();
-        if self.are_all || reach.saturating_mul(places as i64) > MOST_MERGED {
-            query.push("from events e where e.author_id = ").push_bind(user.get());
-            if !self.are_all {
-                query.push(" and (false");
-                for (audience, projects) in Audience::ALL.into_iter().zip(&self.projects) {
-                    query.push(" or e.audience = ").push(audience.code());
-                    query.push(" and e.project_id = any(").push_bind(projects.clone()).push(")");
-                }
-                query.push(")");
-            }
-            return;
+    /// Walks through the newest of what the user did, past what is hidden.
+    fn push_recent(&self, query: &mut QueryBuilder<Postgres>, user: UserId) {
+        query.push("from (select ").push(FOUND).push(" from events where author_id = ").push_bind(user.get());
+        query.push(" order by id desc limit ").push(RECENT).push(") e where false");
+        for (audience, projects) in Audience::ALL.into_iter().zip(&self.projects) {
+            query.push(" or e.audience = ").push(audience.code());
+            query.push(" and e.project_id = any(").push_bind(projects.clone()).push(")");
         }
+    }
+
+    /// Merges the newest of each project; nothing hidden is read.
+    fn push_merged(&self, query: &mut QueryBuilder<Postgres>, user: UserId, purpose: Purpose) {
         query.push("from (");
         for (audience, projects) in Audience::ALL.into_iter().zip(&self.projects) {
             query.push(if audience == Audience::Everybody { "" } else { " union all " });
             query.push("select e.* from unnest(").push_bind(projects.clone()).push("::bigint[]) p (id) ");
-            query.push("cross join lateral (select id, created_at from events where author_id = ");
+            query.push("cross join lateral (select ").push(FOUND).push(" from events where author_id = ");
             query.push_bind(user.get()).push(" and project_id = p.id and audience = ").push(audience.code());
             purpose.push_newest(query, "id");
             query.push(") e");

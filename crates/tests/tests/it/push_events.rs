@@ -1,7 +1,9 @@
 //! What the feed and the outbox say of pushes.
 
-use holdfast_tests::{Server, WorkTree};
+use holdfast_tests::{Client, Server, WorkTree};
 use serde_json::json;
+
+use crate::projects::add;
 
 #[tokio::test]
 async fn a_push_is_told_with_its_commits() {
@@ -139,4 +141,34 @@ async fn one_for_each_ref() {
             ("push", "refs/heads/made"),
         ]
     );
+}
+
+/// Who may not read the code is not told what was pushed either.
+#[tokio::test]
+async fn guests_of_a_private_project_are_not_told_of_pushes() {
+    let server = Server::start().await;
+    let (ada_id, ada) = server.user("ada").await;
+    let (gus_id, gus) = server.user("gus").await;
+    let (rob_id, rob) = server.user("rob").await;
+    let project = server.project(&ada, "p", 0).await;
+    add(&ada, &format!("/projects/{project}"), gus_id.get(), 10).await;
+    add(&ada, &format!("/projects/{project}"), rob_id.get(), 20).await;
+    server.push_first(&ada, "ada/p").await;
+    let actions = async |client: &Client, path: String| {
+        let feed = client.get(&path).await;
+        feed.body
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| it["action_name"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    for path in [format!("/projects/{project}/events"), format!("/users/{ada_id}/events")] {
+        assert!(actions(&rob, path.clone()).await.contains(&"pushed new".to_owned()), "{path}");
+        let told = actions(&gus, path.clone()).await;
+        assert!(told.contains(&"created".to_owned()) && !told.contains(&"pushed new".to_owned()), "{path}: {told:?}");
+    }
+    assert_eq!(ada.put(&format!("/projects/{project}"), &[("visibility_level", "10")]).await.status, 200);
+    assert!(actions(&gus, format!("/projects/{project}/events")).await.contains(&"pushed new".to_owned()));
+    assert!(actions(&gus, format!("/users/{ada_id}/events")).await.contains(&"pushed new".to_owned()));
 }

@@ -7,7 +7,8 @@ use holdfast_tests::{Client, Server, named};
 use crate::projects::add;
 use crate::uploads::upload;
 
-/// `{id}` is the hidden project, or the next id that was given to none; `{group}` likewise.
+/// `{id}` is the hidden project, or the next id that was given to none; `{group}` likewise, and `{issue}`, which is
+/// confidential in the open project, and `{note}` on it. `{known}` is an issue that everybody sees.
 const REQUESTS: &[&str] = &[
     "GET /groups",
     "GET /groups?all_available=true",
@@ -79,6 +80,49 @@ const REQUESTS: &[&str] = &[
     "GET /projects/{open}/members",
 ];
 
+/// The same of what is planned; a guest of the open project sees no more of it.
+const PLANS: &[&str] = &[
+    "GET /issues",
+    "GET /groups/public-team/issues",
+    "GET /groups/public-team/issues?labels=bug&state=opened",
+    "GET /groups/secret-team/issues",
+    "GET /projects/{id}/issues",
+    "GET /projects/{id}/labels",
+    "GET /projects/{id}/boards",
+    "GET /projects/{id}/boards/{id}/lists",
+    "GET /projects/{id}/milestones",
+    "POST /projects/{id}/issues title=t",
+    "POST /projects/{id}/labels name=n&color=%23123456",
+    "POST /projects/{id}/labels/bug/subscription",
+    "GET /projects/{open}/issues",
+    "GET /projects/{open}/issues?order_by=updated_at&sort=asc&per_page=1",
+    "GET /projects/{open}/issues?labels=bug",
+    "GET /projects/{open}/issues?state=closed",
+    "GET /projects/{open}/issues?milestone=m",
+    "GET /projects/{open}/issues?iid=3",
+    "GET /projects/{open}/issues/{known}",
+    "GET /projects/{open}/issues/{known}/notes",
+    "GET /projects/{open}/issues/{known}/notes/{note}",
+    "GET /projects/{open}/labels",
+    "GET /projects/{open}/boards",
+    "GET /projects/{open}/boards/{open}/lists/1/issues",
+    "GET /projects/{open}/milestones/1/issues",
+    "GET /projects/{open}/issues/{issue}",
+    "PUT /projects/{open}/issues/{issue} title=t",
+    "DELETE /projects/{open}/issues/{issue}",
+    "POST /projects/{open}/issues/{issue}/move to_project_id={own}",
+    "POST /projects/{own}/issues/{issue}/move to_project_id={open}",
+    "POST /projects/{own}/issues/{mine}/move to_project_id={id}",
+    "POST /projects/{open}/issues/{issue}/subscription",
+    "DELETE /projects/{open}/issues/{issue}/subscription",
+    "GET /projects/{open}/issues/{issue}/notes",
+    "GET /projects/{open}/issues/{issue}/notes/{note}",
+    "POST /projects/{open}/issues/{issue}/notes body=b",
+    "PUT /projects/{open}/issues/{issue}/notes/{note} body=b",
+    "DELETE /projects/{open}/issues/{issue}/notes/{note}",
+    "PUT /projects/{open}/boards/{open}/issues/{issue} to_list_id=1",
+];
+
 #[tokio::test]
 async fn two_worlds_look_the_same_to_outsiders() {
     let (a, b) = (world(false).await, world(true).await);
@@ -89,7 +133,7 @@ async fn two_worlds_look_the_same_to_outsiders() {
         compared += 1;
     }
     println!("{compared} answers compared");
-    assert!(compared >= 3 * REQUESTS.len());
+    assert!(compared >= 3 * REQUESTS.len() + 4 * PLANS.len());
 }
 
 /// Everything outsiders are told, in an instance with or without something to hide.
@@ -103,6 +147,21 @@ async fn world(has_secret: bool) -> Vec<(String, u16, String, Vec<String>)> {
     let open = server.project_in(&ada, "open", 20, Some(public_group)).await;
     add(&ada, &format!("/projects/{open}"), bob_id.get(), 30).await;
     let own = server.project(&eve, "own", 0).await;
+    let (gus_id, gus) = server.user("gus").await;
+    add(&ada, &format!("/projects/{open}"), gus_id.get(), 10).await;
+    let post = async |client: &Client, path: String, form: &[(&str, &str)]| {
+        let made = client.post(&path, form).await;
+        assert!(matches!(made.status, 200 | 201), "{}", made.text);
+        made.body["id"].as_i64().unwrap()
+    };
+    let label = post(&ada, format!("/projects/{open}/labels"), &[("name", "bug"), ("color", "#123456")]).await;
+    post(&ada, format!("/projects/{open}/boards/{open}/lists"), &[("label_id", &label.to_string())]).await;
+    post(&ada, format!("/projects/{open}/milestones"), &[("title", "m")]).await;
+    let of_all = [("title", "known"), ("labels", "bug"), ("milestone_id", "1")];
+    let known = post(&ada, format!("/projects/{open}/issues"), &of_all).await;
+    post(&gus, format!("/projects/{open}/issues/{known}/notes"), &[("body", "seen by all")]).await;
+    let mine = post(&eve, format!("/projects/{own}/issues"), &[("title", "mine")]).await;
+    let (mut issue, mut note) = (mine + 2, 5);
     let mut file = "/ada/secret/uploads/0123456789abcdef0123456789abcdef/a.txt".to_owned();
     let (mut id, mut group) = (own + 1, public_group + 1);
     if has_secret {
@@ -122,19 +181,37 @@ async fn world(has_secret: bool) -> Vec<(String, u16, String, Vec<String>)> {
         assert_eq!(ada.post(&format!("/projects/{open}/share"), &share).await.status, 201);
         ada.post(&format!("{path}/hooks"), &[("url", "http://h.example")]).await;
         file = format!("/ada/secret{}", upload(&ada, id, "a.txt", b"secret").await.body["url"].as_str().unwrap());
+        // Confidential from the first, and confidential after all.
+        let of_few = [("title", "secret"), ("labels", "bug"), ("milestone_id", "1"), ("confidential", "true")];
+        let mentions = [&of_few[..], &[("description", "as #1 says")]].concat();
+        let first = post(&ada, format!("/projects/{open}/issues"), &mentions).await;
+        issue = post(&bob, format!("/projects/{open}/issues"), &of_few[..3]).await;
+        assert_eq!((issue, first + 1), (mine + 2, issue));
+        note = post(&bob, format!("/projects/{open}/issues/{issue}/notes"), &[("body", "secret, see #1")]).await;
+        let secret = format!("/projects/{open}/issues/{issue}");
+        assert_eq!(bob.put(&secret, &[("confidential", "true"), ("labels", "bug")]).await.status, 200);
+        assert_eq!(bob.put(&secret, &[("state_event", "close")]).await.status, 200);
+        post(&ada, format!("/projects/{id}/issues"), &[("title", "secret"), ("labels", "bug")]).await;
+        post(&ada, format!("/projects/{id}/milestones"), &[("title", "secret")]).await;
         // Somebody who was in it, and starred it, is an outsider again.
         add(&ada, &path, eve_id.get(), 40).await;
         assert_eq!(eve.post(&format!("{path}/star"), &[]).await.status, 201);
         assert_eq!(ada.delete(&format!("{path}/members/{eve_id}")).await.status, 200);
     }
     let fill = |text: &str| {
-        [("{id}", id), ("{group}", group), ("{public_group}", public_group), ("{open}", open), ("{own}", own)]
+        let groups = [("{group}", group), ("{public_group}", public_group)];
+        let projects = [("{id}", id), ("{open}", open), ("{own}", own)];
+        let issues = [("{issue}", issue), ("{note}", note), ("{known}", known), ("{mine}", mine)];
+        [&groups[..], &projects, &issues]
+            .concat()
             .iter()
             .fold(text.to_owned(), |text, (name, value)| text.replace(name, &value.to_string()))
     };
     let mut seen = Vec::new();
-    for (who, client) in [("eve", &eve), ("external", &external), ("anonymous", &server.anonymous())] {
-        for request in REQUESTS {
+    for (who, client) in [("eve", &eve), ("external", &external), ("anonymous", &server.anonymous()), ("gus", &gus)] {
+        // Who is in the open project knows which groups it is shared with.
+        let requests = if who == "gus" { &[][..] } else { REQUESTS };
+        for request in requests.iter().chain(PLANS) {
             let answer = send(client, &fill(request)).await;
             let name = format!("{who}: {request}");
             let headers = answer.headers.iter().filter(|(name, _)| !["date", "x-request-id"].contains(&name.as_str()));
