@@ -41,7 +41,7 @@ class Write(Load):
 class Case(BaseCase):
     def targets(self, world):
         self._writes = writes = world.instance("writes")
-        pairs = writes.numbers(PROJECTS), writes.number(FIRST_USER), writes.users - 1
+        pairs = writes.numbers(PROJECTS), writes.number(FIRST_USER), writes.size.users - 1
         self._targets = [
             Write("write ours", writes.ours_as("bench-member"), "/api/v3/projects/%d/members", *pairs),
             Write("write axum-write", writes.reference, "/axum-write/projects/%d/members", *pairs),

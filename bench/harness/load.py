@@ -33,12 +33,15 @@ class Load:
         self.path = path
         self.seconds = seconds
 
-    def ids(self):
-        """The ids of what is answered: proof that ours and the reference answer the same."""
+    def answer(self):
         status, body = get(self.server.port, self.path, self.server.headers)
         if status != 200:
             raise RuntimeError(f"{self.name}: {self.path} answers {status}: {body[:200]!r}")
-        answer = json.loads(body)
+        return json.loads(body)
+
+    def ids(self):
+        """The ids of what is answered: proof that ours and the reference answer the same."""
+        answer = self.answer()
         return [row["id"] for row in answer] if isinstance(answer, list) else [answer["id"]]
 
     def arguments(self):

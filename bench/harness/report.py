@@ -50,7 +50,7 @@ def write(path, world, options, results, rounds):
             "seconds": options.seconds,
             "connections": options.connections,
             "patience": options.patience,
-            "sizes": {i.name: {"users": i.users, "groups": i.groups, "projects": i.projects} for i in world.instances},
+            "sizes": {i.name: vars(i.size) for i in world.instances},
         },
         "notes": world.notes,
         "cpu_used_elsewhere": {"median": quiet[0], "most": quiet[1]} if quiet else None,

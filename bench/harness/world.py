@@ -26,12 +26,28 @@ class Statement:
     persistent: bool
 
 
+@dataclass
+class Size:
+    """What bench/seed is told. Where the number of events is given, they make a feed as in life."""
+
+    users: int
+    groups: int
+    projects: int = 0
+    events: int | None = None
+
+    def arguments(self):
+        numbers = [self.users, self.groups, self.projects]
+        return [*map(str, numbers), *([str(self.events), "--feed"] if self.events else [])]
+
+    def __str__(self):
+        return ", ".join(f"{count:,} {what}" for what, count in vars(self).items() if count)
+
+
 class Instance:
     """A database of one size, with our server and the reference; each is made when it is first asked for."""
 
-    def __init__(self, world, name, users, groups, projects, settings=None):
-        self.world, self.name = world, name
-        self.users, self.groups, self.projects = users, groups, projects
+    def __init__(self, world, name, size, settings=None):
+        self.world, self.name, self.size = world, name, size
         self._servers = {}
         self._tokens = {}
         cluster = world.cluster
@@ -44,8 +60,8 @@ class Instance:
             "HOLDFAST__SSH__LISTEN": "",
         } | (settings or {})
         shell('"$HOLDFAST" migrate >&2', **self.environment)
-        say(f"filling the {name} database: {users:,} users, {groups:,} groups, {projects:,} projects")
-        subprocess.run([ROOT / "bench/seed", self.url, str(users), str(groups), str(projects)], check=True)
+        say(f"filling the {name} database: {size}")
+        subprocess.run([ROOT / "bench/seed", self.url, *size.arguments()], check=True)
         self.token = shell(f"admin_token {world.directory}", **self.environment)
         # Nothing is left to be written behind the back of what is measured.
         shell(f"pg_psql {cluster} postgres -c checkpoint")
@@ -141,15 +157,16 @@ class World:
     def __init__(self, options):
         self.seconds, self.connections = options.seconds, options.connections
         projects = options.large_projects
-        # Users, groups, projects.
         self.sizes = {
-            "small": (1000, 1000, 0),
-            "large": (options.large_users, options.large_groups, 0),
-            "projects_small": (200, 100, 1000),
-            "projects_large": (projects // 5, projects // 10, projects),
-            "writes": (10_000, 100, 1000),
-            "git_local": (200, 100, 0),
-            "git_s3": (200, 100, 0),
+            "small": Size(1000, 1000),
+            "large": Size(options.large_users, options.large_groups),
+            "projects_small": Size(200, 100, 1000),
+            "projects_large": Size(projects // 5, projects // 10, projects),
+            "feed_small": Size(2000, 300, 3000, 10_000),
+            "feed_large": Size(2000, 300, 3000, options.large_events),
+            "writes": Size(10_000, 100, 1000),
+            "git_local": Size(200, 100),
+            "git_s3": Size(200, 100),
         }
         self.notes = []
         self._sides = options.side
@@ -207,7 +224,7 @@ class World:
 
     def instance(self, name, settings=None):
         if name not in self._instances:
-            self._instances[name] = Instance(self, name, *self.sizes[name], settings)
+            self._instances[name] = Instance(self, name, self.sizes[name], settings)
         return self._instances[name]
 
     def note(self, text):
