@@ -124,12 +124,16 @@ pub async fn locked_project_in_place(
     Ok(locked)
 }
 
+/// What the actor could do beside what it was let in for.
+pub(crate) fn may(actor: &Actor, project: &Project, action: ProjectAction) -> bool {
+    action.allowed(project.visibility, actor.standing(), project.level())
+}
+
 fn checked(project: Project, actor: &Actor, action: ProjectAction) -> Result<Project> {
-    let allowed = |action: ProjectAction| action.allowed(project.visibility, actor.standing(), project.level());
-    if !allowed(ProjectAction::Read) {
+    if !may(actor, &project, ProjectAction::Read) {
         return Err(Error::NotFound(Thing::Project));
     }
-    if !allowed(action) {
+    if !may(actor, &project, action) {
         return Err(actor.refusal());
     }
     // Whoever asks, an administrator too.

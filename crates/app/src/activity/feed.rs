@@ -17,11 +17,12 @@ pub async fn of_project(app: &App, actor: &Actor, project: &ProjectRef, page: Pa
     let mut connection = app.database.connection().await?;
     let project = access::project(app, &mut connection, actor, project, ProjectAction::Read).await?;
     drop(connection);
-    let may = |action: ProjectAction| action.allowed(project.visibility, actor.standing(), project.level());
-    let told = match () {
-        () if may(ProjectAction::ManageIssues) => Audience::IssueManagers,
-        () if may(ProjectAction::ReadCode) => Audience::CodeReaders,
-        () => Audience::Everybody,
+    let told = if access::may(actor, &project, ProjectAction::ManageIssues) {
+        Audience::IssueManagers
+    } else if access::may(actor, &project, ProjectAction::ReadCode) {
+        Audience::CodeReaders
+    } else {
+        Audience::Everybody
     };
     Ok(feed::list_of_project(&app.database, project.id, told, page).await?)
 }

@@ -13,6 +13,7 @@ pub use holdfast_store::planning::board_list::BoardList;
 use super::issue::{self, Issue};
 use super::issue_change::Relabelled;
 use super::issue_list::{self, ListIssues};
+use super::sight;
 use crate::error::OnConstraint;
 use crate::projects::project::{Project, ProjectRef};
 use crate::{Actor, App, Error, Result, Thing, access};
@@ -164,7 +165,7 @@ pub async fn move_card(
     let mut transaction = app.database.begin().await?;
     let project = access::locked_project(app, &mut transaction, actor, project, ProjectAction::ManageIssues).await?;
     check(&project, board)?;
-    let issue = issue::find(&mut transaction, actor, &project, id).await?;
+    let issue = sight::find(&mut transaction, actor, &project, id).await?;
     let mut labels = label::of_issue(&mut transaction, issue.id).await?;
     if let Some(from) = from {
         let from = find(&mut transaction, &project, from).await?;

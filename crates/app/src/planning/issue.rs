@@ -1,7 +1,7 @@
 use chrono::{DateTime, Utc};
-use holdfast_domain::activity::{Action, Audience};
+use holdfast_domain::activity::Action;
 use holdfast_domain::ids::{IssueId, LabelId, ProjectId, UserId};
-use holdfast_domain::planning::{IssueState, Seen, StateEvent, mentioned_in};
+use holdfast_domain::planning::{IssueState, StateEvent, mentioned_in};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_store::activity::event::{self, NewEvent, Subject};
 use holdfast_store::planning::issue::{self, Attributes, Count};
@@ -11,8 +11,8 @@ use holdfast_store::{Connection, Transaction};
 pub use holdfast_store::planning::issue::Issue;
 
 use super::issue_change::{IssueChanges, Relabelled, time_of};
-use super::issue_list::seen;
 use super::notice;
+use super::sight::{audience, find};
 use crate::projects::project::{Project, ProjectRef};
 use crate::{Actor, App, Error, Result, Thing, access};
 
@@ -20,29 +20,6 @@ pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, id: IssueId) -
     let mut connection = app.database.connection().await?;
     let project = access::project(app, &mut connection, actor, project, ProjectAction::ReadIssues).await?;
     find(&mut connection, actor, &project, id).await
-}
-
-/// One that the caller may see.
-pub(super) async fn find(connection: &mut Connection, actor: &Actor, project: &Project, id: IssueId) -> Result<Issue> {
-    let found = issue::find(connection, project.id, id, actor.user_id()).await?;
-    let is_seen = |issue: &Issue| {
-        !issue.confidential
-            || match seen(actor, project) {
-                Seen::All => true,
-                Seen::Own(user) => issue.concerns(user),
-                Seen::None => false,
-            }
-    };
-    found.filter(is_seen).ok_or(Error::NotFound(Thing::Issue))
-}
-
-pub(super) fn may(actor: &Actor, project: &Project, action: ProjectAction) -> bool {
-    action.allowed(project.visibility, actor.standing(), project.level())
-}
-
-/// Who is told of what happens to an issue.
-pub(super) fn audience(confidential: bool) -> Audience {
-    if confidential { Audience::IssueManagers } else { Audience::Everybody }
 }
 
 pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, changes: IssueChanges) -> Result<Issue> {
@@ -154,7 +131,7 @@ pub async fn update(
     let project = access::locked_project(app, &mut transaction, actor, project, ProjectAction::CreateIssue).await?;
     let before = find(&mut transaction, actor, &project, id).await?;
     let is_own = actor.user_id().is_some_and(|user| before.concerns(user));
-    if !is_own && !may(actor, &project, ProjectAction::ManageIssues) {
+    if !is_own && !access::may(actor, &project, ProjectAction::ManageIssues) {
         return Err(Error::Forbidden(None));
     }
     let at = time_of(app, actor, &project, changes.at);
@@ -259,7 +236,7 @@ pub(super) async fn close(app: &App, actor: &Actor, project: ProjectId, iid: i64
     let before = find(&mut transaction, actor, &project, id).await?;
     let is_own = actor.user_id().is_some_and(|user| before.concerns(user));
     let Some(state) = before.state.after(StateEvent::Close) else { return Ok(()) };
-    if !is_own && !may(actor, &project, ProjectAction::ManageIssues) {
+    if !is_own && !access::may(actor, &project, ProjectAction::ManageIssues) {
         return Ok(());
     }
     let now = app.clock.now();

@@ -12,9 +12,8 @@ use holdfast_store::planning::issue::Attributes;
 use holdfast_store::planning::{label, milestone};
 use holdfast_store::projects::project;
 
-use super::issue::may;
 use crate::projects::project::{Project, ProjectRef};
-use crate::{Actor, App, Result};
+use crate::{Actor, App, Result, access};
 
 /// What a creation gives or an update changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,7 +47,7 @@ impl IssueChanges {
         project: &Project,
         now: Attributes,
     ) -> Result<Relabelled> {
-        let manages = may(actor, project, ProjectAction::ManageIssues);
+        let manages = access::may(actor, project, ProjectAction::ManageIssues);
         let mut a = Attributes {
             title: self.title.unwrap_or(now.title),
             description: self.description.or_nullable(now.description),
@@ -130,5 +129,5 @@ async fn find_or_create_labels(
 
 /// The time that the caller may say something happened.
 pub(super) fn time_of(app: &App, actor: &Actor, project: &Project, at: Option<DateTime<Utc>>) -> DateTime<Utc> {
-    at.filter(|_| may(actor, project, ProjectAction::DeleteIssue)).unwrap_or_else(|| app.clock.now())
+    at.filter(|_| access::may(actor, project, ProjectAction::DeleteIssue)).unwrap_or_else(|| app.clock.now())
 }

@@ -2,15 +2,15 @@
 
 use holdfast_domain::ids::{LabelId, MilestoneId};
 use holdfast_domain::page::{Page, PageRequest};
-use holdfast_domain::planning::Seen;
 use holdfast_domain::policy::{GroupAction, InstanceAction, ProjectAction};
 use holdfast_store::Connection;
 use holdfast_store::namespaces::group::GroupRef;
+use holdfast_store::planning::issue::Issue;
 use holdfast_store::planning::issue_list::{self, Filter, Labels, Whose};
 
 pub use holdfast_store::planning::issue_list::Key;
 
-use super::issue::Issue;
+use super::sight::seen;
 use crate::projects::list::reader;
 use crate::projects::project::{Project, ProjectRef};
 use crate::{Actor, App, Result, access};
@@ -56,16 +56,6 @@ impl ListIssues {
             key: self.key,
             descending: self.descending,
         }
-    }
-}
-
-/// Which confidential issues of a project somebody sees.
-pub(super) fn seen(actor: &Actor, project: &Project) -> Seen {
-    let sees_all = ProjectAction::ManageIssues.allowed(project.visibility, actor.standing(), project.level());
-    match actor.user_id() {
-        _ if sees_all => Seen::All,
-        Some(user) => Seen::Own(user),
-        None => Seen::None,
     }
 }
 

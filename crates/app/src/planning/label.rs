@@ -10,7 +10,7 @@ use holdfast_store::planning::label::{self, Attributes, Viewer};
 
 pub use holdfast_store::planning::label::Label;
 
-use super::issue_list::seen;
+use super::sight::seen;
 use crate::error::OnConstraint;
 use crate::projects::project::{Project, ProjectRef};
 use crate::{Actor, App, Error, Result, Thing, access};

@@ -12,3 +12,4 @@ pub mod milestone;
 pub mod note;
 mod notice;
 pub mod relocation;
+mod sight;

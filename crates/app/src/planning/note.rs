@@ -13,10 +13,10 @@ use holdfast_store::planning::{issue as issues, note};
 
 pub use holdfast_store::planning::note::Note;
 
-use super::issue::{self, Issue, audience, may, mention};
+use super::issue::{Issue, mention};
 use super::issue_change::time_of;
-use super::issue_list::seen;
 use super::notice;
+use super::sight::{self, audience, seen};
 use crate::projects::project::{Project, ProjectRef};
 use crate::{Actor, App, Error, Result, Thing, access};
 
@@ -30,7 +30,7 @@ pub async fn list(
 ) -> Result<Page<Note>> {
     let mut connection = app.database.connection().await?;
     let project = access::project(app, &mut connection, actor, project, ProjectAction::ReadIssues).await?;
-    let issue = issue::find(&mut connection, actor, &project, issue).await?;
+    let issue = sight::find(&mut connection, actor, &project, issue).await?;
     drop(connection);
     Ok(note::list(&app.database, issue.id, seen(actor, &project), page).await?)
 }
@@ -38,7 +38,7 @@ pub async fn list(
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, issue: IssueId, id: NoteId) -> Result<Note> {
     let mut connection = app.database.connection().await?;
     let project = access::project(app, &mut connection, actor, project, ProjectAction::ReadIssues).await?;
-    let issue = issue::find(&mut connection, actor, &project, issue).await?;
+    let issue = sight::find(&mut connection, actor, &project, issue).await?;
     find(&mut connection, actor, &project, &issue, id).await
 }
 
@@ -69,7 +69,7 @@ pub async fn create(
     let project = access::project(app, &mut transaction, actor, project, ProjectAction::CreateIssue).await?;
     // It must not become confidential before this is in the feed.
     issues::lock(&mut transaction, project.id, issue).await?;
-    let issue = issue::find(&mut transaction, actor, &project, issue).await?;
+    let issue = sight::find(&mut transaction, actor, &project, issue).await?;
     check(body)?;
     let caller = actor.caller()?;
     let (at, now) = (time_of(app, actor, &project, at), app.clock.now());
@@ -130,10 +130,10 @@ async fn editable(
     id: NoteId,
 ) -> Result<(Project, Issue, Note)> {
     let project = access::project(app, connection, actor, project, ProjectAction::CreateIssue).await?;
-    let issue = issue::find(connection, actor, &project, issue).await?;
+    let issue = sight::find(connection, actor, &project, issue).await?;
     let note = find(connection, actor, &project, &issue, id).await?;
     let is_own = Some(note.author.id) == actor.user_id();
-    if note.system || !(is_own || may(actor, &project, ProjectAction::ModerateNotes)) {
+    if note.system || !(is_own || access::may(actor, &project, ProjectAction::ModerateNotes)) {
         return Err(Error::Forbidden(None));
     }
     Ok((project, issue, note))

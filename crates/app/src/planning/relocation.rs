@@ -8,8 +8,9 @@ use holdfast_store::planning::issue::{self, Attributes};
 use holdfast_store::planning::{label, milestone, note};
 use holdfast_store::projects::project;
 
-use super::issue::{Issue, Told, find, insert, may, save, tell};
+use super::issue::{Issue, Told, insert, save, tell};
 use super::issue_change::{Relabelled, is_seen_by};
+use super::sight::find;
 use crate::projects::project::{Project, ProjectRef};
 use crate::{Actor, App, Error, Result, access};
 
@@ -48,7 +49,7 @@ pub async fn relocate(app: &App, actor: &Actor, project: &ProjectRef, id: IssueI
 
 async fn manageable(app: &App, connection: &mut Connection, actor: &Actor, id: ProjectId) -> Result<Project> {
     let project = access::project(app, connection, actor, &ProjectRef::Id(id), ProjectAction::CreateIssue).await?;
-    if !may(actor, &project, ProjectAction::ManageIssues) {
+    if !access::may(actor, &project, ProjectAction::ManageIssues) {
         return Err(Error::Refused("Cannot move issue due to insufficient permissions!".into()));
     }
     Ok(project)
