@@ -43,6 +43,11 @@ impl Client {
         Self { http, base: base.to_owned(), token: token.map(str::to_owned) }
     }
 
+    /// The same caller at another node, named by host and port.
+    pub fn at(&self, node: &str) -> Self {
+        Self { base: format!("http://{node}"), ..self.clone() }
+    }
+
     pub fn token(&self) -> &str {
         self.token.as_deref().expect("a client with a token")
     }

@@ -3,6 +3,7 @@
 
 mod client;
 pub mod database;
+mod dice;
 mod git;
 pub mod log;
 pub mod ssh;
@@ -26,6 +27,7 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 
 pub use client::{Answer, Client};
+pub use dice::Dice;
 pub use git::{Outcome, WorkTree, programs};
 
 /// The time at which every test begins.

@@ -17,8 +17,6 @@ mod collisions;
 mod comparisons;
 #[path = "equal_to_git/contributors.rs"]
 mod contributors;
-#[path = "equal_to_git/dice.rs"]
-mod dice;
 #[path = "equal_to_git/files.rs"]
 mod files;
 #[path = "equal_to_git/history.rs"]
@@ -45,8 +43,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use dice::Dice;
 use history::History;
+use holdfast_tests::Dice;
 use local::Local;
 use pair::{Pair, World};
 use tokio::task::JoinSet;

@@ -37,7 +37,7 @@ pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, changes: Iss
     let at = time_of(app, actor, &project, changes.at);
     let made = changes.apply(app, &mut transaction, actor, &project, blank).await?;
     let author = actor.caller()?.account.id();
-    let id = insert(&mut transaction, project.id, author, &made, at).await?;
+    let id = insert(&mut transaction, project.id, author, &made, at, app.clock.now()).await?;
     let issue = find(&mut transaction, actor, &project, id).await?;
     mention(app, &mut transaction, actor, &issue, issue.description.as_deref().unwrap_or_default()).await?;
     tell(app, &mut transaction, actor, &project, &issue, Told::Opened).await?;
@@ -67,9 +67,10 @@ pub(super) async fn insert(
     project: ProjectId,
     author: UserId,
     made: &Relabelled,
-    at: DateTime<Utc>,
+    created_at: DateTime<Utc>,
+    now: DateTime<Utc>,
 ) -> Result<IssueId> {
-    let id = issue::insert(connection, project, author, &made.attributes, at).await?;
+    let id = issue::insert(connection, project, author, &made.attributes, created_at, now).await?;
     let labels: Vec<LabelId> = made.labels.iter().flatten().map(|(id, _)| *id).collect();
     label::relabel(connection, id, &[], &labels).await?;
     issue::count(connection, id, Count::In).await?;

@@ -130,6 +130,8 @@ async fn editable(
     id: NoteId,
 ) -> Result<(Project, Issue, Note)> {
     let project = access::project(app, connection, actor, project, ProjectAction::CreateIssue).await?;
+    // Before the note, as for who deletes the issue with all its notes.
+    issues::lock(connection, project.id, issue).await?;
     let issue = sight::find(connection, actor, &project, issue).await?;
     let note = find(connection, actor, &project, &issue, id).await?;
     let is_own = Some(note.author.id) == actor.user_id();

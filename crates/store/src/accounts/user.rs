@@ -149,6 +149,14 @@ pub async fn people(connection: &mut Connection, ids: &[i64]) -> Result<Vec<Pers
     Ok(sqlx::query_as(QUERY).bind(ids).fetch_all(connection).await?)
 }
 
+/// Keeps those of these that there are until the end of the transaction. Who is just being deleted is not waited for, and
+/// is not among them.
+pub async fn keep(connection: &mut Connection, ids: &[i64]) -> Result<Vec<i64>> {
+    Ok(sqlx::query_scalar!("select id from users where id = any($1) for key share skip locked", ids)
+        .fetch_all(connection)
+        .await?)
+}
+
 pub async fn find_by_username(connection: &mut Connection, username: &str) -> Result<Option<User>> {
     const QUERY: &str = concat!("select ", user_columns!(), " from users u where lower(u.username) = $1");
     Ok(sqlx::query_as(QUERY).bind(username.to_ascii_lowercase()).fetch_optional(connection).await?)

@@ -149,13 +149,14 @@ pub async fn insert(
     project: ProjectId,
     author: UserId,
     a: &Attributes,
-    at: DateTime<Utc>,
+    created_at: DateTime<Utc>,
+    now: DateTime<Utc>,
 ) -> Result<IssueId> {
     let id = sqlx::query_scalar!(
         "with numbered as (update projects set last_issue_iid = last_issue_iid + 1 where id = $1 returning last_issue_iid)
          insert into issues (project_id, iid, author_id, title, description, state, confidential, due_date, assignee_id,
            milestone_id, created_at, updated_at)
-         select $1, last_issue_iid, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10 from numbered returning id",
+         select $1, last_issue_iid, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11 from numbered returning id",
         project.get(),
         author.get(),
         a.title,
@@ -165,7 +166,8 @@ pub async fn insert(
         a.due_date,
         a.assignee.map(UserId::get),
         a.milestone.map(MilestoneId::get),
-        at,
+        created_at,
+        now,
     )
     .fetch_one(connection)
     .await?;

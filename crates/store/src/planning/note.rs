@@ -179,21 +179,30 @@ pub async fn delete(connection: &mut Connection, issue: IssueId, id: NoteId) -> 
     Ok(counted.rows_affected() > 0)
 }
 
-/// Everything that was said about one, in another one's place, but where it was mentioned: there it still is.
-pub async fn copy(connection: &mut Connection, from: IssueId, to: IssueId) -> Result<()> {
+/// Everything that was said about one, in another one's place, but where it was mentioned: there it still
+/// is. By these authors alone.
+pub async fn copy(connection: &mut Connection, from: IssueId, to: IssueId, authors: &[i64]) -> Result<()> {
     sqlx::query!(
         "with copied as (
            insert into notes (issue_id, author_id, body, system, created_at, updated_at)
            select $2, author_id, body, system, created_at, updated_at from notes
-           where issue_id = $1 and mentioned_by_id is null order by id
+           where issue_id = $1 and mentioned_by_id is null and author_id = any($3) order by id
            returning system)
          update issues set notes_count = (select count(*) from copied where not system) where id = $2",
         from.get(),
         to.get(),
+        authors,
     )
     .execute(connection)
     .await?;
     Ok(())
+}
+
+/// Who said anything about an issue.
+pub async fn authors(connection: &mut Connection, issue: IssueId) -> Result<Vec<i64>> {
+    Ok(sqlx::query_scalar!("select distinct author_id from notes where issue_id = $1", issue.get())
+        .fetch_all(connection)
+        .await?)
 }
 
 /// Takes some of what a user said away; the issues' counts go with it.

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::dice::Dice;
+use holdfast_tests::Dice;
+
 use crate::words::{self, LARGEST_DIFF};
 
 #[derive(Clone, Debug)]

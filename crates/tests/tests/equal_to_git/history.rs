@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use crate::dice::Dice;
+use holdfast_tests::Dice;
+
 use crate::files::{Entry, Files};
 use crate::stream::{Mark, Stream};
 use crate::words;

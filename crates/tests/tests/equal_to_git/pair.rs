@@ -3,11 +3,10 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use holdfast_tests::{Client, Server, Setup};
+use holdfast_tests::{Client, Dice, Server, Setup};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
-use crate::dice::Dice;
 use crate::history::History;
 use crate::local::Local;
 

@@ -1,6 +1,6 @@
 //! Names and texts of all kinds that git takes.
 
-use crate::dice::Dice;
+use holdfast_tests::Dice;
 
 const ODD_NAMES: &[&[u8]] = &[
     b"two words",

@@ -37,6 +37,6 @@ impl Dice {
     }
 
     pub fn hex(&mut self, digits: usize) -> String {
-        (0..digits).map(|_| char::from_digit(self.below(16) as u32, 16).unwrap()).collect()
+        (0..digits).map(|_| char::from_digit(self.below(16) as u32, 16).expect("a digit")).collect()
     }
 }
