@@ -146,9 +146,10 @@ pub(crate) async fn identify(
     Ok(actor?)
 }
 
-/// Reading users has a scope of its own; `path` is below `/api/v3`.
+/// Reading users has a scope of its own; `path` is below `/api/v3`. What they did in projects is no part of it.
 fn needed_scope(method: &Method, path: &str) -> Scope {
     let is_read = matches!(*method, Method::GET | Method::HEAD);
     let area = path.split('/').nth(1);
-    if is_read && matches!(area, Some("user" | "users")) { Scope::ReadUser } else { Scope::Api }
+    let is_account = matches!(area, Some("user" | "users")) && !path.ends_with("/events");
+    if is_read && is_account { Scope::ReadUser } else { Scope::Api }
 }

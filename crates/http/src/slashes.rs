@@ -10,7 +10,9 @@ const NAMED: [(&str, &[&str]); 3] = [("branches", &["protect", "unprotect"]), ("
 
 pub async fn encode(mut request: Request) -> Request {
     let acts = matches!(*request.method(), Method::POST | Method::PUT);
-    let path = collapsed(request.uri().path());
+    // An id that was left out must not turn a deletion of something within into one of the whole.
+    let deletes = *request.method() == Method::DELETE && request.uri().path().ends_with('/');
+    let path = if deletes { None } else { collapsed(request.uri().path()) };
     let encoded = encoded(acts, path.as_deref().unwrap_or(request.uri().path()));
     if let Some(path) = encoded.or(path) {
         let query = request.uri().query().map(|query| format!("?{query}")).unwrap_or_default();

@@ -12,7 +12,7 @@ pub use holdfast_store::planning::board_list::BoardList;
 
 use super::issue::{self, Issue};
 use super::issue_change::Relabelled;
-use super::issue_list::{self, ListIssues};
+use super::issue_list;
 use super::sight;
 use crate::error::OnConstraint;
 use crate::projects::project::{Project, ProjectRef};
@@ -148,8 +148,7 @@ pub async fn cards(
     let project = access::project(app, &mut connection, actor, project, ProjectAction::ReadIssues).await?;
     check(&project, board)?;
     let list = find(&mut connection, &project, list).await?;
-    let input = ListIssues { closed: Some(false), ..ListIssues::default() };
-    issue_list::of_label(app, &mut connection, actor, &project, list.label_id, input, page).await
+    issue_list::of_label(app, &mut connection, actor, &project, list.label_id, page).await
 }
 
 /// From one list to another: its label follows. None is the backlog, where issues are that are in no list.
@@ -176,6 +175,6 @@ pub async fn move_card(
         labels.retain(|(id, _)| *id != to.label_id);
         labels.push((to.label_id, to.title));
     }
-    let after = Relabelled { attributes: (&issue).into(), labels: Some(labels) };
+    let after = Relabelled { attributes: (&issue).into(), labels: Some(labels), commit: None };
     issue::save(app, transaction, actor, &project, issue, after, app.clock.now()).await
 }

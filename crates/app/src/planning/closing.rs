@@ -12,8 +12,7 @@ pub async fn run(app: &App, project: ProjectId, user: UserId, closings: Vec<Clos
     let Some(actor) = user::acting(app, user).await? else { return Ok(()) };
     for Closing { commit, iids } in closings {
         for iid in iids {
-            let remark = format!("closed via commit {commit}");
-            match issue::close(app, &actor, project, iid, remark).await {
+            match issue::close(app, &actor, project, iid, commit.clone()).await {
                 Ok(()) | Err(Error::NotFound(_) | Error::Forbidden(_)) => {}
                 Err(error) => return Err(error),
             }

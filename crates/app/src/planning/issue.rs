@@ -3,6 +3,7 @@ use holdfast_domain::activity::Action;
 use holdfast_domain::ids::{IssueId, LabelId, ProjectId, UserId};
 use holdfast_domain::planning::{IssueState, StateEvent, mentioned_in};
 use holdfast_domain::policy::ProjectAction;
+use holdfast_store::accounts::user;
 use holdfast_store::activity::event::{self, NewEvent, Subject};
 use holdfast_store::planning::issue::{self, Attributes, Count};
 use holdfast_store::planning::{label, note};
@@ -12,7 +13,7 @@ pub use holdfast_store::planning::issue::Issue;
 
 use super::issue_change::{IssueChanges, Relabelled, time_of};
 use super::notice;
-use super::sight::{audience, find};
+use super::sight::{audience, find, seen};
 use crate::projects::project::{Project, ProjectRef};
 use crate::{Actor, App, Error, Result, Thing, access};
 
@@ -36,13 +37,20 @@ pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, changes: Iss
     };
     let at = time_of(app, actor, &project, changes.at);
     let made = changes.apply(app, &mut transaction, actor, &project, blank).await?;
-    let author = actor.caller()?.account.id();
+    let author = keep_author(&mut transaction, actor).await?;
     let id = insert(&mut transaction, project.id, author, &made, at, app.clock.now()).await?;
     let issue = find(&mut transaction, actor, &project, id).await?;
-    mention(app, &mut transaction, actor, &issue, issue.description.as_deref().unwrap_or_default()).await?;
+    mention(app, &mut transaction, actor, &project, &issue, issue.description.as_deref().unwrap_or_default()).await?;
     tell(app, &mut transaction, actor, &project, &issue, Told::Opened).await?;
     holdfast_store::commit(transaction).await?;
     Ok(issue)
+}
+
+/// The caller, who cannot be deleted before what it writes is there to be removed.
+pub(super) async fn keep_author(connection: &mut Connection, actor: &Actor) -> Result<UserId> {
+    let author = actor.caller()?.account.id();
+    let kept = user::keep(connection, &[author.get()]).await?;
+    if kept.is_empty() { Err(Error::Unauthenticated) } else { Ok(author) }
 }
 
 /// Tells beneath the issues that a text in this one mentions.
@@ -50,6 +58,7 @@ pub(super) async fn mention(
     app: &App,
     connection: &mut Connection,
     actor: &Actor,
+    project: &Project,
     issue: &Issue,
     text: &str,
 ) -> Result<()> {
@@ -59,7 +68,7 @@ pub(super) async fn mention(
     }
     let (author, now) = (actor.caller()?.account.id(), app.clock.now());
     let remark = format!("mentioned in issue #{}", issue.iid);
-    Ok(note::insert_mentions(connection, issue.project_id, issue.id, author, &mentioned, &remark, now).await?)
+    Ok(note::insert_mentions(connection, issue, author, &mentioned, seen(actor, project), &remark, now).await?)
 }
 
 pub(super) async fn insert(
@@ -173,10 +182,11 @@ pub(super) async fn save(
     let saved = issue::find(&mut transaction, project.id, before.id, actor.user_id()).await?;
     let saved = saved.ok_or(Error::NotFound(Thing::Issue))?;
     let titles = |labels: &[&(LabelId, String)]| labels.iter().map(|(_, title)| title.clone()).collect::<Vec<_>>();
-    let remarks = notice::remarks(&before, &saved, &titles(&given), &titles(&taken));
+    let remarks = notice::remarks(&before, &saved, &titles(&given), &titles(&taken), after.commit.as_deref());
     note::insert_system(&mut transaction, before.id, actor.caller()?.account.id(), &remarks, app.clock.now()).await?;
     if before.description != saved.description {
-        mention(app, &mut transaction, actor, &saved, saved.description.as_deref().unwrap_or_default()).await?;
+        mention(app, &mut transaction, actor, project, &saved, saved.description.as_deref().unwrap_or_default())
+            .await?;
     }
     let is_changed = is_relabelled || Attributes { state: was.state, ..after.attributes } != was;
     if is_changed {
@@ -229,7 +239,7 @@ pub async fn set_subscribed(
 }
 
 /// For a job: closes issues of a project because somebody's commit says so.
-pub(super) async fn close(app: &App, actor: &Actor, project: ProjectId, iid: i64, remark: String) -> Result<()> {
+pub(super) async fn close(app: &App, actor: &Actor, project: ProjectId, iid: i64, commit: String) -> Result<()> {
     let mut transaction = app.database.begin().await?;
     let project = ProjectRef::Id(project);
     let project = access::locked_project(app, &mut transaction, actor, &project, ProjectAction::CreateIssue).await?;
@@ -240,9 +250,8 @@ pub(super) async fn close(app: &App, actor: &Actor, project: ProjectId, iid: i64
     if !is_own && !access::may(actor, &project, ProjectAction::ManageIssues) {
         return Ok(());
     }
-    let now = app.clock.now();
-    note::insert_system(&mut transaction, id, actor.caller()?.account.id(), &[remark], now).await?;
     let attributes = Attributes { state, ..(&before).into() };
-    save(app, transaction, actor, &project, before, Relabelled { attributes, labels: None }, now).await?;
+    let after = Relabelled { attributes, labels: None, commit: Some(commit) };
+    save(app, transaction, actor, &project, before, after, app.clock.now()).await?;
     Ok(())
 }

@@ -35,6 +35,8 @@ pub struct IssueChanges {
 pub(super) struct Relabelled {
     pub attributes: Attributes,
     pub labels: Option<Vec<(LabelId, String)>>,
+    /// That of which the change follows.
+    pub commit: Option<String>,
 }
 
 impl IssueChanges {
@@ -90,7 +92,7 @@ impl IssueChanges {
         } else {
             violations.into_result()?;
         }
-        Ok(Relabelled { attributes: a, labels })
+        Ok(Relabelled { attributes: a, labels, commit: None })
     }
 }
 
@@ -106,7 +108,7 @@ pub(super) async fn is_seen_by(
     let Some(found) = project::find(connection, &ProjectRef::Id(project), Some(user), app.today()).await? else {
         return Ok(false);
     };
-    Ok(ProjectAction::Read.allowed(found.visibility, account.standing(), found.level()))
+    Ok(account.is_active() && ProjectAction::Read.allowed(found.visibility, account.standing(), found.level()))
 }
 
 async fn find_or_create_labels(
@@ -117,12 +119,11 @@ async fn find_or_create_labels(
 ) -> Result<Vec<(LabelId, String)>> {
     let wanted: Vec<&str> = titles.iter().map(LabelTitle::as_str).collect();
     let mut labels = label::of_titles(connection, project, &wanted).await?;
-    for title in titles {
-        if labels.iter().all(|(_, known)| known != title.as_str()) {
-            let name = title.as_str().to_owned();
-            let attributes = label::Attributes { title, color: Color::default(), description: None, priority: None };
-            labels.push((label::insert(connection, project, &attributes, app.clock.now()).await?, name));
-        }
+    let missing: Vec<&str> =
+        wanted.into_iter().filter(|title| labels.iter().all(|(_, known)| known != title)).collect();
+    if !missing.is_empty() {
+        let color = Color::default();
+        labels.extend(label::insert_all(connection, project, &missing, &color, app.clock.now()).await?);
     }
     Ok(labels)
 }

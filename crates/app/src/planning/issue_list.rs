@@ -7,6 +7,7 @@ use holdfast_store::Connection;
 use holdfast_store::namespaces::group::GroupRef;
 use holdfast_store::planning::issue::Issue;
 use holdfast_store::planning::issue_list::{self, Filter, Labels, Whose};
+use holdfast_store::planning::{label, milestone};
 
 pub use holdfast_store::planning::issue_list::Key;
 
@@ -43,8 +44,8 @@ impl Default for ListIssues {
 }
 
 impl ListIssues {
-    fn into_filter(self, app: &App, actor: &Actor, whose: Whose, labels: fn(Vec<String>) -> Labels) -> Filter {
-        let labels = if self.labels.is_empty() { Labels::Any } else { labels(self.labels) };
+    fn into_filter(self, app: &App, actor: &Actor, whose: Whose) -> Filter {
+        let labels = if self.labels.is_empty() { Labels::Any } else { Labels::AllOf(self.labels) };
         Filter {
             whose,
             reader: reader(app, actor),
@@ -77,24 +78,42 @@ pub(super) async fn of_project(
     connection: &mut Connection,
     actor: &Actor,
     project: &Project,
-    input: ListIssues,
+    mut input: ListIssues,
     page: PageRequest,
 ) -> Result<Page<Issue>> {
     let whose = Whose::Project(project.id, seen(actor, project));
-    Ok(issue_list::list(connection, &input.into_filter(app, actor, whose, Labels::OneOf), page).await?)
+    let none = || Ok(Page::of_total(Vec::new(), page, 0));
+    if let Some(title) = input.milestone_title.take() {
+        match milestone::id_of(connection, project.id, &title).await? {
+            Some(id) => input.milestone = Some(id),
+            None => return none(),
+        }
+    }
+    let titles = std::mem::take(&mut input.labels);
+    let mut filter = input.into_filter(app, actor, whose);
+    if !titles.is_empty() {
+        let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
+        let labels = label::of_titles(connection, project.id, &titles).await?;
+        if labels.is_empty() {
+            return none();
+        }
+        filter.labels = Labels::OneOf(labels.into_iter().map(|(id, _)| id).collect());
+    }
+    Ok(issue_list::list(connection, &filter, page).await?)
 }
 
+/// The open ones with a label.
 pub(super) async fn of_label(
     app: &App,
     connection: &mut Connection,
     actor: &Actor,
     project: &Project,
     label: LabelId,
-    input: ListIssues,
     page: PageRequest,
 ) -> Result<Page<Issue>> {
     let whose = Whose::Project(project.id, seen(actor, project));
-    let filter = Filter { labels: Labels::This(label), ..input.into_filter(app, actor, whose, Labels::OneOf) };
+    let open = ListIssues { closed: Some(false), ..ListIssues::default() };
+    let filter = Filter { labels: Labels::OneOf(vec![label]), ..open.into_filter(app, actor, whose) };
     Ok(issue_list::list(connection, &filter, page).await?)
 }
 
@@ -108,14 +127,14 @@ pub async fn list_of_group(
 ) -> Result<Page<Issue>> {
     let mut connection = app.database.connection().await?;
     let group = access::group(app, &mut connection, actor, group, GroupAction::ReadIssues).await?;
-    let filter = input.into_filter(app, actor, Whose::Group(group.id), Labels::AllOf);
+    let filter = input.into_filter(app, actor, Whose::Group(group.id));
     Ok(issue_list::list(&mut connection, &filter, page).await?)
 }
 
 /// What the caller wrote, wherever.
 pub async fn list_own(app: &App, actor: &Actor, input: ListIssues, page: PageRequest) -> Result<Page<Issue>> {
-    access::instance(actor, InstanceAction::ListProjects)?;
+    access::instance(actor, InstanceAction::ListIssues)?;
     let whose = Whose::Author(actor.caller()?.account.id());
-    let filter = input.into_filter(app, actor, whose, Labels::AllOf);
+    let filter = input.into_filter(app, actor, whose);
     Ok(issue_list::list(&mut *app.database.connection().await?, &filter, page).await?)
 }

@@ -143,9 +143,10 @@ async fn subscribable(
     label: &LabelRef,
 ) -> Result<(Project, Label)> {
     let project = access::project(app, connection, actor, project, ProjectAction::Subscribe).await?;
+    let is_number = label.0.bytes().all(|byte| byte.is_ascii_digit());
     let by_id = match label.0.parse::<i64>() {
-        Ok(id) => label::find(connection, project.id, id.into(), viewer(actor, &project)).await?,
-        Err(_) => None,
+        Ok(id) if is_number => label::find(connection, project.id, id.into(), viewer(actor, &project)).await?,
+        Ok(_) | Err(_) => None,
     };
     let label = match by_id {
         Some(label) => label,

@@ -13,7 +13,7 @@ use holdfast_store::planning::{issue as issues, note};
 
 pub use holdfast_store::planning::note::Note;
 
-use super::issue::{Issue, mention};
+use super::issue::{Issue, keep_author, mention};
 use super::issue_change::time_of;
 use super::notice;
 use super::sight::{self, audience, seen};
@@ -73,12 +73,13 @@ pub async fn create(
     check(body)?;
     let caller = actor.caller()?;
     let (at, now) = (time_of(app, actor, &project, at), app.clock.now());
-    let id = note::insert(&mut transaction, issue.id, caller.account.id(), body, at, now).await?;
+    let author = keep_author(&mut transaction, actor).await?;
+    let id = note::insert(&mut transaction, issue.id, author, body, at, now).await?;
     let note = find(&mut transaction, actor, &project, &issue, id).await?;
-    mention(app, &mut transaction, actor, &issue, body).await?;
+    mention(app, &mut transaction, actor, &project, &issue, body).await?;
     let event = NewEvent {
         project: project.id,
-        author: caller.account.id(),
+        author,
         action: Action::Commented,
         subject: Subject::Note(issue.id, id),
         audience: audience(issue.confidential),
@@ -104,7 +105,7 @@ pub async fn update(
     check(body).map_err(|_| Error::Refused(format!("Failed to save note {{:note=>[\"{BLANK}\"]}}")))?;
     note::update(&mut transaction, issue.id, note.id, body, app.clock.now()).await?;
     let note = find(&mut transaction, actor, &project, &issue, id).await?;
-    mention(app, &mut transaction, actor, &issue, body).await?;
+    mention(app, &mut transaction, actor, &project, &issue, body).await?;
     holdfast_store::commit(transaction).await?;
     Ok(note)
 }

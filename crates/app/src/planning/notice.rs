@@ -56,7 +56,7 @@ fn facts(project: &Project, user: &Person, issue: &Issue) -> Value {
 }
 
 /// What the service says of a change, one remark for each thing that changed.
-pub fn remarks(before: &Issue, after: &Issue, given: &[String], taken: &[String]) -> Vec<String> {
+pub fn remarks(before: &Issue, after: &Issue, given: &[String], taken: &[String], commit: Option<&str>) -> Vec<String> {
     let mut remarks = Vec::new();
     if before.title != after.title {
         remarks.push(format!("changed title from **{}** to **{}**", before.title, after.title));
@@ -96,7 +96,11 @@ pub fn remarks(before: &Issue, after: &Issue, given: &[String], taken: &[String]
         });
     }
     if before.state != after.state {
-        remarks.push(if after.state == IssueState::Closed { "closed".into() } else { "reopened".into() });
+        remarks.push(match (after.state, commit) {
+            (IssueState::Closed, Some(commit)) => format!("closed via commit {commit}"),
+            (IssueState::Closed, None) => "closed".into(),
+            (IssueState::Opened | IssueState::Reopened, _) => "reopened".into(),
+        });
     }
     remarks
 }

@@ -27,6 +27,8 @@ pub async fn relocate(app: &App, actor: &Actor, project: &ProjectRef, id: IssueI
     // Everybody takes them in the same order.
     project::lock(&mut transaction, source.id.min(target.id)).await?;
     project::lock(&mut transaction, source.id.max(target.id)).await?;
+    // What is being said about it is copied or comes too late.
+    issue::lock(&mut transaction, source.id, id).await?;
     let source = manageable(app, &mut transaction, actor, source.id).await?;
     let target = manageable(app, &mut transaction, actor, target.id).await?;
     let before = find(&mut transaction, actor, &source, id).await?;
@@ -44,7 +46,7 @@ pub async fn relocate(app: &App, actor: &Actor, project: &ProjectRef, id: IssueI
     tell(app, &mut transaction, actor, &target, &issue, Told::Opened).await?;
     let mut attributes = Attributes::from(&before);
     attributes.state = attributes.state.after(StateEvent::Close).unwrap_or(attributes.state);
-    save(app, transaction, actor, &source, before, Relabelled { attributes, labels: None }, now).await?;
+    save(app, transaction, actor, &source, before, Relabelled { attributes, labels: None, commit: None }, now).await?;
     Ok(issue)
 }
 
@@ -70,7 +72,7 @@ async fn transplant(app: &App, connection: &mut Connection, target: &Project, be
     };
     let titles: Vec<&str> = before.labels.iter().map(String::as_str).collect();
     let labels = label::of_titles(connection, target.id, &titles).await?;
-    let made = Relabelled { attributes, labels: Some(labels) };
+    let made = Relabelled { attributes, labels: Some(labels), commit: None };
     // What a deleted user wrote must not come back while it is being removed.
     let mut authors = note::authors(connection, before.id).await?;
     authors.push(before.author.id.get());

@@ -110,10 +110,13 @@ pub async fn apply(app: &App, change: Change<'_>) -> Result<Changed> {
         protection::upsert(&mut transaction, project.id, &Rule::of_masters(branch), now).await?;
     }
     if let Some(author) = change.mover.user {
-        let on_default = moves.iter().zip(&notices).filter(|(it, _)| locked.head.as_deref() == Some(it.name.as_str()));
-        let closings: Vec<Closing> = on_default.flat_map(|(_, notice)| push_details::closings(notice)).collect();
-        if project.features.issues_enabled && !closings.is_empty() {
-            closing::enqueue(&mut transaction, project.id, author, &closings).await?;
+        if project.features.issues_enabled {
+            let default = locked.head.as_deref().or(head);
+            let on_default = moves.iter().zip(&notices).filter(|(it, _)| default == Some(it.name.as_str()));
+            let closings: Vec<Closing> = on_default.flat_map(|(_, notice)| push_details::closings(notice)).collect();
+            if !closings.is_empty() {
+                closing::enqueue(&mut transaction, project.id, author, &closings).await?;
+            }
         }
         event::record_pushes(&mut transaction, project.id, author, notices, now).await?;
     }

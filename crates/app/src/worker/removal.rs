@@ -19,8 +19,9 @@ const OBJECTS: i64 = 100;
 pub async fn projects(app: &App, id: JobId) -> Result<()> {
     while let Some(project) = removal::next(&mut *app.database.connection().await?, id).await? {
         remove_uploads(app, project).await?;
-        while event::delete_some_of_project(&mut *app.database.connection().await?, project, BATCH).await? > 0 {}
+        // First the issues: what is being said about them now is in the feed once they are gone.
         while issue::delete_some_of_project(&mut *app.database.connection().await?, project, BATCH).await? > 0 {}
+        while event::delete_some_of_project(&mut *app.database.connection().await?, project, BATCH).await? > 0 {}
         let mut transaction = app.database.begin().await?;
         let gone = removal::delete(&mut transaction, project).await?;
         job::advance(&mut transaction, id, gone as i64).await?;

@@ -1,7 +1,10 @@
 //! Issues by their numbers in texts.
 
+/// A text that names more issues names none beyond these.
+const MOST: usize = 20;
+
 /// The numbers of the issues that a commit's message says it closes: `closes #1`, `Fixed #2, #3 and #4`, `resolve: #5`.
-/// Each once, in the order in which they are named.
+/// Each once, in the order in which they are named; none beyond a few.
 pub fn closed_by(message: &str) -> Vec<i64> {
     let mut numbers = Vec::new();
     let mut closing = false;
@@ -12,6 +15,9 @@ pub fn closed_by(message: &str) -> Vec<i64> {
             // What joins numbers belongs to the word before them.
             None if closing && matches!(word, "and" | "&") => {}
             None => closing = is_verb(word),
+        }
+        if numbers.len() == MOST {
+            break;
         }
         // A list ends with its sentence.
         if word.ends_with(['.', ';', '!', '?']) {
@@ -50,9 +56,6 @@ fn is_verb(word: &str) -> bool {
     VERBS.iter().any(|verb| word.eq_ignore_ascii_case(verb))
 }
 
-/// A text that mentions more issues mentions none beyond these.
-const MOST_MENTIONED: usize = 20;
-
 /// The numbers of the issues that a text mentions, `#7`; each once. Neither `a#7` nor `/#7` nor `##7` is one.
 pub fn mentioned_in(text: &str) -> Vec<i64> {
     let mut numbers = Vec::new();
@@ -69,7 +72,7 @@ pub fn mentioned_in(text: &str) -> Vec<i64> {
             }
         }
         before = c;
-        if numbers.len() == MOST_MENTIONED {
+        if numbers.len() == MOST {
             break;
         }
     }
@@ -78,7 +81,7 @@ pub fn mentioned_in(text: &str) -> Vec<i64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{MOST_MENTIONED, closed_by, mentioned_in};
+    use super::{MOST, closed_by, mentioned_in};
 
     #[test]
     fn mentions() {
@@ -92,7 +95,8 @@ mod tests {
             assert_eq!(mentioned_in(text), numbers, "{text:?}");
         }
         let many: String = (0..100).map(|n| format!("#{n} ")).collect();
-        assert_eq!(mentioned_in(&many).len(), MOST_MENTIONED);
+        assert_eq!(mentioned_in(&many).len(), MOST);
+        assert_eq!(closed_by(&format!("closes {many}")).len(), MOST);
     }
 
     #[test]

@@ -10,6 +10,8 @@ pub enum InstanceAction {
     /// Beside this, the caller's own flag `can_create_group` decides.
     CreateGroup,
     ListProjects,
+    /// What the caller wrote.
+    ListIssues,
     ListAllProjects,
     /// Beside this, the caller's `projects_limit` or its level in the target group decides.
     CreateProject,
@@ -18,13 +20,14 @@ pub enum InstanceAction {
 }
 
 impl InstanceAction {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::ReadUsers,
         Self::ManageUsers,
         Self::ManageOwnAccount,
         Self::ListGroups,
         Self::CreateGroup,
         Self::ListProjects,
+        Self::ListIssues,
         Self::ListAllProjects,
         Self::CreateProject,
         Self::CreateProjectForOthers,
@@ -39,6 +42,7 @@ impl InstanceAction {
             Self::ListGroups => "list groups and namespaces",
             Self::CreateGroup => "create a group (if the account's `can_create_group` is set)",
             Self::ListProjects => "list the own, visible and starred projects",
+            Self::ListIssues => "list the issues that one wrote",
             Self::ListAllProjects => "list all projects",
             Self::CreateProject => "create a project (within `projects_limit`, or as master of the group)",
             Self::CreateProjectForOthers => "create a project for another user",
@@ -53,6 +57,7 @@ impl InstanceAction {
             | Self::ListGroups
             | Self::CreateGroup
             | Self::ListProjects
+            | Self::ListIssues
             | Self::CreateProject => Standing::External,
             Self::ManageUsers | Self::ListAllProjects | Self::CreateProjectForOthers | Self::TransferProject => {
                 Standing::Administrator

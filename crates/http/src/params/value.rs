@@ -1,5 +1,7 @@
 //! Single values: what text and JSON mean for each type.
 
+use std::collections::BTreeSet;
+
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use holdfast_app::namespaces::group::GroupRef;
 use holdfast_app::planning::label::LabelRef;
@@ -197,7 +199,10 @@ impl FromValue for LabelRef {
     }
 }
 
-/// Titles of labels: `bug,help wanted` or a JSON array. Nothing at all is none of them.
+/// More labels than these have nothing in common with an issue.
+const MOST_TITLES: usize = 100;
+
+/// Titles of labels, each once: `bug,help wanted` or a JSON array. Nothing at all is none of them.
 pub struct Titles(pub Vec<String>);
 
 impl FromValue for Titles {
@@ -207,7 +212,11 @@ impl FromValue for Titles {
             value => vec![String::from_value(value)?],
         };
         let parts = titles.iter().flat_map(|text| text.split(',')).map(str::trim).filter(|part| !part.is_empty());
-        Ok(Self(parts.map(str::to_owned).collect()))
+        let parts: BTreeSet<&str> = parts.collect();
+        if parts.len() > MOST_TITLES {
+            return Err(Wrong::Invalid);
+        }
+        Ok(Self(parts.into_iter().map(str::to_owned).collect()))
     }
 
     fn schema() -> RefOr<Schema> {

@@ -89,16 +89,17 @@ pub async fn list_of_project(
 /// What a user did, newest first, in projects that the reader can see and as far as it is told.
 pub async fn list_of_user(database: &Database, user: UserId, reader: Reader, page: PageRequest) -> Result<Page<Event>> {
     let mut connection = database.connection().await?;
-    let places = Places::of(&mut connection, user, reader).await?;
     let total = || Total::UnlessLarge(WholeList::FeedOfUser(user, reader.user), &database.large_lists);
-    if places.projects.iter().all(Vec::is_empty) {
-        return Ok(Page::of_total(Vec::new(), page, 0));
-    }
-    if places.are_all {
+    // Who sees everything needs no filter.
+    if reader.sees.is_none() {
         let from = |query: &mut QueryBuilder<Postgres>, _: Purpose| {
             query.push("from events e where e.author_id = ").push_bind(user.get());
         };
         return list(&mut connection, from, total(), page).await;
+    }
+    let places = Places::of(&mut connection, user, reader).await?;
+    if places.0.iter().all(Vec::is_empty) {
+        return Ok(Page::of_total(Vec::new(), page, 0));
     }
     // Mostly the page is among the newest of what the user did, hidden or not.
     let from = |query: &mut QueryBuilder<Postgres>, purpose: Purpose| match purpose {
@@ -106,7 +107,8 @@ pub async fn list_of_user(database: &Database, user: UserId, reader: Reader, pag
         _ => places.push_merged(query, user, purpose),
     };
     let recent = list(&mut connection, from, total(), page).await?;
-    if recent.has_next {
+    let is_last = recent.total == Some(page.offset() + recent.items.len() as i64);
+    if recent.has_next || is_last {
         return Ok(recent);
     }
     let from = |query: &mut QueryBuilder<Postgres>, purpose: Purpose| places.push_merged(query, user, purpose);
@@ -143,12 +145,9 @@ async fn list(
     list.fetch(connection, page).await
 }
 
-/// Where a user did anything that a reader is told of: the projects for each audience.
-struct Places {
-    projects: [Vec<i64>; Audience::ALL.len()],
-    /// Whether there is nothing that the reader is not told of.
-    are_all: bool,
-}
+/// Where a user did anything that a reader is told of: the projects for each audience. What is hidden is never left to
+/// this alone: each event is compared with it.
+struct Places([Vec<i64>; Audience::ALL.len()]);
 
 /// So much of what a user did is walked through, which is less work than to merge many projects.
 const RECENT: i64 = 20_000;
@@ -162,33 +161,28 @@ impl Places {
         query.push(" from event_authors a join projects p on p.id = a.project_id where p.namespace_id is not null");
         query.push(" and a.author_id = ").push_bind(user.get());
         push_visible(&mut query, reader);
-        let rows: Vec<(i64, i16)> = query.build_query_as().fetch_all(&mut *connection).await?;
-        let active: Option<i64> =
-            sqlx::query_scalar!("select count(*) from event_authors where author_id = $1", user.get())
-                .fetch_one(connection)
-                .await?;
+        let rows: Vec<(i64, i16)> = query.build_query_as().fetch_all(connection).await?;
         let told = |audience: Audience| {
             rows.iter().filter(|(_, told)| *told >= audience.code()).map(|(id, _)| *id).collect::<Vec<i64>>()
         };
-        let projects = Audience::ALL.map(told);
-        let are_all = projects.iter().all(|some| active == Some(some.len() as i64));
-        Ok(Self { projects, are_all })
+        Ok(Self(Audience::ALL.map(told)))
     }
 
     /// Walks through the newest of what the user did, past what is hidden.
     fn push_recent(&self, query: &mut QueryBuilder<Postgres>, user: UserId) {
         query.push("from (select ").push(FOUND).push(" from events where author_id = ").push_bind(user.get());
         query.push(" order by id desc limit ").push(RECENT).push(") e where false");
-        for (audience, projects) in Audience::ALL.into_iter().zip(&self.projects) {
+        for (audience, projects) in Audience::ALL.into_iter().zip(&self.0) {
             query.push(" or e.audience = ").push(audience.code());
-            query.push(" and e.project_id = any(").push_bind(projects.clone()).push(")");
+            // Selected, they are looked up by hash, however many there are.
+            query.push(" and e.project_id in (select unnest(").push_bind(projects.clone()).push("::bigint[]))");
         }
     }
 
     /// Merges the newest of each project; nothing hidden is read.
     fn push_merged(&self, query: &mut QueryBuilder<Postgres>, user: UserId, purpose: Purpose) {
         query.push("from (");
-        for (audience, projects) in Audience::ALL.into_iter().zip(&self.projects) {
+        for (audience, projects) in Audience::ALL.into_iter().zip(&self.0) {
             query.push(if audience == Audience::Everybody { "" } else { " union all " });
             query.push("select e.* from unnest(").push_bind(projects.clone()).push("::bigint[]) p (id) ");
             query.push("cross join lateral (select ").push(FOUND).push(" from events where author_id = ");

@@ -250,7 +250,6 @@ pub async fn count(connection: &mut Connection, id: IssueId, way: Count) -> Resu
     Ok(())
 }
 
-/// Whether that changes what was said before.
 pub async fn set_subscribed(connection: &mut Connection, id: IssueId, user: UserId, subscribed: bool) -> Result<()> {
     sqlx::query!(
         "insert into issue_subscriptions (issue_id, user_id, subscribed) values ($1, $2, $3)

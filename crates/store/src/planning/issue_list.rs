@@ -36,7 +36,7 @@ pub struct Filter {
     pub reader: Reader,
     pub closed: Option<bool>,
     pub labels: Labels,
-    /// By its title.
+    /// By its title, in whatever project.
     pub milestone_title: Option<String>,
     pub milestone: Option<MilestoneId>,
     pub iid: Option<i64>,
@@ -48,8 +48,8 @@ pub struct Filter {
 #[derive(Clone, Debug)]
 pub enum Labels {
     Any,
-    This(LabelId),
-    OneOf(Vec<String>),
+    OneOf(Vec<LabelId>),
+    /// By title, in whatever project.
     AllOf(Vec<String>),
 }
 
@@ -187,16 +187,21 @@ impl Sql<'_> {
         self.query.push(" and exists (select from users u where u.id = i.author_id)");
         match &self.filter.labels {
             Labels::Any => {}
-            Labels::This(label) => {
-                self.query.push(" and exists (select from issue_labels x where x.issue_id = i.id and x.label_id = ");
-                self.query.push_bind(label.get()).push(")");
+            Labels::OneOf(labels) => {
+                let labels: Vec<i64> = labels.iter().map(|id| id.get()).collect();
+                self.query
+                    .push(" and exists (select from issue_labels x where x.issue_id = i.id and x.label_id = any(");
+                self.query.push_bind(labels).push("))");
             }
-            Labels::OneOf(titles) => self.push_labeled(titles.clone()),
-            Labels::AllOf(titles) => titles.iter().for_each(|title| self.push_labeled(vec![title.clone()])),
+            Labels::AllOf(titles) => {
+                self.query.push(" and (select count(*) from issue_labels x join labels l on l.id = x.label_id ");
+                self.query.push("where x.issue_id = i.id and l.title = any(").push_bind(titles.clone());
+                self.query.push(")) = ").push(titles.len() as i64);
+            }
         }
         if let Some(title) = &self.filter.milestone_title {
-            self.query.push(" and exists (select from milestones m where m.id = i.milestone_id and m.title = ");
-            self.query.push_bind(title.clone()).push(")");
+            self.query.push(" and i.milestone_id = (select m.id from milestones m ");
+            self.query.push("where m.project_id = i.project_id and m.title = ").push_bind(title.clone()).push(")");
         }
         if let Some(milestone) = self.filter.milestone {
             self.query.push(" and i.milestone_id = ").push_bind(milestone.get());
@@ -204,11 +209,6 @@ impl Sql<'_> {
         if let Some(iid) = self.filter.iid {
             self.query.push(" and i.iid = ").push_bind(iid);
         }
-    }
-
-    fn push_labeled(&mut self, titles: Vec<String>) {
-        self.query.push(" and exists (select from issue_labels x join labels l on l.id = x.label_id ");
-        self.query.push("where x.issue_id = i.id and l.title = any(").push_bind(titles).push("))");
     }
 
     fn begin(&mut self, from: &'static str) {

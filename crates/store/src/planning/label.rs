@@ -131,6 +131,27 @@ pub async fn insert(
     Ok(id.into())
 }
 
+/// Of these titles, which there are not yet.
+pub async fn insert_all(
+    connection: &mut Connection,
+    project: ProjectId,
+    titles: &[&str],
+    color: &Color,
+    now: DateTime<Utc>,
+) -> Result<Vec<(LabelId, String)>> {
+    let rows = sqlx::query!(
+        "insert into labels (project_id, title, color, created_at, updated_at)
+         select $1, unnest($2::text[]), $3, $4, $4 returning id, title",
+        project.get(),
+        titles as &[&str],
+        color.as_str(),
+        now,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows.into_iter().map(|row| (row.id.into(), row.title)).collect())
+}
+
 pub async fn update(
     connection: &mut Connection,
     project: ProjectId,

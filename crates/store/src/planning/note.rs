@@ -1,9 +1,10 @@
 use chrono::{DateTime, Utc};
-use holdfast_domain::ids::{IssueId, NoteId, ProjectId, UserId};
+use holdfast_domain::ids::{IssueId, NoteId, UserId};
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::planning::Seen;
 use sqlx::{Postgres, QueryBuilder};
 
+use super::issue::Issue;
 use crate::accounts::user::{Person, person_columns};
 use crate::page::{List, Total, named};
 use crate::{Connection, Database, Result};
@@ -121,26 +122,31 @@ pub async fn insert_system(
     Ok(())
 }
 
-/// Tells beneath other issues of a project that they were mentioned in this one, once in each.
+/// Tells beneath other issues of a project, as far as the author sees them, that they were mentioned in this one; once in
+/// each.
 pub async fn insert_mentions(
     connection: &mut Connection,
-    project: ProjectId,
-    issue: IssueId,
+    issue: &Issue,
     author: UserId,
     mentioned: &[i64],
+    seen: Seen,
     body: &str,
     now: DateTime<Utc>,
 ) -> Result<()> {
+    // One that is just being deleted is not waited for.
     sqlx::query!(
-        "insert into notes (issue_id, author_id, body, system, mentioned_by_id, created_at, updated_at)
-         select id, $3, $5, true, $2, $6, $6 from issues where project_id = $1 and iid = any($4) and id <> $2
-         on conflict do nothing",
-        project.get(),
-        issue.get(),
+        "with mentioned as (
+           select id from issues where project_id = $1 and iid = any($4) and id <> $2
+             and (not confidential or $7 or $3 in (author_id, assignee_id)) for key share skip locked)
+         insert into notes (issue_id, author_id, body, system, mentioned_by_id, created_at, updated_at)
+         select id, $3, $5, true, $2, $6, $6 from mentioned on conflict do nothing",
+        issue.project_id.get(),
+        issue.id.get(),
         author.get(),
         mentioned,
         body,
         now,
+        seen == Seen::All,
     )
     .execute(connection)
     .await?;

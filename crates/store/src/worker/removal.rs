@@ -41,6 +41,10 @@ pub async fn begin_namespace(
         return Ok(());
     }
     tell(connection, namespace, now).await?;
+    // In the order in which everybody takes two projects.
+    sqlx::query!("select id from projects where namespace_id = $1 order by id for no key update", namespace.get())
+        .fetch_all(&mut *connection)
+        .await?;
     let id = job::enqueue(connection, REMOVE_PROJECTS, subject, &json!({}), 0, now).await?;
     sqlx::query!(
         "update projects s set forks_count = s.forks_count - f.forks

@@ -19,6 +19,7 @@ mod groups;
 mod hidden_objects;
 mod hooks;
 mod imports;
+mod issues;
 mod jobs;
 mod members;
 mod merged_branches;

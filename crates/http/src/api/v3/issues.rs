@@ -10,7 +10,7 @@ use holdfast_domain::Field;
 use holdfast_domain::ids::{IssueId, MilestoneId, ProjectId, UserId};
 use holdfast_domain::planning::StateEvent;
 use holdfast_domain::policy::GroupAction::ReadIssues as ReadGroupIssues;
-use holdfast_domain::policy::InstanceAction::ListProjects;
+use holdfast_domain::policy::InstanceAction::ListIssues as ListOwnIssues;
 use holdfast_domain::policy::ProjectAction::{CreateIssue, DeleteIssue, ReadIssues};
 
 use super::ApiResult;
@@ -202,14 +202,13 @@ async fn update(cx: Cx, params: UpdateIssue) -> ApiResult<Body<IssueBody>> {
         at: params.updated_at,
         ..params.attributes.into_changes()
     };
-    if changes == IssueChanges::default() {
+    if (IssueChanges { at: None, ..changes.clone() }) == IssueChanges::default() {
         let names = [
             "title",
             "description",
             "assignee_id",
             "milestone_id",
             "labels",
-            "created_at",
             "due_date",
             "confidential",
             "state_event",
@@ -256,7 +255,7 @@ pub fn routes(routes: &mut Routes) {
     const SUBSCRIPTION: &str = "/projects/:id/issues/:issue_id/subscription";
     let (read, write) = (Access::Project(ReadIssues), Access::Project(CreateIssue));
     let of_group = Access::Group(ReadGroupIssues);
-    routes.add(Method::GET, "/issues", Access::Instance(ListProjects), "Lists what the caller wrote", list_own);
+    routes.add(Method::GET, "/issues", Access::Instance(ListOwnIssues), "Lists what the caller wrote", list_own);
     routes.add(Method::GET, "/groups/:id/issues", of_group, "Lists the issues of a group's projects", list_of_group);
     routes.add(Method::GET, PATH, read, "Lists a project's issues", list);
     routes.add(Method::GET, ONE, read, "Shows an issue", show);

@@ -27,8 +27,11 @@ impl Play {
         }
         let (of, name) = self.dice.pick(&labels).clone();
         let is_taken = self.model.lists_of(project).iter().any(|list| list.label == name);
-        let allowed = self.model.gate(caller, project, Least::Level(REPORTER), Feature::None);
-        let allowed = allowed.and(if of != project || is_taken { Err(400) } else { Ok(200) });
+        // That there is no such label is told to everybody who reads the board.
+        let read = self.model.gate(caller, project, Least::SignedIn, Feature::None);
+        let allowed = read.and(if of == project { Ok(200) } else { Err(400) });
+        let allowed = allowed.and(self.model.gate(caller, project, Least::Level(REPORTER), Feature::None));
+        let allowed = allowed.and(if is_taken { Err(400) } else { Ok(200) });
         let (path, id) = (format!("{}/lists", self.board(project)), self.model.labels[&(of, name.clone())]);
         if let Some(made) = self.send(caller, ("POST", &path), &[("label_id", id.to_string())], allowed).await {
             self.model.lists.push(List { id: made.body["id"].as_i64().unwrap(), project, label: name });
