@@ -13,6 +13,7 @@ pub use holdfast_store::planning::issue::Issue;
 
 use super::issue_change::{IssueChanges, Relabelled, time_of};
 use super::notice;
+use super::remark;
 use super::sight::{audience, find, seen};
 use crate::projects::project::{Project, ProjectRef};
 use crate::{Actor, App, Error, Result, Thing, access};
@@ -182,7 +183,7 @@ pub(super) async fn save(
     let saved = issue::find(&mut transaction, project.id, before.id, actor.user_id()).await?;
     let saved = saved.ok_or(Error::NotFound(Thing::Issue))?;
     let titles = |labels: &[&(LabelId, String)]| labels.iter().map(|(_, title)| title.clone()).collect::<Vec<_>>();
-    let remarks = notice::remarks(&before, &saved, &titles(&given), &titles(&taken), after.commit.as_deref());
+    let remarks = remark::of_change(&before, &saved, &titles(&given), &titles(&taken), after.commit.as_deref());
     note::insert_system(&mut transaction, before.id, actor.caller()?.account.id(), &remarks, app.clock.now()).await?;
     if before.description != saved.description {
         mention(app, &mut transaction, actor, project, &saved, saved.description.as_deref().unwrap_or_default())

@@ -128,7 +128,7 @@ async fn find_or_create_labels(
     Ok(labels)
 }
 
-/// The time that the caller may say something happened.
+/// The time that the caller may say something happened: who may delete it may say when it was.
 pub(super) fn time_of(app: &App, actor: &Actor, project: &Project, at: Option<DateTime<Utc>>) -> DateTime<Utc> {
     at.filter(|_| access::may(actor, project, ProjectAction::DeleteIssue)).unwrap_or_else(|| app.clock.now())
 }

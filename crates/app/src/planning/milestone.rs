@@ -105,7 +105,7 @@ pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, changes: Mil
     let attributes = changes.apply(blank)?;
     let made = milestone::insert(&mut transaction, project.id, &attributes, app.clock.now()).await;
     let made = refuse_taken(made)?;
-    record(app, transaction, actor, &project, made, Some(Action::Created)).await
+    finish(app, transaction, actor, &project, made, Some(Action::Created)).await
 }
 
 pub async fn update(
@@ -129,14 +129,15 @@ pub async fn update(
         (true, false) => Some(Action::Reopened),
         _ => None,
     };
-    record(app, transaction, actor, &project, saved, action).await
+    finish(app, transaction, actor, &project, saved, action).await
 }
 
 fn refuse_taken<T>(saved: holdfast_store::Result<T>) -> Result<T> {
     saved.on_constraint("milestones_title_key", || Violations::of("title", TAKEN).into())
 }
 
-async fn record(
+/// Commits, with what there is to tell.
+async fn finish(
     app: &App,
     mut transaction: Transaction,
     actor: &Actor,

@@ -12,4 +12,5 @@ pub mod milestone;
 pub mod note;
 mod notice;
 pub mod relocation;
+mod remark;
 mod sight;

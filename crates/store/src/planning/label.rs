@@ -29,20 +29,24 @@ pub struct Viewer {
     pub seen: Seen,
 }
 
-/// Of `l`, as seen by `viewer (id, sees_all)`. Who does not see all confidential issues may still see some: they are
-/// found by who wrote or has them, which are few.
+/// Of `l` and what [`label_joins`] adds to it, as seen by `viewer (id, sees_all)`.
 macro_rules! label_columns {
     () => {
         "l.id, l.title, l.color, l.description, l.priority, \
-         l.open_issues + case when viewer.sees_all then l.open_confidential_issues else (\
-           select count(*) from issues i join issue_labels x on x.issue_id = i.id where x.label_id = l.id \
-           and i.confidential and i.project_id = l.project_id and not i.closed \
-           and (i.author_id = viewer.id or i.assignee_id = viewer.id)) end::integer as open_issues, \
-         l.closed_issues + case when viewer.sees_all then l.closed_confidential_issues else (\
-           select count(*) from issues i join issue_labels x on x.issue_id = i.id where x.label_id = l.id \
-           and i.confidential and i.project_id = l.project_id and i.closed \
-           and (i.author_id = viewer.id or i.assignee_id = viewer.id)) end::integer as closed_issues, \
+         l.open_issues + case when viewer.sees_all then l.open_confidential_issues else own.open end as open_issues, \
+         l.closed_issues + case when viewer.sees_all then l.closed_confidential_issues else own.closed end as closed_issues, \
          exists (select from label_subscriptions s where s.label_id = l.id and s.user_id = viewer.id) as subscribed"
+    };
+}
+
+/// Who does not see all confidential issues may still see some: they are found by who wrote or has them, which are few.
+macro_rules! label_joins {
+    () => {
+        " cross join lateral (select count(*) filter (where not i.closed)::integer as open, \
+           count(*) filter (where i.closed)::integer as closed \
+           from issues i join issue_labels x on x.issue_id = i.id where not viewer.sees_all and x.label_id = l.id \
+           and i.confidential and i.project_id = l.project_id \
+           and (i.author_id = viewer.id or i.assignee_id = viewer.id)) own "
     };
 }
 
@@ -63,6 +67,7 @@ pub async fn list(
         page: |query: &mut QueryBuilder<Postgres>| {
             query.push("l cross join (values (").push_bind(viewer.user.map(UserId::get)).push("::bigint, ");
             query.push_bind(viewer.seen == Seen::All).push("::boolean)) viewer (id, sees_all)");
+            query.push(label_joins!());
         },
         total: Total::Bounded,
         varies: false,
@@ -79,8 +84,9 @@ pub async fn find(
     const QUERY: &str = concat!(
         "select ",
         label_columns!(),
-        " from labels l cross join (values ($3::bigint, $4::boolean)) viewer (id, sees_all) \
-         where l.project_id = $1 and l.id = $2"
+        " from labels l cross join (values ($3::bigint, $4::boolean)) viewer (id, sees_all)",
+        label_joins!(),
+        "where l.project_id = $1 and l.id = $2"
     );
     let query = sqlx::query_as(QUERY).bind(project.get()).bind(id.get());
     let query = query.bind(viewer.user.map(UserId::get)).bind(viewer.seen == Seen::All);
