@@ -27,6 +27,8 @@ GUEST, REPORTER, DEVELOPER, MASTER = 10, 20, 30, 40
 ROLES = {"guest": GUEST, "reporter": REPORTER, "developer": DEVELOPER, "master": MASTER}
 
 FORBIDDEN = {"message": "403 Forbidden"}
+NO_ISSUES = {"message": "403 Forbidden  - Issues are switched off in this project"}
+NO_LABELS = {"message": "403 Forbidden  - Issues and merge requests are switched off in this project"}
 UNAUTHORIZED = {"message": "401 Unauthorized"}
 NO_PROJECT = {"message": "404 Project Not Found"}
 NO_ISSUE = {"message": "404 Issue Not Found"}
@@ -1576,7 +1578,7 @@ def test_issues_switched_off(part, people, team):
                  caller.delete(path + "/subscription"), caller.get(notes), caller.post(notes, body="x"),
                  caller.get("%s/%s" % (notes, note["id"])), caller.put("%s/%s" % (notes, note["id"]), body="x"),
                  caller.delete("%s/%s" % (notes, note["id"]))):
-        body_is(resp, 403, FORBIDDEN)
+        body_is(resp, 403, NO_ISSUES)
     assert issue["id"] not in ids(all_pages(owner, "/issues"))
     switch(owner, team, issues_enabled=True)
     assert owner.read(path) == before
@@ -1609,7 +1611,7 @@ def test_labels_switched_off(part, people, team):
     assert caller.read(path) == []
     for resp in (caller.post(path, name="two", color="#123456"), caller.put(path, name="one", color="#654321"),
                  caller.delete(path, name="one")):
-        body_is(resp, 403, FORBIDDEN)
+        body_is(resp, 403, NO_LABELS)
     switch(people.owner, team, issues_enabled=True, merge_requests_enabled=True)
     assert caller.read(path) == [label]
 

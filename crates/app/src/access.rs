@@ -133,11 +133,11 @@ fn checked(project: Project, actor: &Actor, action: ProjectAction) -> Result<Pro
     if !may(actor, &project, ProjectAction::Read) {
         return Err(Error::NotFound(Thing::Project));
     }
-    if !may(actor, &project, action) {
-        return Err(actor.refusal());
-    }
     // Whoever asks, an administrator too.
-    if action.needs().is_some_and(|feature| !has(&project, feature)) {
+    if let Some(feature) = action.needs().filter(|feature| !has(&project, *feature)) {
+        return Err(Error::Forbidden(Some(feature.missing())));
+    }
+    if !may(actor, &project, action) {
         return Err(actor.refusal());
     }
     if project.archived && action.adds_content() {

@@ -9,6 +9,16 @@ pub enum Feature {
     IssuesOrMergeRequests,
 }
 
+impl Feature {
+    /// What is told where it is not.
+    pub const fn missing(self) -> &'static str {
+        match self {
+            Self::Issues => "Issues are switched off in this project",
+            Self::IssuesOrMergeRequests => "Issues and merge requests are switched off in this project",
+        }
+    }
+}
+
 /// Actions on one project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProjectAction {

@@ -90,10 +90,11 @@ pub async fn list_of_project(
 pub async fn list_of_user(database: &Database, user: UserId, reader: Reader, page: PageRequest) -> Result<Page<Event>> {
     let mut connection = database.connection().await?;
     let total = || Total::UnlessLarge(WholeList::FeedOfUser(user, reader.user), &database.large_lists);
-    // Who sees everything needs no filter.
+    // Who sees everything needs no filter, but for projects that are deleted and still to be removed.
     if reader.sees.is_none() {
         let from = |query: &mut QueryBuilder<Postgres>, _: Purpose| {
             query.push("from events e where e.author_id = ").push_bind(user.get());
+            query.push(" and exists (select from projects p where p.id = e.project_id and p.namespace_id is not null)");
         };
         return list(&mut connection, from, total(), page).await;
     }
