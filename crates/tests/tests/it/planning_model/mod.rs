@@ -18,7 +18,7 @@ use crate::projects::add;
 use actions::Play;
 use model::{Event, Model, Project, Standing, Subject, User};
 
-const ACTIONS: usize = 300;
+const ACTIONS: usize = 200;
 /// Actions between two comparisons.
 const STEP: usize = 30;
 
