@@ -11,7 +11,7 @@ use holdfast_store::planning::{board_list, label};
 pub use holdfast_store::planning::board_list::BoardList;
 
 use super::issue::{self, Issue};
-use super::issue_change::Relabelled;
+use super::issue_change::Changed;
 use super::issue_list;
 use super::sight;
 use crate::error::OnConstraint;
@@ -175,6 +175,6 @@ pub async fn move_card(
         labels.retain(|(id, _)| *id != to.label_id);
         labels.push((to.label_id, to.title));
     }
-    let after = Relabelled { attributes: (&issue).into(), labels: Some(labels), commit: None };
+    let after = Changed { attributes: (&issue).into(), labels: Some(labels), commit: None };
     issue::save(app, transaction, actor, &project, issue, after, app.clock.now()).await
 }

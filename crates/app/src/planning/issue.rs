@@ -11,7 +11,7 @@ use holdfast_store::{Connection, Transaction};
 
 pub use holdfast_store::planning::issue::Issue;
 
-use super::issue_change::{IssueChanges, Relabelled, time_of};
+use super::issue_change::{Changed, IssueChanges, time_of};
 use super::notice;
 use super::remark;
 use super::sight::{audience, find, seen};
@@ -76,7 +76,7 @@ pub(super) async fn insert(
     connection: &mut Connection,
     project: ProjectId,
     author: UserId,
-    made: &Relabelled,
+    made: &Changed,
     created_at: DateTime<Utc>,
     now: DateTime<Utc>,
 ) -> Result<IssueId> {
@@ -91,12 +91,12 @@ pub(super) async fn insert(
 #[derive(Clone, Copy)]
 pub(super) enum Told {
     Opened,
-    Changed,
+    Edited,
     Closed,
     Reopened,
 }
 
-/// To the feed, but for mere changes, and to those who listen.
+/// To the feed, but for mere edits, and to those who listen.
 pub(super) async fn tell(
     app: &App,
     connection: &mut Connection,
@@ -108,7 +108,7 @@ pub(super) async fn tell(
     let caller = actor.caller()?;
     let (action, word) = match what {
         Told::Opened => (Some(Action::Created), "open"),
-        Told::Changed => (None, "update"),
+        Told::Edited => (None, "update"),
         Told::Closed => (Some(Action::Closed), "close"),
         Told::Reopened => (Some(Action::Reopened), "reopen"),
     };
@@ -130,7 +130,12 @@ pub(super) async fn tell(
     Ok(())
 }
 
-/// For who manages issues, wrote this one or has it to do.
+/// Who manages issues, wrote this one or has it to do.
+fn may_edit(actor: &Actor, project: &Project, issue: &Issue) -> bool {
+    let is_own = actor.user_id().is_some_and(|user| issue.concerns(user));
+    is_own || access::may(actor, project, ProjectAction::ManageIssues)
+}
+
 pub async fn update(
     app: &App,
     actor: &Actor,
@@ -141,8 +146,7 @@ pub async fn update(
     let mut transaction = app.database.begin().await?;
     let project = access::locked_project(app, &mut transaction, actor, project, ProjectAction::CreateIssue).await?;
     let before = find(&mut transaction, actor, &project, id).await?;
-    let is_own = actor.user_id().is_some_and(|user| before.concerns(user));
-    if !is_own && !access::may(actor, &project, ProjectAction::ManageIssues) {
+    if !may_edit(actor, &project, &before) {
         return Err(Error::Forbidden(None));
     }
     let at = time_of(app, actor, &project, changes.at);
@@ -157,7 +161,7 @@ pub(super) async fn save(
     actor: &Actor,
     project: &Project,
     before: Issue,
-    after: Relabelled,
+    after: Changed,
     at: DateTime<Utc>,
 ) -> Result<Issue> {
     let was = Attributes::from(&before);
@@ -191,7 +195,7 @@ pub(super) async fn save(
     }
     let is_changed = is_relabelled || Attributes { state: was.state, ..after.attributes } != was;
     if is_changed {
-        tell(app, &mut transaction, actor, project, &saved, Told::Changed).await?;
+        tell(app, &mut transaction, actor, project, &saved, Told::Edited).await?;
     }
     if was.state != saved.state {
         let told = if saved.state == IssueState::Closed { Told::Closed } else { Told::Reopened };
@@ -246,13 +250,12 @@ pub(super) async fn close(app: &App, actor: &Actor, project: ProjectId, iid: i64
     let project = access::locked_project(app, &mut transaction, actor, &project, ProjectAction::CreateIssue).await?;
     let Some(id) = issue::id_of(&mut transaction, project.id, iid).await? else { return Ok(()) };
     let before = find(&mut transaction, actor, &project, id).await?;
-    let is_own = actor.user_id().is_some_and(|user| before.concerns(user));
     let Some(state) = before.state.after(StateEvent::Close) else { return Ok(()) };
-    if !is_own && !access::may(actor, &project, ProjectAction::ManageIssues) {
+    if !may_edit(actor, &project, &before) {
         return Ok(());
     }
     let attributes = Attributes { state, ..(&before).into() };
-    let after = Relabelled { attributes, labels: None, commit: Some(commit) };
+    let after = Changed { attributes, labels: None, commit: Some(commit) };
     save(app, transaction, actor, &project, before, after, app.clock.now()).await?;
     Ok(())
 }

@@ -32,10 +32,10 @@ pub struct IssueChanges {
 }
 
 /// An issue as it is to be; labels of None stay.
-pub(super) struct Relabelled {
+pub(super) struct Changed {
     pub attributes: Attributes,
     pub labels: Option<Vec<(LabelId, String)>>,
-    /// That of which the change follows.
+    /// The commit that says so.
     pub commit: Option<String>,
 }
 
@@ -48,7 +48,7 @@ impl IssueChanges {
         actor: &Actor,
         project: &Project,
         now: Attributes,
-    ) -> Result<Relabelled> {
+    ) -> Result<Changed> {
         let manages = access::may(actor, project, ProjectAction::ManageIssues);
         let mut a = Attributes {
             title: self.title.unwrap_or(now.title),
@@ -92,7 +92,7 @@ impl IssueChanges {
         } else {
             violations.into_result()?;
         }
-        Ok(Relabelled { attributes: a, labels, commit: None })
+        Ok(Changed { attributes: a, labels, commit: None })
     }
 }
 

@@ -10,7 +10,7 @@ use holdfast_store::planning::{label, milestone, note};
 use holdfast_store::projects::project;
 
 use super::issue::{Issue, Told, insert, save, tell};
-use super::issue_change::{Relabelled, is_seen_by};
+use super::issue_change::{Changed, is_seen_by};
 use super::sight::find;
 use crate::projects::project::{Project, ProjectRef};
 use crate::{Actor, App, Error, Result, Thing, access};
@@ -46,7 +46,7 @@ pub async fn relocate(app: &App, actor: &Actor, project: &ProjectRef, id: IssueI
     tell(app, &mut transaction, actor, &target, &issue, Told::Opened).await?;
     let mut attributes = Attributes::from(&before);
     attributes.state = attributes.state.after(StateEvent::Close).unwrap_or(attributes.state);
-    save(app, transaction, actor, &source, before, Relabelled { attributes, labels: None, commit: None }, now).await?;
+    save(app, transaction, actor, &source, before, Changed { attributes, labels: None, commit: None }, now).await?;
     Ok(issue)
 }
 
@@ -72,7 +72,7 @@ async fn transplant(app: &App, connection: &mut Connection, target: &Project, be
     };
     let titles: Vec<&str> = before.labels.iter().map(String::as_str).collect();
     let labels = label::of_titles(connection, target.id, &titles).await?;
-    let made = Relabelled { attributes, labels: Some(labels), commit: None };
+    let made = Changed { attributes, labels: Some(labels), commit: None };
     // What a deleted user wrote must not come back while it is being removed.
     let mut authors = note::authors(connection, before.id).await?;
     authors.push(before.author.id.get());

@@ -211,7 +211,8 @@ pub async fn authors(connection: &mut Connection, issue: IssueId) -> Result<Vec<
         .await?)
 }
 
-/// Takes some of what a user said away; the issues' counts go with it.
+/// Takes some of what a user said away; the issues' counts go with it. That the locked ones are counted makes PostgreSQL
+/// lock the issues before it touches their notes, as everybody does.
 pub async fn delete_some_of_author(connection: &mut Connection, author: UserId, at_most: i64) -> Result<u64> {
     let gone = sqlx::query!(
         "with said as (select id, issue_id from notes where author_id = $1 order by issue_id, id limit $2),
