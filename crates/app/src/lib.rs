@@ -8,7 +8,9 @@ pub mod actor;
 pub mod clock;
 pub mod entropy;
 pub mod error;
+pub mod hooks;
 pub mod namespaces;
+mod network;
 pub mod planning;
 pub mod projects;
 pub mod repository;
@@ -16,6 +18,7 @@ pub mod throttle;
 pub mod worker;
 
 use chrono::NaiveDate;
+use holdfast_domain::Site;
 use holdfast_store::{Database, Objects};
 use ipnet::IpNet;
 
@@ -25,6 +28,7 @@ pub use entropy::Entropy;
 pub use error::{Error, Result, Thing};
 
 use accounts::password::Passwords;
+use hooks::HookSettings;
 use repository::engine::{Engine, GitSettings};
 use throttle::Throttle;
 
@@ -38,6 +42,8 @@ pub struct Settings {
     pub git: GitSettings,
     /// Networks from which repositories may be imported although they are not of the internet at large.
     pub import_networks: Vec<IpNet>,
+    pub hooks: HookSettings,
+    pub site: Site,
 }
 
 /// Everything a use case needs beside its input.

@@ -14,7 +14,6 @@ pub mod openapi;
 pub mod params;
 mod present;
 pub mod routes;
-mod site;
 mod slashes;
 mod stored;
 mod uploads;
@@ -35,8 +34,8 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 pub use access::Access;
 pub use door::Cx;
+pub use holdfast_domain::Site;
 pub use routes::{Route, Routes};
-pub use site::Site;
 
 /// What operators decide about requests.
 #[derive(Clone, Debug)]
@@ -69,10 +68,10 @@ const GIT_REQUESTS_AT_ONCE: usize = 64;
 
 /// The whole service as one router. It wants the peer's address:
 /// serve it with `into_make_service_with_connect_info::<SocketAddr>()`.
-pub fn router(app: Arc<App>, site: Site, limits: Limits) -> Router {
+pub fn router(app: Arc<App>, limits: Limits) -> Router {
     let context = Arc::new(Context {
+        site: app.settings.site.clone(),
         app,
-        site,
         users: Throttle::per_minute(limits.requests_per_minute),
         anonymous: Throttle::per_minute(limits.anonymous_requests_per_minute),
         files: Semaphore::new(FILES_AT_ONCE),

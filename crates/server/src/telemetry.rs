@@ -57,5 +57,15 @@ pub fn metrics() -> anyhow::Result<PrometheusHandle> {
     metrics::describe_counter!("holdfast_http_requests_total", "Requests answered");
     metrics::describe_histogram!("holdfast_http_request_seconds", "Time from the request's head to the answer's");
     metrics::describe_gauge!("holdfast_database_connections", "Connections of this node's pool, by state");
+    metrics::describe_counter!(
+        "holdfast_hook_events_handed_over_total",
+        "Events handed to those who listen, by this node"
+    );
+    metrics::describe_counter!("holdfast_hook_deliveries_queued_total", "Deliveries that came of them");
+    metrics::describe_counter!("holdfast_hook_deliveries_total", "Attempts to tell a hook something, by outcome");
+    metrics::describe_histogram!("holdfast_hook_delivery_seconds", "How long receivers took");
+    metrics::describe_gauge!("holdfast_hook_oldest_undelivered_seconds", "How long something waits to be told");
+    metrics::describe_gauge!("holdfast_hook_events_waiting", "Events that were handed to nobody yet");
+    metrics::describe_gauge!("holdfast_hooks", "Hooks that fail or are paused");
     Ok(handle)
 }

@@ -6,6 +6,7 @@ pub mod activity;
 pub mod cache;
 pub mod database;
 pub mod error;
+pub mod hooks;
 pub mod migrate;
 pub mod namespaces;
 pub mod objects;

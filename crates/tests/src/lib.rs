@@ -6,6 +6,7 @@ pub mod database;
 mod dice;
 mod git;
 pub mod log;
+mod receiver;
 pub mod ssh;
 
 use std::net::SocketAddr;
@@ -16,6 +17,7 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use holdfast_app::accounts::token::{self, CreateToken};
 use holdfast_app::accounts::user::{self, UserChanges};
+use holdfast_app::hooks::HookSettings;
 use holdfast_app::repository::engine::GitSettings;
 use holdfast_app::{Actor, App, Clock, Entropy, Settings};
 use holdfast_domain::Field;
@@ -29,6 +31,7 @@ use tokio::net::TcpListener;
 pub use client::{Answer, Client};
 pub use dice::Dice;
 pub use git::{Outcome, WorkTree, programs};
+pub use receiver::{Received, Receiver};
 
 /// The time at which every test begins.
 pub const BEGINNING: &str = "2026-01-02T03:04:05.678Z";
@@ -80,6 +83,14 @@ impl Default for Setup {
                     compact_at: 20,
                 },
                 import_networks: Vec::new(),
+                // Bodies name the same host in every run; the client dials the real one.
+                site: Site::new(&"http://holdfast.test".parse().expect("a url"), 22),
+                hooks: HookSettings {
+                    allowed_networks: vec!["127.0.0.0/8".parse().expect("a network")],
+                    concurrency: 16,
+                    timeout: Duration::from_secs(2),
+                    kept: TimeDelta::days(30),
+                },
             },
             limits: Limits {
                 max_body_bytes: 1 << 20,
@@ -138,7 +149,7 @@ impl Server {
         serve(self.another_app(), Setup::default().limits).await
     }
 
-    fn another_app(&self) -> Arc<App> {
+    pub fn another_app(&self) -> Arc<App> {
         let database = Database::new(&options(&self.database_url)).expect("a valid url");
         let mut settings = self.app.settings.clone();
         let number = self.nodes.fetch_add(1, Ordering::Relaxed);
@@ -198,6 +209,11 @@ impl Server {
         holdfast_app::worker::run_once(&self.app).await.expect("a worker");
     }
 
+    /// Tells hooks what is to be told now.
+    pub async fn deliver(&self) {
+        holdfast_app::hooks::sending::settle(&self.app).await.expect("hooks are told");
+    }
+
     pub fn advance(&self, by: TimeDelta) {
         *self.now.lock().expect("no test panics while holding it") += by;
     }
@@ -227,9 +243,7 @@ fn options(url: &str) -> Options {
 async fn serve(app: Arc<App>, limits: Limits) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("it is bound").to_string();
-    // Bodies name the same host in every run; the client dials the real one.
-    let site = Site::new(&"http://holdfast.test".parse().expect("a url"), 22);
-    let router = holdfast_http::router(app, site, limits);
+    let router = holdfast_http::router(app, limits);
     tokio::spawn(async move {
         let service = router.into_make_service_with_connect_info::<SocketAddr>();
         axum::serve(listener, service).await.expect("serving does not end");

@@ -1,6 +1,7 @@
 pub mod authentication;
 pub mod email;
 pub mod host_key;
+mod notice;
 pub mod password;
 mod secret;
 pub mod session;

@@ -7,9 +7,13 @@ use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::InstanceAction;
 use holdfast_domain::violations::{BLANK, TAKEN};
 use holdfast_store::accounts::ssh_key;
+use holdfast_store::accounts::user::Person;
+use holdfast_store::activity::event;
+use holdfast_store::commit;
 
 pub use holdfast_store::accounts::ssh_key::SshKey;
 
+use super::notice;
 use super::user::require;
 use crate::error::OnConstraint;
 use crate::{Actor, App, Error, Result, Thing, access};
@@ -31,16 +35,15 @@ pub async fn show_own(app: &App, actor: &Actor, id: SshKeyId) -> Result<SshKey> 
 }
 
 pub async fn create_own(app: &App, actor: &Actor, title: &str, key: &str) -> Result<SshKey> {
-    create(app, access::account(actor)?.account.id(), title, key).await
+    create(app, &access::account(actor)?.account.person, title, key).await
 }
 
 pub async fn create_for(app: &App, actor: &Actor, user: UserId, title: &str, key: &str) -> Result<SshKey> {
     access::instance(actor, InstanceAction::ManageUsers)?;
-    require(app, user).await?;
-    create(app, user, title, key).await
+    create(app, &require(app, user).await?.person(), title, key).await
 }
 
-async fn create(app: &App, user: UserId, title: &str, key: &str) -> Result<SshKey> {
+async fn create(app: &App, user: &Person, title: &str, key: &str) -> Result<SshKey> {
     if title.trim().is_empty() {
         return Err(Violations::of("title", BLANK).into());
     }
@@ -48,26 +51,34 @@ async fn create(app: &App, user: UserId, title: &str, key: &str) -> Result<SshKe
     violations.check_line("title", title);
     violations.into_result()?;
     let key = PublicKey::parse(key)?;
-    let mut connection = app.database.connection().await?;
-    ssh_key::insert(&mut connection, user, title, &key, app.clock.now()).await.on_constraint(
-        "ssh_keys_fingerprint_key",
-        || {
-            let mut violations = Violations::of("fingerprint", TAKEN);
-            violations.add("key", TAKEN);
-            violations.into()
-        },
-    )
+    let now = app.clock.now();
+    let mut transaction = app.database.begin().await?;
+    let taken = || {
+        let mut violations = Violations::of("fingerprint", TAKEN);
+        violations.add("key", TAKEN);
+        violations.into()
+    };
+    let key = ssh_key::insert(&mut transaction, user.id, title, &key, now).await;
+    let key = key.on_constraint("ssh_keys_fingerprint_key", taken)?;
+    event::tell(&mut transaction, None, &notice::key_added(&key, &user.username), now).await?;
+    commit(transaction).await?;
+    Ok(key)
 }
 
 /// None when it was gone already.
 pub async fn delete_own(app: &App, actor: &Actor, id: SshKeyId) -> Result<Option<SshKey>> {
-    let user = access::account(actor)?.account.id();
-    Ok(ssh_key::delete(&mut *app.database.connection().await?, user, id).await?)
+    delete(app, &access::account(actor)?.account.person, id).await
 }
 
 pub async fn delete_of(app: &App, actor: &Actor, user: UserId, id: SshKeyId) -> Result<SshKey> {
     access::instance(actor, InstanceAction::ManageUsers)?;
-    require(app, user).await?;
-    let deleted = ssh_key::delete(&mut *app.database.connection().await?, user, id).await?;
-    deleted.ok_or(Error::NotFound(Thing::Key))
+    delete(app, &require(app, user).await?.person(), id).await?.ok_or(Error::NotFound(Thing::Key))
+}
+
+async fn delete(app: &App, user: &Person, id: SshKeyId) -> Result<Option<SshKey>> {
+    let mut transaction = app.database.begin().await?;
+    let Some(key) = ssh_key::delete(&mut transaction, user.id, id).await? else { return Ok(None) };
+    event::tell(&mut transaction, None, &notice::key_removed(&key, &user.username), app.clock.now()).await?;
+    commit(transaction).await?;
+    Ok(Some(key))
 }

@@ -10,12 +10,14 @@ use holdfast_domain::{Field, Violations};
 use holdfast_store::accounts::identity::{self, Identity};
 use holdfast_store::accounts::user::{self, Attributes};
 use holdfast_store::accounts::{email, token};
+use holdfast_store::activity::event;
 use holdfast_store::namespaces::{group, namespace};
 use holdfast_store::projects::star;
 use holdfast_store::worker::removal;
 
 pub use holdfast_store::accounts::user::{Filter, Person, User};
 
+use super::notice;
 use crate::actor::Caller;
 use crate::error::OnConstraint;
 use crate::{Actor, App, Error, Result, Thing, access};
@@ -201,6 +203,7 @@ pub async fn create(app: &App, actor: &Actor, changes: UserChanges) -> Result<Us
         upsert_identity(&mut transaction, id, identity).await?;
     }
     let user = user::find(&mut transaction, id).await?.ok_or(Error::NotFound(Thing::User))?;
+    event::tell(&mut transaction, None, &notice::created(&user), now).await?;
     holdfast_store::commit(transaction).await?;
     Ok(user)
 }
@@ -271,6 +274,7 @@ pub async fn delete(app: &App, actor: &Actor, id: UserId) -> Result<Option<User>
     }
     removal::begin_author(&mut transaction, id, &format!("events of {}", user.username), now).await?;
     user::delete(&mut transaction, id).await?;
+    event::tell(&mut transaction, None, &notice::destroyed(&user), now).await?;
     holdfast_store::commit(transaction).await?;
     Ok(Some(user))
 }

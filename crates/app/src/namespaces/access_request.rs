@@ -46,7 +46,7 @@ pub async fn approve(app: &App, actor: &Actor, group: &GroupRef, user: UserId, l
     if access_request::delete(&mut transaction, Source::Group(group.id), user).await?.is_none() {
         return Err(Error::NotFound(Thing::Record));
     }
-    super::member::save(app, transaction, group.id, user, level, None).await
+    super::member::join(app, transaction, &group, user, level, None).await
 }
 
 /// By whoever manages members, or by the requester.

@@ -5,13 +5,15 @@ use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::{GroupAction, InstanceAction, Standing};
 use holdfast_domain::violations::TAKEN;
 use holdfast_domain::{AccessLevel, Field, Violations, Visibility};
+use holdfast_store::activity::event;
 use holdfast_store::namespaces::group::{self, Attributes, Filter, Whose};
-use holdfast_store::namespaces::member::{self, Source};
+use holdfast_store::namespaces::member::{self, Member, Source};
 use holdfast_store::projects::{project, redirect};
 use holdfast_store::worker::removal;
 
 pub use holdfast_store::namespaces::group::{Group, GroupRef, Order};
 
+use super::notice;
 use crate::error::OnConstraint;
 use crate::{Actor, App, Error, Result, Thing, access};
 
@@ -93,7 +95,11 @@ pub async fn create(app: &App, actor: &Actor, changes: GroupChanges) -> Result<G
     let now = app.clock.now();
     let mut transaction = app.database.begin().await?;
     let group = refuse_taken(group::insert(&mut transaction, &attributes, now).await)?;
-    member::upsert(&mut transaction, Source::Group(group.id), creator.id(), AccessLevel::Owner, None, now).await?;
+    let (source, level) = (Source::Group(group.id), AccessLevel::Owner);
+    member::upsert(&mut transaction, source, creator.id(), level, None, now).await?;
+    event::tell(&mut transaction, None, &notice::created(&group), now).await?;
+    let owner = Member { user: creator.person.clone(), access_level: level, expires_at: None };
+    event::tell(&mut transaction, None, &notice::joined(&group, &owner, now), now).await?;
     holdfast_store::commit(transaction).await?;
     Ok(group)
 }
@@ -135,8 +141,10 @@ pub async fn delete(app: &App, actor: &Actor, group: &GroupRef) -> Result<Group>
     group::lock_whole(&mut transaction, id).await?;
     let group = access::group(app, &mut transaction, actor, &GroupRef::Id(id), GroupAction::Delete).await?;
     let subject = format!("group {}", group.path);
-    removal::begin_namespace(&mut transaction, id, &subject, app.clock.now()).await?;
+    let now = app.clock.now();
+    removal::begin_namespace(&mut transaction, id, &subject, now).await?;
     group::delete(&mut transaction, group.id).await?;
+    event::tell(&mut transaction, None, &notice::destroyed(&group), now).await?;
     holdfast_store::commit(transaction).await?;
     Ok(group)
 }

@@ -6,12 +6,15 @@ use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::GroupAction;
 use holdfast_domain::{AccessLevel, Field, Violations};
 use holdfast_store::accounts::user;
+use holdfast_store::activity::event;
 use holdfast_store::namespaces::access_request;
-use holdfast_store::namespaces::group::GroupRef;
+use holdfast_store::namespaces::group::{Group, GroupRef};
 use holdfast_store::namespaces::member::{self, Source};
+use holdfast_store::{Connection, Transaction, commit};
 
 pub use holdfast_store::namespaces::member::Member;
 
+use super::notice;
 use crate::{Actor, App, Error, Result, Thing, access};
 
 pub async fn list(
@@ -66,7 +69,7 @@ pub async fn create(
     if member::find(&mut transaction, Source::Group(group.id), user, app.today()).await?.is_some() {
         return Err(Error::Conflict("Member already exists".into()));
     }
-    save(app, transaction, group.id, user, level, membership.expires_at.value()).await
+    join(app, transaction, &group, user, level, membership.expires_at.value()).await
 }
 
 pub async fn update(
@@ -85,7 +88,9 @@ pub async fn update(
     if level < AccessLevel::Owner || expires_at.is_some() {
         keep_an_owner(&mut transaction, group.id, &before).await?;
     }
-    save(app, transaction, group.id, user, level, expires_at).await
+    let member = save(app, &mut transaction, group.id, user, level, expires_at).await?;
+    commit(transaction).await?;
+    Ok(member)
 }
 
 /// Everybody may leave; others are removed by who manages members.
@@ -98,12 +103,14 @@ pub async fn delete(app: &App, actor: &Actor, group: &GroupRef, user: UserId) ->
     let before = before.ok_or(Error::NotFound(Thing::Member(user.get())))?;
     keep_an_owner(&mut transaction, group.id, &before).await?;
     member::delete(&mut transaction, Source::Group(group.id), user).await?;
-    holdfast_store::commit(transaction).await?;
+    let now = app.clock.now();
+    event::tell(&mut transaction, None, &notice::left(&group, &before, now), now).await?;
+    commit(transaction).await?;
     Ok(before)
 }
 
 /// A group is never left without an owner whose membership has no end.
-async fn keep_an_owner(connection: &mut holdfast_store::Connection, group: NamespaceId, member: &Member) -> Result<()> {
+async fn keep_an_owner(connection: &mut Connection, group: NamespaceId, member: &Member) -> Result<()> {
     let is_owner = member.access_level == AccessLevel::Owner;
     if is_owner && !member::has_other_owner(connection, group, member.user.id).await? {
         return Err(Error::Forbidden(Some("The last owner of a group stays its owner")));
@@ -111,18 +118,33 @@ async fn keep_an_owner(connection: &mut holdfast_store::Connection, group: Names
     Ok(())
 }
 
-pub(super) async fn save(
+/// A new member. A request of its own for access is fulfilled by it.
+pub(super) async fn join(
     app: &App,
-    mut transaction: holdfast_store::Transaction,
+    mut transaction: Transaction,
+    group: &Group,
+    user: UserId,
+    level: AccessLevel,
+    expires_at: Option<NaiveDate>,
+) -> Result<Member> {
+    let member = save(app, &mut transaction, group.id, user, level, expires_at).await?;
+    let now = app.clock.now();
+    event::tell(&mut transaction, None, &notice::joined(group, &member, now), now).await?;
+    commit(transaction).await?;
+    Ok(member)
+}
+
+async fn save(
+    app: &App,
+    connection: &mut Connection,
     group: NamespaceId,
     user: UserId,
     level: AccessLevel,
     expires_at: Option<NaiveDate>,
 ) -> Result<Member> {
     let source = Source::Group(group);
-    member::upsert(&mut transaction, source, user, level, expires_at, app.clock.now()).await?;
-    access_request::delete(&mut transaction, source, user).await?;
-    let saved = member::find(&mut transaction, source, user, app.today()).await?;
-    holdfast_store::commit(transaction).await?;
+    member::upsert(connection, source, user, level, expires_at, app.clock.now()).await?;
+    access_request::delete(connection, source, user).await?;
+    let saved = member::find(connection, source, user, app.today()).await?;
     saved.ok_or(Error::NotFound(Thing::Record))
 }

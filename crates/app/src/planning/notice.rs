@@ -1,5 +1,6 @@
 //! What is told of issues: facts as they were at that moment.
 
+use holdfast_domain::hooks::Kind;
 use holdfast_store::accounts::user::Person;
 use holdfast_store::activity::event::Notice;
 use holdfast_store::planning::issue::Issue;
@@ -12,7 +13,7 @@ use crate::repository::push_details::project_facts;
 pub fn issue(project: &Project, user: &Person, issue: &Issue, action: &str) -> Notice {
     let mut payload = facts(project, user, issue);
     payload["action"] = action.into();
-    Notice { kind: "issue", payload }
+    Notice { kind: if issue.confidential { Kind::ConfidentialIssue } else { Kind::Issue }, payload }
 }
 
 pub fn note(project: &Project, user: &Person, issue: &Issue, note: &Note) -> Notice {
@@ -24,7 +25,7 @@ pub fn note(project: &Project, user: &Person, issue: &Issue, note: &Note) -> Not
         "created_at": note.created_at,
         "updated_at": note.updated_at,
     });
-    Notice { kind: "note", payload }
+    Notice { kind: if issue.confidential { Kind::ConfidentialNote } else { Kind::Note }, payload }
 }
 
 fn person(person: &Person) -> Value {

@@ -58,7 +58,7 @@ pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, namespace: &
     let event = NewEvent::of_project(id, creator.id(), Action::Created);
     event::record(&mut transaction, event, Some(&notice::created(&made)), now).await?;
     if let Some(owner) = made.owner() {
-        let joined = notice::joined(&made, &owner.person, AccessLevel::Master);
+        let joined = notice::joined(&made, &owner.person, AccessLevel::Master, now);
         event::tell(&mut transaction, Some(id), &joined, now).await?;
     }
     finish(app, transaction, actor, id).await

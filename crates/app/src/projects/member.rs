@@ -81,7 +81,7 @@ pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, user: UserId
     let Some(before) = member::find(&mut transaction, source, user, app.today()).await? else { return Ok(None) };
     let now = app.clock.now();
     member::delete(&mut transaction, source, user).await?;
-    let left = notice::left(&project, &before.user, before.access_level);
+    let left = notice::left(&project, &before.user, before.access_level, now);
     event::record(&mut transaction, NewEvent::of_project(project.id, user, Action::Left), Some(&left), now).await?;
     holdfast_store::commit(transaction).await?;
     Ok(Some(before))
@@ -106,7 +106,7 @@ pub(super) async fn save(
     let joined = member::join(&mut transaction, project.id, user, level, membership.expires_at.value(), now).await;
     let unknown = || Error::NotFound(Thing::User);
     let Some(member) = joined.on_constraint("project_members_user_id_fkey", unknown)? else { return Ok(None) };
-    let joined = notice::joined(project, &member.user, level);
+    let joined = notice::joined(project, &member.user, level, now);
     event::record(&mut transaction, NewEvent::of_project(project.id, user, Action::Joined), Some(&joined), now).await?;
     holdfast_store::commit(transaction).await?;
     Ok(Some(member))

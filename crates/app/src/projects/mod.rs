@@ -1,7 +1,6 @@
 pub mod access_request;
 pub mod fork;
 pub mod group;
-pub mod hook;
 pub mod list;
 pub mod member;
 pub(crate) mod notice;

@@ -213,7 +213,7 @@ async fn insert(
         import::enqueue(connection, id, &format!("import into {}", project.full_path()), &source, now).await?;
     }
     if let Some(owner) = project.owner() {
-        let joined = notice::joined(&project, &owner.person, AccessLevel::Master);
+        let joined = notice::joined(&project, &owner.person, AccessLevel::Master, now);
         event::tell(connection, Some(id), &joined, now).await?;
     }
     Ok(id)

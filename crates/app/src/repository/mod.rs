@@ -22,5 +22,6 @@ pub mod release;
 mod remote;
 mod revision;
 pub mod tag;
+pub(crate) mod told;
 pub mod tree;
 mod verdict;

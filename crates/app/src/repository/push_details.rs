@@ -1,6 +1,7 @@
 //! What is told of a push: facts as they were at that moment.
 
 use chrono::SecondsFormat;
+use holdfast_domain::hooks::Kind;
 use holdfast_domain::planning::closed_by;
 use holdfast_git::reader::{Commit, NewCommits, Reader};
 use holdfast_git::{ObjectId, RefName};
@@ -68,6 +69,8 @@ pub(crate) fn project_facts(project: &Project) -> Value {
         "id": project.id,
         "name": project.name,
         "path_with_namespace": project.full_path(),
+        "namespace": project.namespace.name,
+        "default_branch": project.repository.default_branch(),
         "description": project.description,
         "visibility_level": project.visibility.level(),
     })
@@ -83,13 +86,13 @@ pub(super) fn closings(notice: &Notice) -> Vec<Closing> {
     commits.map(closing).filter(|it| !it.iids.is_empty()).collect()
 }
 
-fn kind(name: &RefName) -> &'static str {
+fn kind(name: &RefName) -> Kind {
     if name.as_tag().is_some() {
-        "tag_push"
+        Kind::TagPush
     } else if name.as_branch().is_some() {
-        "push"
+        Kind::Push
     } else {
-        "ref_push"
+        Kind::RefPush
     }
 }
 
@@ -100,7 +103,7 @@ fn text(text: &str) -> String {
     text.chars().filter(|c| *c != '\0').take(LONGEST_TEXT).collect()
 }
 
-fn commit(commit: &Commit) -> Value {
+pub(super) fn commit(commit: &Commit) -> Value {
     json!({
         "id": commit.id.to_string(),
         "message": text(&commit.message),

@@ -1,41 +1,23 @@
-//! Finding a host, and whether it may be called. What was checked is what is called: the address is passed on, not the
-//! name.
+//! Where a repository is copied from. What was checked is what is called: the address is passed on, not the name.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
-use holdfast_domain::network::is_public;
 use holdfast_domain::repository::ImportUrl;
 use holdfast_git::import::Source;
 use url::{Host, Url};
 
+use crate::network::{Guard, NOT_ALLOWED};
 use crate::{App, Error, Result};
 
 const MOST_REDIRECTS: usize = 5;
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The same text whatever is there: who asks learns nothing about our neighbours.
-const NOT_ALLOWED: &str = "The address cannot be reached from here";
-
 async fn address(app: &App, url: &ImportUrl) -> Result<SocketAddr> {
-    let refused = || Error::Refused(NOT_ALLOWED.into());
-    let port = url.port();
-    let found: Vec<IpAddr> = match url.host() {
-        Host::Ipv4(address) => vec![address.into()],
-        Host::Ipv6(address) => vec![address.into()],
-        Host::Domain(name) => {
-            let looking = tokio::time::timeout(PATIENCE, tokio::net::lookup_host((name, port))).await;
-            let found = looking.ok().and_then(|found| found.ok()).ok_or_else(refused)?;
-            found.map(|address| address.ip()).collect()
-        }
-    };
-    let allowed = |address: &IpAddr| {
-        is_public(*address) || app.settings.import_networks.iter().any(|network| network.contains(address))
-    };
-    // One that leads both out and in is not to be trusted with either.
-    let all_allowed = !found.is_empty() && found.iter().all(allowed);
-    let address = found.first().filter(|_| all_allowed).ok_or_else(refused)?;
-    Ok(SocketAddr::new(*address, port))
+    let guard = Guard::new(&app.settings.import_networks);
+    let looking = tokio::time::timeout(PATIENCE, guard.find(url.host(), url.port())).await;
+    let found = looking.ok().flatten().and_then(|found| found.first().copied());
+    found.ok_or_else(|| Error::Refused(NOT_ALLOWED.into()))
 }
 
 /// Follows redirects, each to an address that was checked, until somebody answers for the repository itself.

@@ -3,6 +3,7 @@
 use holdfast_domain::ids::{JobId, ProjectId, UserId};
 use holdfast_store::activity::event;
 use holdfast_store::commit;
+use holdfast_store::hooks::hook;
 use holdfast_store::planning::{issue, note};
 use holdfast_store::projects::{project, upload};
 use holdfast_store::repository::{pack, repository};
@@ -22,6 +23,7 @@ pub async fn projects(app: &App, id: JobId) -> Result<()> {
         // First the issues: what is being said about them now is in the feed once they are gone.
         while issue::delete_some_of_project(&mut *app.database.connection().await?, project, BATCH).await? > 0 {}
         while event::delete_some_of_project(&mut *app.database.connection().await?, project, BATCH).await? > 0 {}
+        remove_hooks(app, project).await?;
         let mut transaction = app.database.begin().await?;
         let gone = removal::delete(&mut transaction, project).await?;
         job::advance(&mut transaction, id, gone as i64).await?;
@@ -46,6 +48,17 @@ pub(super) async fn remove_repositories(app: &App) -> Result<()> {
             pack::remove_all(&mut transaction, id, app.clock.now()).await?;
             repository::delete(&mut transaction, id).await?;
             commit(transaction).await?;
+        }
+    }
+}
+
+async fn remove_hooks(app: &App, project: ProjectId) -> Result<()> {
+    loop {
+        let mut transaction = app.database.begin().await?;
+        let gone = hook::delete_some_of_project(&mut transaction, project, BATCH).await?;
+        commit(transaction).await?;
+        if gone == 0 {
+            return Ok(());
         }
     }
 }

@@ -4,7 +4,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use holdfast_domain::activity::Action;
 use holdfast_domain::ids::PackId;
 use holdfast_store::activity::event::{self, NewEvent};
-use holdfast_store::activity::partition;
+use holdfast_store::activity::partition::{self, Log};
 use holdfast_store::commit;
 use holdfast_store::projects::{expiry, upload};
 use holdfast_store::repository::pack;
@@ -24,6 +24,7 @@ pub async fn sweep(app: &App) -> Result<()> {
         remove_expired_members(app).await,
         removal::remove_repositories(app).await,
         remove_packs(app, now).await,
+        forget_deliveries(app, now).await,
     ];
     parts.into_iter().collect()
 }
@@ -47,6 +48,16 @@ async fn remove_unfinished_uploads(app: &App, now: DateTime<Utc>) -> Result<()> 
         }
         remove_objects(app, some).await?;
     }
+}
+
+/// What was delivered goes first: what it told of is shown with it.
+async fn forget_deliveries(app: &App, now: DateTime<Utc>) -> Result<()> {
+    /// What one partition of deliveries holds.
+    const PARTITION: TimeDelta = TimeDelta::weeks(1);
+    let before = now - app.settings.hooks.kept;
+    let mut connection = app.database.connection().await?;
+    partition::forget(&mut connection, Log::Deliveries, before).await?;
+    Ok(partition::forget(&mut connection, Log::Outbox, before - PARTITION).await?)
 }
 
 /// An upload that takes longer than this has failed.
@@ -81,7 +92,7 @@ async fn remove_expired_members(app: &App) -> Result<()> {
         for (project, user, level) in &expired {
             match load(app, &mut transaction, *project, None).await {
                 Ok(found) => {
-                    let left = notice::left(&found, user, *level);
+                    let left = notice::left(&found, user, *level, now);
                     let event = NewEvent::of_project(*project, user.id, Action::Expired);
                     event::record(&mut transaction, event, Some(&left), now).await?;
                 }

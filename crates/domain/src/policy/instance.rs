@@ -17,10 +17,11 @@ pub enum InstanceAction {
     CreateProject,
     CreateProjectForOthers,
     TransferProject,
+    ManageHooks,
 }
 
 impl InstanceAction {
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::ReadUsers,
         Self::ManageUsers,
         Self::ManageOwnAccount,
@@ -32,6 +33,7 @@ impl InstanceAction {
         Self::CreateProject,
         Self::CreateProjectForOthers,
         Self::TransferProject,
+        Self::ManageHooks,
     ];
 
     pub const fn describe(self) -> &'static str {
@@ -47,6 +49,7 @@ impl InstanceAction {
             Self::CreateProject => "create a project (within `projects_limit`, or as master of the group)",
             Self::CreateProjectForOthers => "create a project for another user",
             Self::TransferProject => "move a project into a group",
+            Self::ManageHooks => "read, create, try, delete the hooks of the instance",
         }
     }
 
@@ -59,9 +62,11 @@ impl InstanceAction {
             | Self::ListProjects
             | Self::ListIssues
             | Self::CreateProject => Standing::External,
-            Self::ManageUsers | Self::ListAllProjects | Self::CreateProjectForOthers | Self::TransferProject => {
-                Standing::Administrator
-            }
+            Self::ManageUsers
+            | Self::ListAllProjects
+            | Self::CreateProjectForOthers
+            | Self::TransferProject
+            | Self::ManageHooks => Standing::Administrator,
         }
     }
 

@@ -6,6 +6,7 @@ pub mod branch;
 pub mod commit;
 pub mod compare;
 pub mod contributor;
+pub mod delivery;
 pub mod email;
 pub mod event;
 pub mod group;

@@ -1,6 +1,6 @@
 //! Documents that are printed from the code, so that they cannot disagree with it.
 
-use holdfast_http::{Site, api, openapi, routes};
+use holdfast_http::{api, openapi, routes};
 
 use super::print;
 use crate::configuration::Configuration;
@@ -10,7 +10,7 @@ pub fn routes() -> anyhow::Result<()> {
 }
 
 pub fn openapi(configuration: &Configuration) -> anyhow::Result<()> {
-    let site = Site::new(&configuration.server.external_url, configuration.ssh.port()?);
+    let site = configuration.site()?;
     print(openapi::document(api::v3::routes().list(), &site).as_str())
 }
 

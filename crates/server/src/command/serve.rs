@@ -8,6 +8,7 @@ use axum::routing::get;
 use axum_server::Handle;
 use axum_server::accept::NoDelayAcceptor;
 use futures_util::FutureExt;
+use holdfast_app::hooks::sending;
 use holdfast_app::{App, worker};
 use holdfast_http::Site;
 use holdfast_store::migrate::{self, State};
@@ -27,8 +28,7 @@ pub fn run(configuration: &Configuration) -> anyhow::Result<()> {
 
 async fn serve(configuration: &Configuration, metrics: PrometheusHandle) -> anyhow::Result<()> {
     let app = Arc::new(application(configuration)?);
-    let site = Site::new(&configuration.server.external_url, configuration.ssh.port()?);
-    let router = holdfast_http::router(app.clone(), site.clone(), configuration.limits());
+    let router = holdfast_http::router(app.clone(), configuration.limits());
     let handle = Handle::new();
 
     let listener = listen("server.listen", configuration.server.listen)?;
@@ -36,9 +36,16 @@ async fn serve(configuration: &Configuration, metrics: PrometheusHandle) -> anyh
     refuse_old_schema(configuration).await?;
     let mut public = tokio::spawn(serve_on(listener, router, handle.clone()));
     let (stop_ssh, stopped) = tokio::sync::oneshot::channel::<()>();
-    let mut ssh = tokio::spawn(serve_ssh(app.clone(), ssh_listener, ssh_settings(configuration, site), stopped));
+    let mut ssh = tokio::spawn(serve_ssh(
+        app.clone(),
+        ssh_listener,
+        ssh_settings(configuration, app.settings.site.clone()),
+        stopped,
+    ));
     let (stop_jobs, stopped) = tokio::sync::oneshot::channel::<()>();
     let jobs = tokio::spawn(do_jobs(app.clone(), configuration.worker.concurrency, stopped));
+    let (stop_hooks, stopped) = tokio::sync::oneshot::channel::<()>();
+    let hooks = tokio::spawn(serve_hooks(app.clone(), stopped));
     if let Some(address) = configuration.operations_listen()? {
         let listener = listen("operations.listen", address)?;
         let metrics = metrics.clone();
@@ -62,11 +69,11 @@ async fn serve(configuration: &Configuration, metrics: PrometheusHandle) -> anyh
     }
     tracing::info!("stopping: finishing the requests that have begun");
     handle.graceful_shutdown(Some(configuration.shutdown_grace()));
-    drop((stop_jobs, stop_ssh));
+    drop((stop_jobs, stop_hooks, stop_ssh));
     public.await??;
     ssh.await??;
     // A job that is cut off is done again elsewhere; it is only quicker to let it finish.
-    tokio::time::timeout(configuration.shutdown_grace(), jobs).await.ok();
+    tokio::time::timeout(configuration.shutdown_grace(), async { tokio::join!(jobs, hooks) }).await.ok();
     tracing::info!("stopped");
     Ok(())
 }
@@ -145,6 +152,16 @@ async fn do_jobs(app: Arc<App>, concurrency: usize, stop: tokio::sync::oneshot::
     }
 }
 
+/// Tells hooks what happened.
+async fn serve_hooks(app: Arc<App>, stop: tokio::sync::oneshot::Receiver<()>) {
+    if app.settings.hooks.concurrency == 0 {
+        return;
+    }
+    if let Err(error) = sending::run(app, async { drop(stop.await) }).await {
+        tracing::error!(%error, "this node tells no hooks");
+    }
+}
+
 /// Metrics are folded together even if nobody asks for them.
 async fn keep_up(metrics: PrometheusHandle) {
     let mut every = tokio::time::interval(Duration::from_secs(5));
@@ -169,6 +186,15 @@ async fn render(app: Arc<App>, metrics: PrometheusHandle) -> String {
     metrics::gauge!("holdfast_database_connections", "state" => "busy").set(f64::from(size) - idle as f64);
     if let Some(bytes) = app.engine.cached_bytes() {
         metrics::gauge!("holdfast_git_cache_bytes").set(bytes as f64);
+    }
+    match sending::overview(&app).await {
+        Ok(hooks) => {
+            metrics::gauge!("holdfast_hook_oldest_undelivered_seconds").set(hooks.oldest_undelivered.as_secs_f64());
+            metrics::gauge!("holdfast_hooks", "state" => "failing").set(hooks.failing as f64);
+            metrics::gauge!("holdfast_hooks", "state" => "paused").set(hooks.paused as f64);
+            metrics::gauge!("holdfast_hook_events_waiting").set(hooks.events_waiting as f64);
+        }
+        Err(error) => tracing::warn!(%error, "there are no figures about hooks"),
     }
     metrics.render()
 }

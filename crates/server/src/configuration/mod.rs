@@ -1,16 +1,17 @@
 //! Typed configuration: the default file, then the operator's file, then the environment.
 
 mod error;
+mod hooks;
 mod repositories;
+mod sources;
 mod storage;
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
 use holdfast_app::Settings;
-use holdfast_http::Limits;
+use holdfast_http::{Limits, Site};
 use holdfast_store::Options;
 use ipnet::IpNet;
 use secrecy::{ExposeSecret, SecretString};
@@ -19,7 +20,10 @@ use tracing_subscriber::EnvFilter;
 use url::Url;
 
 pub use error::Invalid;
+use hooks::Hooks;
 use repositories::{Git, Imports, Ssh};
+use sources::merge;
+pub use sources::show;
 use storage::Storage;
 
 /// Also the documentation: every key stands here with its meaning, and nothing has a default elsewhere.
@@ -34,6 +38,7 @@ pub struct Configuration {
     pub storage: Storage,
     pub git: Git,
     pub imports: Imports,
+    pub hooks: Hooks,
     pub ssh: Ssh,
     pub worker: Worker,
     pub accounts: Accounts,
@@ -141,6 +146,9 @@ impl Configuration {
             ("git.max_pushes", self.git.max_pushes as u64, 1, 10_000),
             ("git.inline_pack_bytes", self.git.inline_pack_bytes, 0, 1 << 20),
             ("git.compact_at", self.git.compact_at as u64, 2, 1000),
+            ("hooks.concurrency", self.hooks.concurrency as u64, 0, 10_000),
+            ("hooks.timeout_seconds", self.hooks.timeout_seconds, 1, 60),
+            ("hooks.kept_days", self.hooks.kept_days.into(), 4, 3650),
             ("ssh.max_unauthenticated", self.ssh.max_unauthenticated as u64, 1, 100_000),
             ("ssh.handshake_timeout_seconds", self.ssh.handshake_timeout_seconds, 1, 3600),
             ("ssh.idle_timeout_seconds", self.ssh.idle_timeout_seconds, 1, 86_400),
@@ -235,15 +243,21 @@ impl Configuration {
         format!("{}:{}{}", url.host_str().unwrap_or("localhost"), url.port().unwrap_or(5432), url.path())
     }
 
-    pub fn settings(&self) -> Settings {
-        Settings {
+    pub fn settings(&self) -> Result<Settings, Invalid> {
+        Ok(Settings {
             projects_limit: self.accounts.projects_limit,
             can_create_group: self.accounts.can_create_group,
             session_days: self.accounts.session_days,
             sign_ins_per_minute: self.limits.sign_ins_per_minute,
             git: self.git.settings(),
             import_networks: self.imports.allowed_networks.clone(),
-        }
+            hooks: self.hooks.settings(),
+            site: self.site()?,
+        })
+    }
+
+    pub fn site(&self) -> Result<Site, Invalid> {
+        Ok(Site::new(&self.server.external_url, self.ssh.port()?))
     }
 
     pub fn limits(&self) -> Limits {
@@ -256,56 +270,6 @@ impl Configuration {
             trusted_proxies: self.server.trusted_proxies.clone(),
         }
     }
-}
-
-/// The default file, then the operator's, then the environment.
-fn merge(file: Option<&Path>, mut environment: config::Map<String, String>) -> Result<config::Config, Invalid> {
-    let defaults = config::File::from_str(DEFAULT, config::FileFormat::Toml);
-    let mut sources = config::Config::builder().add_source(defaults);
-    if let Some(path) = file {
-        if !path.exists() {
-            return Err(Invalid::new("--config", path.display(), "there is no such file", "name a file that exists"));
-        }
-        sources = sources.add_source(config::File::from(path).format(config::FileFormat::Toml));
-    }
-    // An empty variable would be a list of one empty text.
-    const LISTS: [&str; 2] = ["HOLDFAST__SERVER__TRUSTED_PROXIES", "HOLDFAST__IMPORTS__ALLOWED_NETWORKS"];
-    environment.retain(|name, value| !LISTS.contains(&name.as_str()) || !value.is_empty());
-    let variables = config::Environment::with_prefix("HOLDFAST")
-        .prefix_separator("__")
-        .separator("__")
-        .list_separator(",")
-        .with_list_parse_key("server.trusted_proxies")
-        .with_list_parse_key("imports.allowed_networks")
-        .try_parsing(true)
-        .source(Some(environment));
-    sources.add_source(variables).build().map_err(|error| Invalid::from_config(&error, None))
-}
-
-/// The settings in force as a file that could be read again, but for the secrets.
-pub fn show(file: Option<&Path>) -> Result<String, Invalid> {
-    let merged = merge(file, std::env::vars().collect())?;
-    Configuration::from_merged(&merged)?;
-    let sections: BTreeMap<String, BTreeMap<String, config::Value>> =
-        merged.try_deserialize().map_err(|error| Invalid::from_config(&error, None))?;
-    let mut text = String::new();
-    for (section, keys) in sections {
-        text += &format!("[{section}]\n");
-        for (key, value) in keys {
-            let is_secret = key.ends_with("secret_access_key") || section == "database" && key.ends_with("url");
-            let value = match value.kind {
-                config::ValueKind::String(text) if is_secret && !text.is_empty() => "\"(hidden)\"".to_owned(),
-                config::ValueKind::String(text) => format!("{text:?}"),
-                config::ValueKind::Array(items) => {
-                    format!("{:?}", items.iter().map(ToString::to_string).collect::<Vec<_>>())
-                }
-                other => other.to_string(),
-            };
-            text += &format!("{key} = {value}\n");
-        }
-        text.push('\n');
-    }
-    Ok(text)
 }
 
 #[cfg(test)]
@@ -335,7 +299,7 @@ mod tests {
         .unwrap();
         assert_eq!(configuration.server.listen.port(), 9000);
         assert_eq!(configuration.limits().trusted_proxies.len(), 2);
-        assert!(!configuration.settings().can_create_group);
+        assert!(!configuration.settings().unwrap().can_create_group);
         assert_eq!(configuration.operations_listen().unwrap(), None);
     }
 

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use holdfast_domain::activity::{Action, Audience, SubjectKind};
+use holdfast_domain::hooks::Kind;
 use holdfast_domain::ids::{IssueId, MilestoneId, NoteId, ProjectId, UserId};
 use serde_json::Value;
 
@@ -50,7 +51,7 @@ impl NewEvent {
 /// What is told to those who listen.
 #[derive(Clone, Debug)]
 pub struct Notice {
-    pub kind: &'static str,
+    pub kind: Kind,
     pub payload: Value,
 }
 
@@ -66,7 +67,8 @@ pub async fn record(
     let (kind, subject, note) = event.subject.columns();
     sqlx::query!(
         "with told as (insert into outbox (kind, project_id, payload, created_at)
-             select $4, $1, $5, $6 where $4::text is not null),
+             select $4, $1, $5, $6 where $4::text is not null returning id),
+           queued as (insert into outbox_queue (outbox_id, kind, project_id, created_at) select id, $4, $1, $6 from told),
            active as (update projects set last_activity_at = $6 where id = (
              select id from projects where id = $1 and last_activity_at < $6::timestamptz - interval '1 hour'
              for no key update skip locked)),
@@ -76,7 +78,7 @@ pub async fn record(
         event.project.get(),
         event.author.get(),
         event.action.code(),
-        notice.map(|it| it.kind),
+        notice.map(|it| it.kind.word()),
         notice.map(|it| &it.payload),
         now,
         kind,
@@ -98,11 +100,12 @@ pub async fn record_pushes(
     pushes: Vec<Notice>,
     now: DateTime<Utc>,
 ) -> Result<()> {
-    let (kinds, details): (Vec<&str>, Vec<Value>) = pushes.into_iter().map(|it| (it.kind, it.payload)).unzip();
+    let (kinds, details): (Vec<&str>, Vec<Value>) = pushes.into_iter().map(|it| (it.kind.word(), it.payload)).unzip();
     sqlx::query!(
         "with pushed as (select * from unnest($4::text[], $5::jsonb[]) with ordinality p (kind, details, place)),
            told as (insert into outbox (kind, project_id, payload, created_at)
-             select kind, $1, details, $6 from pushed order by place),
+             select kind, $1, details, $6 from pushed order by place returning id, kind),
+           queued as (insert into outbox_queue (outbox_id, kind, project_id, created_at) select id, kind, $1, $6 from told),
            active as (update projects set last_activity_at = $6 where id = (
              select id from projects where id = $1 and last_activity_at < $6::timestamptz - interval '1 hour'
              for no key update skip locked)),
@@ -130,8 +133,10 @@ pub async fn tell(
     now: DateTime<Utc>,
 ) -> Result<()> {
     sqlx::query!(
-        "insert into outbox (kind, project_id, payload, created_at) values ($1, $2, $3, $4)",
-        notice.kind,
+        "with told as (
+           insert into outbox (kind, project_id, payload, created_at) values ($1, $2, $3, $4) returning id)
+         insert into outbox_queue (outbox_id, kind, project_id, created_at) select id, $1, $2, $4 from told",
+        notice.kind.word(),
         project.map(ProjectId::get),
         notice.payload,
         now,

@@ -1,6 +1,6 @@
 //! The tables that grow with time, a part for each stretch of it.
 
-use chrono::NaiveDate;
+use chrono::{DateTime, NaiveDate, Utc};
 
 use crate::{Connection, Result};
 
@@ -8,5 +8,23 @@ use crate::{Connection, Result};
 /// which nothing calls it.
 pub async fn make(connection: &mut Connection, today: NaiveDate) -> Result<()> {
     sqlx::query!("select make_partitions($1)", today).execute(connection).await?;
+    Ok(())
+}
+
+/// The tables whose past is not kept for ever.
+#[derive(Clone, Copy, Debug)]
+pub enum Log {
+    Outbox,
+    Deliveries,
+}
+
+/// What is older than that, as far as whole partitions are. What stands in none of its own goes row by row.
+pub async fn forget(connection: &mut Connection, log: Log, before: DateTime<Utc>) -> Result<()> {
+    let (name, rest) = match log {
+        Log::Outbox => ("outbox", "delete from outbox_default where created_at < $1"),
+        Log::Deliveries => ("deliveries", "delete from deliveries_default where created_at < $1"),
+    };
+    sqlx::query!("select drop_partitions($1, $2)", name, before).execute(&mut *connection).await?;
+    sqlx::query(rest).bind(before).execute(connection).await?;
     Ok(())
 }

@@ -20,11 +20,13 @@ pub struct Group {
     pub request_access_enabled: bool,
     pub lfs_enabled: bool,
     pub created_at: DateTime<Utc>,
+    pub updated_at: DateTime<Utc>,
 }
 
 macro_rules! group_columns {
     () => {
-        "n.id, n.name, n.path, n.description, n.visibility_level, n.request_access_enabled, n.lfs_enabled, n.created_at"
+        "n.id, n.name, n.path, n.description, n.visibility_level, n.request_access_enabled, n.lfs_enabled, n.created_at, \
+         n.updated_at"
     };
 }
 

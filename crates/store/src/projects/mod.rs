@@ -1,7 +1,6 @@
 pub mod attributes;
 pub mod expiry;
 pub mod fork;
-pub mod hook;
 pub mod list;
 pub mod place;
 pub mod project;

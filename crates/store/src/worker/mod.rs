@@ -1,6 +1,7 @@
 pub mod closing;
 pub mod compaction;
 pub mod contributors;
+mod farewell;
 pub mod import;
 pub mod job;
 pub mod merged_branches;

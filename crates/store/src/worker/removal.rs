@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use holdfast_domain::ids::{JobId, NamespaceId, ProjectId, UserId};
 use serde_json::json;
 
-use super::job;
+use super::{farewell, job};
 use crate::projects::{fork, project};
 use crate::{Connection, Result};
 
@@ -20,6 +20,7 @@ pub async fn begin_project(
 ) -> Result<()> {
     let id = job::enqueue(connection, REMOVE_PROJECTS, subject, &json!({}), 1, now).await?;
     fork::unlink(connection, project).await?;
+    farewell::of_project(connection, project, now).await?;
     sqlx::query!(
         "update projects set namespace_id = null, removal_id = $2 where id = $1 and namespace_id is not null",
         project.get(),
@@ -37,6 +38,7 @@ pub async fn begin_namespace(
     subject: &str,
     now: DateTime<Utc>,
 ) -> Result<()> {
+    farewell::of_namespace(connection, namespace, now).await?;
     if project::count_in(connection, namespace, 1).await? == 0 {
         return Ok(());
     }
@@ -68,13 +70,15 @@ pub async fn begin_namespace(
 /// The same that a single deletion tells, for all of them in one statement.
 async fn tell(connection: &mut Connection, namespace: NamespaceId, now: DateTime<Utc>) -> Result<()> {
     sqlx::query!(
-        "insert into outbox (kind, project_id, payload, created_at)
-         select 'project_destroy', p.id, jsonb_build_object('project_id', p.id, 'name', p.name, 'path', p.path,
+        "with told as (insert into outbox (kind, project_id, payload, created_at)
+         select 'project_destroy', p.id, jsonb_build_object('created_at', p.created_at, 'updated_at', p.updated_at,
+             'project_id', p.id, 'name', p.name, 'path', p.path,
              'path_with_namespace', n.path || '/' || p.path,
              'project_visibility', case p.visibility_level when 0 then 'private' when 10 then 'internal' else 'public' end,
              'owner_name', coalesce(u.name, n.name), 'owner_email', coalesce(u.email, '')), $2
          from projects p join namespaces n on n.id = p.namespace_id left join users u on u.id = n.owner_id
-         where p.namespace_id = $1",
+         where p.namespace_id = $1 returning id, kind, project_id, created_at)
+         insert into outbox_queue (outbox_id, kind, project_id, created_at) select id, kind, project_id, created_at from told",
         namespace.get(),
         now,
     )
@@ -90,6 +94,7 @@ pub async fn begin_author(
     subject: &str,
     now: DateTime<Utc>,
 ) -> Result<()> {
+    farewell::of_user(connection, author, now).await?;
     job::enqueue(connection, REMOVE_AUTHOR, subject, &json!({ "author": author }), 0, now).await?;
     Ok(())
 }

@@ -18,6 +18,10 @@ const ADDITIONS: &[&str] = &[
     "/projects/:/share/:",
     "/projects/:/import",
     "/projects/search/:",
+    "/hooks/:/deliveries",
+    "/hooks/:/replay",
+    "/projects/:/hooks/:/deliveries",
+    "/projects/:/hooks/:/replay",
     "/issues",
     "/groups/:/issues",
     "/projects/:/issues",
@@ -28,7 +32,7 @@ const ADDITIONS: &[&str] = &[
 ];
 
 /// Rows of the specification that are still to come.
-const TO_COME: &[&str] = &["/hooks", "/projects/:/pipeline"];
+const TO_COME: &[&str] = &["/projects/:/pipeline"];
 
 fn repository() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")

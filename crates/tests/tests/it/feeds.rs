@@ -116,7 +116,8 @@ async fn partitions_are_made_around_what_is_there() {
     assert!(!exists(&mut database, "outbox_2030_05_05").await);
     assert!(exists(&mut database, "outbox_2030_05_06").await);
     assert!(exists(&mut database, "events_2030_06").await);
-    let kept: i64 = sqlx::query_scalar("select count(*) from outbox").fetch_one(&mut database).await.unwrap();
+    let kept: i64 =
+        sqlx::query_scalar("select count(*) from outbox where kind = 'x'").fetch_one(&mut database).await.unwrap();
     assert_eq!(kept, 1);
 }
 
@@ -133,7 +134,10 @@ async fn what_is_told_is_written_with_what_happened() {
     ada.delete(&format!("{path}/members/{bob_id}")).await;
     ada.delete(&path).await;
     let mut told: Vec<(i64, String, serde_json::Value)> =
-        sqlx::query_as("select id, kind, payload from outbox").fetch_all(&mut server.database().await).await.unwrap();
+        sqlx::query_as("select id, kind, payload from outbox where kind <> 'user_create'")
+            .fetch_all(&mut server.database().await)
+            .await
+            .unwrap();
     told.sort_by_key(|row| row.0);
     let kinds: Vec<_> = told.iter().map(|row| row.1.as_str()).collect();
     assert_eq!(
@@ -144,10 +148,11 @@ async fn what_is_told_is_written_with_what_happened() {
             "user_add_to_team",
             "project_rename",
             "user_remove_from_team",
+            "user_remove_from_team",
             "project_destroy"
         ]
     );
     assert_eq!(told[3].2["old_path_with_namespace"], "ada/engine");
-    assert_eq!(told[5].2["path_with_namespace"], "ada/motor");
+    assert_eq!(told[6].2["path_with_namespace"], "ada/motor");
     assert_eq!(told[2].2["user_username"], "bob");
 }

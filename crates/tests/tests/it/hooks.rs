@@ -16,10 +16,12 @@ async fn hooks_are_kept_with_all_their_switches() {
       "build_events": false,
       "created_at": "2026-01-02T03:04:05.678Z",
       "enable_ssl_verification": true,
+      "failing_since": null,
       "id": 1,
       "issues_events": false,
       "merge_requests_events": false,
       "note_events": false,
+      "paused_at": null,
       "pipeline_events": false,
       "project_id": 1,
       "push_events": true,
@@ -34,7 +36,7 @@ async fn hooks_are_kept_with_all_their_switches() {
     assert_eq!((&changed["wiki_page_events"], &changed["push_events"]), (&json!(true), &json!(false)));
     assert_eq!(changed["enable_ssl_verification"], true, "what is not sent stays");
     let token: Option<String> =
-        sqlx::query_scalar("select token from project_hooks").fetch_one(&mut server.database().await).await.unwrap();
+        sqlx::query_scalar("select token from hooks").fetch_one(&mut server.database().await).await.unwrap();
     assert_eq!(token.as_deref(), Some("s3cret"));
     for url in ["", "ftp://x", "hook.example", "http://", "javascript:alert(1)", "file:///etc/passwd"] {
         let refused = ada.post(&path, &[("url", url)]).await;

@@ -9,6 +9,7 @@ mod authentication;
 mod content;
 mod content_security;
 mod contributors;
+mod deliveries;
 mod documents;
 mod emails;
 mod feeds;

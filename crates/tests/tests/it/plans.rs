@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use holdfast_app::hooks::sending::settle;
 use holdfast_tests::{Client, Server};
 use serde_json::Value;
 
@@ -59,6 +60,9 @@ const LISTS: &[(&str, &[&str])] = &[
     ("/projects/:id/members", &["", "query=ada"]),
     ("/projects/:id/access_requests", &[""]),
     ("/projects/:id/hooks", &[""]),
+    ("/projects/:id/hooks/:hook_id/deliveries", &["", "page=50"]),
+    ("/hooks", &[""]),
+    ("/hooks/:id/deliveries", &["", "page=50"]),
     ("/projects/:id/labels", &["", "page=3"]),
     ("/projects/:id/boards", &[""]),
     ("/projects/:id/boards/:board_id/lists", &["", "page=3"]),
@@ -125,6 +129,10 @@ async fn no_list_reads_a_whole_table() {
     let project = server.project_in(&ada, "team-project", 0, Some(group)).await;
     server.push_first(&ada, "team/team-project").await;
     fill(&server).await;
+    let find = "select id from hooks where project_id is not distinct from $1";
+    let [hook, system_hook] = [Some(project), None].map(|owner| sqlx::query_scalar::<_, i64>(find).bind(owner));
+    let hook = hook.fetch_one(&mut server.database().await).await.unwrap();
+    let system_hook = system_hook.fetch_one(&mut server.database().await).await.unwrap();
     let name = explain_everything(&server).await;
     // Each connection that was cut costs one request.
     for _ in 0..5 {
@@ -133,9 +141,10 @@ async fn no_list_reads_a_whole_table() {
     for (path, queries) in LISTS {
         let id = if path.starts_with("/projects") { project } else { group };
         let id = if path.starts_with("/users") { 2 } else { id };
+        let id = if path.starts_with("/hooks") { system_hook } else { id };
         let path = path.replace(":uid", "2").replace(":id", &id.to_string()).replace(":query", "abcd");
         let path = path.replace(":board_id", &project.to_string()).replace(":list_id", "1");
-        let path = path.replace(":issue_id", "7").replace(":milestone_id", "7");
+        let path = path.replace(":issue_id", "7").replace(":hook_id", &hook.to_string()).replace(":milestone_id", "7");
         for query in *queries {
             for client in [&ada, &server.admin] {
                 let status = Client::get(client, &format!("{path}?{query}")).await.status;
@@ -143,6 +152,14 @@ async fn no_list_reads_a_whole_table() {
             }
         }
     }
+    sqlx::query(
+        "insert into outbox_queue (outbox_id, kind, project_id, created_at) values (1000000, 'push', $1, now())",
+    )
+    .bind(project)
+    .execute(&mut server.database().await)
+    .await
+    .unwrap();
+    settle(&server.app).await.unwrap();
     for path in [
         "/users/2".into(),
         format!("/groups/{group}"),
@@ -218,9 +235,13 @@ async fn fill(server: &Server) {
          select id, author_id, 'b', false, now(), now() from issues;
          insert into notes (issue_id, author_id, body, system, created_at, updated_at)
          select 7, author_id, 'b', false, now(), now() from issues where id < 200;
-         insert into project_hooks (project_id, url, push_events, tag_push_events, issues_events, merge_requests_events,
+         insert into hooks (project_id, url, push_events, tag_push_events, issues_events, merge_requests_events,
            note_events, build_events, pipeline_events, wiki_page_events, enable_ssl_verification, created_at, updated_at)
-         select id, 'http://hook.example', true, true, true, true, true, true, true, true, true, now(), now() from projects;
+         select id, 'http://hook.example', true, true, true, true, true, true, true, true, true, now(), now() from projects
+         union all select null, 'http://hook.example', true, true, true, true, true, true, true, true, true, now(), now();
+         insert into hook_queues (hook_id, last_sequence, position) select id, 3000, 3000 from hooks;
+         insert into deliveries (hook_id, sequence, outbox_id, created_at, kind)
+         select h.id, n, n, now(), 'push' from hooks h, generate_series(1, 3000) n where h.project_id is null or h.id < 9;
 ",
     )
     .execute(&mut server.database().await)

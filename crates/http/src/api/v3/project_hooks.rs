@@ -1,5 +1,5 @@
 use axum::http::Method;
-use holdfast_app::projects::hook::{self, HookChanges};
+use holdfast_app::hooks::hook::{self, HookChanges, Whose};
 use holdfast_app::projects::project::ProjectRef;
 use holdfast_domain::ids::HookId;
 use holdfast_domain::policy::ProjectAction::ManageHooks;
@@ -11,7 +11,7 @@ use crate::present::hook::{HookBody, hook as present};
 use crate::{Access, Cx, Routes, params};
 
 async fn list(cx: Cx, params: OneProject) -> ApiResult<Listed<HookBody>> {
-    Ok(Listed(hook::list(cx.app(), &cx.actor, &params.id, cx.page).await?.map(present)))
+    Ok(Listed(hook::list(cx.app(), &cx.actor, &Whose::Project(params.id), cx.page).await?.map(present)))
 }
 
 params! {
@@ -23,7 +23,7 @@ params! {
 }
 
 async fn show(cx: Cx, params: OneHook) -> ApiResult<Body<HookBody>> {
-    Ok(Body(present(hook::show(cx.app(), &cx.actor, &params.id, params.hook_id).await?)))
+    Ok(Body(present(hook::show(cx.app(), &cx.actor, &Whose::Project(params.id), params.hook_id).await?)))
 }
 
 params! {
@@ -75,7 +75,7 @@ params! {
 }
 
 async fn create(cx: Cx, params: CreateHook) -> ApiResult<Created<HookBody>> {
-    let hook = hook::create(cx.app(), &cx.actor, &params.id, params.attributes.into_changes()).await?;
+    let hook = hook::create(cx.app(), &cx.actor, &Whose::Project(params.id), params.attributes.into_changes()).await?;
     Ok(Created(present(hook)))
 }
 
@@ -94,7 +94,7 @@ async fn update(cx: Cx, params: UpdateHook) -> ApiResult<Body<HookBody>> {
 }
 
 async fn delete(cx: Cx, params: OneHook) -> ApiResult<BodyIfAny<HookBody>> {
-    Ok(BodyIfAny(hook::delete(cx.app(), &cx.actor, &params.id, params.hook_id).await?.map(present)))
+    Ok(BodyIfAny(hook::delete(cx.app(), &cx.actor, &Whose::Project(params.id), params.hook_id).await?.map(present)))
 }
 
 pub fn routes(routes: &mut Routes) {

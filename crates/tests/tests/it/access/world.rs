@@ -101,6 +101,16 @@ impl World {
         assert_eq!(server.admin.post(&format!("/projects/{project}/share"), &share).await.status, 201);
         let hook = server.admin.post(&format!("/projects/{project}/hooks"), &[("url", "http://a.example")]).await;
         ids.push(("{hook}", hook.body["id"].as_i64().unwrap()));
+        let hook = server.admin.post("/hooks", &[("url", "http://a.example")]).await;
+        let system_hook = hook.body[0]["id"].as_i64().unwrap();
+        ids.push(("{system_hook}", system_hook));
+        // Each has something to be told.
+        server.admin.get(&format!("/hooks/{system_hook}")).await;
+        server
+            .admin
+            .post(&format!("/projects/{project}/repository/branches"), &[("branch_name", "told"), ("ref", "main")])
+            .await;
+        holdfast_app::hooks::sending::settle(&server.app).await.unwrap();
         for table in TABLES {
             sqlx::QueryBuilder::<sqlx::Postgres>::new(format!("create table kept.{table} as table {table}"))
                 .build()
@@ -190,7 +200,7 @@ async fn plan(admin: &Client, project: i64) -> [i64; 6] {
 }
 
 /// In an order in which rows can be inserted.
-const TABLES: [&str; 39] = [
+const TABLES: [&str; 42] = [
     "users",
     "emails",
     "identities",
@@ -218,7 +228,8 @@ const TABLES: [&str; 39] = [
     "access_requests",
     "stars",
     "uploads",
-    "project_hooks",
+    "hooks",
+    "hook_queues",
     "labels",
     "label_subscriptions",
     "board_lists",
@@ -230,4 +241,6 @@ const TABLES: [&str; 39] = [
     "event_authors",
     "events",
     "outbox",
+    "outbox_queue",
+    "deliveries",
 ];

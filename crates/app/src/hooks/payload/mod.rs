@@ -1,0 +1,80 @@
+//! What stands in a delivery: what happened, in the words that receivers know.
+
+mod issue;
+mod push;
+
+use holdfast_domain::Site;
+use holdfast_domain::hooks::Kind;
+use holdfast_store::hooks::delivery::Told;
+use serde_json::{Value, json};
+
+use crate::App;
+
+/// The instance's own hooks are told less of a push than a project's.
+pub(super) async fn body(app: &App, told: &Told, is_of_project: bool) -> Value {
+    let site = &app.settings.site;
+    match Kind::from_word(&told.kind) {
+        Some(Kind::Push) => push::push(app, told, is_of_project).await,
+        Some(Kind::TagPush) => push::tag_push(app, told, is_of_project).await,
+        Some(Kind::Issue) => issue::issue(&told.payload, site),
+        Some(Kind::Note) => issue::note(&told.payload, site),
+        Some(Kind::Test) => told.payload.clone(),
+        _ => {
+            let mut body = told.payload.clone();
+            body["event_name"] = told.kind.as_str().into();
+            body
+        }
+    }
+}
+
+/// Where a project is.
+struct Addresses {
+    home: String,
+    ssh: String,
+    http: String,
+}
+
+impl Addresses {
+    fn of(project: &Value, site: &Site) -> Self {
+        let path = project["path_with_namespace"].as_str().unwrap_or_default();
+        let home = site.url(&format!("/{path}"));
+        Self { ssh: site.ssh_url(path), http: format!("{home}.git"), home }
+    }
+}
+
+fn project(facts: &Value, at: &Addresses) -> Value {
+    json!({
+        "name": facts["name"],
+        "description": facts["description"],
+        "web_url": at.home,
+        "avatar_url": null,
+        "git_ssh_url": at.ssh,
+        "git_http_url": at.http,
+        "namespace": facts["namespace"],
+        "visibility_level": facts["visibility_level"],
+        "path_with_namespace": facts["path_with_namespace"],
+        "default_branch": facts["default_branch"],
+        // The old names of the same.
+        "homepage": at.home,
+        "url": at.ssh,
+        "ssh_url": at.ssh,
+        "http_url": at.http,
+    })
+}
+
+fn repository(facts: &Value, at: &Addresses) -> Value {
+    json!({
+        "name": facts["name"],
+        "url": at.ssh,
+        "description": facts["description"],
+        "homepage": at.home,
+    })
+}
+
+fn user(facts: &Value, site: &Site) -> Value {
+    json!({
+        "name": facts["name"],
+        "username": facts["username"],
+        "avatar_url": site.avatar(facts["email"].as_str().unwrap_or_default()),
+    })
+}

@@ -1,0 +1,141 @@
+//! What is sent to a receiver: where to, and what stands around the body.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use chrono::{DateTime, Utc};
+use hmac::{Hmac, KeyInit, Mac};
+use holdfast_domain::hooks::{Kind, SYSTEM_TITLE};
+use holdfast_store::hooks::queue::Receiver;
+use percent_encoding::percent_decode_str;
+use sha2::Sha256;
+use url::Url;
+
+pub(super) struct Request<'a> {
+    receiver: &'a Receiver,
+    title: &'static str,
+    id: String,
+    sequence: i64,
+}
+
+const HIDDEN: &str = "[hidden]";
+/// Nobody hides what is shorter: it would stand in every other word.
+const SHORTEST_SECRET: usize = 4;
+
+impl<'a> Request<'a> {
+    /// `id` is the same whenever the same is sent to the same hook.
+    pub fn new(receiver: &'a Receiver, kind: &str, id: String, sequence: i64) -> Self {
+        let title = match Kind::from_word(kind) {
+            Some(kind) if receiver.is_of_project => kind.title(),
+            _ => SYSTEM_TITLE,
+        };
+        Self { receiver, title, id, sequence }
+    }
+
+    /// A name and a password in the address go into a header of their own, as reqwest does by itself.
+    pub fn url(&self) -> Option<Url> {
+        Url::parse(&self.receiver.url).ok()
+    }
+
+    pub fn headers(&self, body: &[u8], now: DateTime<Utc>) -> Vec<(&'static str, String)> {
+        let mut headers = self.open_headers(now);
+        if let Some(token) = &self.receiver.token {
+            headers.push(("x-gitlab-token", token.clone()));
+            headers.push(("webhook-signature", signature(token, &self.id, now, body)));
+        }
+        headers
+    }
+
+    fn open_headers(&self, now: DateTime<Utc>) -> Vec<(&'static str, String)> {
+        vec![
+            ("content-type", "application/json".into()),
+            ("user-agent", concat!("Holdfast/", env!("CARGO_PKG_VERSION")).into()),
+            ("x-gitlab-event", self.title.into()),
+            ("webhook-id", self.id.clone()),
+            ("webhook-timestamp", now.timestamp().to_string()),
+            ("x-holdfast-sequence", self.sequence.to_string()),
+        ]
+    }
+
+    /// For people to look at. Before the first attempt there is no time to it.
+    pub fn shown_headers(&self, at: Option<DateTime<Utc>>) -> Vec<(&'static str, String)> {
+        let mut headers = self.open_headers(at.unwrap_or_default());
+        headers.retain(|(name, _)| at.is_some() || *name != "webhook-timestamp");
+        if self.receiver.token.is_some() {
+            headers.push(("x-gitlab-token", HIDDEN.into()));
+            headers.push(("webhook-signature", HIDDEN.into()));
+        }
+        if self.url().is_some_and(|url| !url.username().is_empty() || url.password().is_some()) {
+            headers.push(("authorization", HIDDEN.into()));
+        }
+        headers
+    }
+
+    pub fn shown_url(&self) -> String {
+        let Some(mut url) = self.url() else { return String::new() };
+        // Only an address without a host refuses this.
+        url.set_username("").ok();
+        url.set_password(None).ok();
+        url.into()
+    }
+}
+
+/// As <https://www.standardwebhooks.com> has it, so that its libraries can check it.
+fn signature(token: &str, id: &str, now: DateTime<Utc>, body: &[u8]) -> String {
+    let key = token.strip_prefix("whsec_").and_then(|key| STANDARD.decode(key).ok());
+    let key = key.unwrap_or_else(|| token.as_bytes().to_vec());
+    let mut mac = Hmac::<Sha256>::new_from_slice(&key).expect("any length will do");
+    mac.update(format!("{id}.{}.", now.timestamp()).as_bytes());
+    mac.update(body);
+    format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
+}
+
+/// What nobody may read in an answer, in case a receiver repeats what it was sent.
+pub(super) fn secrets(receiver: &Receiver) -> Vec<String> {
+    let mut secrets: Vec<String> = receiver.token.iter().cloned().collect();
+    if let Ok(url) = Url::parse(&receiver.url) {
+        let password = url.password().unwrap_or_default();
+        let plain = percent_decode_str(password).decode_utf8_lossy().into_owned();
+        let name = percent_decode_str(url.username()).decode_utf8_lossy().into_owned();
+        secrets.push(STANDARD.encode(format!("{name}:{plain}")));
+        secrets.extend([password.to_owned(), plain]);
+    }
+    secrets.retain(|secret| secret.len() >= SHORTEST_SECRET);
+    secrets
+}
+
+pub(super) fn hide(text: &str, secrets: &[String]) -> String {
+    secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), HIDDEN))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The example of the Standard Webhooks reference.
+    #[test]
+    fn signs_as_the_libraries_expect() {
+        let now = DateTime::from_timestamp(1_614_265_330, 0).unwrap();
+        let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+        let body = br#"{"test": 2432232314}"#;
+        let signed = signature(secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", now, body);
+        assert_eq!(signed, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
+    }
+
+    #[test]
+    fn hides_what_a_receiver_repeats() {
+        let receiver = Receiver {
+            is_of_project: true,
+            public_id: String::new(),
+            url: "https://ada:pa%20ss@h.example/x".into(),
+            token: Some("s3cret-token".into()),
+            verify_certificate: true,
+        };
+        let secrets = secrets(&receiver);
+        let echoed = format!("token=s3cret-token {} pa%20ss pa ss", STANDARD.encode("ada:pa ss"));
+        assert_eq!(hide(&echoed, &secrets), "token=[hidden] [hidden] [hidden] [hidden]");
+        let request = Request::new(&receiver, "push", "a-1".into(), 1);
+        assert_eq!(request.shown_url(), "https://h.example/x");
+        let shown = format!("{:?}", request.shown_headers(Some(DateTime::UNIX_EPOCH)));
+        assert!(!shown.contains("s3cret") && !shown.contains("ss@"), "{shown}");
+    }
+}

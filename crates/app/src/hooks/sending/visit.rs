@@ -1,0 +1,182 @@
+//! Being at one hook: it is told what waits for it, one after the other, until one fails.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use chrono::{DateTime, TimeDelta, Utc};
+use holdfast_domain::hooks::{Failure, Next, Trouble};
+use holdfast_store::hooks::delivery;
+use holdfast_store::hooks::queue::{Attempt, Left, Message, Run};
+use serde_json::{Map, Value, json};
+
+use super::Sender;
+use super::client::{Answer, Called};
+use crate::hooks::request::{Request, hide, secrets};
+
+/// What is to be written down afterwards.
+pub(super) struct Finished {
+    pub attempts: Vec<Attempt>,
+    pub left: Left,
+}
+
+/// Of those behind one that fails for days, so many are tried at a time.
+const PROBES: usize = 10;
+/// When something of ours is at fault.
+const OWN_TROUBLE: TimeDelta = TimeDelta::seconds(5);
+const LONGEST_HEADERS: usize = 4096;
+
+impl Sender {
+    pub(super) async fn visit(&self, run: Run) -> Finished {
+        let begun = Instant::now();
+        let mut visit = Visit { trouble: run.trouble, reached: None, due_at: self.app.clock.now(), probes: 0 };
+        let mut attempts = Vec::new();
+        for message in &run.messages {
+            // Longer than this nobody relies on it that we are alive.
+            if begun.elapsed() >= self.app.settings.hooks.timeout {
+                break;
+            }
+            let (attempt, is_over) = match self.body(message, run.receiver.is_of_project).await {
+                Ok(Some(body)) => {
+                    let (attempt, failure) = self.attempt(&run, message, body).await;
+                    let is_over = visit.attempted(message, failure, attempt.at, self.chance());
+                    (attempt, is_over)
+                }
+                Ok(None) => {
+                    visit.go_on_after(message, self.app.clock.now());
+                    (self.lost(&run, message), false)
+                }
+                Err(error) => {
+                    tracing::warn!(hook = %run.hook, %error, "a hook cannot be told for now");
+                    visit.due_at = self.app.clock.now() + OWN_TROUBLE;
+                    break;
+                }
+            };
+            attempts.push(attempt);
+            if is_over {
+                break;
+            }
+        }
+        let left = Left {
+            hook: run.hook,
+            lease: run.lease,
+            reached: visit.reached,
+            found_nothing: run.messages.is_empty(),
+            trouble: visit.trouble,
+            due_at: visit.due_at,
+        };
+        Finished { attempts, left }
+    }
+
+    /// What came of it, and why it failed if it did.
+    async fn attempt(&self, run: &Run, message: &Message, body: Bytes) -> (Attempt, Option<Failure>) {
+        let receiver = &run.receiver;
+        let id = delivery::id(&receiver.public_id, message.original);
+        let request = Request::new(receiver, &message.kind, id, message.sequence);
+        let at = self.app.clock.now();
+        let headers = request.headers(&body, at);
+        let called = match request.url() {
+            Some(url) => self.client.post(url, receiver.verify_certificate, headers, body).await,
+            None => Called { answer: Err("This is no address".into()), took: None },
+        };
+        let secrets = secrets(receiver);
+        let (status, error, response) = match &called.answer {
+            Ok(answer) => (Some(answer.status as i16), refusal(answer), Some(kept(answer, &secrets))),
+            Err(error) => (None, Some(hide(error, &secrets)), None),
+        };
+        let failure = match &called.answer {
+            Ok(answer) if is_success(answer) => None,
+            Ok(answer) => Some(Failure::Answered(answer.status)),
+            Err(_) => Some(Failure::Unreachable),
+        };
+        let outcome = if failure.is_none() { "delivered" } else { "failed" };
+        metrics::counter!("holdfast_hook_deliveries_total", "outcome" => outcome).increment(1);
+        metrics::histogram!("holdfast_hook_delivery_seconds").record(called.took.unwrap_or(Duration::ZERO));
+        let duration_ms = called.took.map(|took| i32::try_from(took.as_millis()).unwrap_or(i32::MAX));
+        let (hook, sequence, created_at) = (run.hook, message.sequence, message.created_at);
+        let delivered = failure.is_none();
+        (Attempt { hook, sequence, created_at, at, duration_ms, delivered, status, error, response }, failure)
+    }
+
+    /// Of one that nobody can tell any more.
+    fn lost(&self, run: &Run, message: &Message) -> Attempt {
+        Attempt {
+            hook: run.hook,
+            sequence: message.sequence,
+            created_at: message.created_at,
+            at: self.app.clock.now(),
+            duration_ms: None,
+            delivered: false,
+            status: None,
+            error: Some("What happened then is no longer kept".into()),
+            response: None,
+        }
+    }
+}
+
+/// How a hook fares while somebody is at it.
+struct Visit {
+    trouble: Trouble,
+    reached: Option<(i64, DateTime<Utc>)>,
+    due_at: DateTime<Utc>,
+    probes: usize,
+}
+
+impl Visit {
+    fn go_on_after(&mut self, message: &Message, now: DateTime<Utc>) {
+        self.reached = Some((message.sequence, message.created_at));
+        self.due_at = now;
+    }
+
+    /// Whether it is over.
+    fn attempted(&mut self, message: &Message, failure: Option<Failure>, now: DateTime<Utc>, chance: f64) -> bool {
+        let Some(failure) = failure else {
+            self.trouble = Trouble::default();
+            self.go_on_after(message, now);
+            return false;
+        };
+        match self.trouble.failed(failure, now, chance) {
+            Next::GiveUp => {
+                self.go_on_after(message, now);
+                false
+            }
+            Next::Again(delay) => {
+                self.due_at = now + delay;
+                true
+            }
+            Next::Probe(delay) => {
+                self.due_at = now + delay;
+                self.probes += 1;
+                self.probes == PROBES
+            }
+        }
+    }
+}
+
+fn is_success(answer: &Answer) -> bool {
+    (200..300).contains(&answer.status)
+}
+
+fn refusal(answer: &Answer) -> Option<String> {
+    match answer.status {
+        200..300 => None,
+        300..400 => Some(format!("The receiver answered {}: redirects are not followed", answer.status)),
+        status => Some(format!("The receiver answered {status}")),
+    }
+}
+
+/// What people are shown of an answer.
+fn kept(answer: &Answer, secrets: &[String]) -> Value {
+    let text = |bytes: &[u8]| hide(&String::from_utf8_lossy(bytes).replace('\0', "\u{fffd}"), secrets);
+    let mut headers = Map::new();
+    let mut length = 0;
+    for (name, value) in &answer.headers {
+        length += name.as_str().len() + value.len();
+        if length > LONGEST_HEADERS {
+            break;
+        }
+        let is_secret = name == "set-cookie" || name == "authorization" || value.is_sensitive();
+        let value = if is_secret { "[hidden]".into() } else { text(value.as_bytes()) };
+        headers.insert(name.as_str().to_owned(), value.into());
+    }
+    json!({ "headers": headers, "body": text(&answer.body) })
+}

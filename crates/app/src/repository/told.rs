@@ -1,0 +1,50 @@
+//! What is told of a push beyond what was written down with it: read from the repository when somebody is told.
+
+use std::collections::HashMap;
+
+use holdfast_domain::ids::ProjectId;
+use holdfast_domain::policy::ProjectAction;
+use holdfast_git::ObjectId;
+use holdfast_git::changed_paths::{self, ChangedPaths};
+use holdfast_git::reader::Kind;
+use holdfast_store::projects::project::ProjectRef;
+use serde_json::Value;
+
+use super::fetch::{self, Opened};
+use super::objects::GitObjects;
+use super::push_details;
+use crate::{Actor, App, Result};
+
+/// Of one commit. A commit that changes more is told of in part.
+const PATHS: usize = 1000;
+
+async fn open(app: &App, project: ProjectId) -> Result<Opened> {
+    fetch::open(app, &Actor::Operator, &ProjectRef::Id(project), ProjectAction::ReadCode).await
+}
+
+pub(crate) async fn changed_paths(
+    app: &App,
+    project: ProjectId,
+    commits: &[ObjectId],
+) -> Result<HashMap<ObjectId, ChangedPaths>> {
+    let objects = GitObjects::of(app, &open(app, project).await?).await?;
+    Ok(changed_paths::of_commits(&app.engine.git, objects.bare(), commits, PATHS).await?)
+}
+
+/// What a tag says, and the commit it leads to.
+pub(crate) async fn tag(
+    app: &App,
+    project: ProjectId,
+    tag: ObjectId,
+    object: ObjectId,
+) -> Result<(Option<String>, Option<Value>)> {
+    let objects = GitObjects::of(app, &open(app, project).await?).await?;
+    objects
+        .read(move |reader| {
+            let message = if tag == object { None } else { reader.annotation(tag)? };
+            let is_commit = reader.kind(object)? == Some(Kind::Commit);
+            let commit = if is_commit { Some(push_details::commit(&reader.commit(object)?)) } else { None };
+            Ok((message, commit))
+        })
+        .await
+}

@@ -1,0 +1,208 @@
+//! What hooks were told, and what they are still to be told.
+
+use chrono::{DateTime, Utc};
+use holdfast_domain::hooks::Kind;
+use holdfast_domain::ids::HookId;
+use holdfast_domain::page::{Page, PageRequest};
+use serde_json::Value;
+use sqlx::{Postgres, QueryBuilder};
+
+use super::queue::Receiver;
+use crate::page::{List, Total};
+use crate::{Connection, Database, Result};
+
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Delivery {
+    pub sequence: i64,
+    /// The number of the one that is sent again by this one.
+    pub replay_of: Option<i64>,
+    pub kind: String,
+    pub outbox_id: i64,
+    /// When that happened which it tells of.
+    pub created_at: DateTime<Utc>,
+    pub attempts: i32,
+    pub attempted_at: Option<DateTime<Utc>>,
+    pub delivered_at: Option<DateTime<Utc>>,
+    pub status: Option<i16>,
+    pub duration_ms: Option<i32>,
+    pub error: Option<String>,
+    /// Of one that is shown alone.
+    #[sqlx(default)]
+    pub response: Option<Value>,
+    #[sqlx(rename = "position")]
+    position: i64,
+    is_paused: bool,
+    public_id: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It is to be sent, perhaps again.
+    Pending,
+    Delivered,
+    /// Given up, until somebody has it sent again or its hook recovers.
+    Parked,
+}
+
+impl Delivery {
+    pub fn state(&self) -> State {
+        let is_behind = self.sequence <= self.position;
+        match self.delivered_at {
+            Some(_) if is_behind => State::Delivered,
+            None if is_behind || self.is_paused && self.attempts > 0 => State::Parked,
+            _ => State::Pending,
+        }
+    }
+
+    /// The same for everything that is sent for it.
+    pub fn id(&self) -> String {
+        id(&self.public_id, self.replay_of.unwrap_or(self.sequence))
+    }
+}
+
+/// No hook of any instance has another of that name.
+pub fn id(public_id: &str, sequence: i64) -> String {
+    format!("{public_id}-{sequence}")
+}
+
+macro_rules! delivery_columns {
+    () => {
+        "d.sequence, d.replay_of, d.kind, d.outbox_id, d.created_at, d.attempts, d.attempted_at, d.delivered_at, d.status, \
+         d.duration_ms, d.error, coalesce(q.restart_after, q.position) as position, q.paused_at is not null as is_paused, \
+         h.public_id::text as public_id"
+    };
+}
+
+macro_rules! joined {
+    () => {
+        "d join hook_queues q on q.hook_id = d.hook_id join hooks h on h.id = d.hook_id"
+    };
+}
+
+/// The last first.
+pub async fn list(database: &Database, hook: HookId, page: PageRequest) -> Result<Page<Delivery>> {
+    let list = List {
+        columns: delivery_columns!(),
+        rows: "d.*",
+        from: |query: &mut QueryBuilder<Postgres>, _| {
+            query.push("from deliveries d where d.hook_id = ").push_bind(hook.get());
+        },
+        order: "d.sequence desc",
+        page: |query: &mut QueryBuilder<Postgres>| {
+            query.push(joined!());
+        },
+        total: Total::Bounded,
+        varies: false,
+    };
+    list.fetch(&mut *database.connection().await?, page).await
+}
+
+pub async fn find(connection: &mut Connection, hook: HookId, sequence: i64) -> Result<Option<Delivery>> {
+    const QUERY: &str = concat!(
+        "select ",
+        delivery_columns!(),
+        ", d.response from deliveries ",
+        joined!(),
+        " where d.hook_id = $1 and d.sequence = $2"
+    );
+    Ok(sqlx::query_as(QUERY).bind(hook.get()).bind(sequence).fetch_optional(connection).await?)
+}
+
+/// Where a hook's deliveries go.
+pub async fn receiver(connection: &mut Connection, hook: HookId) -> Result<Option<Receiver>> {
+    Ok(sqlx::query_as!(
+        Receiver,
+        r#"select project_id is not null as "is_of_project!", public_id::text as "public_id!", url, token,
+             enable_ssl_verification as verify_certificate from hooks where id = $1"#,
+        hook.get(),
+    )
+    .fetch_optional(connection)
+    .await?)
+}
+
+/// What happened, as it was told.
+#[derive(Clone, Debug)]
+pub struct Told {
+    pub kind: String,
+    pub project_id: Option<i64>,
+    pub payload: Value,
+    pub created_at: DateTime<Utc>,
+}
+
+/// None once it is older than what is kept.
+pub async fn told(connection: &mut Connection, outbox_id: i64, created_at: DateTime<Utc>) -> Result<Option<Told>> {
+    Ok(sqlx::query_as!(
+        Told,
+        "select kind, project_id, payload, created_at from outbox where id = $1 and created_at = $2",
+        outbox_id,
+        created_at,
+    )
+    .fetch_optional(connection)
+    .await?)
+}
+
+/// The last number that was given out, while nobody gives out another.
+pub async fn lock_last(connection: &mut Connection, hook: HookId) -> Result<Option<i64>> {
+    Ok(sqlx::query_scalar!("select last_sequence from hook_queues where hook_id = $1 for no key update", hook.get(),)
+        .fetch_optional(connection)
+        .await?)
+}
+
+/// Puts one more at the end; its number. None if that is gone which it is to tell of: then nothing may be kept.
+async fn append(
+    connection: &mut Connection,
+    hook: HookId,
+    (outbox_id, created_at): (i64, DateTime<Utc>),
+    replay_of: Option<i64>,
+    now: DateTime<Utc>,
+) -> Result<Option<i64>> {
+    Ok(sqlx::query_scalar!(
+        "with numbered as (
+           update hook_queues set last_sequence = last_sequence + 1, due_at = coalesce(due_at, $4),
+             waiting_since = coalesce(waiting_since, $4)
+           where hook_id = $1 returning last_sequence
+         )
+         insert into deliveries (hook_id, sequence, outbox_id, created_at, kind, replay_of)
+         select $1, n.last_sequence, o.id, o.created_at, o.kind, $3 from numbered n, outbox o
+         where o.id = $2 and o.created_at = $5
+         returning sequence",
+        hook.get(),
+        outbox_id,
+        replay_of,
+        now,
+        created_at,
+    )
+    .fetch_optional(connection)
+    .await?)
+}
+
+/// Sends one again, behind everything that waits; the number of the new one.
+pub async fn replay(
+    connection: &mut Connection,
+    hook: HookId,
+    delivery: &Delivery,
+    now: DateTime<Utc>,
+) -> Result<Option<i64>> {
+    let original = delivery.replay_of.unwrap_or(delivery.sequence);
+    append(connection, hook, (delivery.outbox_id, delivery.created_at), Some(original), now).await
+}
+
+/// Tells one hook alone.
+pub async fn tell(
+    connection: &mut Connection,
+    hook: HookId,
+    kind: Kind,
+    payload: &Value,
+    now: DateTime<Utc>,
+) -> Result<()> {
+    let outbox_id = sqlx::query_scalar!(
+        "insert into outbox (kind, payload, created_at) values ($1, $2, $3) returning id",
+        kind.word(),
+        payload,
+        now,
+    )
+    .fetch_one(&mut *connection)
+    .await?;
+    append(connection, hook, (outbox_id, now), None, now).await?;
+    Ok(())
+}

@@ -1,0 +1,168 @@
+use chrono::{DateTime, Utc};
+use holdfast_domain::ids::{HookId, ProjectId};
+use holdfast_domain::page::{Page, PageRequest};
+use sqlx::{Postgres, QueryBuilder};
+
+use crate::page::{List, Total};
+use crate::{Connection, Database, Result};
+
+/// Whose hook it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    Project(ProjectId),
+    Instance,
+}
+
+impl Owner {
+    pub(crate) fn project(self) -> Option<i64> {
+        match self {
+            Self::Project(id) => Some(id.get()),
+            Self::Instance => None,
+        }
+    }
+}
+
+/// A hook without its token.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Hook {
+    #[sqlx(try_from = "i64")]
+    pub id: HookId,
+    project_id: Option<i64>,
+    pub url: String,
+    #[sqlx(flatten)]
+    pub switches: Switches,
+    pub created_at: DateTime<Utc>,
+    pub updated_at: DateTime<Utc>,
+    /// Since when nothing could be delivered.
+    pub failing_since: Option<DateTime<Utc>>,
+    pub paused_at: Option<DateTime<Utc>>,
+}
+
+impl Hook {
+    pub fn project_id(&self) -> Option<ProjectId> {
+        self.project_id.map(Into::into)
+    }
+}
+
+/// What a hook is told of, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, sqlx::FromRow)]
+pub struct Switches {
+    pub push_events: bool,
+    pub tag_push_events: bool,
+    pub issues_events: bool,
+    pub merge_requests_events: bool,
+    pub note_events: bool,
+    pub build_events: bool,
+    pub pipeline_events: bool,
+    pub wiki_page_events: bool,
+    pub enable_ssl_verification: bool,
+}
+
+macro_rules! hook_columns {
+    () => {
+        "h.id, h.project_id, h.url, h.push_events, h.tag_push_events, h.issues_events, h.merge_requests_events, \
+         h.note_events, h.build_events, h.pipeline_events, h.wiki_page_events, h.enable_ssl_verification, h.created_at, \
+         h.updated_at, q.failing_since, q.paused_at"
+    };
+}
+
+/// Newest first.
+pub async fn list(database: &Database, owner: Owner, page: PageRequest) -> Result<Page<Hook>> {
+    let list = List {
+        columns: hook_columns!(),
+        rows: "h.*",
+        from: |query: &mut QueryBuilder<Postgres>, _| {
+            match owner {
+                Owner::Project(id) => query.push("from hooks h where h.project_id = ").push_bind(id.get()),
+                Owner::Instance => query.push("from hooks h where h.project_id is null"),
+            };
+        },
+        order: "h.id desc",
+        page: |query: &mut QueryBuilder<Postgres>| {
+            query.push("h join hook_queues q on q.hook_id = h.id");
+        },
+        total: Total::Bounded,
+        varies: false,
+    };
+    list.fetch(&mut *database.connection().await?, page).await
+}
+
+pub async fn find(connection: &mut Connection, owner: Owner, id: HookId) -> Result<Option<Hook>> {
+    const QUERY: &str = concat!(
+        "select ",
+        hook_columns!(),
+        " from hooks h join hook_queues q on q.hook_id = h.id where h.project_id is not distinct from $1 and h.id = $2"
+    );
+    Ok(sqlx::query_as(QUERY).bind(owner.project()).bind(id.get()).fetch_optional(connection).await?)
+}
+
+pub async fn insert(
+    connection: &mut Connection,
+    owner: Owner,
+    url: &str,
+    token: Option<&str>,
+    s: Switches,
+    now: DateTime<Utc>,
+) -> Result<Hook> {
+    const QUERY: &str = concat!(
+        "with h as (insert into hooks (project_id, url, token, push_events, tag_push_events, issues_events, \
+           merge_requests_events, note_events, build_events, pipeline_events, wiki_page_events, \
+           enable_ssl_verification, created_at, updated_at) \
+           values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13) returning *), \
+         q as (insert into hook_queues (hook_id) select id from h returning *) \
+         select ",
+        hook_columns!(),
+        " from h, q"
+    );
+    let query = sqlx::query_as(QUERY).bind(owner.project()).bind(url).bind(token);
+    let query = query.bind(s.push_events).bind(s.tag_push_events).bind(s.issues_events).bind(s.merge_requests_events);
+    let query = query.bind(s.note_events).bind(s.build_events).bind(s.pipeline_events).bind(s.wiki_page_events);
+    Ok(query.bind(s.enable_ssl_verification).bind(now).fetch_one(connection).await?)
+}
+
+/// `token` of None leaves it as it is.
+pub async fn update(
+    connection: &mut Connection,
+    owner: Owner,
+    id: HookId,
+    url: &str,
+    token: Option<Option<&str>>,
+    s: Switches,
+    now: DateTime<Utc>,
+) -> Result<()> {
+    const QUERY: &str = "\
+        update hooks h set url = $3, token = case when $4 then $5 else token end, push_events = $6, \
+          tag_push_events = $7, issues_events = $8, merge_requests_events = $9, note_events = $10, build_events = $11, \
+          pipeline_events = $12, wiki_page_events = $13, enable_ssl_verification = $14, updated_at = $15 \
+        where h.project_id is not distinct from $1 and h.id = $2";
+    let query = sqlx::query(QUERY).bind(owner.project()).bind(id.get()).bind(url);
+    let query = query.bind(token.is_some()).bind(token.flatten());
+    let query = query.bind(s.push_events).bind(s.tag_push_events).bind(s.issues_events).bind(s.merge_requests_events);
+    let query = query.bind(s.note_events).bind(s.build_events).bind(s.pipeline_events).bind(s.wiki_page_events);
+    query.bind(s.enable_ssl_verification).bind(now).execute(connection).await?;
+    Ok(())
+}
+
+/// The hook that was.
+pub async fn delete(connection: &mut Connection, owner: Owner, id: HookId) -> Result<Option<Hook>> {
+    const QUERY: &str = concat!(
+        "delete from hooks h using hook_queues q \
+         where h.project_id is not distinct from $1 and h.id = $2 and q.hook_id = h.id returning ",
+        hook_columns!()
+    );
+    Ok(sqlx::query_as(QUERY).bind(owner.project()).bind(id.get()).fetch_optional(connection).await?)
+}
+
+/// Some of a project's hooks, in the order in which everybody locks their queues; how many there were.
+pub async fn delete_some_of_project(connection: &mut Connection, project: ProjectId, at_most: i64) -> Result<u64> {
+    let some = sqlx::query_scalar!(
+        "select q.hook_id from hook_queues q join hooks h on h.id = q.hook_id where h.project_id = $1
+         order by q.hook_id limit $2 for update of q",
+        project.get(),
+        at_most,
+    )
+    .fetch_all(&mut *connection)
+    .await?;
+    let gone = sqlx::query!("delete from hooks where id = any($1)", &some).execute(connection).await?;
+    Ok(gone.rows_affected())
+}

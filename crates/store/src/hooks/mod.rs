@@ -1,0 +1,4 @@
+pub mod delivery;
+pub mod fan_out;
+pub mod hook;
+pub mod queue;

@@ -1,0 +1,269 @@
+//! Hooks that wait, and who is at them. Whoever is at a hook sends to it; nobody else does.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use holdfast_domain::hooks::Trouble;
+use holdfast_domain::ids::HookId;
+use serde_json::Value;
+
+use crate::{Connection, Result};
+
+/// A hook that somebody took on, and what it is to be told next.
+#[derive(Clone, Debug)]
+pub struct Run {
+    pub hook: HookId,
+    pub lease: i64,
+    pub receiver: Receiver,
+    pub trouble: Trouble,
+    /// In order.
+    pub messages: Vec<Message>,
+}
+
+/// Where a hook's deliveries go.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    pub is_of_project: bool,
+    pub public_id: String,
+    pub url: String,
+    pub token: Option<String>,
+    pub verify_certificate: bool,
+}
+
+/// What a hook is told.
+#[derive(Clone, Debug)]
+pub struct Message {
+    pub sequence: i64,
+    /// The number under which it was first sent.
+    pub original: i64,
+    pub kind: String,
+    pub outbox_id: i64,
+    pub created_at: DateTime<Utc>,
+}
+
+/// How many hooks are taken on at once: of those that are well, and of those that fail.
+#[derive(Clone, Copy, Debug)]
+pub struct Places {
+    pub well: i64,
+    pub failing: i64,
+}
+
+/// Takes on hooks that are due. Who does not give them back by the end of the lease counts as dead.
+pub async fn take(
+    connection: &mut Connection,
+    places: Places,
+    most_messages: i64,
+    lease: (i64, TimeDelta),
+    now: DateTime<Utc>,
+) -> Result<Vec<Run>> {
+    let rows = sqlx::query!(
+        r#"with well as (
+             select hook_id from hook_queues where failing_since is null and due_at <= $1
+             order by due_at limit $2 for no key update skip locked
+           ), failing as (
+             select hook_id from hook_queues where failing_since is not null and due_at <= $1
+             order by due_at limit $3 for no key update skip locked
+           ), taken as (
+             update hook_queues q set due_at = $5, lease = $4, position = coalesce(q.restart_after, q.position),
+               restart_after = null
+             from (select hook_id from well union all select hook_id from failing) due
+             where q.hook_id = due.hook_id
+             returning q.hook_id, q.position, q.failures, q.failing_since, q.paused_at
+           )
+           select t.hook_id, t.failures, t.failing_since, t.paused_at, h.project_id, h.public_id::text as "public_id!",
+             h.url, h.token, h.enable_ssl_verification, d.sequence as "sequence?", d.replay_of, d.kind as "kind?", d.outbox_id as "outbox_id?",
+             d.created_at as "created_at?"
+           from taken t join hooks h on h.id = t.hook_id
+           left join lateral (
+             select d.sequence, d.replay_of, d.kind, d.outbox_id, d.created_at from deliveries d
+             where d.hook_id = t.hook_id and d.sequence > t.position order by d.sequence limit $6
+           ) d on true
+           order by t.hook_id, d.sequence"#,
+        now,
+        places.well,
+        places.failing,
+        lease.0,
+        now + lease.1,
+        most_messages,
+    )
+    .fetch_all(connection)
+    .await?;
+    let mut runs: Vec<Run> = Vec::new();
+    for row in rows {
+        let hook = HookId::from(row.hook_id);
+        if runs.last().is_none_or(|run| run.hook != hook) {
+            runs.push(Run {
+                hook,
+                lease: lease.0,
+                receiver: Receiver {
+                    is_of_project: row.project_id.is_some(),
+                    public_id: row.public_id,
+                    url: row.url,
+                    token: row.token,
+                    verify_certificate: row.enable_ssl_verification,
+                },
+                trouble: Trouble {
+                    failures: row.failures as u32,
+                    failing_since: row.failing_since,
+                    paused_at: row.paused_at,
+                },
+                messages: Vec::new(),
+            });
+        }
+        if let (Some(run), Some(sequence), Some(kind), Some(outbox_id), Some(created_at)) =
+            (runs.last_mut(), row.sequence, row.kind, row.outbox_id, row.created_at)
+        {
+            let original = row.replay_of.unwrap_or(sequence);
+            run.messages.push(Message { sequence, original, kind, outbox_id, created_at });
+        }
+    }
+    Ok(runs)
+}
+
+/// What came of one attempt.
+#[derive(Clone, Debug)]
+pub struct Attempt {
+    pub hook: HookId,
+    pub sequence: i64,
+    pub created_at: DateTime<Utc>,
+    pub at: DateTime<Utc>,
+    /// How long it took, unless nobody was asked.
+    pub duration_ms: Option<i32>,
+    pub delivered: bool,
+    pub status: Option<i16>,
+    pub error: Option<String>,
+    pub response: Option<Value>,
+}
+
+/// How somebody leaves a hook.
+#[derive(Clone, Copy, Debug)]
+pub struct Left {
+    pub hook: HookId,
+    pub lease: i64,
+    /// Everything up to here is delivered or given up, and when that happened which the last of it tells of; None if all
+    /// is as it was.
+    pub reached: Option<(i64, DateTime<Utc>)>,
+    /// There was nothing to send although something waits: it was too old to be kept.
+    pub found_nothing: bool,
+    pub trouble: Trouble,
+    /// When somebody is to come again, if anything waits then.
+    pub due_at: DateTime<Utc>,
+}
+
+/// Writes down what was done, and gives the hooks back. Of a hook that somebody else is at by now, only the attempts are
+/// written down.
+pub async fn leave(connection: &mut Connection, attempts: &[Attempt], left: &[Left], now: DateTime<Utc>) -> Result<()> {
+    // The same delivery may have been tried twice.
+    let mut last: HashMap<(HookId, i64), &Attempt> = HashMap::new();
+    for attempt in attempts {
+        last.insert((attempt.hook, attempt.sequence), attempt);
+    }
+    let attempts: Vec<&Attempt> = last.into_values().collect();
+    sqlx::query!(
+        "update deliveries d set attempts = d.attempts + 1, attempted_at = a.at, duration_ms = a.duration_ms,
+           delivered_at = case when a.delivered then a.at else d.delivered_at end, status = a.status, error = a.error,
+           response = a.response
+         from unnest($1::bigint[], $2::bigint[], $3::timestamptz[], $4::timestamptz[], $5::integer[], $6::boolean[],
+           $7::smallint[], $8::text[], $9::jsonb[])
+           a (hook_id, sequence, created_at, at, duration_ms, delivered, status, error, response)
+         where d.hook_id = a.hook_id and d.sequence = a.sequence and d.created_at = a.created_at",
+        &attempts.iter().map(|it| it.hook.get()).collect::<Vec<_>>(),
+        &attempts.iter().map(|it| it.sequence).collect::<Vec<_>>(),
+        &attempts.iter().map(|it| it.created_at).collect::<Vec<_>>(),
+        &attempts.iter().map(|it| it.at).collect::<Vec<_>>(),
+        &attempts.iter().map(|it| it.duration_ms).collect::<Vec<_>>() as &[Option<i32>],
+        &attempts.iter().map(|it| it.delivered).collect::<Vec<_>>(),
+        &attempts.iter().map(|it| it.status).collect::<Vec<_>>() as &[Option<i16>],
+        &attempts.iter().map(|it| it.error.clone()).collect::<Vec<_>>() as &[Option<String>],
+        &attempts.iter().map(|it| it.response.clone()).collect::<Vec<_>>() as &[Option<Value>],
+    )
+    .execute(&mut *connection)
+    .await?;
+    let hooks: Vec<i64> = left.iter().map(|it| it.hook.get()).collect();
+    // In one order for all who lock queues.
+    sqlx::query!("select from hook_queues where hook_id = any($1) order by hook_id for no key update", &hooks)
+        .execute(&mut *connection)
+        .await?;
+    let empty: Vec<i64> = left.iter().filter(|it| it.found_nothing).map(|it| it.hook.get()).collect();
+    if !empty.is_empty() {
+        sqlx::query!(
+            "update hook_queues q set position = coalesce((select min(d.sequence) - 1 from deliveries d
+               where d.hook_id = q.hook_id and d.sequence > q.position), q.last_sequence)
+             where q.hook_id = any($1)",
+            &empty,
+        )
+        .execute(&mut *connection)
+        .await?;
+    }
+    sqlx::query!(
+        "update hook_queues q set lease = null, restart_after = null,
+           position = coalesce(q.restart_after, l.position, q.position),
+           due_at = case when coalesce(q.restart_after, l.position, q.position) < q.last_sequence then
+             case when q.restart_after is null then l.due_at else $9 end end,
+           waiting_since = case when coalesce(q.restart_after, l.position, q.position) < q.last_sequence then
+             greatest(q.waiting_since, l.reached_at) end,
+           failures = case when q.restart_after is null then l.failures else 0 end,
+           failing_since = case when q.restart_after is null then l.failing_since end,
+           paused_at = case when q.restart_after is null then l.paused_at end
+         from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::integer[], $5::timestamptz[], $6::timestamptz[],
+           $7::timestamptz[], $8::timestamptz[]) l (hook_id, lease, position, failures, failing_since, paused_at, due_at,
+           reached_at)
+         where q.hook_id = l.hook_id and q.lease = l.lease",
+        &hooks,
+        &left.iter().map(|it| it.lease).collect::<Vec<_>>(),
+        &left.iter().map(|it| it.reached.map(|(position, _)| position)).collect::<Vec<_>>() as &[Option<i64>],
+        &left.iter().map(|it| it.trouble.failures as i32).collect::<Vec<_>>(),
+        &left.iter().map(|it| it.trouble.failing_since).collect::<Vec<_>>() as &[Option<DateTime<Utc>>],
+        &left.iter().map(|it| it.trouble.paused_at).collect::<Vec<_>>() as &[Option<DateTime<Utc>>],
+        &left.iter().map(|it| it.due_at).collect::<Vec<_>>(),
+        &left.iter().map(|it| it.reached.map(|(_, at)| at)).collect::<Vec<_>>() as &[Option<DateTime<Utc>>],
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Lets a hook begin anew at once, whatever happened before: after that number, or where it is.
+pub async fn restart(connection: &mut Connection, hook: HookId, after: Option<i64>, now: DateTime<Utc>) -> Result<()> {
+    sqlx::query!(
+        "update hook_queues set restart_after = coalesce(least($2, restart_after), position), failures = 0,
+           failing_since = null, paused_at = null, waiting_since = coalesce(waiting_since, $3),
+           due_at = case when lease is null then $3 else due_at end
+         where hook_id = $1",
+        hook.get(),
+        after,
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// What there is to say about all hooks.
+#[derive(Clone, Copy, Debug)]
+pub struct Overview {
+    /// Since when something waits to be told, but for what waits for paused hooks.
+    pub waiting_since: Option<DateTime<Utc>>,
+    pub failing: i64,
+    pub paused: i64,
+    /// What happened and was handed to nobody yet.
+    pub not_handed_over: i64,
+}
+
+/// Counted up to some number.
+pub async fn overview(connection: &mut Connection) -> Result<Overview> {
+    Ok(sqlx::query_as!(
+        Overview,
+        r#"select
+             least((select waiting_since from hook_queues where waiting_since is not null and paused_at is null
+              order by waiting_since limit 1), (select created_at from outbox_queue order by outbox_id limit 1))
+              as waiting_since,
+             (select count(*) from (select from hook_queues where failing_since is not null and due_at is not null
+              limit 10000) f) as "failing!",
+             (select count(*) from (select from hook_queues where paused_at is not null limit 10000) p) as "paused!",
+             (select count(*) from (select from outbox_queue limit 10000) w) as "not_handed_over!""#,
+    )
+    .fetch_one(connection)
+    .await?)
+}

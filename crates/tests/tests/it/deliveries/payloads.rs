@@ -1,0 +1,301 @@
+//! What stands in deliveries of a project's hooks.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hmac::{Hmac, KeyInit, Mac};
+use holdfast_tests::WorkTree;
+use serde_json::{Value, json};
+use sha2::Sha256;
+
+use super::{TOKEN, World};
+
+fn without(body: &Value, fields: &[&str]) -> Value {
+    let mut body = body.clone();
+    body.as_object_mut().unwrap().retain(|name, _| !fields.contains(&name.as_str()));
+    body
+}
+
+#[tokio::test]
+async fn of_a_push() {
+    let world = World::new().await;
+    let (_, tree) = WorkTree::clone(&world.server.git_url(&world.ada, "ada/p"), &[]).await;
+    std::fs::write(tree.path().join("gone"), "x").unwrap();
+    tree.commit("new dir/é", b"1\n", "add").await;
+    tree.git(["mv", "README.md", "README"]).await.ok();
+    let after = tree.commit("new dir/é", b"2\n", "move and change").await;
+    tree.push(&world.server.git_url(&world.ada, "ada/p"), &["main"]).await.ok();
+    world.server.deliver().await;
+    let received = world.receiver.take();
+    let [push] = &received[..] else { panic!("{received:?}") };
+    assert_eq!(push.header("content-type"), "application/json");
+    assert_eq!(push.header("x-gitlab-event"), "Push Hook");
+    assert_eq!(push.header("x-gitlab-token"), TOKEN);
+    assert!(push.header("user-agent").starts_with("Holdfast/"));
+    let mut mac = Hmac::<Sha256>::new_from_slice(TOKEN.as_bytes()).unwrap();
+    mac.update(format!("{}.{}.", push.header("webhook-id"), push.header("webhook-timestamp")).as_bytes());
+    mac.update(&push.raw);
+    let signature = format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()));
+    assert_eq!(push.header("webhook-signature"), signature);
+    let body = &push.body;
+    assert_eq!(body["after"], after);
+    assert_eq!(body["commits"][0]["added"], json!(["new dir/é"]));
+    assert_eq!(body["commits"][1]["added"], json!(["README"]));
+    assert_eq!(body["commits"][1]["modified"], json!(["new dir/é"]));
+    assert_eq!(body["commits"][1]["removed"], json!(["README.md"]));
+    insta::assert_json_snapshot!(without(body, &["before", "after", "checkout_sha", "commits"]), @r#"
+    {
+      "event_name": "push",
+      "message": null,
+      "object_kind": "push",
+      "project": {
+        "avatar_url": null,
+        "default_branch": "main",
+        "description": null,
+        "git_http_url": "http://holdfast.test/ada/p.git",
+        "git_ssh_url": "git@holdfast.test:ada/p.git",
+        "homepage": "http://holdfast.test/ada/p",
+        "http_url": "http://holdfast.test/ada/p.git",
+        "name": "p",
+        "namespace": "ada",
+        "path_with_namespace": "ada/p",
+        "ssh_url": "git@holdfast.test:ada/p.git",
+        "url": "git@holdfast.test:ada/p.git",
+        "visibility_level": 20,
+        "web_url": "http://holdfast.test/ada/p"
+      },
+      "project_id": 1,
+      "ref": "refs/heads/main",
+      "repository": {
+        "description": null,
+        "git_http_url": "http://holdfast.test/ada/p.git",
+        "git_ssh_url": "git@holdfast.test:ada/p.git",
+        "homepage": "http://holdfast.test/ada/p",
+        "name": "p",
+        "url": "git@holdfast.test:ada/p.git",
+        "visibility_level": 20
+      },
+      "total_commits_count": 2,
+      "user_avatar": "http://www.gravatar.com/avatar/3e3417d7ef77d5932a6734b916515ed5?s=80&d=identicon",
+      "user_email": "ada@example.com",
+      "user_id": 2,
+      "user_name": "User ada"
+    }
+    "#);
+}
+
+#[tokio::test]
+async fn of_a_tag() {
+    let world = World::new().await;
+    let (_, tree) = WorkTree::clone(&world.server.git_url(&world.ada, "ada/p"), &[]).await;
+    tree.git(["tag", "-a", "v1", "-m", "One\n\nand more"]).await.ok();
+    tree.git(["tag", "light"]).await.ok();
+    let commit = tree.head().await;
+    let tag = tree.git(["rev-parse", "v1"]).await.ok().line().to_owned();
+    let url = world.server.git_url(&world.ada, "ada/p");
+    tree.push(&url, &["v1"]).await.ok();
+    tree.push(&url, &["light"]).await.ok();
+    tree.push(&url, &[":v1"]).await.ok();
+    world.server.deliver().await;
+    let received = world.receiver.take();
+    let [annotated, light, deleted] = &received[..] else { panic!("{received:?}") };
+    assert_eq!(annotated.header("x-gitlab-event"), "Tag Push Hook");
+    let body = &annotated.body;
+    assert_eq!((&body["object_kind"], &body["event_name"]), (&json!("tag_push"), &json!("tag_push")));
+    assert_eq!(body["ref"], "refs/tags/v1");
+    assert_eq!((&body["after"], &body["checkout_sha"]), (&json!(tag), &json!(commit)));
+    assert_eq!(body["message"], "One\n\nand more");
+    assert_eq!(body["total_commits_count"], 1);
+    assert_eq!(body["commits"][0]["id"], commit);
+    assert_eq!(body["commits"][0]["added"], json!(["README.md"]));
+    assert_eq!((&light.body["message"], &light.body["after"]), (&Value::Null, &json!(commit)));
+    assert_eq!((&deleted.body["checkout_sha"], &deleted.body["commits"]), (&Value::Null, &json!([])));
+    assert_eq!(deleted.body["after"], "0".repeat(40));
+}
+
+#[tokio::test]
+async fn of_a_branch_that_goes() {
+    let world = World::new().await;
+    world.branch("a").await;
+    world.ada.delete(&format!("/projects/{}/repository/branches/a", world.project)).await;
+    world.server.deliver().await;
+    let received = world.receiver.take();
+    let [made, gone] = &received[..] else { panic!("{received:?}") };
+    assert_eq!(made.body["before"], "0".repeat(40));
+    assert_eq!((&gone.body["after"], &gone.body["checkout_sha"]), (&json!("0".repeat(40)), &Value::Null));
+    assert_eq!(gone.body["commits"], json!([]));
+}
+
+#[tokio::test]
+async fn of_an_issue_and_a_note() {
+    let world = World::new().await;
+    let issues = format!("/projects/{}/issues", world.project);
+    let form = [("title", "Broken"), ("description", "It is"), ("assignee_id", "2"), ("labels", "bug")];
+    let issue = world.ada.post(&issues, &form).await.body;
+    let one = format!("{issues}/{}", issue["id"]);
+    world.ada.post(&format!("{one}/notes"), &[("body", "Indeed")]).await;
+    world.ada.put(&one, &[("state_event", "close")]).await;
+    world.server.deliver().await;
+    let received = world.receiver.take();
+    let [opened, note, closed] = &received[..] else { panic!("{received:?}") };
+    assert_eq!((opened.header("x-gitlab-event"), note.header("x-gitlab-event")), ("Issue Hook", "Note Hook"));
+    insta::assert_json_snapshot!(opened.body, @r#"
+    {
+      "assignee": {
+        "avatar_url": "http://www.gravatar.com/avatar/3e3417d7ef77d5932a6734b916515ed5?s=80&d=identicon",
+        "name": "User ada",
+        "username": "ada"
+      },
+      "object_attributes": {
+        "action": "open",
+        "assignee_id": 2,
+        "author_id": 2,
+        "branch_name": null,
+        "confidential": false,
+        "created_at": "2026-01-02T03:04:05.678Z",
+        "deleted_at": null,
+        "description": "It is",
+        "due_date": null,
+        "id": 1,
+        "iid": 1,
+        "lock_version": 0,
+        "milestone_id": null,
+        "moved_to_id": null,
+        "position": 0,
+        "project_id": 1,
+        "state": "opened",
+        "title": "Broken",
+        "updated_at": "2026-01-02T03:04:05.678Z",
+        "updated_by_id": null,
+        "url": "http://holdfast.test/ada/p/issues/1"
+      },
+      "object_kind": "issue",
+      "project": {
+        "avatar_url": null,
+        "default_branch": "main",
+        "description": null,
+        "git_http_url": "http://holdfast.test/ada/p.git",
+        "git_ssh_url": "git@holdfast.test:ada/p.git",
+        "homepage": "http://holdfast.test/ada/p",
+        "http_url": "http://holdfast.test/ada/p.git",
+        "name": "p",
+        "namespace": "ada",
+        "path_with_namespace": "ada/p",
+        "ssh_url": "git@holdfast.test:ada/p.git",
+        "url": "git@holdfast.test:ada/p.git",
+        "visibility_level": 20,
+        "web_url": "http://holdfast.test/ada/p"
+      },
+      "repository": {
+        "description": null,
+        "homepage": "http://holdfast.test/ada/p",
+        "name": "p",
+        "url": "git@holdfast.test:ada/p.git"
+      },
+      "user": {
+        "avatar_url": "http://www.gravatar.com/avatar/3e3417d7ef77d5932a6734b916515ed5?s=80&d=identicon",
+        "name": "User ada",
+        "username": "ada"
+      }
+    }
+    "#);
+    insta::assert_json_snapshot!(without(&note.body, &["project", "repository", "issue"]), @r#"
+    {
+      "object_attributes": {
+        "attachment": null,
+        "author_id": 2,
+        "commit_id": "",
+        "created_at": "2026-01-02T03:04:05.678Z",
+        "discussion_id": null,
+        "id": 1,
+        "line_code": null,
+        "note": "Indeed",
+        "noteable_id": 1,
+        "noteable_type": "Issue",
+        "original_discussion_id": null,
+        "original_position": null,
+        "position": null,
+        "project_id": 1,
+        "resolved_at": null,
+        "resolved_by_id": null,
+        "st_diff": null,
+        "system": false,
+        "type": null,
+        "updated_at": "2026-01-02T03:04:05.678Z",
+        "updated_by_id": null,
+        "url": "http://holdfast.test/ada/p/issues/1#note_1"
+      },
+      "object_kind": "note",
+      "project_id": 1,
+      "user": {
+        "avatar_url": "http://www.gravatar.com/avatar/3e3417d7ef77d5932a6734b916515ed5?s=80&d=identicon",
+        "name": "User ada",
+        "username": "ada"
+      }
+    }
+    "#);
+    assert_eq!(note.body["issue"]["iid"], 1);
+    let attributes = &closed.body["object_attributes"];
+    assert_eq!((&attributes["action"], &attributes["state"]), (&json!("close"), &json!("closed")));
+}
+
+/// Who is told by a hook is not asked who may see what.
+#[tokio::test]
+async fn nothing_is_told_of_what_is_confidential() {
+    let world = World::new().await;
+    let issues = format!("/projects/{}/issues", world.project);
+    let secret = world.ada.post(&issues, &[("title", "Secret"), ("confidential", "true")]).await.body;
+    world.ada.post(&format!("{issues}/{}/notes", secret["id"]), &[("body", "Psst")]).await;
+    world.ada.put(&format!("{issues}/{}", secret["id"]), &[("title", "Still secret")]).await;
+    world.server.deliver().await;
+    assert!(world.receiver.take().is_empty());
+}
+
+#[tokio::test]
+async fn each_switch_switches_its_own() {
+    let world = World::new().await;
+    let switches = ["push_events", "tag_push_events", "issues_events", "note_events"];
+    world.ada.delete(&world.hook).await;
+    let hooks = format!("/projects/{}/hooks", world.project);
+    for on in switches {
+        let url = world.receiver.url(&format!("/{on}"));
+        let mut form = vec![("url", url.as_str())];
+        form.extend(switches.map(|switch| (switch, if switch == on { "true" } else { "false" })));
+        world.ada.post(&hooks, &form).await;
+    }
+    world.branch("a").await;
+    let tags = format!("/projects/{}/repository/tags", world.project);
+    world.ada.post(&tags, &[("tag_name", "v1"), ("ref", "main")]).await;
+    let issues = format!("/projects/{}/issues", world.project);
+    let issue = world.ada.post(&issues, &[("title", "t")]).await.body;
+    world.ada.post(&format!("{issues}/{}/notes", issue["id"]), &[("body", "b")]).await;
+    world.server.deliver().await;
+    let mut told: Vec<(String, String)> = world
+        .receiver
+        .take()
+        .iter()
+        .map(|it| (it.path.clone(), it.body["object_kind"].as_str().unwrap().into()))
+        .collect();
+    told.sort();
+    let expected = [
+        ("/issues_events", "issue"),
+        ("/note_events", "note"),
+        ("/push_events", "push"),
+        ("/tag_push_events", "tag_push"),
+    ];
+    assert_eq!(told, expected.map(|(path, kind)| (path.to_owned(), kind.to_owned())));
+}
+
+/// The project is gone before anybody is told what was pushed to it: then so are its hooks. The instance's hears of it.
+#[tokio::test]
+async fn of_a_project_that_is_gone() {
+    let world = World::new().await;
+    world.server.admin.post("/hooks", &[("url", &world.receiver.url("/system"))]).await;
+    world.branch("a").await;
+    world.ada.delete(&format!("/projects/{}", world.project)).await;
+    world.server.work().await;
+    world.server.deliver().await;
+    let received = world.receiver.take();
+    let kinds: Vec<&str> = received.iter().map(|it| it.body["event_name"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["push", "user_remove_from_team", "project_destroy"]);
+    assert!(received.iter().all(|it| it.path == "/system"));
+}

@@ -1,0 +1,160 @@
+//! Hooks that are to make the instance call where their owner cannot.
+
+use axum::response::Redirect;
+use holdfast_tests::{Receiver, Server, Setup};
+use serde_json::Value;
+
+use super::World;
+
+async fn without_neighbours() -> World {
+    let mut setup = Setup::default();
+    setup.settings.hooks.allowed_networks = Vec::new();
+    World::on(Server::with(setup).await).await
+}
+
+/// SSRF by hooks (Gogs GHSA-c4v7-xg93-qf8g, Gitea #38170, #38039): every way to write an address of the neighbourhood
+/// is refused, and all that is shown is the same.
+#[tokio::test]
+async fn no_spelling_of_a_neighbour_is_called() {
+    let world = without_neighbours().await;
+    let port = world.receiver.base.rsplit(':').next().unwrap().to_owned();
+    let hosts = [
+        "127.0.0.1",
+        "127.1",
+        "2130706433",
+        "0x7f000001",
+        "0x7f.1",
+        "0177.0.0.1",
+        "0177.1",
+        "017700000001",
+        "127.0.0.1.",
+        "localhost",
+        "LOCALHOST.",
+        "127.0.0.2",
+        "0.0.0.0",
+        "0",
+        "10.0.0.1",
+        "100.64.0.1",
+        "169.254.169.254",
+        "172.16.0.1",
+        "192.168.0.1",
+        "198.18.0.1",
+        "224.0.0.1",
+        "255.255.255.255",
+        "[::1]",
+        "[::]",
+        "[::127.0.0.1]",
+        "[::ffff:127.0.0.1]",
+        "[::ffff:7f00:1]",
+        "[::ffff:0:127.0.0.1]",
+        "[64:ff9b::127.0.0.1]",
+        "[64:ff9b:1::7f00:1]",
+        "[2002:7f00:1::]",
+        "[fe80::1]",
+        "[fd00::1]",
+        "[fc00::1]",
+        "[ff02::1]",
+        "[2001:db8::1]",
+        "１２７.0.0.1",
+        "no-such-host.invalid",
+    ];
+    world.ada.delete(&world.hook).await;
+    let hooks = format!("/projects/{}/hooks", world.project);
+    let mut made = Vec::new();
+    for host in hosts {
+        for scheme in ["http", "https"] {
+            let url = format!("{scheme}://{host}:{port}/x");
+            let hook = world.ada.post(&hooks, &[("url", &url)]).await;
+            // An address that is none is refused at once.
+            if hook.status == 201 {
+                made.push((url, hook.body["id"].clone()));
+            }
+        }
+    }
+    assert!(made.len() >= 70, "only {} were taken", made.len());
+    world.branch("a").await;
+    world.server.deliver().await;
+    assert!(world.receiver.take().is_empty());
+    let mut shown: Vec<Value> = Vec::new();
+    for (url, hook) in &made {
+        let mut one = world.ada.get(&format!("{hooks}/{hook}/deliveries/1")).await.body;
+        assert_eq!(one["error"], "The address cannot be reached from here", "{url}");
+        for own in ["delivery_id", "request"] {
+            one.as_object_mut().unwrap().remove(own);
+        }
+        shown.push(one);
+    }
+    assert!(shown.iter().all(|one| *one == shown[0]), "{shown:?}");
+    assert_eq!(
+        (&shown[0]["status"], &shown[0]["duration_ms"], &shown[0]["response"]),
+        (&Value::Null, &Value::Null, &Value::Null)
+    );
+}
+
+/// The test of a system hook tells nothing, whatever is there.
+#[tokio::test]
+async fn trying_a_hook_tells_nothing_about_the_target() {
+    let world = without_neighbours().await;
+    let mut answers = Vec::new();
+    for url in [world.receiver.url("/x"), "http://127.0.0.1:1/".into(), "http://no-such-host.invalid/".into()] {
+        let hook = world.server.admin.post("/hooks", &[("url", &url)]).await.body[0]["id"].clone();
+        answers.push(world.server.admin.get(&format!("/hooks/{hook}")).await);
+    }
+    world.server.deliver().await;
+    assert!(world.receiver.take().is_empty());
+    assert!(answers.iter().all(|answer| answer.status == 200 && answer.text == answers[0].text));
+}
+
+/// Redirects lead nowhere, not even where a hook of its own could go.
+#[tokio::test]
+async fn redirects_are_not_followed() {
+    let world = World::new().await;
+    let elsewhere = Receiver::start().await;
+    for answer in
+        [Redirect::temporary(&elsewhere.base), Redirect::permanent(&elsewhere.base), Redirect::to(&elsewhere.base)]
+    {
+        world.receiver.answer(answer);
+    }
+    world.branch("a").await;
+    for _ in 0..3 {
+        world.server.deliver().await;
+        world.server.advance(chrono::TimeDelta::hours(1));
+        let error = world.deliveries().await[0]["error"].as_str().unwrap().to_owned();
+        assert!(error.ends_with("redirects are not followed"), "{error}");
+    }
+    world.server.deliver().await;
+    assert!(elsewhere.take().is_empty());
+    assert_eq!(world.states().await, ["delivered"]);
+}
+
+/// What a receiver sends back is kept in part, and cannot be taken for anything else.
+#[tokio::test]
+async fn a_receiver_cannot_fill_the_database() {
+    let world = World::new().await;
+    world.branch("a").await;
+    world.receiver.answer([[0_u8].as_slice(), "é<script>".repeat(100_000).as_bytes()].concat());
+    world.server.deliver().await;
+    let shown = world.ada.get(&format!("{}/deliveries/1", world.hook)).await;
+    let body = shown.body["response"]["body"].as_str().unwrap();
+    assert!(body.len() <= 4200 && body.starts_with('\u{fffd}'), "{}", body.len());
+    assert_eq!(world.states().await, ["delivered"]);
+}
+
+/// A token is sent as it is, or not at all: it adds no header of its own.
+#[tokio::test]
+async fn a_token_is_one_header() {
+    let world = World::new().await;
+    for token in ["a\r\nX-Evil: 1", "a\nb"] {
+        let answer = world.ada.put(&world.hook, &[("url", &world.receiver.url("/x")), ("token", token)]).await;
+        if answer.status == 200 {
+            world.branch("a").await;
+            world.server.deliver().await;
+            assert!(world.receiver.take().is_empty(), "{token:?}");
+        }
+    }
+    world.ada.put(&world.hook, &[("url", &world.receiver.url("/x")), ("token", "schlüssel ☃")]).await;
+    world.branch("b").await;
+    world.server.deliver().await;
+    let received = world.receiver.take();
+    assert_eq!(received.last().unwrap().headers["x-gitlab-token"].as_bytes(), "schlüssel ☃".as_bytes());
+}
