@@ -1,7 +1,12 @@
+-- Given BYTES, each request posts a body of that length.
 -- Given PATH PROJECTS USER NEXT, each request adds another user to a project: PATH has %d for the project, PROJECTS are
 -- ids, USER is the first of the users, NEXT tells how many pairs were used before. See cases/write.py.
 function init(args)
     if #args == 0 then
+        return
+    end
+    if #args == 1 then
+        wrk.method, wrk.body = "POST", string.rep("x", tonumber(args[1]))
         return
     end
     local path, user, next = args[1], tonumber(args[3]), tonumber(args[4])

@@ -50,6 +50,7 @@ def write(path, world, options, results, rounds):
             "seconds": options.seconds,
             "connections": options.connections,
             "patience": options.patience,
+            "hooks": options.hooks,
             "sizes": {i.name: vars(i.size) for i in world.instances},
         },
         "notes": world.notes,

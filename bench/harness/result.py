@@ -8,6 +8,8 @@ UNITS = {
     "rate": ("requests/s", lambda v: f"{v:,.0f}"),
     "server_cpu": ("server CPU, us/request", lambda v: f"{v * 1e6:.1f}"),
     "database_cpu": ("database CPU, us/request", lambda v: f"{v * 1e6:.1f}"),
+    "receiver_cpu": ("receiver CPU, us/request", lambda v: f"{v * 1e6:.1f}"),
+    "deliveries": ("deliveries/s", lambda v: f"{v:,.0f}"),
     "seconds": ("seconds", lambda v: f"{v:.3f}"),
     "bytes": ("MB (PSS)", lambda v: f"{v / 1e6:.1f}"),
     "milliseconds": ("milliseconds", lambda v: f"{v * 1e3:.1f}"),

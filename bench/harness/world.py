@@ -12,6 +12,7 @@ from pathlib import Path
 
 from .cgroup import Group
 from .git.sides import Sides
+from .receiver import Receiver
 from .server import ROOT, Server, clean_environment, say, shell
 
 POOL = "20"
@@ -80,7 +81,9 @@ class Instance:
             "HOLDFAST__OPERATIONS__LISTEN": f"127.0.0.1:{operations}",
         }
         log = f"{self.world.directory}/holdfast-{self.name}.log"
-        return Server([self.world.holdfast, "serve"], environment, int(port), log, {"PRIVATE-TOKEN": self.token})
+        server = Server([self.world.holdfast, "serve"], environment, int(port), log, {"PRIVATE-TOKEN": self.token})
+        server.operations_port = int(operations)
+        return server
 
     def _start_reference(self):
         port = shell("free_port")
@@ -155,7 +158,7 @@ class World:
     """Use it with `with`: at its end nothing is left."""
 
     def __init__(self, options):
-        self.seconds, self.connections = options.seconds, options.connections
+        self.seconds, self.connections, self.hooks = options.seconds, options.connections, options.hooks
         projects = options.large_projects
         self.sizes = {
             "small": Size(1000, 1000),
@@ -167,11 +170,14 @@ class World:
             "writes": Size(10_000, 100, 1000),
             "git_local": Size(200, 100),
             "git_s3": Size(200, 100),
+            "git_hooks": Size(200, 100),
+            "git_hooks_off": Size(200, 100),
         }
         self.notes = []
         self._sides = options.side
         self._instances = {}
         self._git = None
+        self._receiver = None
         self._reference = os.environ.get("REFERENCE_BIN")
 
     def __enter__(self):
@@ -204,6 +210,8 @@ class World:
             instance.stop_all()
         if self._git:
             self._git.stop()
+        if self._receiver:
+            self._receiver.stop()
         shell(f"pg_stop {self.cluster}")
         shutil.rmtree(self.directory, ignore_errors=True)
         if self.group:
@@ -221,6 +229,12 @@ class World:
         if not self._git:
             self._git = Sides(self, self._sides)
         return self._git
+
+    @property
+    def receiver(self):
+        if not self._receiver:
+            self._receiver = Receiver(self)
+        return self._receiver
 
     def instance(self, name, settings=None):
         if name not in self._instances:
