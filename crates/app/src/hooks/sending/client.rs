@@ -158,3 +158,58 @@ async fn read(mut response: reqwest::Response, timeout: Duration) -> Answer {
     tokio::time::timeout(timeout, reading).await.ok();
     Answer { status, headers, body }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+    use std::sync::Mutex;
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// Counts who calls, and is content with everybody.
+    async fn receiver(address: &str, port: u16) -> (u16, Arc<Mutex<usize>>) {
+        let listener = TcpListener::bind((address, port)).await.expect("a free port");
+        let (port, calls) = (listener.local_addr().expect("it is bound").port(), Arc::new(Mutex::new(0)));
+        let counted = calls.clone();
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                *counted.lock().expect("nothing panics while holding it") += 1;
+                stream.read(&mut [0; 4096]).await.ok();
+                stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").await.ok();
+            }
+        });
+        (port, calls)
+    }
+
+    /// Rebinding: a name leads where it may when it is asked for first, and to a neighbour the next time, or to both.
+    #[tokio::test]
+    async fn a_name_is_believed_only_for_the_connection_it_was_checked_for() {
+        let (port, welcome) = receiver("127.0.0.2", 0).await;
+        let (_, neighbour) = receiver("127.0.0.1", port).await;
+        let answers: [&[&str]; 5] =
+            [&["127.0.0.2"], &["127.0.0.1"], &["127.0.0.2", "127.0.0.1"], &["::ffff:127.0.0.1"], &["127.0.0.2"]];
+        let mut answers = answers.into_iter();
+        let next = Mutex::new(move || answers.next().expect("it is asked once for each connection"));
+        let lookup: Lookup = Arc::new(move |_| {
+            let answer = (next.lock().expect("nothing panics while holding it"))();
+            let parse = |text: &&str| SocketAddr::new(text.parse::<IpAddr>().expect("an address"), 0);
+            let found = answer.iter().map(parse).collect();
+            Box::pin(async move { Ok(found) })
+        });
+        let guard = Guard::new(&["127.0.0.2/32".parse().expect("a network")]);
+        let client = Client::new(guard, lookup, Duration::from_secs(5)).expect("a client");
+        let url: Url = format!("http://rebound.example:{port}/").parse().expect("an address");
+        let mut seen = Vec::new();
+        for _ in 0..5 {
+            let called = client.post(url.clone(), true, Vec::new(), Bytes::new()).await;
+            seen.push(called.answer.map(|answer| answer.status));
+        }
+        let refused = || Err(NOT_ALLOWED.to_owned());
+        assert_eq!(seen, [Ok(200), refused(), refused(), refused(), Ok(200)]);
+        let count = |calls: &Mutex<usize>| *calls.lock().expect("nothing panics while holding it");
+        assert_eq!((count(&welcome), count(&neighbour)), (2, 0));
+    }
+}

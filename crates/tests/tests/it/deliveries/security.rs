@@ -1,8 +1,16 @@
 //! Hooks that are to make the instance call where their owner cannot.
 
+use std::process::Command;
+use std::sync::Arc;
+
 use axum::response::Redirect;
 use holdfast_tests::{Receiver, Server, Setup};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
 
 use super::World;
 
@@ -157,4 +165,50 @@ async fn a_token_is_one_header() {
     world.server.deliver().await;
     let received = world.receiver.take();
     assert_eq!(received.last().unwrap().headers["x-gitlab-token"].as_bytes(), "schlüssel ☃".as_bytes());
+}
+
+/// A receiver whose certificate nobody vouches for; its address.
+async fn self_signed() -> String {
+    let directory = tempfile::tempdir().unwrap();
+    let made = Command::new("openssl")
+        .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"])
+        .args(["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", "k.pem", "-out", "c.pem"])
+        .current_dir(directory.path())
+        .output()
+        .expect("openssl is installed");
+    assert!(made.status.success(), "{made:?}");
+    let certificate = CertificateDer::from_pem_file(directory.path().join("c.pem")).unwrap();
+    let key = PrivateKeyDer::from_pem_file(directory.path().join("k.pem")).unwrap();
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let settings = rustls::ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+    let settings = settings.with_no_client_auth().with_single_cert(vec![certificate], key).unwrap();
+    let acceptor = TlsAcceptor::from(Arc::new(settings));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("https://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            if let Ok(mut stream) = acceptor.accept(stream).await {
+                stream.read(&mut [0; 16384]).await.ok();
+                stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").await.ok();
+                stream.shutdown().await.ok();
+            }
+        }
+    });
+    address
+}
+
+#[tokio::test]
+async fn a_certificate_is_checked_unless_the_hook_says_otherwise() {
+    let world = World::new().await;
+    let url = self_signed().await;
+    world.ada.put(&world.hook, &[("url", &url)]).await;
+    world.branch("a").await;
+    world.server.deliver().await;
+    let refused = &world.deliveries().await[0];
+    let error = refused["error"].as_str().unwrap();
+    assert!(refused["state"] == "pending" && error.contains("certificate"), "{refused}");
+    world.ada.put(&world.hook, &[("url", &url), ("enable_ssl_verification", "false")]).await;
+    world.server.deliver().await;
+    assert_eq!(world.states().await, ["delivered"]);
 }
