@@ -28,7 +28,9 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         || (a == 192 && b == 0 && c == 0)
         || (a == 192 && b == 88 && c == 99)
         || (a == 198 && (b == 18 || b == 19))
-        || a >= 240;
+        || a >= 240
+        // Where the machines of a large cloud find its host.
+        || address == Ipv4Addr::new(168, 63, 129, 16);
     !is_special
 }
 
@@ -41,7 +43,8 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         && first != 0x3fff
 }
 
-/// Mapped, compatible, translated (64:ff9b::/96 and 64:ff9b:1::/48), 6to4.
+/// Mapped, compatible, translated (64:ff9b::/96), 6to4. Where 64:ff9b:1::/48 carries one is for each network to say: none of
+/// these is public.
 fn carried(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let s = address.segments();
     let v4 = |high: u16, low: u16| {
@@ -51,7 +54,7 @@ fn carried(address: Ipv6Addr) -> Option<Ipv4Addr> {
     match s {
         [0, 0, 0, 0, 0, 0 | 0xffff, high, low] => Some(v4(high, low)),
         [0, 0, 0, 0, 0xffff, 0, high, low] => Some(v4(high, low)),
-        [0x64, 0xff9b, .., high, low] => Some(v4(high, low)),
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => Some(v4(high, low)),
         [0x2002, high, low, ..] => Some(v4(high, low)),
         _ => None,
     }
@@ -91,6 +94,9 @@ mod tests {
             "::ffff:10.0.0.1",
             "64:ff9b::7f00:1",
             "64:ff9b:1::a00:1",
+            "64:ff9b:1:a00:0:100:808:808",
+            "64:ff9b:0:1::808:808",
+            "168.63.129.16",
             "2002:7f00:1::",
             "2002:a00:1::1",
             "fe80::1",

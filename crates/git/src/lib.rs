@@ -3,7 +3,6 @@
 
 pub mod archive;
 pub mod bare;
-pub mod changed_paths;
 pub mod connectivity;
 pub mod contributions;
 pub mod diff;

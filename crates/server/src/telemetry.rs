@@ -48,7 +48,7 @@ impl Drop for Telemetry {
 }
 
 /// Request times from a tenth of a millisecond to ten seconds.
-const SECONDS: [f64; 11] = [0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0];
+const SECONDS: [f64; 12] = [0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0];
 
 pub fn metrics() -> anyhow::Result<PrometheusHandle> {
     let handle = PrometheusBuilder::new()

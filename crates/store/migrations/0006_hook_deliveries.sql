@@ -27,12 +27,18 @@ create table hook_queues (
     position      bigint not null default 0,
     -- Where it is to go on instead, as soon as nobody is at it.
     restart_after bigint,
+    -- Somebody wants it tried at once, whatever happened before.
+    hurry         boolean not null default false,
     -- When somebody has to see to it; null if nothing waits. While a node is at it, when that node counts as dead.
     due_at        timestamptz,
     -- Who is at it.
     lease         bigint,
-    -- Since its last success.
+    -- Which line it waits in: 0 of those that are well, 1 of the slow, 2 of those that fail for long. Each line has places
+    -- of its own, so that nobody waits for those who take long.
+    lane          smallint not null default 0,
+    -- Since its last success; and how many of the last were refusals of the same delivery.
     failures      integer not null default 0,
+    refusals      integer not null default 0,
     failing_since timestamptz,
     paused_at     timestamptz,
     -- Since when something waits that it has not been told.
@@ -41,10 +47,9 @@ create table hook_queues (
 
 insert into hook_queues (hook_id) select id from hooks;
 
--- Hooks that fail wait in a line of their own, so that they keep nobody else waiting.
-create index hook_queues_due on hook_queues (due_at) where failing_since is null and due_at is not null;
-create index hook_queues_failing on hook_queues (due_at) where failing_since is not null and due_at is not null;
-create index hook_queues_waiting on hook_queues (waiting_since) where waiting_since is not null;
+create index hook_queues_due on hook_queues (lane, due_at) where due_at is not null;
+create index hook_queues_waiting on hook_queues (waiting_since) where waiting_since is not null and paused_at is null;
+create index hook_queues_failing on hook_queues (failing_since) where failing_since is not null;
 create index hook_queues_paused on hook_queues (paused_at) where paused_at is not null;
 
 -- What a hook is told. Like the outbox, whose rows and times these are: partitioned, and referred to by nothing.
@@ -70,10 +75,13 @@ create index deliveries_hook on deliveries (hook_id, sequence);
 
 create table deliveries_default partition of deliveries default;
 
+-- Who reads or writes a table waits while it is given a partition, so this is given up soon if somebody holds the table,
+-- such as a backup: there is room for weeks.
 create or replace function make_partitions(today date) returns void language plpgsql as $$
 declare
     first date;
 begin
+    perform set_config('lock_timeout', '500ms', true);
     for first in select generate_series(date_trunc('month', today), today + interval '3 months', interval '1 month') loop
         perform make_partition('events', to_char(first, 'YYYY_MM'), first, (first + interval '1 month')::date);
     end loop;
@@ -83,6 +91,8 @@ begin
     for first in select generate_series(date_trunc('week', today), today + interval '4 weeks', interval '1 week') loop
         perform make_partition('deliveries', to_char(first, 'YYYY_MM_DD'), first, first + 7);
     end loop;
+exception when lock_not_available then
+    raise warning 'no partitions are made: a table is in use';
 end $$;
 
 -- Drops the partitions that hold nothing of that time or later. Who reads or writes the table meanwhile waits, so it is

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
@@ -21,6 +22,7 @@ struct Kept {
     received: Vec<Received>,
     /// For the next requests; then all is well.
     answers: VecDeque<Response>,
+    delay: Duration,
 }
 
 #[derive(Clone, Debug)]
@@ -65,6 +67,11 @@ impl Receiver {
         self.kept.lock().expect("no test panics while holding it").answers.push_back(answer.into_response());
     }
 
+    /// How long it takes to answer.
+    pub fn take_long(&self, delay: Duration) {
+        self.kept.lock().expect("no test panics while holding it").delay = delay;
+    }
+
     /// So many requests fail.
     pub fn fail(&self, times: usize) {
         for _ in 0..times {
@@ -84,8 +91,12 @@ impl Receiver {
 }
 
 async fn receive(State(kept): State<Arc<Mutex<Kept>>>, uri: Uri, headers: HeaderMap, raw: Bytes) -> Response {
-    let mut kept = kept.lock().expect("no test panics while holding it");
-    let body = serde_json::from_slice(&raw).unwrap_or_default();
-    kept.received.push(Received { path: uri.path().to_owned(), headers, raw, body });
-    kept.answers.pop_front().unwrap_or_else(|| StatusCode::OK.into_response())
+    let (answer, delay) = {
+        let mut kept = kept.lock().expect("no test panics while holding it");
+        let body = serde_json::from_slice(&raw).unwrap_or_default();
+        kept.received.push(Received { path: uri.path().to_owned(), headers, raw, body });
+        (kept.answers.pop_front(), kept.delay)
+    };
+    tokio::time::timeout(delay, std::future::pending::<()>()).await.ok();
+    answer.unwrap_or_else(|| StatusCode::OK.into_response())
 }

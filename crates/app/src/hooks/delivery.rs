@@ -46,7 +46,7 @@ pub async fn show(app: &App, actor: &Actor, whose: &Whose, hook: HookId, sequenc
     let told = delivery::told(&mut connection, found.outbox_id, found.created_at).await?;
     drop(connection);
     let body = match &told {
-        Some(told) => Some(payload::body(app, told, receiver.is_of_project).await),
+        Some(told) => Some(payload::body(app, told, receiver.is_of_project).await?),
         None => None,
     };
     let request = Request::new(&receiver, &found.kind, found.id(), sequence);
@@ -71,11 +71,12 @@ pub async fn replay_from(app: &App, actor: &Actor, whose: &Whose, hook: HookId, 
     let mut transaction = app.database.begin().await?;
     find_hook(app, &mut transaction, actor, whose, hook).await?;
     let last = delivery::lock_last(&mut transaction, hook).await?.ok_or(Error::NotFound(Thing::Record))?;
-    if !(1..=last).contains(&sequence) {
+    // With the number after the last one it goes on with what is still to come.
+    if !(1..=last + 1).contains(&sequence) {
         let known = if last == 0 { "nothing was sent yet".into() } else { format!("the last one is {last}") };
         return Err(Error::Refused(format!("There is no delivery {sequence}: {known}")));
     }
-    queue::restart(&mut transaction, hook, Some(sequence - 1), app.clock.now()).await?;
+    queue::hurry(&mut transaction, hook, Some(sequence - 1), app.clock.now()).await?;
     commit(transaction).await?;
     Ok(last - sequence + 1)
 }

@@ -14,6 +14,7 @@ use url::Url;
 
 pub use holdfast_store::hooks::hook::Hook;
 
+use super::request::is_key;
 use crate::projects::project::ProjectRef;
 use crate::{Actor, App, Error, Result, Thing, access};
 
@@ -95,6 +96,9 @@ impl HookChanges {
         violations.check_length("url", url, 2000);
         if let Field::Value(token) = &self.token {
             violations.check_line("token", token);
+            if !is_key(token) {
+                violations.add("token", "is no key: after whsec_ it has to be base64");
+            }
         }
         violations.into_result()?;
         Ok(url)
@@ -124,15 +128,22 @@ impl HookChanges {
     }
 }
 
+/// Of one project, and of the instance: all of them are told in one transaction.
+const MOST_HOOKS: i64 = 10_000;
+
 pub async fn create(app: &App, actor: &Actor, whose: &Whose, changes: HookChanges) -> Result<Hook> {
     let mut connection = app.database.connection().await?;
     let owner = whose.owner(app, &mut connection, actor).await?;
     let url = changes.check(owner)?;
+    if hook::count(&mut connection, owner, MOST_HOOKS).await? == MOST_HOOKS {
+        return Err(Error::Refused(format!("There are {MOST_HOOKS} hooks already, and there cannot be more")));
+    }
     let (token, switches) = (changes.token().flatten(), changes.switches(DEFAULT_SWITCHES));
     Ok(hook::insert(&mut connection, owner, url, token, switches, app.clock.now()).await?)
 }
 
-/// A hook that failed has what it missed sent at once: whoever changes it has most likely mended it.
+/// A hook that failed has what it missed sent at once: whoever changes it has most likely mended it. One that is being told
+/// something hears the rest in its new form.
 pub async fn update(app: &App, actor: &Actor, project: &ProjectRef, id: HookId, changes: HookChanges) -> Result<Hook> {
     let mut transaction = app.database.begin().await?;
     let project = access::locked_project(app, &mut transaction, actor, project, ProjectAction::ManageHooks).await?;
@@ -142,9 +153,7 @@ pub async fn update(app: &App, actor: &Actor, project: &ProjectRef, id: HookId, 
     let (token, switches) = (changes.token(), changes.switches(before.switches));
     let now = app.clock.now();
     hook::update(&mut transaction, owner, id, url, token, switches, now).await?;
-    if before.failing_since.is_some() {
-        queue::restart(&mut transaction, id, None, now).await?;
-    }
+    queue::hurry(&mut transaction, id, None, now).await?;
     let saved = hook::find(&mut transaction, owner, id).await?;
     commit(transaction).await?;
     saved.ok_or(Error::NotFound(Thing::Record))

@@ -79,10 +79,18 @@ impl<'a> Request<'a> {
     }
 }
 
+/// What a key in base64 begins with.
+const ENCODED: &str = "whsec_";
+
+/// Whether a token that says it is a key is one.
+pub(super) fn is_key(token: &str) -> bool {
+    token.strip_prefix(ENCODED).is_none_or(|key| STANDARD.decode(key).is_ok())
+}
+
 /// As <https://www.standardwebhooks.com> has it, so that its libraries can check it.
 fn signature(token: &str, id: &str, now: DateTime<Utc>, body: &[u8]) -> String {
-    let key = token.strip_prefix("whsec_").and_then(|key| STANDARD.decode(key).ok());
-    let key = key.unwrap_or_else(|| token.as_bytes().to_vec());
+    let encoded = token.strip_prefix(ENCODED).and_then(|key| STANDARD.decode(key).ok());
+    let key = encoded.unwrap_or_else(|| token.as_bytes().to_vec());
     let mut mac = Hmac::<Sha256>::new_from_slice(&key).expect("any length will do");
     mac.update(format!("{id}.{}.", now.timestamp()).as_bytes());
     mac.update(body);

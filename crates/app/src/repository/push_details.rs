@@ -76,6 +76,11 @@ pub(crate) fn project_facts(project: &Project) -> Value {
     })
 }
 
+/// By the push itself, it has one.
+pub(super) fn set_default_branch(notice: &mut Notice, branch: &str) {
+    notice.payload["project"]["default_branch"] = branch.into();
+}
+
 /// Which commits of a push say that they close issues, of those that are told of one by one.
 pub(super) fn closings(notice: &Notice) -> Vec<Closing> {
     let commits = notice.payload["commits"].as_array().into_iter().flatten();
@@ -99,7 +104,7 @@ fn kind(name: &RefName) -> Kind {
 const LONGEST_TEXT: usize = 100_000;
 
 /// PostgreSQL keeps no zero bytes in texts; git does.
-fn text(text: &str) -> String {
+pub(super) fn text(text: &str) -> String {
     text.chars().filter(|c| *c != '\0').take(LONGEST_TEXT).collect()
 }
 

@@ -86,7 +86,7 @@ pub async fn apply(app: &App, change: Change<'_>) -> Result<Changed> {
     }
     let moves: Vec<Move> = places.iter().map(|place| change.moves[*place].clone()).collect();
     let mut notices: Vec<Option<Notice>> = change.notices.into_iter().map(Some).collect();
-    let notices: Vec<Notice> = places.iter().filter_map(|place| notices.get_mut(*place)?.take()).collect();
+    let mut notices: Vec<Notice> = places.iter().filter_map(|place| notices.get_mut(*place)?.take()).collect();
 
     let pack = match &change.pack {
         Some(new) => {
@@ -97,6 +97,9 @@ pub async fn apply(app: &App, change: Change<'_>) -> Result<Changed> {
     };
     let first = if locked.head.is_none() { change.default.or_else(|| first_branch(&moves)) } else { None };
     let head = first.map(RefName::as_str);
+    if let Some(branch) = first.and_then(RefName::as_branch) {
+        notices.iter_mut().for_each(|notice| push_details::set_default_branch(notice, branch));
+    }
     let generation = locked.generation + 1;
     ref_change::apply(&mut transaction, id, generation, head, &moves, change.mover, now).await?;
     let removed: Vec<&str> = moves.iter().filter(|it| it.new.is_none()).filter_map(|it| it.name.as_tag()).collect();

@@ -5,8 +5,7 @@ use std::collections::HashMap;
 use holdfast_domain::ids::ProjectId;
 use holdfast_domain::policy::ProjectAction;
 use holdfast_git::ObjectId;
-use holdfast_git::changed_paths::{self, ChangedPaths};
-use holdfast_git::reader::Kind;
+use holdfast_git::reader::{ChangedPaths, Kind, Reader};
 use holdfast_store::projects::project::ProjectRef;
 use serde_json::Value;
 
@@ -25,10 +24,11 @@ async fn open(app: &App, project: ProjectId) -> Result<Opened> {
 pub(crate) async fn changed_paths(
     app: &App,
     project: ProjectId,
-    commits: &[ObjectId],
+    commits: Vec<ObjectId>,
 ) -> Result<HashMap<ObjectId, ChangedPaths>> {
     let objects = GitObjects::of(app, &open(app, project).await?).await?;
-    Ok(changed_paths::of_commits(&app.engine.git, objects.bare(), commits, PATHS).await?)
+    let one = |reader: &Reader, id: ObjectId| Ok((id, reader.changed_paths(id, PATHS)?));
+    objects.read(move |reader| commits.into_iter().map(|id| one(reader, id)).collect()).await
 }
 
 /// What a tag says, and the commit it leads to.
@@ -41,7 +41,8 @@ pub(crate) async fn tag(
     let objects = GitObjects::of(app, &open(app, project).await?).await?;
     objects
         .read(move |reader| {
-            let message = if tag == object { None } else { reader.annotation(tag)? };
+            let message =
+                if tag == object { None } else { reader.annotation(tag)?.map(|message| push_details::text(&message)) };
             let is_commit = reader.kind(object)? == Some(Kind::Commit);
             let commit = if is_commit { Some(push_details::commit(&reader.commit(object)?)) } else { None };
             Ok((message, commit))

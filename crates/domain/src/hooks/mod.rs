@@ -4,4 +4,4 @@ mod kind;
 mod trouble;
 
 pub use kind::{Kind, SYSTEM_TITLE};
-pub use trouble::{Failure, Next, Trouble};
+pub use trouble::{Failure, Lane, Next, Trouble};

@@ -1,5 +1,6 @@
 //! Objects, read in this process.
 
+mod changes;
 mod commit;
 mod history;
 mod tree;
@@ -11,6 +12,7 @@ use gix::hash::Prefix;
 pub use gix::object::Kind;
 use gix::odb::store::init::Slots;
 
+pub use changes::ChangedPaths;
 pub use commit::{Commit, Signature};
 pub use history::NewCommits;
 pub use tree::{Entry, EntryKind, Search};

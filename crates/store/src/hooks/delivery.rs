@@ -7,7 +7,7 @@ use holdfast_domain::page::{Page, PageRequest};
 use serde_json::Value;
 use sqlx::{Postgres, QueryBuilder};
 
-use super::queue::Receiver;
+use super::queue::{self, Receiver};
 use crate::page::{List, Total};
 use crate::{Connection, Database, Result};
 
@@ -123,17 +123,32 @@ pub async fn receiver(connection: &mut Connection, hook: HookId) -> Result<Optio
 /// What happened, as it was told.
 #[derive(Clone, Debug)]
 pub struct Told {
+    pub id: i64,
     pub kind: String,
     pub project_id: Option<i64>,
     pub payload: Value,
-    pub created_at: DateTime<Utc>,
+}
+
+/// Several of them, but for those that take much room.
+pub async fn told_briefly(connection: &mut Connection, messages: &[(i64, DateTime<Utc>)]) -> Result<Vec<Told>> {
+    let (ids, times): (Vec<i64>, Vec<DateTime<Utc>>) = messages.iter().copied().unzip();
+    Ok(sqlx::query_as!(
+        Told,
+        "select o.id, o.kind, o.project_id, o.payload
+         from unnest($1::bigint[], $2::timestamptz[]) m (id, created_at)
+         join outbox o on o.id = m.id and o.created_at = m.created_at where pg_column_size(o.payload) < 8192",
+        &ids,
+        &times,
+    )
+    .fetch_all(connection)
+    .await?)
 }
 
 /// None once it is older than what is kept.
 pub async fn told(connection: &mut Connection, outbox_id: i64, created_at: DateTime<Utc>) -> Result<Option<Told>> {
     Ok(sqlx::query_as!(
         Told,
-        "select kind, project_id, payload, created_at from outbox where id = $1 and created_at = $2",
+        "select id, kind, project_id, payload from outbox where id = $1 and created_at = $2",
         outbox_id,
         created_at,
     )
@@ -176,7 +191,7 @@ async fn append(
     .await?)
 }
 
-/// Sends one again, behind everything that waits; the number of the new one.
+/// Sends one again, behind everything that waits, and has the hook tried at once; the number of the new one.
 pub async fn replay(
     connection: &mut Connection,
     hook: HookId,
@@ -184,10 +199,11 @@ pub async fn replay(
     now: DateTime<Utc>,
 ) -> Result<Option<i64>> {
     let original = delivery.replay_of.unwrap_or(delivery.sequence);
+    queue::hurry(connection, hook, None, now).await?;
     append(connection, hook, (delivery.outbox_id, delivery.created_at), Some(original), now).await
 }
 
-/// Tells one hook alone.
+/// Tells one hook alone, which is tried at once.
 pub async fn tell(
     connection: &mut Connection,
     hook: HookId,
@@ -203,6 +219,7 @@ pub async fn tell(
     )
     .fetch_one(&mut *connection)
     .await?;
+    queue::hurry(connection, hook, None, now).await?;
     append(connection, hook, (outbox_id, now), None, now).await?;
     Ok(())
 }

@@ -143,6 +143,15 @@ pub async fn update(
     Ok(())
 }
 
+/// How many there are, counted up to some number.
+pub async fn count(connection: &mut Connection, owner: Owner, at_most: i64) -> Result<i64> {
+    const OF_PROJECT: &str = "select count(*) from (select from hooks where project_id = $1 limit $2) h";
+    const OF_INSTANCE: &str =
+        "select count(*) from (select from hooks where $1::bigint is null and project_id is null limit $2) h";
+    let query = if owner.project().is_some() { OF_PROJECT } else { OF_INSTANCE };
+    Ok(sqlx::query_scalar(query).bind(owner.project()).bind(at_most).fetch_one(connection).await?)
+}
+
 /// The hook that was.
 pub async fn delete(connection: &mut Connection, owner: Owner, id: HookId) -> Result<Option<Hook>> {
     const QUERY: &str = concat!(

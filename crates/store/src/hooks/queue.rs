@@ -1,9 +1,7 @@
 //! Hooks that wait, and who is at them. Whoever is at a hook sends to it; nobody else does.
 
-use std::collections::HashMap;
-
 use chrono::{DateTime, TimeDelta, Utc};
-use holdfast_domain::hooks::Trouble;
+use holdfast_domain::hooks::{Lane, Trouble};
 use holdfast_domain::ids::HookId;
 use serde_json::Value;
 
@@ -14,6 +12,8 @@ use crate::{Connection, Result};
 pub struct Run {
     pub hook: HookId,
     pub lease: i64,
+    /// Where it stood.
+    pub lane: Lane,
     pub receiver: Receiver,
     pub trouble: Trouble,
     /// In order.
@@ -41,38 +41,31 @@ pub struct Message {
     pub created_at: DateTime<Utc>,
 }
 
-/// How many hooks are taken on at once: of those that are well, and of those that fail.
-#[derive(Clone, Copy, Debug)]
-pub struct Places {
-    pub well: i64,
-    pub failing: i64,
-}
-
-/// Takes on hooks that are due. Who does not give them back by the end of the lease counts as dead.
+/// Takes on hooks that are due, of each line at most so many. Who does not give them back by the end of the lease counts
+/// as dead.
 pub async fn take(
     connection: &mut Connection,
-    places: Places,
+    places: &[(Lane, i64)],
     most_messages: i64,
     lease: (i64, TimeDelta),
     now: DateTime<Utc>,
 ) -> Result<Vec<Run>> {
+    let (lanes, most): (Vec<i16>, Vec<i64>) = places.iter().map(|(lane, most)| (lane.code(), *most)).unzip();
     let rows = sqlx::query!(
-        r#"with well as (
-             select hook_id from hook_queues where failing_since is null and due_at <= $1
-             order by due_at limit $2 for no key update skip locked
-           ), failing as (
-             select hook_id from hook_queues where failing_since is not null and due_at <= $1
-             order by due_at limit $3 for no key update skip locked
+        r#"with due as (
+             select d.hook_id from unnest($2::smallint[], $3::bigint[]) l (lane, most), lateral (
+               select hook_id from hook_queues where lane = l.lane and due_at <= $1
+               order by due_at limit l.most for no key update skip locked
+             ) d
            ), taken as (
              update hook_queues q set due_at = $5, lease = $4, position = coalesce(q.restart_after, q.position),
-               restart_after = null
-             from (select hook_id from well union all select hook_id from failing) due
-             where q.hook_id = due.hook_id
-             returning q.hook_id, q.position, q.failures, q.failing_since, q.paused_at
+               restart_after = null, hurry = false
+             from due where q.hook_id = due.hook_id
+             returning q.hook_id, q.position, q.lane, q.failures, q.refusals, q.failing_since, q.paused_at
            )
-           select t.hook_id, t.failures, t.failing_since, t.paused_at, h.project_id, h.public_id::text as "public_id!",
-             h.url, h.token, h.enable_ssl_verification, d.sequence as "sequence?", d.replay_of, d.kind as "kind?", d.outbox_id as "outbox_id?",
-             d.created_at as "created_at?"
+           select t.hook_id, t.lane, t.failures, t.refusals, t.failing_since, t.paused_at, h.project_id,
+             h.public_id::text as "public_id!", h.url, h.token, h.enable_ssl_verification, d.sequence as "sequence?",
+             d.replay_of, d.kind as "kind?", d.outbox_id as "outbox_id?", d.created_at as "created_at?"
            from taken t join hooks h on h.id = t.hook_id
            left join lateral (
              select d.sequence, d.replay_of, d.kind, d.outbox_id, d.created_at from deliveries d
@@ -80,8 +73,8 @@ pub async fn take(
            ) d on true
            order by t.hook_id, d.sequence"#,
         now,
-        places.well,
-        places.failing,
+        &lanes,
+        &most,
         lease.0,
         now + lease.1,
         most_messages,
@@ -102,8 +95,10 @@ pub async fn take(
                     token: row.token,
                     verify_certificate: row.enable_ssl_verification,
                 },
+                lane: Lane::ALL.into_iter().find(|lane| lane.code() == row.lane).unwrap_or(Lane::Well),
                 trouble: Trouble {
                     failures: row.failures as u32,
+                    refusals: row.refusals as u32,
                     failing_since: row.failing_since,
                     paused_at: row.paused_at,
                 },
@@ -146,6 +141,7 @@ pub struct Left {
     /// There was nothing to send although something waits: it was too old to be kept.
     pub found_nothing: bool,
     pub trouble: Trouble,
+    pub lane: Lane,
     /// When somebody is to come again, if anything waits then.
     pub due_at: DateTime<Utc>,
 }
@@ -153,12 +149,11 @@ pub struct Left {
 /// Writes down what was done, and gives the hooks back. Of a hook that somebody else is at by now, only the attempts are
 /// written down.
 pub async fn leave(connection: &mut Connection, attempts: &[Attempt], left: &[Left], now: DateTime<Utc>) -> Result<()> {
-    // The same delivery may have been tried twice.
-    let mut last: HashMap<(HookId, i64), &Attempt> = HashMap::new();
-    for attempt in attempts {
-        last.insert((attempt.hook, attempt.sequence), attempt);
-    }
-    let attempts: Vec<&Attempt> = last.into_values().collect();
+    let hooks: Vec<i64> = left.iter().map(|it| it.hook.get()).collect();
+    // In one order for all who lock queues.
+    sqlx::query!("select from hook_queues where hook_id = any($1) order by hook_id for no key update", &hooks)
+        .execute(&mut *connection)
+        .await?;
     sqlx::query!(
         "update deliveries d set attempts = d.attempts + 1, attempted_at = a.at, duration_ms = a.duration_ms,
            delivered_at = case when a.delivered then a.at else d.delivered_at end, status = a.status, error = a.error,
@@ -179,11 +174,6 @@ pub async fn leave(connection: &mut Connection, attempts: &[Attempt], left: &[Le
     )
     .execute(&mut *connection)
     .await?;
-    let hooks: Vec<i64> = left.iter().map(|it| it.hook.get()).collect();
-    // In one order for all who lock queues.
-    sqlx::query!("select from hook_queues where hook_id = any($1) order by hook_id for no key update", &hooks)
-        .execute(&mut *connection)
-        .await?;
     let empty: Vec<i64> = left.iter().filter(|it| it.found_nothing).map(|it| it.hook.get()).collect();
     if !empty.is_empty() {
         sqlx::query!(
@@ -199,15 +189,16 @@ pub async fn leave(connection: &mut Connection, attempts: &[Attempt], left: &[Le
         "update hook_queues q set lease = null, restart_after = null,
            position = coalesce(q.restart_after, l.position, q.position),
            due_at = case when coalesce(q.restart_after, l.position, q.position) < q.last_sequence then
-             case when q.restart_after is null then l.due_at else $9 end end,
+             case when q.hurry then $9 else l.due_at end end,
            waiting_since = case when coalesce(q.restart_after, l.position, q.position) < q.last_sequence then
              greatest(q.waiting_since, l.reached_at) end,
-           failures = case when q.restart_after is null then l.failures else 0 end,
-           failing_since = case when q.restart_after is null then l.failing_since end,
-           paused_at = case when q.restart_after is null then l.paused_at end
+           hurry = false, lane = l.lane, failures = case when q.hurry then 0 else l.failures end,
+           refusals = case when q.hurry then 0 else l.refusals end,
+           failing_since = case when q.hurry then null else l.failing_since end,
+           paused_at = case when q.hurry then null else l.paused_at end
          from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::integer[], $5::timestamptz[], $6::timestamptz[],
-           $7::timestamptz[], $8::timestamptz[]) l (hook_id, lease, position, failures, failing_since, paused_at, due_at,
-           reached_at)
+           $7::timestamptz[], $8::timestamptz[], $10::integer[], $11::smallint[])
+           l (hook_id, lease, position, failures, failing_since, paused_at, due_at, reached_at, refusals, lane)
          where q.hook_id = l.hook_id and q.lease = l.lease",
         &hooks,
         &left.iter().map(|it| it.lease).collect::<Vec<_>>(),
@@ -218,17 +209,19 @@ pub async fn leave(connection: &mut Connection, attempts: &[Attempt], left: &[Le
         &left.iter().map(|it| it.due_at).collect::<Vec<_>>(),
         &left.iter().map(|it| it.reached.map(|(_, at)| at)).collect::<Vec<_>>() as &[Option<DateTime<Utc>>],
         now,
+        &left.iter().map(|it| it.trouble.refusals as i32).collect::<Vec<_>>(),
+        &left.iter().map(|it| it.lane.code()).collect::<Vec<_>>(),
     )
     .execute(connection)
     .await?;
     Ok(())
 }
 
-/// Lets a hook begin anew at once, whatever happened before: after that number, or where it is.
-pub async fn restart(connection: &mut Connection, hook: HookId, after: Option<i64>, now: DateTime<Utc>) -> Result<()> {
+/// Has a hook tried at once, whatever happened before; after that number if there is one.
+pub async fn hurry(connection: &mut Connection, hook: HookId, after: Option<i64>, now: DateTime<Utc>) -> Result<()> {
     sqlx::query!(
-        "update hook_queues set restart_after = coalesce(least($2, restart_after), position), failures = 0,
-           failing_since = null, paused_at = null, waiting_since = coalesce(waiting_since, $3),
+        "update hook_queues set restart_after = coalesce($2, restart_after), hurry = lease is not null, failures = 0,
+           refusals = 0, failing_since = null, paused_at = null, waiting_since = coalesce(waiting_since, $3),
            due_at = case when lease is null then $3 else due_at end
          where hook_id = $1",
         hook.get(),
@@ -259,8 +252,7 @@ pub async fn overview(connection: &mut Connection) -> Result<Overview> {
              least((select waiting_since from hook_queues where waiting_since is not null and paused_at is null
               order by waiting_since limit 1), (select created_at from outbox_queue order by outbox_id limit 1))
               as waiting_since,
-             (select count(*) from (select from hook_queues where failing_since is not null and due_at is not null
-              limit 10000) f) as "failing!",
+             (select count(*) from (select from hook_queues where failing_since is not null limit 10000) f) as "failing!",
              (select count(*) from (select from hook_queues where paused_at is not null limit 10000) p) as "paused!",
              (select count(*) from (select from outbox_queue limit 10000) w) as "not_handed_over!""#,
     )

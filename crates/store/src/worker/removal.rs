@@ -71,7 +71,8 @@ pub async fn begin_namespace(
 async fn tell(connection: &mut Connection, namespace: NamespaceId, now: DateTime<Utc>) -> Result<()> {
     sqlx::query!(
         "with told as (insert into outbox (kind, project_id, payload, created_at)
-         select 'project_destroy', p.id, jsonb_build_object('created_at', p.created_at, 'updated_at', p.updated_at,
+         select 'project_destroy', p.id, jsonb_build_object('created_at', to_char(p.created_at at time zone 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"'),
+             'updated_at', to_char(p.updated_at at time zone 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"'),
              'project_id', p.id, 'name', p.name, 'path', p.path,
              'path_with_namespace', n.path || '/' || p.path,
              'project_visibility', case p.visibility_level when 0 then 'private' when 10 then 'internal' else 'public' end,

@@ -148,11 +148,10 @@ async fn what_is_told_is_written_with_what_happened() {
             "user_add_to_team",
             "project_rename",
             "user_remove_from_team",
-            "user_remove_from_team",
             "project_destroy"
         ]
     );
     assert_eq!(told[3].2["old_path_with_namespace"], "ada/engine");
-    assert_eq!(told[6].2["path_with_namespace"], "ada/motor");
+    assert_eq!(told[5].2["path_with_namespace"], "ada/motor");
     assert_eq!(told[2].2["user_username"], "bob");
 }

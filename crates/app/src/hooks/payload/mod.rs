@@ -8,14 +8,14 @@ use holdfast_domain::hooks::Kind;
 use holdfast_store::hooks::delivery::Told;
 use serde_json::{Value, json};
 
-use crate::App;
+use crate::{App, Result};
 
 /// The instance's own hooks are told less of a push than a project's.
-pub(super) async fn body(app: &App, told: &Told, is_of_project: bool) -> Value {
+pub(super) async fn body(app: &App, told: &Told, is_of_project: bool) -> Result<Value> {
     let site = &app.settings.site;
-    match Kind::from_word(&told.kind) {
-        Some(Kind::Push) => push::push(app, told, is_of_project).await,
-        Some(Kind::TagPush) => push::tag_push(app, told, is_of_project).await,
+    Ok(match Kind::from_word(&told.kind) {
+        Some(Kind::Push) => push::push(app, told, is_of_project).await?,
+        Some(Kind::TagPush) => push::tag_push(app, told, is_of_project).await?,
         Some(Kind::Issue) => issue::issue(&told.payload, site),
         Some(Kind::Note) => issue::note(&told.payload, site),
         Some(Kind::Test) => told.payload.clone(),
@@ -24,7 +24,7 @@ pub(super) async fn body(app: &App, told: &Told, is_of_project: bool) -> Value {
             body["event_name"] = told.kind.as_str().into();
             body
         }
-    }
+    })
 }
 
 /// Where a project is.

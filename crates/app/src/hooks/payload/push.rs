@@ -1,8 +1,6 @@
 use std::collections::HashMap;
 
-use holdfast_domain::ids::ProjectId;
 use holdfast_git::ObjectId;
-use holdfast_git::changed_paths::ChangedPaths;
 use holdfast_store::hooks::delivery::Told;
 use serde_json::{Value, json};
 
@@ -10,33 +8,33 @@ use super::{Addresses, project, repository};
 use crate::repository::told;
 use crate::{App, Error, Result};
 
-pub(super) async fn push(app: &App, told: &Told, is_of_project: bool) -> Value {
+pub(super) async fn push(app: &App, told: &Told, is_of_project: bool) -> Result<Value> {
     let facts = &told.payload;
     let mut body = common(app, told, "push");
     if is_of_project {
         let commits = facts["commits"].as_array().cloned().unwrap_or_default();
-        body["commits"] = with_paths(app, told, commits).await;
+        body["commits"] = with_paths(app, told, commits).await?;
         body["total_commits_count"] = facts["total_commits_count"].clone();
     }
-    body
+    Ok(body)
 }
 
-pub(super) async fn tag_push(app: &App, told: &Told, is_of_project: bool) -> Value {
+pub(super) async fn tag_push(app: &App, told: &Told, is_of_project: bool) -> Result<Value> {
     let mut body = common(app, told, "tag_push");
     if !is_of_project {
         body["message"] = "".into();
-        return body;
+        return Ok(body);
     }
     let id = |field: &str| told.payload[field].as_str().and_then(|id| id.parse::<ObjectId>().ok());
     if let (Some(tag), Some(object), Some(project)) = (id("after"), id("checkout_sha"), told.project_id) {
         let found = told::tag(app, project.into(), tag, object).await;
-        let (message, commit) = or_nothing(found);
+        let (message, commit) = or_nothing(found)?;
         let commits: Vec<Value> = commit.into_iter().collect();
         body["message"] = message.into();
         body["total_commits_count"] = commits.len().into();
-        body["commits"] = with_paths(app, told, commits).await;
+        body["commits"] = with_paths(app, told, commits).await?;
     }
-    body
+    Ok(body)
 }
 
 /// Without commits.
@@ -68,11 +66,11 @@ fn common(app: &App, told: &Told, kind: &str) -> Value {
 }
 
 /// Commits with their addresses, and with the files they changed.
-async fn with_paths(app: &App, told: &Told, mut commits: Vec<Value>) -> Value {
+async fn with_paths(app: &App, told: &Told, mut commits: Vec<Value>) -> Result<Value> {
     let id = |commit: &Value| commit["id"].as_str().and_then(|id| id.parse::<ObjectId>().ok());
     let ids: Vec<ObjectId> = commits.iter().filter_map(id).collect();
     let mut paths = match told.project_id {
-        Some(project) if !ids.is_empty() => paths(app, project.into(), &ids).await,
+        Some(project) if !ids.is_empty() => or_nothing(told::changed_paths(app, project.into(), ids).await)?,
         _ => HashMap::new(),
     };
     let home = Addresses::of(&told.payload["project"], &app.settings.site).home;
@@ -83,19 +81,18 @@ async fn with_paths(app: &App, told: &Told, mut commits: Vec<Value>) -> Value {
         commit["modified"] = paths.modified.into();
         commit["removed"] = paths.removed.into();
     }
-    commits.into()
+    Ok(commits.into())
 }
 
-async fn paths(app: &App, project: ProjectId, ids: &[ObjectId]) -> HashMap<ObjectId, ChangedPaths> {
-    or_nothing(told::changed_paths(app, project, ids).await)
-}
-
-/// The project may be gone by now, and so may be its commits: then that is told which was written down.
-fn or_nothing<T: Default>(found: Result<T>) -> T {
-    found.unwrap_or_else(|error| {
-        if !matches!(error, Error::NotFound(_)) {
+/// The project may be gone by now, and so may be its commits: then that is told which was written down. Whatever else is
+/// wrong passes: it is told later.
+fn or_nothing<T: Default>(found: Result<T>) -> Result<T> {
+    match found {
+        Err(Error::NotFound(_)) => Ok(T::default()),
+        Err(Error::Git(error)) => {
             tracing::warn!(%error, "a push is told of without what is in its repository");
+            Ok(T::default())
         }
-        T::default()
-    })
+        other => other,
+    }
 }

@@ -1,7 +1,7 @@
 //! Calling a receiver: only where that is allowed, and without being led elsewhere.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,6 +9,7 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use tokio::sync::Semaphore;
 use url::{Host, Url};
 
 use crate::network::{Guard, NOT_ALLOWED};
@@ -44,8 +45,23 @@ const IDLE_PER_HOST: usize = 64;
 /// Asks for the addresses of a name.
 pub(super) type Lookup = Arc<dyn Fn(String) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> + Send + Sync>;
 
+/// Names that are looked up at once. Each holds a thread until it is answered, also if nobody waits any more; there are
+/// twice as many threads, and others need some.
+const LOOKUPS: usize = 256;
+
 pub(super) fn system_lookup() -> Lookup {
-    Arc::new(|name| Box::pin(async move { Ok(tokio::net::lookup_host((name, 0)).await?.collect()) }))
+    let places = Arc::new(Semaphore::new(LOOKUPS));
+    Arc::new(move |name| {
+        let places = places.clone();
+        Box::pin(async move {
+            let place = places.acquire_owned().await.map_err(io::Error::other)?;
+            let looking = tokio::task::spawn_blocking(move || {
+                let _place = place;
+                Ok((name, 0).to_socket_addrs()?.collect())
+            });
+            looking.await.map_err(io::Error::other)?
+        })
+    })
 }
 
 /// The addresses that were checked are those that are dialled: each connection asks once.
@@ -102,7 +118,9 @@ impl Client {
             Some(Host::Domain(_)) => true,
             None => false,
         };
+        let refused = || tracing::info!(host = url.host_str(), "hooks may not lead here, or nobody knows where it is");
         if !is_allowed {
+            refused();
             return not_allowed;
         }
         let Some(headers) = header_map(headers) else {
@@ -110,12 +128,15 @@ impl Client {
         };
         let client = if verify_certificate { &self.verifying } else { &self.trusting };
         let begun = Instant::now();
-        let sending = client.post(url).headers(headers).body(body).send();
+        let sending = client.post(url.clone()).headers(headers).body(body).send();
         let sent = tokio::time::timeout(self.timeout, sending).await;
         let answer = match sent {
             Err(_) => Err(format!("There was no answer within {} s", self.timeout.as_secs())),
             Ok(Err(error)) => match innermost(&error) {
-                cause if cause.is::<NotAllowed>() => return not_allowed,
+                cause if cause.is::<NotAllowed>() => {
+                    refused();
+                    return not_allowed;
+                }
                 cause => Err(cause.to_string()),
             },
             Ok(Ok(response)) => {
@@ -177,7 +198,7 @@ mod tests {
         tokio::spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
                 *counted.lock().expect("nothing panics while holding it") += 1;
-                stream.read(&mut [0; 4096]).await.ok();
+                let _ = stream.read(&mut [0; 4096]).await;
                 stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").await.ok();
             }
         });

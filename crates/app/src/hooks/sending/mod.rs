@@ -4,25 +4,30 @@
 mod client;
 mod visit;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::FutureExt;
 use futures_util::future::join_all;
+use holdfast_domain::hooks::Lane;
 use holdfast_store::commit;
-use holdfast_store::hooks::delivery;
-use holdfast_store::hooks::queue::{self, Message, Places, Run};
+use holdfast_store::hooks::delivery::{self, Told};
+use holdfast_store::hooks::queue::{self, Message, Run};
 use moka::future::Cache;
-use tokio::sync::{Notify, Semaphore, mpsc};
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+use tokio::sync::{Notify, Semaphore};
 
 use client::{Client, system_lookup};
 use visit::Finished;
 
 use super::{fan_out, payload};
 use crate::network::Guard;
-use crate::{App, Error, Result};
+use crate::{App, Error};
+
+type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// How often is looked whether there is something to do.
 const EVERY: Duration = Duration::from_millis(250);
@@ -37,8 +42,13 @@ const LEFT_AT_ONCE: usize = 256;
 const PER_VISIT: i64 = 20;
 /// What is kept of bodies, since many hooks are told the same.
 const BODY_BYTES: u64 = 64 << 20;
-/// Of those that fail, so many times fewer are served at once: they take long.
-const FAILING: usize = 4;
+/// Of those that take long or fail, so many times fewer are served at once.
+const SLOW: usize = 4;
+/// Tries to write down what was done.
+const WRITTEN_AT_MOST: usize = 10;
+
+/// What is told of, by its number in the outbox.
+type Known = Arc<HashMap<i64, Told>>;
 
 pub(crate) struct Sender {
     app: Arc<App>,
@@ -57,36 +67,80 @@ impl Sender {
         Ok(Self { app, client, bodies })
     }
 
+    /// What is to be told, as far as that is little: asked for together, it costs a fraction.
+    async fn ask(&self, runs: &[Run]) -> Result<Known> {
+        let is_new =
+            |run: &Run, message: &Message| !self.bodies.contains_key(&(message.outbox_id, run.receiver.is_of_project));
+        let wanted: HashMap<i64, DateTime<Utc>> = runs
+            .iter()
+            .flat_map(|run| run.messages.iter().filter(|message| is_new(run, message)))
+            .map(|message| (message.outbox_id, message.created_at))
+            .collect();
+        if wanted.is_empty() {
+            return Ok(Known::default());
+        }
+        let wanted: Vec<_> = wanted.into_iter().collect();
+        let found = delivery::told_briefly(&mut *self.app.database.connection().await?, &wanted).await?;
+        Ok(Arc::new(found.into_iter().map(|told| (told.id, told)).collect()))
+    }
+
     /// None if it is no longer kept.
-    async fn body(&self, message: &Message, is_of_project: bool) -> std::result::Result<Option<Bytes>, Arc<Error>> {
+    async fn body(&self, message: &Message, is_of_project: bool, known: &Known) -> Result<Option<Bytes>, Arc<Error>> {
         let loading = async {
-            let told =
-                delivery::told(&mut *self.app.database.connection().await?, message.outbox_id, message.created_at)
-                    .await?;
-            let Some(told) = told else { return Ok(None) };
-            let body = payload::body(&self.app, &told, is_of_project).await;
-            Ok::<_, Error>(Some(Bytes::from(body.to_string())))
+            let told = match known.get(&message.outbox_id) {
+                Some(told) => Some(told.clone()),
+                None => {
+                    let mut connection = self.app.database.connection().await?;
+                    delivery::told(&mut connection, message.outbox_id, message.created_at).await?
+                }
+            };
+            let Some(told) = told else { return Ok::<_, Error>(None) };
+            Ok(Some(Bytes::from(payload::body(&self.app, &told, is_of_project).await?.to_string())))
         };
         self.bodies.try_get_with((message.outbox_id, is_of_project), loading).await
+    }
+
+    /// The same, unless it takes too long, as when a repository is fetched for it. Then it goes on by itself, and is there
+    /// the next time.
+    async fn body_in_time(
+        self: &Arc<Self>,
+        message: &Message,
+        is_of_project: bool,
+        known: &Known,
+    ) -> Result<Option<Bytes>, String> {
+        if let Some(body) = self.bodies.get(&(message.outbox_id, is_of_project)).await {
+            return Ok(body);
+        }
+        let (sender, message, known) = (self.clone(), message.clone(), known.clone());
+        let loading = tokio::spawn(async move { sender.body(&message, is_of_project, &known).await });
+        match tokio::time::timeout(self.app.settings.hooks.timeout, loading).await {
+            Ok(Ok(loaded)) => loaded.map_err(|error| error.to_string()),
+            Ok(Err(panicked)) => Err(panicked.to_string()),
+            Err(_) => Err("what it is to be told is not yet at hand".into()),
+        }
     }
 
     fn chance(&self) -> f64 {
         f64::from(u32::from_le_bytes(self.app.entropy.bytes())) / f64::from(u32::MAX)
     }
 
-    /// A visit begins its last call before one timeout has passed; that call ends before the second.
+    /// A visit begins with its last delivery before one timeout has passed. That takes two more at the most: one until it
+    /// is known what to send, one until it is answered.
     fn lease(&self) -> TimeDelta {
         let timeout = self.app.settings.hooks.timeout;
-        TimeDelta::from_std(timeout * 2).unwrap_or(TimeDelta::MAX) + TimeDelta::seconds(20)
+        TimeDelta::from_std(timeout * 3).unwrap_or(TimeDelta::MAX) + TimeDelta::seconds(20)
     }
 
-    async fn take(&self, places: Places) -> Result<Vec<Run>> {
-        if places.well == 0 && places.failing == 0 {
-            return Ok(Vec::new());
+    async fn take(&self, places: &[(Lane, i64)]) -> Result<(Vec<Run>, Known)> {
+        if places.is_empty() {
+            return Ok(Default::default());
         }
         let lease = (i64::from_le_bytes(self.app.entropy.bytes()), self.lease());
         let now = self.app.clock.now();
-        Ok(queue::take(&mut *self.app.database.connection().await?, places, PER_VISIT, lease, now).await?)
+        let runs = queue::take(&mut *self.app.database.connection().await?, places, PER_VISIT, lease, now).await?;
+        // Whatever is not known then is asked for one by one.
+        let known = self.ask(&runs).await.unwrap_or_default();
+        Ok((runs, known))
     }
 
     async fn leave(&self, finished: &[Finished]) -> Result<()> {
@@ -100,21 +154,23 @@ impl Sender {
 
 /// Until `stop` is fulfilled; what was begun is finished.
 pub async fn run(app: Arc<App>, stop: impl Future<Output = ()> + Send) -> Result<()> {
-    let concurrency = app.settings.hooks.concurrency;
     let sender = Arc::new(Sender::new(app)?);
-    let (stop, handed_over) = (stop.shared(), Notify::new());
-    let handing_over = hand_over(&sender.app, &handed_over, stop.clone());
-    let serving = serve(&sender, concurrency, &handed_over, stop);
-    tokio::join!(handing_over, serving);
+    let stop = stop.shared();
+    let (news, (done, finished)) = (Notify::new(), mpsc::unbounded_channel());
+    tokio::join!(
+        hand_over(&sender.app, &news, stop.clone()),
+        serve(&sender, &news, done, stop),
+        write_down(&sender, &news, finished)
+    );
     Ok(())
 }
 
-async fn hand_over(app: &App, handed_over: &Notify, stop: impl Future<Output = ()>) {
+async fn hand_over(app: &App, news: &Notify, stop: impl Future<Output = ()>) {
     let mut stop = std::pin::pin!(stop);
     loop {
         let pause = match fan_out::portion(app).await {
             Ok(Some(true)) => {
-                handed_over.notify_one();
+                news.notify_one();
                 Duration::ZERO
             }
             Ok(Some(false) | None) => EVERY,
@@ -129,75 +185,73 @@ async fn hand_over(app: &App, handed_over: &Notify, stop: impl Future<Output = (
     }
 }
 
-async fn serve(sender: &Arc<Sender>, concurrency: usize, handed_over: &Notify, stop: impl Future<Output = ()>) {
+/// Takes hooks on as long as there are places.
+async fn serve(sender: &Arc<Sender>, news: &Notify, done: UnboundedSender<Finished>, stop: impl Future<Output = ()>) {
     let mut stop = std::pin::pin!(stop);
-    let well = Arc::new(Semaphore::new(concurrency));
-    let failing = Arc::new(Semaphore::new((concurrency / FAILING).max(1)));
-    let (done, mut finished) = mpsc::channel::<Finished>(concurrency * 2);
-    let mut batch = Vec::new();
-    let mut is_stopping = false;
+    let concurrency = sender.app.settings.hooks.concurrency;
+    let slow = (concurrency / SLOW).max(1);
+    let sizes = [(Lane::Well, concurrency), (Lane::Slow, slow), (Lane::Failing, slow)];
+    let lanes = sizes.map(|(lane, size)| (lane, size, Arc::new(Semaphore::new(size))));
     loop {
-        let room = |lane: &Semaphore| if is_stopping { 0 } else { AT_ONCE.min(lane.available_permits() as i64) };
-        let taken = sender.take(Places { well: room(&well), failing: room(&failing) }).await;
-        let mut pause = EVERY;
-        match taken {
-            Ok(runs) => {
+        let room =
+            |(lane, _, places): &(Lane, usize, Arc<Semaphore>)| (*lane, AT_ONCE.min(places.available_permits() as i64));
+        let room: Vec<_> = lanes.iter().map(room).filter(|(_, room)| *room > 0).collect();
+        let pause = match sender.take(&room).await {
+            Ok((runs, known)) => {
                 for run in runs {
-                    let lane = if run.trouble.failing_since.is_none() { &well } else { &failing };
-                    let Ok(place) = lane.clone().try_acquire_owned() else { continue };
-                    let (sender, done) = (sender.clone(), done.clone());
+                    let places = lanes.iter().find(|(lane, ..)| *lane == run.lane).map(|(.., places)| places.clone());
+                    let Some(Ok(place)) = places.map(Semaphore::try_acquire_owned) else { continue };
+                    let (sender, done, known) = (sender.clone(), done.clone(), known.clone());
                     tokio::spawn(async move {
-                        let finished = sender.visit(run).await;
+                        done.send(sender.visit(run, &known).await).ok();
                         drop(place);
-                        done.send(finished).await.ok();
                     });
                 }
+                EVERY
             }
             Err(error) => {
                 tracing::warn!(%error, "hooks are not served for now");
-                pause = AFTER_TROUBLE;
-            }
-        }
-        let is_idle = well.available_permits() == concurrency
-            && failing.available_permits() == (concurrency / FAILING).max(1)
-            && finished.is_empty();
-        if is_stopping && is_idle {
-            return;
-        }
-        let wait = async {
-            tokio::select! {
-                _ = tokio::time::timeout(pause, handed_over.notified()) => {}
-                count = finished.recv_many(&mut batch, LEFT_AT_ONCE) => debug_assert!(count > 0),
+                AFTER_TROUBLE
             }
         };
-        if is_stopping {
-            wait.await;
-        } else {
-            tokio::select! {
-                () = wait => {}
-                () = &mut stop => is_stopping = true,
+        tokio::select! {
+            _ = tokio::time::timeout(pause, news.notified()) => {}
+            () = &mut stop => break,
+        }
+    }
+    for (_, size, places) in &lanes {
+        places.acquire_many(*size as u32).await.ok();
+    }
+}
+
+/// Writes down what was done, of many together: while that takes its time, others finish.
+async fn write_down(sender: &Sender, news: &Notify, mut finished: UnboundedReceiver<Finished>) {
+    let mut batch = Vec::new();
+    while finished.recv_many(&mut batch, LEFT_AT_ONCE).await > 0 {
+        let mut again = tokio::time::interval(AFTER_TROUBLE);
+        // What is not written down when the leases end is done again.
+        for _ in 0..WRITTEN_AT_MOST {
+            again.tick().await;
+            match sender.leave(&batch).await {
+                Ok(()) => break,
+                Err(error) => tracing::warn!(%error, "what hooks were told is not written down yet"),
             }
         }
-        if !batch.is_empty() {
-            // What is not written down is done again when the lease ends.
-            if let Err(error) = sender.leave(&batch).await {
-                tracing::warn!(%error, "what hooks were told is not written down");
-            }
-            batch.clear();
-        }
+        batch.clear();
+        news.notify_one();
     }
 }
 
 /// Hands over what happened and tells it to whoever is due now, and returns.
 pub async fn settle(app: &Arc<App>) -> Result<()> {
-    let sender = Sender::new(app.clone())?;
+    let sender = Arc::new(Sender::new(app.clone())?);
     while fan_out::portion(app).await? == Some(true) {}
     loop {
-        let runs = sender.take(Places { well: AT_ONCE, failing: AT_ONCE }).await?;
+        let (runs, known) = sender.take(&Lane::ALL.map(|lane| (lane, AT_ONCE))).await?;
         if runs.is_empty() {
             return Ok(());
         }
-        sender.leave(&join_all(runs.into_iter().map(|run| sender.visit(run))).await).await?;
+        sender.leave(&join_all(runs.into_iter().map(|run| sender.visit(run, &known))).await).await?;
     }
 }
 

@@ -1,6 +1,7 @@
 //! Being at one hook: it is told what waits for it, one after the other, until one fails.
 
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Instant;
 
 use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
@@ -8,9 +9,10 @@ use holdfast_domain::hooks::{Failure, Next, Trouble};
 use holdfast_store::hooks::delivery;
 use holdfast_store::hooks::queue::{Attempt, Left, Message, Run};
 use serde_json::{Map, Value, json};
+use url::Url;
 
-use super::Sender;
 use super::client::{Answer, Called};
+use super::{Known, Sender};
 use crate::hooks::request::{Request, hide, secrets};
 
 /// What is to be written down afterwards.
@@ -23,22 +25,26 @@ pub(super) struct Finished {
 const PROBES: usize = 10;
 /// When something of ours is at fault.
 const OWN_TROUBLE: TimeDelta = TimeDelta::seconds(5);
+/// A visit of many calls is over soon if each is quicker than this.
+const QUICK_MS: i32 = 100;
 const LONGEST_HEADERS: usize = 4096;
 
 impl Sender {
-    pub(super) async fn visit(&self, run: Run) -> Finished {
+    pub(super) async fn visit(self: &Arc<Self>, run: Run, known: &Known) -> Finished {
         let begun = Instant::now();
-        let mut visit = Visit { trouble: run.trouble, reached: None, due_at: self.app.clock.now(), probes: 0 };
+        let mut visit =
+            Visit { trouble: run.trouble, reached: None, due_at: self.app.clock.now(), probes: 0, slowest: 0 };
         let mut attempts = Vec::new();
         for message in &run.messages {
             // Longer than this nobody relies on it that we are alive.
             if begun.elapsed() >= self.app.settings.hooks.timeout {
                 break;
             }
-            let (attempt, is_over) = match self.body(message, run.receiver.is_of_project).await {
+            let (attempt, is_over) = match self.body_in_time(message, run.receiver.is_of_project, known).await {
                 Ok(Some(body)) => {
                     let (attempt, failure) = self.attempt(&run, message, body).await;
-                    let is_over = visit.attempted(message, failure, attempt.at, self.chance());
+                    visit.slowest = visit.slowest.max(attempt.duration_ms.unwrap_or_default());
+                    let is_over = visit.attempted(message, failure, self.app.clock.now(), self.chance());
                     (attempt, is_over)
                 }
                 Ok(None) => {
@@ -46,21 +52,25 @@ impl Sender {
                     (self.lost(&run, message), false)
                 }
                 Err(error) => {
-                    tracing::warn!(hook = %run.hook, %error, "a hook cannot be told for now");
+                    tracing::warn!(hook = %run.hook, error, "a hook cannot be told for now");
                     visit.due_at = self.app.clock.now() + OWN_TROUBLE;
                     break;
                 }
             };
+            let was_quick = attempt.duration_ms.is_none_or(|took| took < QUICK_MS);
             attempts.push(attempt);
-            if is_over {
+            // A slow one is written down before the next, and whatever was changed meanwhile holds for the next.
+            if is_over || !was_quick {
                 break;
             }
         }
+        self.report(&run, &visit.trouble, attempts.last());
         let left = Left {
             hook: run.hook,
             lease: run.lease,
             reached: visit.reached,
             found_nothing: run.messages.is_empty(),
+            lane: visit.trouble.lane(TimeDelta::milliseconds(visit.slowest.into())),
             trouble: visit.trouble,
             due_at: visit.due_at,
         };
@@ -81,7 +91,7 @@ impl Sender {
         let secrets = secrets(receiver);
         let (status, error, response) = match &called.answer {
             Ok(answer) => (Some(answer.status as i16), refusal(answer), Some(kept(answer, &secrets))),
-            Err(error) => (None, Some(hide(error, &secrets)), None),
+            Err(error) => (None, Some(kept_text(error.as_bytes(), &secrets)), None),
         };
         let failure = match &called.answer {
             Ok(answer) if is_success(answer) => None,
@@ -90,11 +100,28 @@ impl Sender {
         };
         let outcome = if failure.is_none() { "delivered" } else { "failed" };
         metrics::counter!("holdfast_hook_deliveries_total", "outcome" => outcome).increment(1);
-        metrics::histogram!("holdfast_hook_delivery_seconds").record(called.took.unwrap_or(Duration::ZERO));
+        if let Some(took) = called.took {
+            metrics::histogram!("holdfast_hook_delivery_seconds").record(took);
+        }
         let duration_ms = called.took.map(|took| i32::try_from(took.as_millis()).unwrap_or(i32::MAX));
         let (hook, sequence, created_at) = (run.hook, message.sequence, message.created_at);
         let delivered = failure.is_none();
         (Attempt { hook, sequence, created_at, at, duration_ms, delivered, status, error, response }, failure)
+    }
+
+    /// For operators: when a hook begins to fail, is paused, and is well again. Not its whole address, which may hold a secret.
+    fn report(&self, run: &Run, now: &Trouble, last: Option<&Attempt>) {
+        let (hook, before) = (run.hook, &run.trouble);
+        let host = Url::parse(&run.receiver.url).ok().and_then(|url| url.host_str().map(ToOwned::to_owned));
+        let error = last.and_then(|attempt| attempt.error.as_deref());
+        match (before.failing_since, now.failing_since) {
+            (None, Some(_)) => tracing::info!(%hook, host, error, "a hook fails"),
+            (Some(since), None) => tracing::info!(%hook, host, %since, "a hook that failed is well again"),
+            _ => {}
+        }
+        if before.paused_at.is_none() && now.paused_at.is_some() {
+            tracing::warn!(%hook, host, error, "a hook is paused: it fails for days");
+        }
     }
 
     /// Of one that nobody can tell any more.
@@ -119,6 +146,8 @@ struct Visit {
     reached: Option<(i64, DateTime<Utc>)>,
     due_at: DateTime<Utc>,
     probes: usize,
+    /// What its receiver took for a call, in milliseconds.
+    slowest: i32,
 }
 
 impl Visit {
@@ -164,9 +193,13 @@ fn refusal(answer: &Answer) -> Option<String> {
     }
 }
 
+/// PostgreSQL keeps no zero bytes.
+fn kept_text(bytes: &[u8], secrets: &[String]) -> String {
+    hide(&String::from_utf8_lossy(bytes).replace('\0', "\u{fffd}"), secrets)
+}
+
 /// What people are shown of an answer.
 fn kept(answer: &Answer, secrets: &[String]) -> Value {
-    let text = |bytes: &[u8]| hide(&String::from_utf8_lossy(bytes).replace('\0', "\u{fffd}"), secrets);
     let mut headers = Map::new();
     let mut length = 0;
     for (name, value) in &answer.headers {
@@ -175,8 +208,8 @@ fn kept(answer: &Answer, secrets: &[String]) -> Value {
             break;
         }
         let is_secret = name == "set-cookie" || name == "authorization" || value.is_sensitive();
-        let value = if is_secret { "[hidden]".into() } else { text(value.as_bytes()) };
+        let value = if is_secret { "[hidden]".into() } else { kept_text(value.as_bytes(), secrets) };
         headers.insert(name.as_str().to_owned(), value.into());
     }
-    json!({ "headers": headers, "body": text(&answer.body) })
+    json!({ "headers": headers, "body": kept_text(&answer.body, secrets) })
 }

@@ -77,7 +77,7 @@ async fn everything_from_a_number_on_is_sent_again() {
     assert_eq!(after[0].header("webhook-id"), before[1].header("webhook-id"));
     assert_eq!(world.states().await, ["delivered"; 4]);
     for (from, text) in
-        [("0", "There is no delivery 0: the last one is 4"), ("5", "There is no delivery 5: the last one is 4")]
+        [("0", "There is no delivery 0: the last one is 4"), ("6", "There is no delivery 6: the last one is 4")]
     {
         let refused = world.ada.post(&format!("{}/replay", world.hook), &[("from", from)]).await;
         assert_eq!(refused.both(), (400, &json!({"message": text})));
@@ -99,6 +99,24 @@ async fn a_hook_can_be_led_past_what_holds_it_up() {
     assert_eq!(world.receiver.sequences(), [3], "at once");
     assert_eq!(world.states().await, ["delivered", "parked", "parked"]);
     assert_eq!(world.hook().await["failing_since"], Value::Null);
+}
+
+/// Also past the last one.
+#[tokio::test]
+async fn a_hook_can_be_led_past_everything() {
+    let world = World::new().await;
+    world.branch("a").await;
+    world.receiver.fail(1);
+    world.server.deliver().await;
+    world.receiver.take();
+    let led = world.ada.post(&format!("{}/replay?from=2", world.hook), &[]).await;
+    assert_eq!(led.both(), (201, &json!({"from": 2, "deliveries": 0})));
+    world.server.deliver().await;
+    assert!(world.receiver.take().is_empty());
+    assert_eq!(world.states().await, ["parked"]);
+    world.branch("b").await;
+    world.server.deliver().await;
+    assert_eq!(world.receiver.sequences(), [2]);
 }
 
 /// While somebody is at the hook it is left alone, and then goes on where it was told to.

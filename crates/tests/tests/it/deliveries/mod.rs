@@ -4,6 +4,7 @@ mod contract;
 mod history;
 mod payloads;
 mod security;
+mod service;
 mod system;
 
 use holdfast_tests::{Client, Receiver, Server};

@@ -154,11 +154,7 @@ async fn a_token_is_one_header() {
     let world = World::new().await;
     for token in ["a\r\nX-Evil: 1", "a\nb"] {
         let answer = world.ada.put(&world.hook, &[("url", &world.receiver.url("/x")), ("token", token)]).await;
-        if answer.status == 200 {
-            world.branch("a").await;
-            world.server.deliver().await;
-            assert!(world.receiver.take().is_empty(), "{token:?}");
-        }
+        assert_eq!(answer.status, 400, "{token:?}: {}", answer.text);
     }
     world.ada.put(&world.hook, &[("url", &world.receiver.url("/x")), ("token", "schlüssel ☃")]).await;
     world.branch("b").await;
@@ -189,7 +185,7 @@ async fn self_signed() -> String {
         loop {
             let (stream, _) = listener.accept().await.unwrap();
             if let Ok(mut stream) = acceptor.accept(stream).await {
-                stream.read(&mut [0; 16384]).await.ok();
+                let _ = stream.read(&mut [0; 16384]).await;
                 stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").await.ok();
                 stream.shutdown().await.ok();
             }
