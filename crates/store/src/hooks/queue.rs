@@ -174,13 +174,16 @@ pub async fn leave(connection: &mut Connection, attempts: &[Attempt], left: &[Le
     )
     .execute(&mut *connection)
     .await?;
-    let empty: Vec<i64> = left.iter().filter(|it| it.found_nothing).map(|it| it.hook.get()).collect();
+    let empty = left.iter().filter(|it| it.found_nothing);
+    let (empty, leases): (Vec<i64>, Vec<i64>) = empty.map(|it| (it.hook.get(), it.lease)).unzip();
     if !empty.is_empty() {
         sqlx::query!(
             "update hook_queues q set position = coalesce((select min(d.sequence) - 1 from deliveries d
                where d.hook_id = q.hook_id and d.sequence > q.position), q.last_sequence)
-             where q.hook_id = any($1)",
+             from unnest($1::bigint[], $2::bigint[]) l (hook_id, lease)
+             where q.hook_id = l.hook_id and q.lease = l.lease",
             &empty,
+            &leases,
         )
         .execute(&mut *connection)
         .await?;

@@ -1,6 +1,7 @@
 //! Whether what is known of repositories agrees with itself. `holdfast torture` asks this after it has killed nodes at
 //! every moment; nothing else reads whole tables.
 
+use chrono::{DateTime, Utc};
 use holdfast_domain::ids::{ProjectId, RepositoryId};
 
 use crate::{Connection, Result};
@@ -62,12 +63,14 @@ pub struct Logged {
     pub name: String,
     pub old: Option<String>,
     pub new: Option<String>,
+    pub at: DateTime<Utc>,
 }
 
 pub async fn log(connection: &mut Connection) -> Result<Vec<Logged>> {
     Ok(sqlx::query_as!(
         Logged,
-        r#"select r.project_id as "project!", l.generation, l.name, encode(l.old, 'hex') as old, encode(l.new, 'hex') as new
+        r#"select r.project_id as "project!", l.generation, l.name, encode(l.old, 'hex') as old, encode(l.new, 'hex') as new,
+             l.created_at as at
            from ref_log l join repositories r on r.id = l.repository_id where r.project_id is not null
            order by l.repository_id, l.generation, l.name"#,
     )

@@ -213,7 +213,7 @@ async fn what_is_there_is_listed_and_counted() {
     assert_eq!(moves, expected);
     let first = tree.git(["rev-parse", "main~3"]).await.ok().line().to_owned();
     let (project, name) = (listed[0].project, "refs/heads/topic".to_owned());
-    assert_eq!(log[6], Logged { project, generation: 4, name, old: Some(first), new: None });
+    assert_eq!(log[6], Logged { project, generation: 4, name, old: Some(first), new: None, at: log[6].at });
     assert_eq!(audit::moves(connection).await.unwrap(), 11);
     assert_eq!(audit::compactions(connection).await.unwrap(), 1);
     assert_eq!(audit::uploads_under_way(connection).await.unwrap(), 0);

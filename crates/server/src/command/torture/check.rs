@@ -15,12 +15,8 @@ use super::{World, mirror};
 
 /// How many repositories were checked.
 pub async fn check(world: &World, app: &App, program: &Program) -> anyhow::Result<usize> {
-    say("stopping all nodes and checking");
-    for node in &world.nodes {
-        node.kill().await?;
-    }
+    stop(world, app).await?;
     let mut random = StdRng::seed_from_u64(u64::from_le_bytes(Entropy::system().bytes()));
-    wait_until_quiet(app).await?;
     // Nobody works for this one, so that nothing changes any more.
     let fresh = Node::new(program, "node-fresh".into(), Load { workers: 0, cache_bytes: 1 << 30 }, &mut random)?;
     fresh.start().await?;
@@ -39,7 +35,16 @@ pub async fn check(world: &World, app: &App, program: &Program) -> anyhow::Resul
     Ok(repositories.len())
 }
 
-async fn check_rows(world: &World, app: &App) -> anyhow::Result<()> {
+/// So that nothing changes any more.
+pub async fn stop(world: &World, app: &App) -> anyhow::Result<()> {
+    say("stopping all nodes and checking");
+    for node in &world.nodes {
+        node.kill().await?;
+    }
+    wait_until_quiet(app).await
+}
+
+pub async fn check_rows(world: &World, app: &App) -> anyhow::Result<()> {
     let mut connection = app.database.connection().await?;
     let mut found = world.ledger.contradictions(&audit::log(&mut connection).await?);
     found.extend(audit::unlike_the_log(&mut connection).await?);

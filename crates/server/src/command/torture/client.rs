@@ -31,13 +31,7 @@ const NAMES: u32 = 6;
 const LARGE: std::ops::Range<usize> = 70_000..400_000;
 
 pub async fn run(world: Arc<World>, number: u16) -> anyhow::Result<()> {
-    let name = format!("c{number}");
-    let repository = world.directory.join(format!("client-{number}.git"));
-    let path = repository.to_string_lossy().into_owned();
-    let origin = world.origin.to_string_lossy().into_owned();
-    world.git.local(&world.directory, &["clone", "--quiet", "--mirror", &origin, &path], b"").await?;
-    let random = StdRng::seed_from_u64(world.seed.wrapping_add(1 + u64::from(number)));
-    let mut client = Client { world, name, random, repository, branches: Branches::default(), commits: 0 };
+    let mut client = Client::new(world, number).await?;
     while !client.world.over.is_cancelled() {
         client.act().await?;
     }
@@ -45,6 +39,16 @@ pub async fn run(world: Arc<World>, number: u16) -> anyhow::Result<()> {
 }
 
 impl Client {
+    pub async fn new(world: Arc<World>, number: u16) -> anyhow::Result<Self> {
+        let name = format!("c{number}");
+        let repository = world.directory.join(format!("client-{number}.git"));
+        let path = repository.to_string_lossy().into_owned();
+        let origin = world.origin.to_string_lossy().into_owned();
+        world.git.local(&world.directory, &["clone", "--quiet", "--mirror", &origin, &path], b"").await?;
+        let random = StdRng::seed_from_u64(world.seed.wrapping_add(1 + u64::from(number)));
+        Ok(Self { world, name, random, repository, branches: Branches::default(), commits: 0 })
+    }
+
     async fn act(&mut self) -> anyhow::Result<()> {
         let project = {
             let projects = self.world.projects();
@@ -78,11 +82,11 @@ impl Client {
         }
     }
 
-    fn branch(&mut self) -> String {
+    pub fn branch(&mut self) -> String {
         format!("refs/heads/{}/b{}", self.name, self.random.random_range(0..NAMES))
     }
 
-    fn tag(&mut self) -> String {
+    pub fn tag(&mut self) -> String {
         format!("refs/tags/{}-t{}", self.name, self.random.random_range(0..NAMES))
     }
 
@@ -123,7 +127,7 @@ impl Client {
         Ok(())
     }
 
-    async fn push_one(&mut self, project: &Project, is_large: bool) -> anyhow::Result<()> {
+    pub async fn push_one(&mut self, project: &Project, is_large: bool) -> anyhow::Result<()> {
         let name = if self.random.random_bool(0.25) { self.tag() } else { self.branch() };
         let wish = self.wish(project, name, is_large).await?;
         self.push(project, &[wish], false).await

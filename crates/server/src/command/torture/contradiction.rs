@@ -66,11 +66,20 @@ fn torn(push: &Push, log: &[Logged]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use chrono::DateTime;
+
     use super::*;
 
     fn row(generation: i64, name: &str, old: Option<&str>, new: Option<&str>) -> Logged {
         let text = |it: Option<&str>| it.map(str::to_owned);
-        Logged { project: 1.into(), generation, name: name.into(), old: text(old), new: text(new) }
+        Logged {
+            project: 1.into(),
+            generation,
+            name: name.into(),
+            old: text(old),
+            new: text(new),
+            at: DateTime::UNIX_EPOCH,
+        }
     }
 
     fn push(atomic: bool, refs: &[(&str, Option<&str>, Fate)]) -> Push {

@@ -6,6 +6,7 @@ mod check;
 mod client;
 mod contradiction;
 mod git;
+mod hooks;
 mod killer;
 mod ledger;
 mod mirror;
@@ -28,9 +29,10 @@ use tokio_util::sync::CancellationToken;
 use super::{application, print, serve};
 use crate::configuration::Configuration;
 use git::Git;
+use killer::{Habits, Moment};
 use ledger::Ledger;
 use node::{Node, Program};
-use rest::{Project, Rest};
+use rest::{Group, Project, Rest};
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -49,6 +51,13 @@ pub struct Arguments {
     /// Where clones, caches and logs go; it is kept. Without it a temporary one is kept only after a violation.
     #[arg(long)]
     directory: Option<PathBuf>,
+    /// Checks hooks instead: whether each is told all that happened, in order, though nodes die and receivers fail. Nodes
+    /// are killed for as long as --seconds says, and until all is pushed.
+    #[arg(long)]
+    hooks: bool,
+    /// How often clients push when hooks are checked.
+    #[arg(long, default_value_t = 400, requires = "hooks")]
+    pushes: u64,
 }
 
 /// What all tasks share.
@@ -59,6 +68,7 @@ struct World {
     git: Git,
     rest: Rest,
     projects: Mutex<Vec<Project>>,
+    group: Group,
     /// A repository with the first commits of all projects.
     origin: PathBuf,
     directory: PathBuf,
@@ -101,12 +111,18 @@ async fn torture(configuration: &Configuration, file: Option<&Path>, arguments: 
         None => temporary.insert(tempfile::Builder::new().prefix("holdfast-torture-").tempdir()?).path().to_owned(),
     };
     let app = Arc::new(application(configuration)?);
-    let program = Program::new(file, &directory)?;
+    let settings = if arguments.hooks { hooks::SETTINGS } else { &[] };
+    let program = Program::new(file, &directory, settings)?;
     let began = Instant::now();
     let world = Arc::new(setup::prepare(configuration, &app, arguments, seed, directory, &program).await?);
-    torment(&world, &app, arguments).await?;
-    let checked = check::check(&world, &app, &program).await?;
-    report::summary(&world, &app, began.elapsed(), checked).await?;
+    if arguments.hooks {
+        hooks::torture(&world, &app, arguments).await?;
+    } else {
+        setup::create_projects(&world).await?;
+        torment(&world, &app, arguments).await?;
+        let checked = check::check(&world, &app, &program).await?;
+        report::summary(&world, &app, began.elapsed(), checked).await?;
+    }
     match world.ledger.violations() {
         0 => Ok(()),
         count => {
@@ -122,7 +138,9 @@ async fn torment(world: &Arc<World>, app: &Arc<App>, arguments: &Arguments) -> a
     for number in 0..arguments.clients {
         tasks.spawn(client::run(world.clone(), number));
     }
-    tasks.spawn(killer::run(world.clone(), app.clone()));
+    use Moment::{Any, Committed, Uploading};
+    let moments = vec![Committed, Committed, Uploading, Any, Any];
+    tasks.spawn(killer::run(world.clone(), app.clone(), Habits { pause: 100..2000, moments }));
     tasks.spawn(report::progress(world.clone(), app.clone()));
     let end = tokio::time::Instant::now() + Duration::from_secs(arguments.seconds);
     let mut first_failure = None;

@@ -17,12 +17,18 @@ pub struct Program {
     executable: PathBuf,
     configuration: Option<PathBuf>,
     directory: PathBuf,
+    settings: &'static [(&'static str, &'static str)],
 }
 
 impl Program {
-    pub fn new(configuration: Option<&Path>, directory: &Path) -> anyhow::Result<Self> {
+    /// With these settings, as variables, besides those that all nodes get.
+    pub fn new(
+        configuration: Option<&Path>,
+        directory: &Path,
+        settings: &'static [(&'static str, &'static str)],
+    ) -> anyhow::Result<Self> {
         let configuration = configuration.map(Path::canonicalize).transpose()?;
-        Ok(Self { executable: std::env::current_exe()?, configuration, directory: directory.to_owned() })
+        Ok(Self { executable: std::env::current_exe()?, configuration, directory: directory.to_owned(), settings })
     }
 
     fn command(&self, name: &str, address: SocketAddr, load: Load) -> anyhow::Result<Command> {
@@ -44,6 +50,7 @@ impl Program {
             .env("HOLDFAST__GIT__COMPACT_AT", "5")
             .env("HOLDFAST__GIT__CACHE_MAX_BYTES", load.cache_bytes.to_string())
             .env("HOLDFAST__GIT__CACHE_DIRECTORY", self.directory.join(format!("{name}-cache")))
+            .envs(self.settings.iter().copied())
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log)
@@ -121,7 +128,7 @@ impl Node {
 }
 
 /// Below the range from which outgoing connections get theirs: it must still be free when a node comes back.
-fn free_address(random: &mut StdRng) -> anyhow::Result<SocketAddr> {
+pub fn free_address(random: &mut StdRng) -> anyhow::Result<SocketAddr> {
     for _ in 0..100 {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, random.random_range(20_000..30_000)));
         if TcpListener::bind(address).is_ok() {

@@ -30,6 +30,10 @@ impl Wish {
     fn refspec(&self) -> String {
         format!("{}{}:{}", if self.force { "+" } else { "" }, self.new.as_deref().unwrap_or_default(), self.name)
     }
+
+    pub fn tried(&self, fate: &Fate) -> Tried {
+        Tried { name: self.name.clone(), new: self.new.clone(), fate: fate.clone() }
+    }
 }
 
 /// What became of each wish.
@@ -55,14 +59,27 @@ pub async fn push(
     let missing = || if is_stale { Fate::Refused("there is no such ref".into()) } else { Fate::Unknown };
     let fates: Vec<Fate> =
         wishes.iter().map(|wish| fate_of(&wish.name, &ended.output).unwrap_or_else(missing)).collect();
-    let tried = wishes.iter().zip(&fates).map(|(wish, fate)| Tried {
-        name: wish.name.clone(),
-        new: wish.new.clone(),
-        fate: fate.clone(),
-    });
+    let tried = wishes.iter().zip(&fates).map(|(wish, fate)| wish.tried(fate));
     let push = Push { project: project.id, node: node.name.clone(), atomic, refs: tried.collect() };
     let may_lose = wishes.iter().any(|wish| wish.expected != Expected::Success) && (atomic || is_stale);
-    let wrong = wishes.iter().zip(&fates).find_map(|(wish, fate)| match (fate, wish.expected) {
+    let said = format!("{}\n{}", ended.output.trim(), ended.said.trim());
+    judge(world, &push, wishes, Circumstances { was_harmed, may_lose, said: &said });
+    world.ledger.record(push);
+    Ok(fates)
+}
+
+/// What it depends on whether an answer is right.
+pub struct Circumstances<'a> {
+    pub was_harmed: bool,
+    /// One ref that others move may cost the push the others.
+    pub may_lose: bool,
+    pub said: &'a str,
+}
+
+/// Whether a client may be told this.
+pub fn judge(world: &World, push: &Push, wishes: &[Wish], circumstances: Circumstances<'_>) {
+    let Circumstances { was_harmed, may_lose, said } = circumstances;
+    let wrong = wishes.iter().zip(&push.refs).find_map(|(wish, it)| match (&it.fate, wish.expected) {
         (Fate::Unknown, _) if !was_harmed => Some("a push broke off though its node was not killed"),
         (Fate::Failed(_), _) => Some("a push failed though its node was alive to say so"),
         (Fate::Refused(_), Expected::Success) if !may_lose => Some("a ref was refused though nobody else moves it"),
@@ -70,11 +87,8 @@ pub async fn push(
         _ => None,
     });
     if let Some(wrong) = wrong {
-        let (seed, output, said) = (world.seed, ended.output.trim(), ended.said.trim());
-        world.ledger.violate(format!("seed {seed}: {wrong}: {push:?} of {wishes:?}\n{output}\n{said}"));
+        world.ledger.violate(format!("seed {}: {wrong}: {push:?} of {wishes:?}\n{said}", world.seed));
     }
-    world.ledger.record(push);
-    Ok(fates)
 }
 
 /// What `git push --porcelain` tells of one ref; none if it tells nothing.
@@ -98,7 +112,7 @@ fn fate_of(name: &str, output: &str) -> Option<Fate> {
 }
 
 /// A reason that the server or git itself gives for a ref.
-fn is_refusal(summary: &str) -> bool {
+pub fn is_refusal(summary: &str) -> bool {
     const REASONS: [&str; 11] = [
         "fetch first",
         "non-fast-forward",

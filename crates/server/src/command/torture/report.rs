@@ -60,6 +60,10 @@ pub async fn summary(world: &World, app: &App, took: Duration, repositories: usi
         ("repositories checked", repositories as u64),
         ("violations", world.ledger.violations() as u64),
     ];
+    table(&lines)
+}
+
+pub fn table(lines: &[(&str, u64)]) -> anyhow::Result<()> {
     for (what, count) in lines {
         print(format!("{what:<52} {count}"))?;
     }

@@ -32,6 +32,21 @@ pub struct Group {
     pub id: i64,
 }
 
+#[derive(Deserialize)]
+pub struct Hook {
+    pub id: i64,
+}
+
+#[derive(Deserialize)]
+pub struct Delivery {
+    pub state: String,
+}
+
+/// Hooks without a project are those of the whole installation.
+fn hooks(project: Option<i64>) -> String {
+    project.map_or_else(|| "/hooks".into(), |project| format!("/projects/{project}/hooks"))
+}
+
 pub struct Rest {
     client: reqwest::Client,
     token: String,
@@ -45,9 +60,13 @@ impl Rest {
     async fn post<T: DeserializeOwned>(&self, node: &Node, path: &str, fields: &[(&str, &str)]) -> anyhow::Result<T> {
         let url = format!("http://{}/api/v3{path}", node.address);
         let answer = self.client.post(&url).header("PRIVATE-TOKEN", &self.token).form(fields).send().await?;
-        let status = answer.status();
-        let text = answer.text().await?;
-        serde_json::from_str(&text).with_context(|| format!("POST {path} was answered {status}: {text}"))
+        read(answer).await.with_context(|| format!("POST {path} failed"))
+    }
+
+    async fn get<T: DeserializeOwned>(&self, node: &Node, path: &str) -> anyhow::Result<T> {
+        let url = format!("http://{}/api/v3{path}", node.address);
+        let answer = self.client.get(&url).header("PRIVATE-TOKEN", &self.token).send().await?;
+        read(answer).await.with_context(|| format!("GET {path} failed"))
     }
 
     pub async fn create_group(&self, node: &Node, path: &str) -> anyhow::Result<Group> {
@@ -61,4 +80,33 @@ impl Rest {
     pub async fn fork(&self, node: &Node, source: &Project, group: &str) -> anyhow::Result<Project> {
         self.post(node, &format!("/projects/fork/{}", source.id), &[("namespace", group)]).await
     }
+
+    pub async fn create_hook(
+        &self,
+        node: &Node,
+        project: Option<i64>,
+        fields: &[(&str, &str)],
+    ) -> anyhow::Result<Hook> {
+        let path = hooks(project);
+        match project {
+            Some(_) => self.post(node, &path, fields).await,
+            None => self.post::<[Hook; 1]>(node, &path, fields).await.map(|[hook]| hook),
+        }
+    }
+
+    pub async fn newest_delivery(
+        &self,
+        node: &Node,
+        project: Option<i64>,
+        hook: i64,
+    ) -> anyhow::Result<Option<Delivery>> {
+        let path = format!("{}/{hook}/deliveries?per_page=1", hooks(project));
+        Ok(self.get::<Vec<Delivery>>(node, &path).await?.into_iter().next())
+    }
+}
+
+async fn read<T: DeserializeOwned>(answer: reqwest::Response) -> anyhow::Result<T> {
+    let status = answer.status();
+    let text = answer.text().await?;
+    serde_json::from_str(&text).with_context(|| format!("it was answered {status}: {text}"))
 }

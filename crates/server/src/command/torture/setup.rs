@@ -21,7 +21,7 @@ use super::git::{Git, NewCommit};
 use super::ledger::{Fate, Ledger};
 use super::node::{Load, Node, Program};
 use super::push::{Expected, Wish, push};
-use super::rest::Rest;
+use super::rest::{Project, Rest};
 use super::{Arguments, World};
 use crate::configuration::Configuration;
 
@@ -53,19 +53,23 @@ pub async fn prepare(
         node.start().await?;
         nodes.push(Arc::new(node));
     }
-    let world = World {
+    let rest = Rest::new(token)?;
+    // The user's own namespace has the user's name.
+    let group = rest.create_group(&nodes[0], &format!("{username}-group")).await?;
+    let origin = directory.join("origin.git");
+    git.local(&directory, &["init", "--quiet", "--bare", &origin.to_string_lossy()], b"").await?;
+    Ok(World {
         seed,
         nodes,
         ledger: Ledger::default(),
         git,
-        rest: Rest::new(token)?,
+        rest,
         projects: Mutex::default(),
-        origin: directory.join("origin.git"),
+        group,
+        origin,
         directory,
         over: CancellationToken::new(),
-    };
-    create_projects(&world, &username).await?;
-    Ok(world)
+    })
 }
 
 /// What is tormented here is not to be used afterwards.
@@ -100,24 +104,34 @@ async fn sign_up(app: &App, username: &str) -> anyhow::Result<String> {
     Ok(token::create_for(app, &Actor::Operator, user.id, input).await?.1)
 }
 
-async fn create_projects(world: &World, group: &str) -> anyhow::Result<()> {
-    let origin = world.origin.to_string_lossy().into_owned();
-    world.git.local(&world.directory, &["init", "--quiet", "--bare", &origin], b"").await?;
-    let node = &world.nodes[0];
-    // The user's own namespace has the user's name.
-    let group = world.rest.create_group(node, &format!("{group}-group")).await?;
+pub async fn create_projects(world: &World) -> anyhow::Result<()> {
     for number in 0..PROJECTS {
-        let name = format!("project-{number}");
-        let project = world.rest.create_project(node, &group, &name).await?;
-        let new = NewCommit { name: &name, parent: None, file: "README", content: name.as_bytes() };
-        let first = world.git.commit(&world.origin, &new).await?;
-        world.git.local(&world.origin, &["update-ref", &format!("refs/origin/{number}"), &first], b"").await?;
-        let wish = Wish { name: MAIN.into(), new: Some(first), force: false, expected: Expected::Success };
-        let fates = push(world, &world.origin, &project, node, &[wish], false).await?;
-        if !matches!(fates[..], [Fate::Moved { .. }]) {
-            bail!("the first push of all failed, before anything was killed");
-        }
+        let project = create_project(world, number).await?;
+        push_first(world, &project, number, 1).await?;
         world.projects().push(project);
     }
     Ok(())
+}
+
+pub async fn create_project(world: &World, number: usize) -> anyhow::Result<Project> {
+    world.rest.create_project(&world.nodes[0], &world.group, &format!("project-{number}")).await
+}
+
+/// A branch of so many commits; gives them.
+pub async fn push_first(world: &World, project: &Project, number: usize, count: usize) -> anyhow::Result<Vec<String>> {
+    let mut commits: Vec<String> = Vec::new();
+    for place in 0..count {
+        let name = format!("project-{number}-{place}");
+        let parent = commits.last().map(String::as_str);
+        let new = NewCommit { name: &name, parent, file: "README", content: name.as_bytes() };
+        commits.push(world.git.commit(&world.origin, &new).await?);
+    }
+    let tip = commits.last().context("nothing to push")?;
+    world.git.local(&world.origin, &["update-ref", &format!("refs/origin/{number}"), tip], b"").await?;
+    let wish = Wish { name: MAIN.into(), new: Some(tip.clone()), force: false, expected: Expected::Success };
+    let fates = push(world, &world.origin, project, &world.nodes[0], &[wish], false).await?;
+    if !matches!(fates[..], [Fate::Moved { .. }]) {
+        bail!("the first push of all failed, before anything was killed");
+    }
+    Ok(commits)
 }
