@@ -47,7 +47,7 @@ create table hook_queues (
 
 insert into hook_queues (hook_id) select id from hooks;
 
-create index hook_queues_due on hook_queues (lane, due_at) where due_at is not null;
+create index hook_queues_due on hook_queues (lane, due_at, hook_id) where due_at is not null;
 create index hook_queues_waiting on hook_queues (waiting_since) where waiting_since is not null and paused_at is null;
 create index hook_queues_failing on hook_queues (failing_since) where failing_since is not null;
 create index hook_queues_paused on hook_queues (paused_at) where paused_at is not null;

@@ -136,6 +136,10 @@ impl Engine {
         (turn(of_repository).await, turn(self.fetches.clone()).await)
     }
 
+    pub(crate) fn pushes_under_way(&self) -> usize {
+        self.settings.max_pushes - self.pushes.available_permits()
+    }
+
     pub(super) async fn turn_to_push(&self) -> OwnedSemaphorePermit {
         turn(self.pushes.clone()).await
     }

@@ -12,8 +12,9 @@ use crate::{Connection, Result};
 pub struct Run {
     pub hook: HookId,
     pub lease: i64,
-    /// Where it stood.
+    /// Where it stood, and since when.
     pub lane: Lane,
+    pub due_at: DateTime<Utc>,
     pub receiver: Receiver,
     pub trouble: Trouble,
     /// In order.
@@ -41,29 +42,46 @@ pub struct Message {
     pub created_at: DateTime<Utc>,
 }
 
-/// Takes on hooks that are due, of each line at most so many. Who does not give them back by the end of the lease counts
+/// Lets the transaction end before it is on the disk. If the database dies in that moment, something is sent again.
+async fn hasten(connection: &mut Connection) -> Result<()> {
+    sqlx::query!("set local synchronous_commit = off").execute(connection).await?;
+    Ok(())
+}
+
+/// Hooks that are to be taken on: how many of a line, and behind which one of it. Those before that were taken lately; to
+/// pass by what is left of them costs more than all else.
+#[derive(Clone, Copy, Debug)]
+pub struct Places {
+    pub lane: Lane,
+    pub most: i64,
+    pub after: (DateTime<Utc>, i64),
+}
+
+/// Takes on hooks that are due. Who does not give them back by the end of the lease counts
 /// as dead.
 pub async fn take(
     connection: &mut Connection,
-    places: &[(Lane, i64)],
+    places: &[Places],
     most_messages: i64,
     lease: (i64, TimeDelta),
     now: DateTime<Utc>,
 ) -> Result<Vec<Run>> {
-    let (lanes, most): (Vec<i16>, Vec<i64>) = places.iter().map(|(lane, most)| (lane.code(), *most)).unzip();
+    hasten(connection).await?;
     let rows = sqlx::query!(
         r#"with due as (
-             select d.hook_id from unnest($2::smallint[], $3::bigint[]) l (lane, most), lateral (
-               select hook_id from hook_queues where lane = l.lane and due_at <= $1
-               order by due_at limit l.most for no key update skip locked
-             ) d
+             select d.* from unnest($2::smallint[], $3::bigint[], $7::timestamptz[], $8::bigint[]) l (lane, most, at, id),
+               lateral (
+                 select hook_id, due_at from hook_queues
+                 where lane = l.lane and due_at <= $1 and (due_at, hook_id) > (l.at, l.id)
+                 order by due_at, hook_id limit l.most for no key update skip locked
+               ) d
            ), taken as (
              update hook_queues q set due_at = $5, lease = $4, position = coalesce(q.restart_after, q.position),
                restart_after = null, hurry = false
              from due where q.hook_id = due.hook_id
-             returning q.hook_id, q.position, q.lane, q.failures, q.refusals, q.failing_since, q.paused_at
+             returning q.hook_id, q.position, q.lane, q.failures, q.refusals, q.failing_since, q.paused_at, due.due_at
            )
-           select t.hook_id, t.lane, t.failures, t.refusals, t.failing_since, t.paused_at, h.project_id,
+           select t.hook_id, t.due_at as "due_at!", t.lane, t.failures, t.refusals, t.failing_since, t.paused_at, h.project_id,
              h.public_id::text as "public_id!", h.url, h.token, h.enable_ssl_verification, d.sequence as "sequence?",
              d.replay_of, d.kind as "kind?", d.outbox_id as "outbox_id?", d.created_at as "created_at?"
            from taken t join hooks h on h.id = t.hook_id
@@ -73,13 +91,15 @@ pub async fn take(
            ) d on true
            order by t.hook_id, d.sequence"#,
         now,
-        &lanes,
-        &most,
+        &places.iter().map(|it| it.lane.code()).collect::<Vec<_>>(),
+        &places.iter().map(|it| it.most).collect::<Vec<_>>(),
         lease.0,
         now + lease.1,
         most_messages,
+        &places.iter().map(|it| it.after.0).collect::<Vec<_>>(),
+        &places.iter().map(|it| it.after.1).collect::<Vec<_>>(),
     )
-    .fetch_all(connection)
+    .fetch_all(&mut *connection)
     .await?;
     let mut runs: Vec<Run> = Vec::new();
     for row in rows {
@@ -88,6 +108,7 @@ pub async fn take(
             runs.push(Run {
                 hook,
                 lease: lease.0,
+                due_at: row.due_at,
                 receiver: Receiver {
                     is_of_project: row.project_id.is_some(),
                     public_id: row.public_id,
@@ -149,6 +170,7 @@ pub struct Left {
 /// Writes down what was done, and gives the hooks back. Of a hook that somebody else is at by now, only the attempts are
 /// written down.
 pub async fn leave(connection: &mut Connection, attempts: &[Attempt], left: &[Left], now: DateTime<Utc>) -> Result<()> {
+    hasten(connection).await?;
     let hooks: Vec<i64> = left.iter().map(|it| it.hook.get()).collect();
     // In one order for all who lock queues.
     sqlx::query!("select from hook_queues where hook_id = any($1) order by hook_id for no key update", &hooks)

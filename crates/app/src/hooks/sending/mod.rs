@@ -2,9 +2,11 @@
 //! that one dies. Nothing is held in the database while a receiver is called.
 
 mod client;
+mod line;
 mod visit;
 
 use std::collections::HashMap;
+use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,12 +17,13 @@ use futures_util::future::join_all;
 use holdfast_domain::hooks::Lane;
 use holdfast_store::commit;
 use holdfast_store::hooks::delivery::{self, Told};
-use holdfast_store::hooks::queue::{self, Message, Run};
+use holdfast_store::hooks::queue::{self, Message, Places, Run};
 use moka::future::Cache;
+use tokio::sync::Notify;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
-use tokio::sync::{Notify, Semaphore};
 
 use client::{Client, system_lookup};
+use line::{AT_ONCE, Line};
 use visit::Finished;
 
 use super::{fan_out, payload};
@@ -31,11 +34,13 @@ type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// How often is looked whether there is something to do.
 const EVERY: Duration = Duration::from_millis(250);
+/// While there is.
+const SOON: Duration = Duration::from_millis(5);
 /// After something went wrong that is not a receiver's fault.
 const AFTER_TROUBLE: Duration = Duration::from_secs(2);
-/// Hooks that are taken on together. Few: receivers that answer at once would otherwise have hundreds of calls stand
-/// before every other request of this node. With slow ones there are as many calls under way as there are places.
-const AT_ONCE: i64 = 16;
+/// How long hooks stand back for pushes: so many looks, each after so long.
+const LOOKS: Duration = Duration::from_millis(2);
+const MOST_LOOKS: usize = 25;
 /// Hooks that are given back together.
 const LEFT_AT_ONCE: usize = 256;
 /// Deliveries that one visit makes at the most.
@@ -131,13 +136,15 @@ impl Sender {
         TimeDelta::from_std(timeout * 3).unwrap_or(TimeDelta::MAX) + TimeDelta::seconds(20)
     }
 
-    async fn take(&self, places: &[(Lane, i64)]) -> Result<(Vec<Run>, Known)> {
+    async fn take(&self, places: &[Places]) -> Result<(Vec<Run>, Known)> {
         if places.is_empty() {
             return Ok(Default::default());
         }
         let lease = (i64::from_le_bytes(self.app.entropy.bytes()), self.lease());
         let now = self.app.clock.now();
-        let runs = queue::take(&mut *self.app.database.connection().await?, places, PER_VISIT, lease, now).await?;
+        let mut transaction = self.app.database.begin().await?;
+        let runs = queue::take(&mut transaction, places, PER_VISIT, lease, now).await?;
+        commit(transaction).await?;
         // Whatever is not known then is asked for one by one.
         let known = self.ask(&runs).await.unwrap_or_default();
         Ok((runs, known))
@@ -165,9 +172,22 @@ pub async fn run(app: Arc<App>, stop: impl Future<Output = ()> + Send) -> Result
     Ok(())
 }
 
+/// People wait for pushes, and nobody waits for hooks: while pushes take half of this machine, hooks come a moment later.
+async fn stand_back(app: &App) {
+    let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let mut looks = tokio::time::interval(LOOKS);
+    for _ in 0..MOST_LOOKS {
+        looks.tick().await;
+        if app.engine.pushes_under_way() * 2 < processors {
+            return;
+        }
+    }
+}
+
 async fn hand_over(app: &App, news: &Notify, stop: impl Future<Output = ()>) {
     let mut stop = std::pin::pin!(stop);
     loop {
+        stand_back(app).await;
         let pause = match fan_out::portion(app).await {
             Ok(Some(true)) => {
                 news.notify_one();
@@ -190,24 +210,29 @@ async fn serve(sender: &Arc<Sender>, news: &Notify, done: UnboundedSender<Finish
     let mut stop = std::pin::pin!(stop);
     let concurrency = sender.app.settings.hooks.concurrency;
     let slow = (concurrency / SLOW).max(1);
-    let sizes = [(Lane::Well, concurrency), (Lane::Slow, slow), (Lane::Failing, slow)];
-    let lanes = sizes.map(|(lane, size)| (lane, size, Arc::new(Semaphore::new(size))));
+    let mut lines = [(Lane::Well, concurrency), (Lane::Slow, slow), (Lane::Failing, slow)]
+        .map(|(lane, size)| Line::new(lane, size));
     loop {
-        let room =
-            |(lane, _, places): &(Lane, usize, Arc<Semaphore>)| (*lane, AT_ONCE.min(places.available_permits() as i64));
-        let room: Vec<_> = lanes.iter().map(room).filter(|(_, room)| *room > 0).collect();
+        stand_back(&sender.app).await;
+        let room: Vec<Places> = lines.iter().map(Line::room).filter(|room| room.most > 0).collect();
         let pause = match sender.take(&room).await {
             Ok((runs, known)) => {
+                let mut there_is_more = false;
+                for room in room {
+                    for line in lines.iter_mut().filter(|line| line.lane == room.lane) {
+                        there_is_more |= line.taken(&runs, room);
+                    }
+                }
                 for run in runs {
-                    let places = lanes.iter().find(|(lane, ..)| *lane == run.lane).map(|(.., places)| places.clone());
-                    let Some(Ok(place)) = places.map(Semaphore::try_acquire_owned) else { continue };
+                    let line = lines.iter().find(|line| line.lane == run.lane);
+                    let Some(Ok(place)) = line.map(|line| line.places.clone().try_acquire_owned()) else { continue };
                     let (sender, done, known) = (sender.clone(), done.clone(), known.clone());
                     tokio::spawn(async move {
                         done.send(sender.visit(run, &known).await).ok();
                         drop(place);
                     });
                 }
-                EVERY
+                if there_is_more { SOON } else { EVERY }
             }
             Err(error) => {
                 tracing::warn!(%error, "hooks are not served for now");
@@ -219,8 +244,8 @@ async fn serve(sender: &Arc<Sender>, news: &Notify, done: UnboundedSender<Finish
             () = &mut stop => break,
         }
     }
-    for (_, size, places) in &lanes {
-        places.acquire_many(*size as u32).await.ok();
+    for line in &lines {
+        line.places.acquire_many(line.size as u32).await.ok();
     }
 }
 
@@ -247,7 +272,7 @@ pub async fn settle(app: &Arc<App>) -> Result<()> {
     let sender = Arc::new(Sender::new(app.clone())?);
     while fan_out::portion(app).await? == Some(true) {}
     loop {
-        let (runs, known) = sender.take(&Lane::ALL.map(|lane| (lane, AT_ONCE))).await?;
+        let (runs, known) = sender.take(&Lane::ALL.map(|lane| Line::new(lane, AT_ONCE as usize).room())).await?;
         if runs.is_empty() {
             return Ok(());
         }
