@@ -59,8 +59,9 @@ impl Sender {
             };
             let was_quick = attempt.duration_ms.is_none_or(|took| took < QUICK_MS);
             attempts.push(attempt);
-            // A slow one is written down before the next, and whatever was changed meanwhile holds for the next.
-            if is_over || !was_quick {
+            // A slow one is written down before the next, and whatever was changed meanwhile holds for the next. But a probe
+            // that ends with the first would be no more than that.
+            if is_over || !was_quick && visit.probes == 0 {
                 break;
             }
         }

@@ -1,5 +1,7 @@
 //! At least once, in order, for days.
 
+use std::time::Duration;
+
 use axum::http::StatusCode;
 use chrono::TimeDelta;
 use serde_json::{Value, json};
@@ -113,6 +115,21 @@ async fn a_receiver_that_returns_gets_everything_in_order() {
     assert_eq!(world.states().await, ["delivered", "delivered", "delivered"]);
     let hook = world.hook().await;
     assert_eq!((&hook["paused_at"], &hook["failing_since"]), (&Value::Null, &Value::Null));
+}
+
+/// Also if the receiver takes its time.
+#[tokio::test]
+async fn one_that_cannot_be_taken_is_passed_over_in_the_end() {
+    let world = World::new().await;
+    world.receiver.take_long(Duration::from_millis(150));
+    world.branches(&["a", "b", "c"]).await;
+    world.receiver.fail(2);
+    world.server.deliver().await;
+    world.server.advance(TimeDelta::days(4));
+    world.server.deliver().await;
+    assert_eq!(world.receiver.sequences(), [1, 1, 2, 3]);
+    assert_eq!(world.states().await, ["delivered", "delivered", "parked"]);
+    assert_eq!(world.hook().await["paused_at"], Value::Null);
 }
 
 #[tokio::test]
