@@ -50,6 +50,8 @@ impl Database {
             .options([
                 ("statement_timeout", format!("{}ms", options.statement_timeout.as_millis())),
                 ("jit", "off".into()),
+                // What a node held that vanished without a word.
+                ("idle_in_transaction_session_timeout", "120s".into()),
             ])
             .log_slow_statements(tracing::log::LevelFilter::Warn, Duration::from_secs(1))
             .log_statements(tracing::log::LevelFilter::Trace);

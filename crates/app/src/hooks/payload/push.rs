@@ -89,7 +89,8 @@ async fn with_paths(app: &App, told: &Told, mut commits: Vec<Value>) -> Result<V
 fn or_nothing<T: Default>(found: Result<T>) -> Result<T> {
     match found {
         Err(Error::NotFound(_)) => Ok(T::default()),
-        Err(Error::Git(error)) => {
+        // It will not be better later.
+        Err(error @ (Error::Git(_) | Error::Internal(_))) => {
             tracing::warn!(%error, "a push is told of without what is in its repository");
             Ok(T::default())
         }

@@ -8,7 +8,7 @@ mod visit;
 use std::collections::HashMap;
 use std::num::NonZero;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
@@ -19,8 +19,8 @@ use holdfast_store::commit;
 use holdfast_store::hooks::delivery::{self, Told};
 use holdfast_store::hooks::queue::{self, Message, Places, Run};
 use moka::future::Cache;
-use tokio::sync::Notify;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+use tokio::sync::{Notify, OwnedSemaphorePermit};
 
 use client::{Client, system_lookup};
 use line::{AT_ONCE, Line};
@@ -49,8 +49,19 @@ const PER_VISIT: i64 = 20;
 const BODY_BYTES: u64 = 64 << 20;
 /// Of those that take long or fail, so many times fewer are served at once.
 const SLOW: usize = 4;
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// Tries to write down what was done.
 const WRITTEN_AT_MOST: usize = 10;
+
+/// What was done, with the place that is free once that is written down: who cannot write takes nothing more on.
+type Done = (Finished, OwnedSemaphorePermit);
+
+/// Hooks that were taken on, what is known of what they are to be told, and when that was.
+struct Taken {
+    runs: Vec<Run>,
+    known: Known,
+    begun: Instant,
+}
 
 /// What is told of, by its number in the outbox.
 type Known = Arc<HashMap<i64, Told>>;
@@ -136,9 +147,10 @@ impl Sender {
         TimeDelta::from_std(timeout * 3).unwrap_or(TimeDelta::MAX) + TimeDelta::seconds(20)
     }
 
-    async fn take(&self, places: &[Places]) -> Result<(Vec<Run>, Known)> {
+    async fn take(&self, places: &[Places]) -> Result<Taken> {
+        let begun = Instant::now();
         if places.is_empty() {
-            return Ok(Default::default());
+            return Ok(Taken { runs: Vec::new(), known: Known::default(), begun });
         }
         let lease = (i64::from_le_bytes(self.app.entropy.bytes()), self.lease());
         let now = self.app.clock.now();
@@ -147,12 +159,12 @@ impl Sender {
         commit(transaction).await?;
         // Whatever is not known then is asked for one by one.
         let known = self.ask(&runs).await.unwrap_or_default();
-        Ok((runs, known))
+        Ok(Taken { runs, known, begun })
     }
 
-    async fn leave(&self, finished: &[Finished]) -> Result<()> {
-        let attempts: Vec<_> = finished.iter().flat_map(|it| it.attempts.iter().cloned()).collect();
-        let left: Vec<_> = finished.iter().map(|it| it.left).collect();
+    async fn leave<'a>(&self, finished: impl Iterator<Item = &'a Finished>) -> Result<()> {
+        let (attempts, left): (Vec<_>, Vec<_>) = finished.map(|it| (it.attempts.clone(), it.left)).unzip();
+        let attempts = attempts.concat();
         let mut transaction = self.app.database.begin().await?;
         queue::leave(&mut transaction, &attempts, &left, self.app.clock.now()).await?;
         Ok(commit(transaction).await?)
@@ -172,6 +184,12 @@ pub async fn run(app: Arc<App>, stop: impl Future<Output = ()> + Send) -> Result
     Ok(())
 }
 
+/// A database that is gone without a word is waited for no longer than this.
+async fn in_time<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    let elapsed = || Error::Internal("the database does not answer".into());
+    tokio::time::timeout(LONGEST_WAIT, Box::pin(work)).await.unwrap_or_else(|_| Err(elapsed()))
+}
+
 /// People wait for pushes, and nobody waits for hooks: while pushes take half of this machine, hooks come a moment later.
 async fn stand_back(app: &App) {
     let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
@@ -188,7 +206,7 @@ async fn hand_over(app: &App, news: &Notify, stop: impl Future<Output = ()>) {
     let mut stop = std::pin::pin!(stop);
     loop {
         stand_back(app).await;
-        let pause = match fan_out::portion(app).await {
+        let pause = match in_time(fan_out::portion(app)).await {
             Ok(Some(true)) => {
                 news.notify_one();
                 Duration::ZERO
@@ -206,7 +224,7 @@ async fn hand_over(app: &App, news: &Notify, stop: impl Future<Output = ()>) {
 }
 
 /// Takes hooks on as long as there are places.
-async fn serve(sender: &Arc<Sender>, news: &Notify, done: UnboundedSender<Finished>, stop: impl Future<Output = ()>) {
+async fn serve(sender: &Arc<Sender>, news: &Notify, done: UnboundedSender<Done>, stop: impl Future<Output = ()>) {
     let mut stop = std::pin::pin!(stop);
     let concurrency = sender.app.settings.hooks.concurrency;
     let slow = (concurrency / SLOW).max(1);
@@ -215,8 +233,8 @@ async fn serve(sender: &Arc<Sender>, news: &Notify, done: UnboundedSender<Finish
     loop {
         stand_back(&sender.app).await;
         let room: Vec<Places> = lines.iter().map(Line::room).filter(|room| room.most > 0).collect();
-        let pause = match sender.take(&room).await {
-            Ok((runs, known)) => {
+        let pause = match in_time(sender.take(&room)).await {
+            Ok(Taken { runs, known, begun }) => {
                 let mut there_is_more = false;
                 for room in room {
                     for line in lines.iter_mut().filter(|line| line.lane == room.lane) {
@@ -228,8 +246,7 @@ async fn serve(sender: &Arc<Sender>, news: &Notify, done: UnboundedSender<Finish
                     let Some(Ok(place)) = line.map(|line| line.places.clone().try_acquire_owned()) else { continue };
                     let (sender, done, known) = (sender.clone(), done.clone(), known.clone());
                     tokio::spawn(async move {
-                        done.send(sender.visit(run, &known).await).ok();
-                        drop(place);
+                        done.send((sender.visit(run, &known, begun).await, place)).ok();
                     });
                 }
                 if there_is_more { SOON } else { EVERY }
@@ -250,14 +267,14 @@ async fn serve(sender: &Arc<Sender>, news: &Notify, done: UnboundedSender<Finish
 }
 
 /// Writes down what was done, of many together: while that takes its time, others finish.
-async fn write_down(sender: &Sender, news: &Notify, mut finished: UnboundedReceiver<Finished>) {
+async fn write_down(sender: &Sender, news: &Notify, mut finished: UnboundedReceiver<Done>) {
     let mut batch = Vec::new();
     while finished.recv_many(&mut batch, LEFT_AT_ONCE).await > 0 {
         let mut again = tokio::time::interval(AFTER_TROUBLE);
         // What is not written down when the leases end is done again.
         for _ in 0..WRITTEN_AT_MOST {
             again.tick().await;
-            match sender.leave(&batch).await {
+            match in_time(sender.leave(batch.iter().map(|(finished, _)| finished))).await {
                 Ok(()) => break,
                 Err(error) => tracing::warn!(%error, "what hooks were told is not written down yet"),
             }
@@ -272,11 +289,13 @@ pub async fn settle(app: &Arc<App>) -> Result<()> {
     let sender = Arc::new(Sender::new(app.clone())?);
     while fan_out::portion(app).await? == Some(true) {}
     loop {
-        let (runs, known) = sender.take(&Lane::ALL.map(|lane| Line::new(lane, AT_ONCE as usize).room())).await?;
+        let Taken { runs, known, begun } =
+            sender.take(&Lane::ALL.map(|lane| Line::new(lane, AT_ONCE as usize).room())).await?;
         if runs.is_empty() {
             return Ok(());
         }
-        sender.leave(&join_all(runs.into_iter().map(|run| sender.visit(run, &known))).await).await?;
+        let finished = join_all(runs.into_iter().map(|run| sender.visit(run, &known, begun))).await;
+        sender.leave(finished.iter()).await?;
     }
 }
 

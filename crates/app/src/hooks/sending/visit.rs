@@ -30,8 +30,7 @@ const QUICK_MS: i32 = 100;
 const LONGEST_HEADERS: usize = 4096;
 
 impl Sender {
-    pub(super) async fn visit(self: &Arc<Self>, run: Run, known: &Known) -> Finished {
-        let begun = Instant::now();
+    pub(super) async fn visit(self: &Arc<Self>, run: Run, known: &Known, begun: Instant) -> Finished {
         let mut visit =
             Visit { trouble: run.trouble, reached: None, due_at: self.app.clock.now(), probes: 0, slowest: 0 };
         let mut attempts = Vec::new();
@@ -54,6 +53,7 @@ impl Sender {
                 Err(error) => {
                     tracing::warn!(hook = %run.hook, error, "a hook cannot be told for now");
                     visit.due_at = self.app.clock.now() + OWN_TROUBLE;
+                    visit.slowest = i32::try_from(begun.elapsed().as_millis()).unwrap_or(i32::MAX);
                     break;
                 }
             };
