@@ -57,8 +57,7 @@ pub struct Places {
     pub after: (DateTime<Utc>, i64),
 }
 
-/// Takes on hooks that are due. Who does not give them back by the end of the lease counts
-/// as dead.
+/// Takes on hooks that are due. Who does not give them back by the end of the lease counts as dead.
 pub async fn take(
     connection: &mut Connection,
     places: &[Places],

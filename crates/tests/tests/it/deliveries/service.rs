@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use holdfast_app::App;
 use holdfast_app::hooks::sending;
-use holdfast_tests::Received;
+use holdfast_tests::{Received, WorkTree};
+use serde_json::json;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -91,15 +92,18 @@ async fn a_change_holds_at_once() {
     assert!(world.receiver.take().len() <= 1);
 }
 
-/// The body of a push waits for a repository that is not there yet; what cannot be read is told as it was written down.
+/// What is in a repository is told by a node that has never seen it.
 #[tokio::test]
-async fn nodes_with_an_empty_cache_tell_the_same() {
+async fn a_node_with_an_empty_cache_tells_of_a_push() {
     let world = World::new().await;
-    world.server.push_first(&world.ada, "ada/p").await;
-    world.branch("a").await;
-    let node = world.server.another_app();
-    let running = start(node);
+    let url = world.server.git_url(&world.ada, "ada/p");
+    let (cloned, tree) = WorkTree::clone(&url, &[]).await;
+    cloned.ok();
+    let id = tree.commit("new", b"1\n", "add").await;
+    tree.push(&url, &["main"]).await.ok();
+    let running = start(world.server.another_app());
     let received = receive(&world, 1).await;
     running.stop().await;
-    assert_eq!(received[0].body["object_kind"], "push");
+    let commit = &received[0].body["commits"][0];
+    assert_eq!((&commit["id"], &commit["added"]), (&json!(id), &json!(["new"])));
 }

@@ -14,7 +14,7 @@ async fn hooked(server: &Server) -> (Receiver, i64) {
 }
 
 #[tokio::test]
-async fn the_five_rows() {
+async fn the_four_rows() {
     let server = Server::start().await;
     let made = server.admin.post("/hooks", &[("url", " https://h.example/x "), ("token", "s3cret")]).await;
     assert_eq!(made.status, 201);
