@@ -197,6 +197,10 @@ server_start() {
     path=${dir//%/%25} path=${path//\#/%23} path=${path//\?/%3F}
     export HOLDFAST__STORAGE__URL=${HOLDFAST__STORAGE__URL:-file://$path/objects}
     export HOLDFAST__GIT__CACHE_DIRECTORY=$dir/cache HOLDFAST__SSH__LISTEN=127.0.0.1:${HOLDFAST_SSH_PORT:-$(free_port)}
+    # What was sealed with it can be opened with nothing else.
+    [[ -s $dir/secrets-key ]] || od -An -tx1 -N32 /dev/urandom | tr -d ' \n' >"$dir/secrets-key"
+    HOLDFAST__SECRETS__KEY=$(<"$dir/secrets-key")
+    export HOLDFAST__SECRETS__KEY
     say "migrating the database"
     "$HOLDFAST" migrate >&2
     say "starting the server on $HOLDFAST__SERVER__LISTEN, with repositories and uploads in $HOLDFAST__STORAGE__URL"

@@ -130,6 +130,14 @@ pub(crate) fn may(actor: &Actor, project: &Project, action: ProjectAction) -> bo
 }
 
 fn checked(project: Project, actor: &Actor, action: ProjectAction) -> Result<Project> {
+    if let Some(own) = actor.build_of() {
+        // Its own project it reads whoever started it.
+        match action {
+            ProjectAction::ReadCode if project.id == own => return Ok(project),
+            ProjectAction::ReadCode => {}
+            _ => return Err(Error::Forbidden(Some("A build may only download code"))),
+        }
+    }
     if !may(actor, &project, ProjectAction::Read) {
         return Err(Error::NotFound(Thing::Project));
     }
@@ -137,7 +145,7 @@ fn checked(project: Project, actor: &Actor, action: ProjectAction) -> Result<Pro
     if let Some(feature) = action.needs().filter(|feature| !has(&project, *feature)) {
         return Err(Error::Forbidden(Some(feature.missing())));
     }
-    if !may(actor, &project, action) {
+    if !may(actor, &project, action) || (action == ProjectAction::ReadBuilds && !sees_builds(actor, &project)) {
         return Err(actor.refusal());
     }
     if project.archived && action.adds_content() {
@@ -146,11 +154,16 @@ fn checked(project: Project, actor: &Actor, action: ProjectAction) -> Result<Pro
     Ok(project)
 }
 
+fn sees_builds(actor: &Actor, project: &Project) -> bool {
+    project.features.public_builds || actor.is_administrator() || project.level() >= Some(AccessLevel::Reporter)
+}
+
 /// Whether it is switched on in the project.
 pub(crate) fn has(project: &Project, feature: Feature) -> bool {
     let features = project.features;
     match feature {
         Feature::Issues => features.issues_enabled,
+        Feature::Builds => features.builds_enabled,
         Feature::IssuesOrMergeRequests => features.issues_enabled || features.merge_requests_enabled,
     }
 }

@@ -1,7 +1,7 @@
 //! Who asks. There is one type for all doors, so that no door can forget a check.
 
 use holdfast_domain::accounts::Scopes;
-use holdfast_domain::ids::UserId;
+use holdfast_domain::ids::{ProjectId, UserId};
 use holdfast_domain::policy::Standing;
 use holdfast_store::accounts::user::{Account, User};
 
@@ -25,6 +25,8 @@ pub struct Caller {
     pub scopes: Scopes,
     /// Set while an administrator acts as this user.
     pub impersonated_by: Option<UserId>,
+    /// Set while it is a build of this project that asks, in the user's name: it may read code and nothing else.
+    pub build_of: Option<ProjectId>,
 }
 
 impl Actor {
@@ -43,6 +45,13 @@ impl Actor {
     pub fn user_id(&self) -> Option<UserId> {
         match self {
             Self::User(caller) => Some(caller.account.id()),
+            Self::Anonymous | Self::Operator => None,
+        }
+    }
+
+    pub fn build_of(&self) -> Option<ProjectId> {
+        match self {
+            Self::User(caller) => caller.build_of,
             Self::Anonymous | Self::Operator => None,
         }
     }

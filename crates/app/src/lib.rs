@@ -5,6 +5,7 @@ pub mod access;
 pub mod accounts;
 pub mod activity;
 pub mod actor;
+pub mod ci;
 pub mod clock;
 pub mod entropy;
 pub mod error;
@@ -14,6 +15,7 @@ mod network;
 pub mod planning;
 pub mod projects;
 pub mod repository;
+mod sealing;
 pub mod throttle;
 pub mod worker;
 
@@ -26,10 +28,14 @@ pub use actor::Actor;
 pub use clock::Clock;
 pub use entropy::Entropy;
 pub use error::{Error, Result, Thing};
+pub use sealing::SealingKey;
 
 use accounts::password::Passwords;
+use ci::CiSettings;
+use ci::waiting::Waiting;
 use hooks::HookSettings;
 use repository::engine::{Engine, GitSettings};
+use sealing::Sealing;
 use throttle::Throttle;
 
 /// What operators decide about accounts.
@@ -43,6 +49,9 @@ pub struct Settings {
     /// Networks from which repositories may be imported although they are not of the internet at large.
     pub import_networks: Vec<IpNet>,
     pub hooks: HookSettings,
+    pub ci: CiSettings,
+    /// Without one nothing can be kept that has to be sealed.
+    pub sealing_key: Option<SealingKey>,
     pub site: Site,
 }
 
@@ -56,6 +65,9 @@ pub struct App {
     entropy: Entropy,
     passwords: Passwords,
     sign_ins: Throttle,
+    sealing: Sealing,
+    /// Runners that wait for work at this node.
+    pub(crate) waiting: Waiting,
 }
 
 impl App {
@@ -66,10 +78,17 @@ impl App {
             passwords: Passwords::new(entropy.bytes()),
             engine: Engine::new(settings.git.clone()),
             sign_ins: Throttle::per_minute(settings.sign_ins_per_minute),
+            sealing: Sealing::new(settings.sealing_key.as_ref()),
+            waiting: Waiting::default(),
             settings,
             clock,
             entropy,
         }
+    }
+
+    /// Lets runners go that wait for work here: this node stops.
+    pub fn stop_waiting(&self) {
+        self.waiting.close();
     }
 
     pub fn today(&self) -> NaiveDate {

@@ -49,4 +49,8 @@ ids! {
     MilestoneId,
     IssueId,
     NoteId,
+    PipelineId,
+    BuildId,
+    RunnerId,
+    TriggerId,
 }

@@ -4,6 +4,7 @@
 pub mod access_level;
 pub mod accounts;
 pub mod activity;
+pub mod ci;
 pub mod field;
 pub mod hooks;
 pub mod ids;

@@ -14,6 +14,7 @@ pub mod openapi;
 pub mod params;
 mod present;
 pub mod routes;
+mod runner;
 mod slashes;
 mod stored;
 mod uploads;
@@ -89,6 +90,7 @@ pub fn router(app: Arc<App>, limits: Limits) -> Router {
         .merge(openapi::page())
         .route("/{namespace}/{project}/uploads/{secret}/{file}", get(uploads::serve))
         .merge(git::router())
+        .merge(runner::router(&context))
         .route("/", get(|| async { Redirect::temporary("/api/docs/") }))
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))

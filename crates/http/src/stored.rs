@@ -6,9 +6,12 @@
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use holdfast_app::ci::artifact::Download;
+use holdfast_app::ci::trace::Trace;
 use holdfast_app::repository::archive::{Archive, Format};
 use holdfast_app::repository::blob::Blob;
 use holdfast_app::repository::fetch::Answer as Content;
+use holdfast_domain::ids::BuildId;
 use utoipa::openapi::schema::{ObjectBuilder, SchemaFormat, Type};
 use utoipa::openapi::{KnownFormat, RefOr, Schema};
 
@@ -69,6 +72,60 @@ impl Answer for File {
         let stored =
             Stored { content_type: PLAIN, bytes: Some(self.0.bytes), attachment: None, cache_control: "private" };
         stored.respond(self.0.content)
+    }
+}
+
+/// 200 with what a build said.
+pub struct Said {
+    pub build: BuildId,
+    pub trace: Trace,
+}
+
+impl Answer for Said {
+    const STATUS: StatusCode = StatusCode::OK;
+    const CONTENT_TYPES: &'static [&'static str] = &[PLAIN];
+
+    fn schema() -> RefOr<Schema> {
+        schema()
+    }
+
+    fn schemas(_: &mut Vec<(String, RefOr<Schema>)>) {}
+
+    fn respond(self, _: &Facts<'_>) -> Response {
+        let bytes = Some(self.trace.bytes.unsigned_abs());
+        let stored = Stored { content_type: PLAIN, bytes, attachment: None, cache_control: "private, no-cache" };
+        let mut response = stored.respond(self.trace.content);
+        // The word is the reference's own.
+        if let Ok(name) = HeaderValue::from_str(&format!("infile; filename=\"{}.log\"", self.build)) {
+            response.headers_mut().insert(header::CONTENT_DISPOSITION, name);
+        }
+        response
+    }
+}
+
+/// 200 with the files that a build left, to be saved.
+pub struct Left(pub Download);
+
+impl Answer for Left {
+    const STATUS: StatusCode = StatusCode::OK;
+    const CONTENT_TYPES: &'static [&'static str] = &[BYTES];
+
+    fn schema() -> RefOr<Schema> {
+        schema()
+    }
+
+    fn schemas(_: &mut Vec<(String, RefOr<Schema>)>) {}
+
+    fn respond(self, _: &Facts<'_>) -> Response {
+        let stored = Stored {
+            content_type: BYTES,
+            bytes: Some(self.0.bytes.unsigned_abs()),
+            attachment: Some(self.0.file_name),
+            cache_control: "private",
+        };
+        let mut response = stored.respond(self.0.content);
+        response.headers_mut().insert("content-transfer-encoding", HeaderValue::from_static("binary"));
+        response
     }
 }
 

@@ -4,12 +4,12 @@ mod command;
 mod configuration;
 mod telemetry;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use command::{admin, config, documents};
+use command::{admin, config, documents, runner};
 
 /// Gives memory back: with the C library's allocator a few hundred password hashes leave a gigabyte behind.
 #[global_allocator]
@@ -45,6 +45,11 @@ enum Command {
     /// Manage accounts and tokens, and look at jobs, from the server's own command line.
     #[command(subcommand)]
     Admin(admin::Command),
+    /// Execute builds of a server, here or elsewhere.
+    #[command(subcommand)]
+    Runner(runner::Command),
+    #[command(hide = true)]
+    RunnerSandbox(runner::Sandbox),
     /// Show settings.
     #[command(subcommand)]
     Config(config::Command),
@@ -59,7 +64,11 @@ enum Command {
 fn main() -> ExitCode {
     // One TLS implementation for everything.
     rustls::crypto::aws_lc_rs::default_provider().install_default().expect("nothing was installed before");
-    match run(Arguments::parse()) {
+    let arguments = Arguments::parse();
+    if let Command::RunnerSandbox(options) = &arguments.command {
+        return runner::sandbox(options);
+    }
+    match run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             command::complain(&error);
@@ -77,9 +86,16 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Doctor => command::doctor::run(load()),
         Command::Torture(options) => command::torture::run(&load()?, arguments.config.as_deref(), &options),
         Command::Admin(admin) => admin::run(&load()?, admin),
+        Command::Runner(runner) => runner::run(own_file(arguments.config.as_deref()), runner),
+        Command::RunnerSandbox(_) => unreachable!("it has been answered by its exit code"),
         Command::Config(config) => config::run(arguments.config.as_deref(), &config),
         Command::Routes => documents::routes(),
         Command::Openapi => documents::openapi(&load()?),
         Command::Permissions => documents::permissions(),
     }
+}
+
+/// HOLDFAST_CONFIG names the settings of a server, which may well stand on the same machine as a runner.
+fn own_file(config: Option<&Path>) -> Option<&Path> {
+    config.filter(|file| std::env::var_os("HOLDFAST_CONFIG").is_none_or(|servers| servers != file.as_os_str()))
 }

@@ -58,9 +58,32 @@ impl Options {
     }
 }
 
+#[derive(Clone)]
 pub struct Objects {
     options: Options,
-    opened: OnceLock<Arc<dyn ObjectStore>>,
+    opened: Arc<OnceLock<Arc<dyn ObjectStore>>>,
+}
+
+/// An object that is being written. Nobody finds it before it is finished.
+pub struct Sink(BufWriter);
+
+impl Sink {
+    pub async fn write(&mut self, bytes: Bytes) -> Result<()> {
+        self.0.put(bytes).await
+    }
+
+    /// Durable when it returns.
+    pub async fn finish(mut self) -> Result<()> {
+        self.0.shutdown().await.map_err(failed)
+    }
+
+    pub async fn abort(mut self) {
+        self.0.abort().await.ok();
+    }
+}
+
+fn failed(error: std::io::Error) -> Error {
+    Error::Generic { store: "upload", source: error.into() }
 }
 
 /// The bytes of an object, as they come.
@@ -69,7 +92,7 @@ pub type Content = BoxStream<'static, std::io::Result<Bytes>>;
 impl Objects {
     /// Opened when it is first used: most commands need none of it.
     pub fn new(options: Options) -> Self {
-        Self { options, opened: OnceLock::new() }
+        Self { options, opened: Arc::default() }
     }
 
     fn store(&self) -> Result<&dyn ObjectStore> {
@@ -93,8 +116,7 @@ impl Objects {
 
     /// Files one behind the other, as one object; durable when it returns.
     pub async fn put_files(&self, key: &str, files: &[PathBuf]) -> Result<()> {
-        let failed = |error: std::io::Error| Error::Generic { store: "upload", source: error.into() };
-        let mut upload = BufWriter::with_capacity(self.store_shared()?, Path::from(key), PART).with_max_concurrency(4);
+        let Sink(mut upload) = self.sink(key)?;
         let written = async {
             for file in files {
                 let mut file = tokio::fs::File::open(file).await?;
@@ -109,6 +131,12 @@ impl Objects {
                 Err(failed(error))
             }
         }
+    }
+
+    /// One that comes bit by bit.
+    pub fn sink(&self, key: &str) -> Result<Sink> {
+        let upload = BufWriter::with_capacity(self.store_shared()?, Path::from(key), PART).with_max_concurrency(4);
+        Ok(Sink(upload))
     }
 
     /// None if there is no such object.

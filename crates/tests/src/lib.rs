@@ -17,9 +17,10 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use holdfast_app::accounts::token::{self, CreateToken};
 use holdfast_app::accounts::user::{self, UserChanges};
+use holdfast_app::ci::{CiSettings, tending};
 use holdfast_app::hooks::HookSettings;
 use holdfast_app::repository::engine::GitSettings;
-use holdfast_app::{Actor, App, Clock, Entropy, Settings};
+use holdfast_app::{Actor, App, Clock, Entropy, SealingKey, Settings};
 use holdfast_domain::Field;
 use holdfast_domain::ids::UserId;
 use holdfast_http::{Limits, Site};
@@ -91,6 +92,14 @@ impl Default for Setup {
                     timeout: Duration::from_secs(2),
                     kept: TimeDelta::days(30),
                 },
+                ci: CiSettings {
+                    build_timeout: TimeDelta::hours(1),
+                    silent_after: TimeDelta::hours(1),
+                    longest_wait: Duration::from_secs(20),
+                    max_trace_bytes: 16 << 20,
+                    max_artifact_bytes: 16 << 20,
+                },
+                sealing_key: Some(SealingKey::new([7; 32])),
             },
             limits: Limits {
                 max_body_bytes: 1 << 20,
@@ -207,6 +216,16 @@ impl Server {
     /// Does the jobs that are due.
     pub async fn work(&self) {
         holdfast_app::worker::run_once(&self.app).await.expect("a worker");
+    }
+
+    /// Gives builds up that nobody does.
+    pub async fn tend(&self) {
+        tending::tend(&self.app).await.expect("builds are tended");
+    }
+
+    /// What is done once a day for builds.
+    pub async fn sweep(&self) {
+        tending::sweep(&self.app).await.expect("what is wanted no more goes");
     }
 
     /// Tells hooks what is to be told now.

@@ -7,6 +7,7 @@ use holdfast_store::accounts::{ssh_key, token, user};
 use super::secret::digest;
 use super::session;
 use crate::actor::Caller;
+use crate::ci::runner_door;
 use crate::{Actor, App, Error, Result, Thing};
 
 /// How far `last_used_at` may lag: a write per request would cost more than the request.
@@ -50,7 +51,7 @@ pub async fn authenticate(app: &App, credentials: Credentials<'_>, needed: Scope
     if !scopes.allow(needed) {
         return Err(Error::InsufficientScope { needed: needed.as_str() });
     }
-    let caller = Caller { account, own, scopes, impersonated_by: None };
+    let caller = Caller { account, own, scopes, impersonated_by: None, build_of: None };
     let Some(who) = credentials.sudo else { return Ok(Actor::User(Box::new(caller))) };
     if !caller.account.admin {
         return Err(Error::Forbidden(Some("Must be admin to use sudo")));
@@ -68,18 +69,25 @@ pub async fn authenticate(app: &App, credentials: Credentials<'_>, needed: Scope
     }
     let impersonated_by = Some(caller.account.id());
     let (account, own) = (target.account(), Some(Box::new(target)));
-    Ok(Actor::User(Box::new(Caller { account, own, scopes: caller.scopes, impersonated_by })))
+    Ok(Actor::User(Box::new(Caller { account, own, scopes: caller.scopes, impersonated_by, build_of: None })))
 }
+
+/// The name that builds give. No user can have it: it is reserved.
+const BUILD: &str = "gitlab-ci-token";
 
 /// A name and a password, or a token in the place of either, as git sends them.
 pub async fn authenticate_basic(app: &App, name: &str, secret: &str, address: &str) -> Result<Actor> {
+    if name == BUILD {
+        return runner_door::authenticate(app, secret).await;
+    }
     let token =
         [secret, name].into_iter().find(|text| TokenKind::ALL.iter().any(|kind| text.starts_with(kind.prefix())));
     if let Some(token) = token {
         return authenticate(app, Credentials { token: Some(token), ..Credentials::default() }, Scope::Api).await;
     }
     let user = session::check(app, name, secret, address).await?;
-    let caller = Caller { account: user.account(), own: None, scopes: Scopes::all(), impersonated_by: None };
+    let caller =
+        Caller { account: user.account(), own: None, scopes: Scopes::all(), impersonated_by: None, build_of: None };
     Ok(Actor::User(Box::new(caller)))
 }
 
@@ -89,5 +97,11 @@ pub async fn authenticate_key(app: &App, fingerprint: &str) -> Result<Actor> {
     let owner = ssh_key::find_owner(&mut connection, fingerprint).await?.ok_or(Error::Unauthenticated)?;
     let user = user::find(&mut connection, owner).await?.filter(user::User::is_active);
     let account = user.ok_or(Error::Unauthenticated)?.account();
-    Ok(Actor::User(Box::new(Caller { account, own: None, scopes: Scopes::all(), impersonated_by: None })))
+    Ok(Actor::User(Box::new(Caller {
+        account,
+        own: None,
+        scopes: Scopes::all(),
+        impersonated_by: None,
+        build_of: None,
+    })))
 }

@@ -3,7 +3,7 @@ pub mod email;
 pub mod host_key;
 mod notice;
 pub mod password;
-mod secret;
+pub(crate) mod secret;
 pub mod session;
 pub mod ssh_key;
 pub mod token;

@@ -358,7 +358,8 @@ fn username_taken() -> Error {
 pub(crate) async fn acting(app: &App, id: UserId) -> Result<Option<Actor>> {
     let found = user::find(&mut *app.database.connection().await?, id).await?.filter(User::is_active);
     Ok(found.map(|user| {
-        let caller = Caller { account: user.account(), own: None, scopes: Scopes::all(), impersonated_by: None };
+        let caller =
+            Caller { account: user.account(), own: None, scopes: Scopes::all(), impersonated_by: None, build_of: None };
         Actor::User(Box::new(caller))
     }))
 }

@@ -11,6 +11,7 @@ use holdfast_domain::{AccessLevel, Field, Violations, Visibility};
 use holdfast_store::Connection;
 use holdfast_store::accounts::user::{self, Account};
 use holdfast_store::activity::event::{self, NewEvent};
+use holdfast_store::ci::queue;
 use holdfast_store::namespaces::member::{self, Source};
 use holdfast_store::namespaces::namespace::{self, Target};
 use holdfast_store::projects::attributes::{self, Attributes};
@@ -255,6 +256,10 @@ pub async fn update(app: &App, actor: &Actor, project: &ProjectRef, changes: Pro
         access::project(app, &mut transaction, actor, &ProjectRef::Id(before.id), ProjectAction::Rename).await?;
     }
     refuse_taken(attributes::update(&mut transaction, before.id, &attributes, now).await)?;
+    let serves = |features: &Features| features.builds_enabled && features.shared_runners_enabled;
+    if serves(&attributes.features) != serves(&before.features) {
+        queue::set_shared(&mut transaction, before.id, serves(&attributes.features)).await?;
+    }
     if let Some(branch) = default_branch.filter(|branch| before.repository.default_branch() != Some(branch)) {
         let name = format!("refs/heads/{branch}");
         if !repository::set_head(&mut transaction, before.repository.id, &name).await? {

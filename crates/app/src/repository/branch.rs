@@ -136,7 +136,8 @@ pub(super) async fn move_one(
     // A ref to what is there already brings no commits, and one that goes takes none away.
     let notices = vec![push_details::without_commits(opened, caller, &it)];
     let mover = Mover { user: Some(caller.account.id()), via: "api" };
-    let change = Change { release, ..Change::new(opened, vec![it], notices, mover) };
+    let built = it.new.iter().map(|_| 0).collect();
+    let change = Change { release, built, ..Change::new(opened, vec![it], notices, mover) };
     let changed = ref_change::apply(app, change).await?;
     Ok(changed.refusals.into_iter().next().flatten())
 }

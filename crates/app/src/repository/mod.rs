@@ -3,6 +3,7 @@
 pub mod archive;
 pub mod blob;
 pub mod branch;
+pub(crate) mod ci_file;
 pub mod commit;
 pub mod compaction;
 pub mod compare;
@@ -20,7 +21,8 @@ mod reach;
 pub mod ref_change;
 pub mod release;
 mod remote;
-mod revision;
+pub(crate) mod revision;
+pub(crate) mod statuses;
 pub mod tag;
 pub(crate) mod told;
 pub mod tree;

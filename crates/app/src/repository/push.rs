@@ -15,6 +15,7 @@ use holdfast_store::repository::protection;
 use holdfast_store::repository::ref_change::Mover;
 use tokio::io::{AsyncRead, AsyncWrite};
 
+use super::ci_file;
 use super::compaction;
 use super::fetch::Opened;
 use super::pack::store;
@@ -102,7 +103,8 @@ async fn take<W: AsyncWrite + Unpin + Send>(
         }
     }
     refuse_unconnected(app, opened, &incoming, pack.as_ref(), &request.commands, &mut verdicts).await?;
-    let (verdicts, notices) = judge_objects(judge, caller, opened, &incoming, &request.commands, verdicts).await?;
+    let (verdicts, notices, built) =
+        judge_objects(judge, caller, opened, &incoming, &request.commands, verdicts).await?;
 
     let mut refusals: Vec<Option<String>> = verdicts.iter().map(|verdict| verdict.as_ref().err().cloned()).collect();
     let moves: Vec<Move> = verdicts.into_iter().filter_map(Verdict::ok).collect();
@@ -121,7 +123,8 @@ async fn take<W: AsyncWrite + Unpin + Send>(
     let mover = Mover { user: Some(caller.account.id()), via };
     let atomic = request.capabilities.atomic;
     let changed =
-        ref_change::apply(app, Change { atomic, pack: new_pack, ..Change::new(opened, moves, notices, mover) }).await?;
+        ref_change::apply(app, Change { atomic, pack: new_pack, built, ..Change::new(opened, moves, notices, mover) })
+            .await?;
     if let Some(lease) = &lease {
         finish(app, lease, &changed, files, opened).await;
     }
@@ -189,7 +192,7 @@ async fn judge_objects(
     incoming: &Incoming,
     commands: &[Command],
     names: Vec<Verdict<RefName>>,
-) -> Result<(Vec<Verdict<Move>>, Vec<Notice>)> {
+) -> Result<(Vec<Verdict<Move>>, Vec<Notice>, Vec<usize>)> {
     let (caller, opened, bare) = (caller.clone(), opened.clone(), incoming.bare().clone());
     let commands = commands.to_vec();
     let judging = tokio::task::spawn_blocking(move || {
@@ -203,9 +206,26 @@ async fn judge_objects(
         }
         let moves: Vec<Move> = verdicts.iter().filter_map(|verdict| verdict.as_ref().ok()).cloned().collect();
         let notices = push_details::of_moves(&reader, &opened, &caller, &moves)?;
-        Ok((verdicts, notices))
+        let built = if opened.project.features.builds_enabled { built(&reader, &moves)? } else { Vec::new() };
+        Ok((verdicts, notices, built))
     });
     judging.await.map_err(|panicked| Error::Internal(panicked.into()))?
+}
+
+/// Of a push that moves more refs than this, the others get no pipeline.
+const BUILT: usize = 100;
+
+/// Places of the moves that lead to a CI file.
+fn built(reader: &Reader, moves: &[Move]) -> Result<Vec<usize>> {
+    let mut built = Vec::new();
+    for (place, it) in moves.iter().enumerate().take(BUILT) {
+        if let Some(new) = it.new.filter(|_| it.name.as_branch().or(it.name.as_tag()).is_some())
+            && ci_file::may_be_at(reader, new.object())?
+        {
+            built.push(place);
+        }
+    }
+    Ok(built)
 }
 
 /// What is only for speed: nothing of it may spoil a push that is kept already.

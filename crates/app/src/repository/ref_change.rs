@@ -11,6 +11,7 @@ use holdfast_store::repository::pack::{self, NewPack};
 use holdfast_store::repository::ref_change::{self, Mover};
 use holdfast_store::repository::{protection, release, repository};
 use holdfast_store::worker::closing::{self, Closing};
+use holdfast_store::worker::pipelines::{self, Pushed};
 use holdfast_store::{Connection, commit};
 
 pub use holdfast_store::repository::ref_change::Move;
@@ -33,12 +34,24 @@ pub struct Change<'a> {
     pub mover: Mover,
     /// The notes of the one tag that is made.
     pub release: Option<&'a str>,
+    /// Places of moves that a pipeline may be made for: where a CI file is.
+    pub built: Vec<usize>,
 }
 
 impl<'a> Change<'a> {
     /// All or none, without new objects.
     pub fn new(opened: &'a Opened, moves: Vec<Move>, notices: Vec<Notice>, mover: Mover) -> Self {
-        Self { opened, moves, notices, atomic: true, pack: None, default: None, mover, release: None }
+        Self {
+            opened,
+            moves,
+            notices,
+            atomic: true,
+            pack: None,
+            default: None,
+            mover,
+            release: None,
+            built: Vec::new(),
+        }
     }
 }
 
@@ -121,10 +134,23 @@ pub async fn apply(app: &App, change: Change<'_>) -> Result<Changed> {
                 closing::enqueue(&mut transaction, project.id, author, &closings).await?;
             }
         }
+        if project.features.builds_enabled {
+            let made = change.built.iter().filter(|place| places.contains(place)).map(|place| &change.moves[*place]);
+            let pushed: Vec<Pushed> = made.filter_map(pushed).collect();
+            if !pushed.is_empty() {
+                pipelines::enqueue(&mut transaction, project.id, author, generation, &pushed).await?;
+            }
+        }
         event::record_pushes(&mut transaction, project.id, author, notices, now).await?;
     }
     commit(transaction).await?;
     Ok(Changed { refusals, made: Some(Made { generation, pack }) })
+}
+
+fn pushed(it: &Move) -> Option<Pushed> {
+    let (branch, tag) = (it.name.as_branch(), it.name.as_tag());
+    let ref_name = branch.or(tag)?.to_owned();
+    Some(Pushed { ref_name, tag: tag.is_some(), sha: it.new?.object().to_string() })
 }
 
 /// The branch that becomes the default one.

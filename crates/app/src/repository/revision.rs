@@ -10,7 +10,7 @@ use crate::{App, Result};
 
 /// A tag, a branch, or the beginning of the id of a commit that one of them leads to; then perhaps a way back from there,
 /// such as `~2` or `^2`. None if it is none of these.
-pub(super) async fn resolve(app: &App, opened: &Opened, text: &str) -> Result<Option<ObjectId>> {
+pub(crate) async fn resolve(app: &App, opened: &Opened, text: &str) -> Result<Option<ObjectId>> {
     let text = text.trim();
     let (base, way) = text.split_at(text.find(['~', '^']).unwrap_or(text.len()));
     let Some(steps) = steps(way) else { return Ok(None) };

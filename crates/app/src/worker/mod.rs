@@ -15,9 +15,11 @@ use holdfast_store::worker::compaction::COMPACT;
 use holdfast_store::worker::contributors::COUNT_CONTRIBUTORS;
 use holdfast_store::worker::import::IMPORT;
 use holdfast_store::worker::merged_branches::DELETE_MERGED_BRANCHES;
+use holdfast_store::worker::pipelines::{CREATE_PIPELINES, Pushed};
 use holdfast_store::worker::removal::{REMOVE_AUTHOR, REMOVE_PROJECTS};
 use serde::{Deserialize, Serialize};
 
+use crate::ci::{creation, tending};
 use crate::planning::closing;
 use crate::projects::project::ProjectRef;
 use crate::repository::compaction::{self, Extent};
@@ -144,6 +146,39 @@ impl TaskHandler for CloseIssues {
     }
 }
 
+#[derive(Serialize, Deserialize)]
+struct CreatePipelines {
+    project: ProjectId,
+    user: UserId,
+    generation: i64,
+    pushed: Vec<Pushed>,
+}
+
+impl TaskHandler for CreatePipelines {
+    const IDENTIFIER: &'static str = CREATE_PIPELINES;
+
+    async fn run(self, context: WorkerContext) -> impl IntoTaskHandlerResult {
+        let app = app(&context)?;
+        match creation::of_push(&app, self.project, self.user, self.generation, self.pushed).await {
+            Ok(()) | Err(Error::NotFound(_)) => Ok(()),
+            Err(error) => Err(told(error)),
+        }
+    }
+}
+
+/// Once a minute.
+#[derive(Serialize, Deserialize)]
+struct TendBuilds {}
+
+impl TaskHandler for TendBuilds {
+    const IDENTIFIER: &'static str = "tend_builds";
+
+    async fn run(self, context: WorkerContext) -> impl IntoTaskHandlerResult {
+        let app = app(&context)?;
+        tending::tend(&app).await.map_err(told)
+    }
+}
+
 /// Once a day.
 #[derive(Serialize, Deserialize)]
 struct Sweep {}
@@ -183,8 +218,10 @@ async fn worker(app: &Arc<App>, concurrency: usize) -> Result<Worker> {
         .define_job::<DeleteMergedBranches>()
         .define_job::<Import>()
         .define_job::<CloseIssues>()
+        .define_job::<CreatePipelines>()
+        .define_job::<TendBuilds>()
         .define_job::<Sweep>()
-        .with_cron("17 3 * * * sweep")
+        .with_cron("17 3 * * * sweep\n* * * * * tend_builds")
         .map_err(|error| Error::Internal(error.into()))?
         .init()
         .await

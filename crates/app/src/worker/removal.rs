@@ -9,6 +9,7 @@ use holdfast_store::projects::{project, upload};
 use holdfast_store::repository::{pack, repository};
 use holdfast_store::worker::{job, removal};
 
+use crate::ci::tending;
 use crate::planning::issue::remove as remove_issue;
 use crate::{App, Result};
 
@@ -24,6 +25,7 @@ pub async fn projects(app: &App, id: JobId) -> Result<()> {
         while issue::delete_some_of_project(&mut *app.database.connection().await?, project, BATCH).await? > 0 {}
         while event::delete_some_of_project(&mut *app.database.connection().await?, project, BATCH).await? > 0 {}
         remove_hooks(app, project).await?;
+        tending::remove_project(app, project).await?;
         let mut transaction = app.database.begin().await?;
         let gone = removal::delete(&mut transaction, project).await?;
         job::advance(&mut transaction, id, gone as i64).await?;

@@ -11,6 +11,7 @@ use holdfast_store::repository::pack;
 use holdfast_store::worker::job;
 
 use super::removal::{self, remove_objects};
+use crate::ci::tending;
 use crate::projects::notice;
 use crate::projects::project::load;
 use crate::{App, Error, Result};
@@ -25,6 +26,7 @@ pub async fn sweep(app: &App) -> Result<()> {
         removal::remove_repositories(app).await,
         remove_packs(app, now).await,
         forget_deliveries(app, now).await,
+        tending::sweep(app).await,
     ];
     parts.into_iter().collect()
 }

@@ -10,6 +10,8 @@ pub enum Kind {
     /// Of what not everybody sees, who sees the project. There is no switch for these, so no hook hears of them.
     ConfidentialIssue,
     ConfidentialNote,
+    Build,
+    Pipeline,
     ProjectCreate,
     ProjectDestroy,
     ProjectRename,
@@ -29,7 +31,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 24] = [
         Self::Push,
         Self::TagPush,
         Self::RefPush,
@@ -37,6 +39,8 @@ impl Kind {
         Self::Note,
         Self::ConfidentialIssue,
         Self::ConfidentialNote,
+        Self::Build,
+        Self::Pipeline,
         Self::ProjectCreate,
         Self::ProjectDestroy,
         Self::ProjectRename,
@@ -63,6 +67,8 @@ impl Kind {
             Self::Note => "note",
             Self::ConfidentialIssue => "confidential_issue",
             Self::ConfidentialNote => "confidential_note",
+            Self::Build => "build",
+            Self::Pipeline => "pipeline",
             Self::ProjectCreate => "project_create",
             Self::ProjectDestroy => "project_destroy",
             Self::ProjectRename => "project_rename",
@@ -95,6 +101,8 @@ impl Kind {
             | Self::Note
             | Self::ConfidentialIssue
             | Self::ConfidentialNote
+            | Self::Build
+            | Self::Pipeline
             | Self::Test => false,
             Self::ProjectCreate
             | Self::ProjectDestroy
@@ -120,6 +128,8 @@ impl Kind {
             Self::TagPush => "Tag Push Hook",
             Self::Issue => "Issue Hook",
             Self::Note => "Note Hook",
+            Self::Build => "Build Hook",
+            Self::Pipeline => "Pipeline Hook",
             _ => SYSTEM_TITLE,
         }
     }

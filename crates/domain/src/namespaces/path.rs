@@ -9,7 +9,7 @@ const FORMAT: &str =
     "can contain only letters, digits, '_', '-' and '.'. Cannot start with '-' or end in '.', '.git' or '.atom'.";
 
 /// First segments that pages or the interface itself need.
-const RESERVED: [&str; 36] = [
+const RESERVED: [&str; 37] = [
     ".well-known",
     "admin",
     "all",
@@ -18,6 +18,7 @@ const RESERVED: [&str; 36] = [
     "ci",
     "dashboard",
     "files",
+    "gitlab-ci-token",
     "groups",
     "healthz",
     "help",

@@ -18,10 +18,13 @@ pub enum InstanceAction {
     CreateProjectForOthers,
     TransferProject,
     ManageHooks,
+    /// Beside this, only those of projects that the caller manages, or everybody's.
+    ReadRunners,
+    ManageRunners,
 }
 
 impl InstanceAction {
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::ReadUsers,
         Self::ManageUsers,
         Self::ManageOwnAccount,
@@ -34,6 +37,8 @@ impl InstanceAction {
         Self::CreateProjectForOthers,
         Self::TransferProject,
         Self::ManageHooks,
+        Self::ReadRunners,
+        Self::ManageRunners,
     ];
 
     pub const fn describe(self) -> &'static str {
@@ -50,6 +55,8 @@ impl InstanceAction {
             Self::CreateProjectForOthers => "create a project for another user",
             Self::TransferProject => "move a project into a group",
             Self::ManageHooks => "read, create, try, delete the hooks of the instance",
+            Self::ReadRunners => "read shared runners; list, read, edit and delete those of the projects one manages",
+            Self::ManageRunners => "list, edit and delete all runners",
         }
     }
 
@@ -61,12 +68,14 @@ impl InstanceAction {
             | Self::CreateGroup
             | Self::ListProjects
             | Self::ListIssues
-            | Self::CreateProject => Standing::External,
+            | Self::CreateProject
+            | Self::ReadRunners => Standing::External,
             Self::ManageUsers
             | Self::ListAllProjects
             | Self::CreateProjectForOthers
             | Self::TransferProject
-            | Self::ManageHooks => Standing::Administrator,
+            | Self::ManageHooks
+            | Self::ManageRunners => Standing::Administrator,
         }
     }
 

@@ -7,6 +7,7 @@ pub enum Feature {
     Issues,
     /// Labels and milestones are for both.
     IssuesOrMergeRequests,
+    Builds,
 }
 
 impl Feature {
@@ -15,6 +16,7 @@ impl Feature {
         match self {
             Self::Issues => "Issues are switched off in this project",
             Self::IssuesOrMergeRequests => "Issues and merge requests are switched off in this project",
+            Self::Builds => "Builds are switched off in this project",
         }
     }
 }
@@ -53,6 +55,12 @@ pub enum ProjectAction {
     ModerateNotes,
     ReadMilestones,
     ManageMilestones,
+    /// Pipelines, builds and what they left. Not for everybody where builds are not public.
+    ReadBuilds,
+    /// To start, retry and cancel, and to say how a commit does.
+    ManageBuilds,
+    /// Variables, triggers and runners.
+    ManageCi,
     /// Its name or its visibility.
     Rename,
     Archive,
@@ -60,7 +68,7 @@ pub enum ProjectAction {
 }
 
 impl ProjectAction {
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 31] = [
         Self::Read,
         Self::ReadCode,
         Self::WriteCode,
@@ -86,6 +94,9 @@ impl ProjectAction {
         Self::ModerateNotes,
         Self::ReadMilestones,
         Self::ManageMilestones,
+        Self::ReadBuilds,
+        Self::ManageBuilds,
+        Self::ManageCi,
         Self::Rename,
         Self::Archive,
         Self::Delete,
@@ -122,6 +133,11 @@ impl ProjectAction {
             Self::ModerateNotes => "edit and delete what others said",
             Self::ReadMilestones => "read milestones",
             Self::ManageMilestones => "create and edit milestones",
+            Self::ReadBuilds => {
+                "read pipelines, builds, traces and artifacts (beyond reporters: only if builds are public)"
+            }
+            Self::ManageBuilds => "start, retry, cancel and erase pipelines and builds; set the status of a commit",
+            Self::ManageCi => "read and edit variables, triggers and runners",
             Self::Rename => "change the name or the visibility",
             Self::Archive => "archive and unarchive",
             Self::Delete => "delete the project",
@@ -142,6 +158,7 @@ impl ProjectAction {
             Self::ManageLabels | Self::Subscribe | Self::ReadMilestones | Self::ManageMilestones => {
                 Some(Feature::IssuesOrMergeRequests)
             }
+            Self::ReadBuilds | Self::ManageBuilds | Self::ManageCi => Some(Feature::Builds),
             _ => None,
         }
     }
@@ -149,9 +166,9 @@ impl ProjectAction {
     pub(super) const fn minimum(self) -> Minimum {
         match self {
             Self::Read => Minimum::Visible,
-            Self::ReadCode => Minimum::Code,
+            Self::ReadCode | Self::ReadBuilds => Minimum::Code,
             Self::Fork => Minimum::CodeAndOrdinary,
-            Self::WriteCode => Minimum::Member(AccessLevel::Developer),
+            Self::WriteCode | Self::ManageBuilds => Minimum::Member(AccessLevel::Developer),
             Self::ReadMembers | Self::Star | Self::Upload | Self::RequestAccess => Minimum::VisibleAndSignedIn,
             Self::Subscribe | Self::ReadBoards | Self::ReadIssues | Self::CreateIssue | Self::ReadMilestones => {
                 Minimum::VisibleAndSignedIn
@@ -160,7 +177,7 @@ impl ProjectAction {
             Self::Update | Self::ManageMembers | Self::Share | Self::ManageHooks | Self::ProtectBranches => {
                 Minimum::Member(AccessLevel::Master)
             }
-            Self::ModerateNotes | Self::ManageMilestones => Minimum::Member(AccessLevel::Master),
+            Self::ModerateNotes | Self::ManageMilestones | Self::ManageCi => Minimum::Member(AccessLevel::Master),
             Self::Rename | Self::Archive | Self::Delete | Self::DeleteBoardList | Self::DeleteIssue => {
                 Minimum::Member(AccessLevel::Owner)
             }

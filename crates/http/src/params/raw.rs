@@ -7,7 +7,7 @@ use axum::extract::{FromRequest, Multipart, RawPathParams, Request};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use percent_encoding::percent_decode_str;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use utoipa::openapi::schema::{ObjectBuilder, SchemaFormat, Type};
 use utoipa::openapi::{RefOr, Schema};
 
@@ -128,14 +128,17 @@ impl RawParams {
         Ok(())
     }
 
-    /// `name[]` collects, `name` replaces. A name that is not text names no parameter.
+    /// `name[]` collects, `name[key]` makes a map, `name` replaces. A name that is not text names no parameter.
     fn add(&mut self, name: Result<String, Wrong>, value: Sent) -> Result<(), ApiError> {
         let Ok(name) = name else { return Ok(()) };
         if self.sent.len() >= MOST_PARAMETERS {
             return Err(ApiError::error(StatusCode::BAD_REQUEST, "too many parameters"));
         }
         let Some(list) = name.strip_suffix("[]") else {
-            self.sent.insert(name, value);
+            match name.strip_suffix(']').and_then(|name| name.split_once('[')) {
+                Some((map, key)) => self.add_to_map(map, key, value)?,
+                None => drop(self.sent.insert(name, value)),
+            }
             return Ok(());
         };
         let entry = self.sent.entry(list.to_owned()).or_insert(Ok(Value::Array(Vec::new())));
@@ -145,6 +148,18 @@ impl RawParams {
             }
             (Ok(Value::Array(items)), Ok(value)) => items.push(value),
             (entry, value) => *entry = value.map(|value| Value::Array(vec![value])),
+        }
+        Ok(())
+    }
+
+    fn add_to_map(&mut self, map: &str, key: &str, value: Sent) -> Result<(), ApiError> {
+        let entry = self.sent.entry(map.to_owned()).or_insert_with(|| Ok(Value::Object(Map::new())));
+        match (entry, value) {
+            (Ok(Value::Object(fields)), Ok(_)) if fields.len() >= MOST_PARAMETERS => {
+                return Err(ApiError::error(StatusCode::BAD_REQUEST, "too many parameters"));
+            }
+            (Ok(Value::Object(fields)), Ok(value)) => drop(fields.insert(key.to_owned(), value)),
+            (entry, value) => *entry = value.map(|value| json!({ key: value })),
         }
         Ok(())
     }

@@ -114,8 +114,12 @@ pub mod list {
         let items: Result<Option<Vec<T>>, Wrong> = values.iter().map(T::from_param).collect();
         match items {
             Ok(Some(items)) => Some(items),
-            Ok(None) | Err(_) => {
+            Ok(None) => {
                 problems.add(name, Wrong::Invalid);
+                None
+            }
+            Err(wrong) => {
+                problems.add(name, wrong);
                 None
             }
         }

@@ -7,8 +7,8 @@ use holdfast_app::namespaces::group::GroupRef;
 use holdfast_app::planning::label::LabelRef;
 use holdfast_app::projects::project::ProjectRef;
 use holdfast_domain::ids::{
-    BoardId, BoardListId, EmailId, HookId, IssueId, LabelId, MilestoneId, NamespaceId, NoteId, ProjectId, SshKeyId,
-    TokenId, UserId,
+    BoardId, BoardListId, BuildId, EmailId, HookId, IssueId, LabelId, MilestoneId, NamespaceId, NoteId, PipelineId,
+    ProjectId, RunnerId, SshKeyId, TokenId, UserId,
 };
 use holdfast_domain::{AccessLevel, Visibility};
 use serde_json::Value;
@@ -74,6 +74,37 @@ impl FromValue for String {
 
     fn schema() -> RefOr<Schema> {
         typed(Type::String).into()
+    }
+}
+
+impl FromValue for f64 {
+    fn from_value(value: &Value) -> Result<Self, Wrong> {
+        let number = match value {
+            Value::Number(number) => number.as_f64(),
+            Value::String(text) => text.trim().parse().ok(),
+            _ => None,
+        };
+        number.filter(|number| number.is_finite()).ok_or(Wrong::Invalid)
+    }
+
+    fn schema() -> RefOr<Schema> {
+        typed(Type::Number).into()
+    }
+}
+
+/// Texts by name. What is sent and is none of that is still told apart from nothing.
+pub struct Texts(pub Option<Vec<(String, String)>>);
+
+impl FromValue for Texts {
+    fn from_value(value: &Value) -> Result<Self, Wrong> {
+        let text = |(key, value): (&String, &Value)| Some((key.clone(), value.as_str()?.to_owned()));
+        let fits = |(key, value): &(String, String)| !key.contains('\0') && !value.contains('\0');
+        let texts: Option<Vec<_>> = value.as_object().and_then(|fields| fields.iter().map(text).collect());
+        Ok(Self(texts.filter(|texts| texts.iter().all(fits))))
+    }
+
+    fn schema() -> RefOr<Schema> {
+        typed(Type::Object).into()
     }
 }
 
@@ -267,5 +298,8 @@ ids!(
     BoardListId,
     MilestoneId,
     IssueId,
-    NoteId
+    NoteId,
+    PipelineId,
+    BuildId,
+    RunnerId
 );

@@ -81,7 +81,7 @@ pub fn listed(commit: Commit) -> ListedCommit {
 }
 
 /// Its first line; what is longer than a hundred characters is cut, as existing clients know it.
-fn title(message: &str) -> String {
+pub(super) fn title(message: &str) -> String {
     let line = message.trim_start().lines().next().unwrap_or_default().trim_end();
     match line.chars().count() {
         0 => "--no commit message".into(),

@@ -3,6 +3,7 @@
 pub mod access_request;
 pub mod board;
 pub mod branch;
+pub mod build;
 pub mod commit;
 pub mod compare;
 pub mod contributor;
@@ -18,12 +19,16 @@ pub mod member;
 pub mod milestone;
 pub mod namespace;
 pub mod note;
+pub mod pipeline;
 pub mod project;
+pub mod runner;
 pub mod ssh_key;
 pub mod tag;
 mod timestamp;
 pub mod token;
 pub mod tree;
+pub mod trigger;
 pub mod user;
+pub mod variable;
 
 pub use timestamp::Timestamp;

@@ -5,6 +5,7 @@ pub mod config;
 pub mod doctor;
 pub mod documents;
 pub mod migrate;
+pub mod runner;
 pub mod serve;
 pub mod torture;
 pub mod worker;

@@ -8,6 +8,7 @@ use axum::routing::get;
 use axum_server::Handle;
 use axum_server::accept::NoDelayAcceptor;
 use futures_util::FutureExt;
+use holdfast_app::ci::tending;
 use holdfast_app::hooks::sending;
 use holdfast_app::{App, worker};
 use holdfast_http::Site;
@@ -46,6 +47,7 @@ async fn serve(configuration: &Configuration, metrics: PrometheusHandle) -> anyh
     let jobs = tokio::spawn(do_jobs(app.clone(), configuration.worker.concurrency, stopped));
     let (stop_hooks, stopped) = tokio::sync::oneshot::channel::<()>();
     let hooks = tokio::spawn(serve_hooks(app.clone(), stopped));
+    let stopping = app.clone();
     if let Some(address) = configuration.operations_listen()? {
         let listener = listen("operations.listen", address)?;
         let metrics = metrics.clone();
@@ -69,6 +71,7 @@ async fn serve(configuration: &Configuration, metrics: PrometheusHandle) -> anyh
     }
     tracing::info!("stopping: finishing the requests that have begun");
     handle.graceful_shutdown(Some(configuration.shutdown_grace()));
+    stopping.stop_waiting();
     drop((stop_jobs, stop_hooks, stop_ssh));
     public.await??;
     ssh.await??;
@@ -195,6 +198,13 @@ async fn render(app: Arc<App>, metrics: PrometheusHandle) -> String {
             metrics::gauge!("holdfast_hook_events_waiting").set(hooks.events_waiting as f64);
         }
         Err(error) => tracing::warn!(%error, "there are no figures about hooks"),
+    }
+    match tending::overview(&app).await {
+        Ok(builds) => {
+            metrics::gauge!("holdfast_builds_waiting").set(builds.waiting as f64);
+            metrics::gauge!("holdfast_build_oldest_waiting_seconds").set(builds.oldest_waiting.as_secs_f64());
+        }
+        Err(error) => tracing::warn!(%error, "there are no figures about builds"),
     }
     metrics.render()
 }

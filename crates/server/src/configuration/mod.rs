@@ -1,5 +1,6 @@
 //! Typed configuration: the default file, then the operator's file, then the environment.
 
+mod ci;
 mod error;
 mod hooks;
 mod repositories;
@@ -19,6 +20,7 @@ use serde::Deserialize;
 use tracing_subscriber::EnvFilter;
 use url::Url;
 
+use ci::{Ci, Secrets};
 pub use error::Invalid;
 use hooks::Hooks;
 use repositories::{Git, Imports, Ssh};
@@ -39,6 +41,8 @@ pub struct Configuration {
     pub git: Git,
     pub imports: Imports,
     pub hooks: Hooks,
+    pub ci: Ci,
+    pub secrets: Secrets,
     pub ssh: Ssh,
     pub worker: Worker,
     pub accounts: Accounts,
@@ -149,6 +153,11 @@ impl Configuration {
             ("hooks.concurrency", self.hooks.concurrency as u64, 0, 10_000),
             ("hooks.timeout_seconds", self.hooks.timeout_seconds, 1, 60),
             ("hooks.kept_days", self.hooks.kept_days.into(), 4, 3650),
+            ("ci.build_timeout_seconds", self.ci.build_timeout_seconds.into(), 60, 2_592_000),
+            ("ci.silent_after_seconds", self.ci.silent_after_seconds.into(), 60, 2_592_000),
+            ("ci.longest_wait_seconds", self.ci.longest_wait_seconds, 0, 60),
+            ("ci.max_trace_bytes", self.ci.max_trace_bytes, 1 << 10, 1 << 40),
+            ("ci.max_artifact_bytes", self.ci.max_artifact_bytes, 1 << 10, 1 << 42),
             ("ssh.max_unauthenticated", self.ssh.max_unauthenticated as u64, 1, 100_000),
             ("ssh.handshake_timeout_seconds", self.ssh.handshake_timeout_seconds, 1, 3600),
             ("ssh.idle_timeout_seconds", self.ssh.idle_timeout_seconds, 1, 86_400),
@@ -183,6 +192,7 @@ impl Configuration {
             }
         }
         self.storage.options()?;
+        self.secrets.key()?;
         self.ssh.listen()?;
         if let Some(endpoint) = self.otlp_endpoint()
             && !Url::parse(endpoint).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))
@@ -254,6 +264,8 @@ impl Configuration {
             git: self.git.settings(),
             import_networks: self.imports.allowed_networks.clone(),
             hooks: self.hooks.settings(),
+            ci: self.ci.settings(),
+            sealing_key: self.secrets.key()?,
             site: self.site()?,
         })
     }

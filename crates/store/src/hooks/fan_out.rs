@@ -57,7 +57,8 @@ pub async fn hand_over(connection: &mut Connection, waiting: &[Waiting], now: Da
         r#"select w.outbox_id as "outbox_id!", h.id as "hook_id!" from outbox_queue w join hooks h
              on h.project_id = w.project_id and case w.kind
                when 'push' then h.push_events when 'tag_push' then h.tag_push_events
-               when 'issue' then h.issues_events when 'note' then h.note_events else false end
+               when 'issue' then h.issues_events when 'note' then h.note_events
+               when 'build' then h.build_events when 'pipeline' then h.pipeline_events else false end
            where w.outbox_id = any($1)
            union all
            select w.outbox_id, h.id from outbox_queue w join hooks h on h.project_id is null and case w.kind

@@ -175,3 +175,15 @@ pub async fn delete_some_of_project(connection: &mut Connection, project: Projec
     let gone = sqlx::query!("delete from hooks where id = any($1)", &some).execute(connection).await?;
     Ok(gone.rows_affected())
 }
+
+/// Whether any hook of a project is told of builds, and of pipelines.
+pub async fn hears_of_builds(connection: &mut Connection, project: ProjectId) -> Result<(bool, bool)> {
+    let row = sqlx::query!(
+        r#"select coalesce(bool_or(build_events), false) as "builds!",
+             coalesce(bool_or(pipeline_events), false) as "pipelines!" from hooks where project_id = $1"#,
+        project.get(),
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok((row.builds, row.pipelines))
+}

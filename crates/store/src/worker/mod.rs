@@ -5,15 +5,17 @@ mod farewell;
 pub mod import;
 pub mod job;
 pub mod merged_branches;
+pub mod pipelines;
 pub mod removal;
 
 /// All that can be queued.
-pub const TASKS: [&str; 7] = [
+pub const TASKS: [&str; 8] = [
     closing::CLOSE_ISSUES,
     compaction::COMPACT,
     contributors::COUNT_CONTRIBUTORS,
     import::IMPORT,
     merged_branches::DELETE_MERGED_BRANCHES,
+    pipelines::CREATE_PIPELINES,
     removal::REMOVE_AUTHOR,
     removal::REMOVE_PROJECTS,
 ];

@@ -26,6 +26,7 @@ mod members;
 mod merged_branches;
 mod pages;
 mod params;
+mod pipelines;
 mod planning_counts;
 mod planning_model;
 mod planning_races;

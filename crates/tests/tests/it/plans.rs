@@ -80,6 +80,15 @@ const LISTS: &[(&str, &[&str])] = &[
     ("/projects/:id/repository/tags", &["", "page=3"]),
     ("/projects/:id/repository/tree", &["", "recursive=true"]),
     ("/projects/:id/repository/contributors", &["", "page=3"]),
+    ("/projects/:id/pipelines", &["", "page=50"]),
+    ("/projects/:id/builds", &["", "page=50", "scope=failed", "scope[]=pending&scope[]=running"]),
+    ("/projects/:id/repository/commits/:sha/builds", &["", "scope=failed"]),
+    ("/projects/:id/repository/commits/:sha/statuses", &["", "all=true", "ref=main&name=n&stage=s"]),
+    ("/projects/:id/runners", &["", "scope=online"]),
+    ("/projects/:id/variables", &[""]),
+    ("/projects/:id/triggers", &[""]),
+    ("/runners", &["", "scope=active"]),
+    ("/runners/all", &["", "page=3", "scope=shared"]),
 ];
 
 /// What every list of projects has.
@@ -144,6 +153,7 @@ async fn no_list_reads_a_whole_table() {
         let id = if path.starts_with("/hooks") { system_hook } else { id };
         let path = path.replace(":uid", "2").replace(":id", &id.to_string()).replace(":query", "abcd");
         let path = path.replace(":board_id", &project.to_string()).replace(":list_id", "1");
+        let path = path.replace(":sha", "main");
         let path = path.replace(":issue_id", "7").replace(":hook_id", &hook.to_string()).replace(":milestone_id", "7");
         for query in *queries {
             for client in [&ada, &server.admin] {
@@ -203,7 +213,7 @@ async fn fill(server: &Server) {
            created_at, updated_at, last_activity_at)
          select (select min(id) from namespaces where visibility_level = 20 and kind = 'group') + 3 * (n % 5000), 1,
            'n' || n, 'p' || md5(n::text), 10 * (n % 3), n % 30 = 0, true, true, true, n % 2 = 0, true, true, true, true, true,
-           true, false, false, '', now() - n * interval '1 minute', now() - n * interval '2 minutes', now()
+           true, false, false, 't' || n, now() - n * interval '1 minute', now() - n * interval '2 minutes', now()
          from generate_series(1, 20000) n;
          insert into project_members (project_id, user_id, access_level, created_at)
          select id, 3 + id % 19000, 30, now() from projects where id > 1;
@@ -242,6 +252,21 @@ async fn fill(server: &Server) {
          insert into hook_queues (hook_id, last_sequence, position) select id, 3000, 3000 from hooks;
          insert into deliveries (hook_id, sequence, outbox_id, created_at, kind)
          select h.id, n, n, now(), 'push' from hooks h, generate_series(1, 3000) n where h.project_id is null or h.id < 9;
+         insert into pipelines (project_id, user_id, ref, tag, sha, before_sha, commit, status, created_at, updated_at)
+         select 1 + n % 1000, 2, 'main', false, md5(n::text), '', jsonb_build_object('id', '', 'message', '', 'author_name',
+           '', 'author_email', '', 'committer_name', '', 'committer_email', '', 'created_at', ''), 'success', now(), now()
+         from generate_series(1, 20000) n;
+         insert into builds (project_id, pipeline_id, name, stage, stage_index, status, run_when, allow_failure, tags,
+           options, created_at)
+         select p.project_id, p.id, 'b' || n, 's', 0, case n when 1 then 'failed' else 'success' end, 'on_success', false,
+           '{}', '{}', now() from pipelines p, generate_series(1, 3) n;
+         insert into runners (token_digest, active, shared, locked, run_untagged, tags, created_at)
+         select int8send(n), true, n % 100 = 0, false, true, '{}', now() from generate_series(1, 20000) n;
+         insert into runner_projects (runner_id, project_id) select id, 1 + id % 2000 from runners where not shared;
+         insert into project_variables (project_id, key, value, created_at, updated_at)
+         select id, 'k', '', now(), now() from projects where id > 1;
+         insert into triggers (project_id, owner_id, token, created_at, updated_at)
+         select id, 1, 't' || id, now(), now() from projects;
 ",
     )
     .execute(&mut server.database().await)

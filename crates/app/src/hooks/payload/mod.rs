@@ -1,6 +1,7 @@
 //! What stands in a delivery: what happened, in the words that receivers know.
 
 mod issue;
+mod pipeline;
 mod push;
 
 use holdfast_domain::Site;
@@ -18,6 +19,8 @@ pub(super) async fn body(app: &App, told: &Told, is_of_project: bool) -> Result<
         Some(Kind::TagPush) => push::tag_push(app, told, is_of_project).await?,
         Some(Kind::Issue) => issue::issue(&told.payload, site),
         Some(Kind::Note) => issue::note(&told.payload, site),
+        Some(Kind::Build) => pipeline::build(&told.payload, site),
+        Some(Kind::Pipeline) => pipeline::pipeline(&told.payload, site),
         Some(Kind::Test) => told.payload.clone(),
         _ => {
             let mut body = told.payload.clone();

@@ -3,6 +3,9 @@
 mod access_requests;
 mod boards;
 mod branches;
+mod builds;
+mod ci_lint;
+mod commit_statuses;
 mod content;
 mod current_user;
 mod deliveries;
@@ -17,9 +20,11 @@ mod members;
 mod milestones;
 mod namespaces;
 mod notes;
+mod pipelines;
 mod project_hooks;
 mod project_lists;
 mod projects;
+mod runners;
 mod session;
 mod shares;
 mod ssh_keys;
@@ -27,8 +32,10 @@ mod stars;
 mod system_hooks;
 mod tags;
 mod tokens;
+mod triggers;
 mod uploads;
 mod users;
+mod variables;
 
 use crate::Routes;
 use crate::error::ApiError;
@@ -66,5 +73,12 @@ pub fn routes() -> Routes {
     branches::routes(&mut routes);
     tags::routes(&mut routes);
     content::routes(&mut routes);
+    pipelines::routes(&mut routes);
+    builds::routes(&mut routes);
+    commit_statuses::routes(&mut routes);
+    runners::routes(&mut routes);
+    variables::routes(&mut routes);
+    triggers::routes(&mut routes);
+    ci_lint::routes(&mut routes);
     routes
 }

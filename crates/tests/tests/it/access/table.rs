@@ -29,30 +29,30 @@ pub struct Entry {
     pub expected: &'static str,
 }
 
-const fn entry(route: &'static str, path: &'static str, form: Form, expected: &'static str) -> Entry {
+pub const fn entry(route: &'static str, path: &'static str, form: Form, expected: &'static str) -> Entry {
     Entry { route, path, form, expected }
 }
 
-const SIGNED_IN: &str = "401 401 200 200 200 200 200 200 200 200";
+pub const SIGNED_IN: &str = "401 401 200 200 200 200 200 200 200 200";
 const CREATES: &str = "401 401 201 201 201 201 201 201 201 201";
-const ADMIN: &str = "401 401 403 403 403 403 403 403 403 200";
+pub const ADMIN: &str = "401 401 403 403 403 403 403 403 403 200";
 const ADMIN_CREATES: &str = "401 401 403 403 403 403 403 403 403 201";
 const MEMBERS: &str = "404 401 404 404 200 200 200 200 200 200";
 const MEMBERS_SIGNED_IN: &str = "401 401 404 404 200 200 200 200 200 200";
 const INTERNAL: &str = "404 401 404 200 200 200 200 200 200 200";
-const PUBLIC: &str = "200 401 200 200 200 200 200 200 200 200";
+pub const PUBLIC: &str = "200 401 200 200 200 200 200 200 200 200";
 const MEMBERS_CREATE: &str = "401 401 404 404 201 201 201 201 201 201";
-const MASTERS: &str = "401 401 404 404 403 403 403 200 200 200";
-const MASTERS_PUBLIC: &str = "401 401 403 403 403 403 403 200 200 200";
-const MASTERS_CREATE: &str = "401 401 404 404 403 403 403 201 201 201";
+pub const MASTERS: &str = "401 401 404 404 403 403 403 200 200 200";
+pub const MASTERS_PUBLIC: &str = "401 401 403 403 403 403 403 200 200 200";
+pub const MASTERS_CREATE: &str = "401 401 404 404 403 403 403 201 201 201";
 const OWNERS_CREATE: &str = "401 401 404 404 403 403 403 403 201 201";
 const OWNERS_PUBLIC_CREATE: &str = "401 401 403 403 403 403 403 403 201 201";
 const OWNERS: &str = "401 401 404 404 403 403 403 403 200 200";
 const OWNERS_PUBLIC: &str = "401 401 403 403 403 403 403 403 200 200";
 
-const CODE: &str = "404 401 404 404 403 200 200 200 200 200";
-const DEVELOPERS: &str = "401 401 404 404 403 403 200 200 200 200";
-const DEVELOPERS_PUBLIC: &str = "401 401 403 403 403 403 200 200 200 200";
+pub const CODE: &str = "404 401 404 404 403 200 200 200 200 200";
+pub const DEVELOPERS: &str = "401 401 404 404 403 403 200 200 200 200";
+pub const DEVELOPERS_PUBLIC: &str = "401 401 403 403 403 403 200 200 200 200";
 
 const REPORTERS: &str = "401 401 404 404 403 200 200 200 200 200";
 const REPORTERS_PUBLIC: &str = "401 401 403 403 403 200 200 200 200 200";

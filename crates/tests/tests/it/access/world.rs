@@ -51,16 +51,22 @@ impl World {
             ("{key}", key.as_i64().unwrap()),
             ("{email}", email.as_i64().unwrap()),
         ];
-        for (placeholder, project_placeholder, planned, path, level) in [
-            ("{private}", "{private_project}", &PRIVATE_PLANS, "private", 0),
-            ("{internal}", "{internal_project}", &INTERNAL_PLANS, "internal", 10),
-            ("{public}", "{public_project}", &PUBLIC_PLANS, "public-group", 20),
+        for (placeholder, project_placeholder, planned, built, path, level) in [
+            ("{private}", "{private_project}", &PRIVATE_PLANS, super::built::PRIVATE, "private", 0),
+            ("{internal}", "{internal_project}", &INTERNAL_PLANS, ["{}"; 4], "internal", 10),
+            ("{public}", "{public_project}", &PUBLIC_PLANS, super::built::PUBLIC, "public-group", 20),
         ] {
             let group = server.group(&server.admin, path, level).await;
             let project = server.project_in(&server.admin, "p", level, Some(group)).await;
             ids.push((placeholder, group));
             ids.push((project_placeholder, project));
             server.push_first(&server.admin, &format!("{path}/p")).await;
+            ids.extend(
+                built
+                    .iter()
+                    .copied()
+                    .zip(super::built::build(server, &mut database, &format!("{path}/p"), project).await),
+            );
             ids.extend(planned.iter().copied().zip(plan(&server.admin, project).await));
             let branch = [("branch_name", "topic"), ("ref", "main")];
             let made = server.admin.post(&format!("/projects/{project}/repository/branches"), &branch).await;
@@ -200,7 +206,7 @@ async fn plan(admin: &Client, project: i64) -> [i64; 6] {
 }
 
 /// In an order in which rows can be inserted.
-const TABLES: [&str; 42] = [
+const TABLES: [&str; 57] = [
     "users",
     "emails",
     "identities",
@@ -243,4 +249,19 @@ const TABLES: [&str; 42] = [
     "outbox",
     "outbox_queue",
     "deliveries",
+    "pipelines",
+    "runners",
+    "runner_projects",
+    "runner_registration",
+    "builds",
+    "tag_sets",
+    "build_queue",
+    "build_turns",
+    "build_runs",
+    "traces",
+    "trace_pieces",
+    "build_objects",
+    "artifacts",
+    "project_variables",
+    "triggers",
 ];

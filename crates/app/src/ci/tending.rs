@@ -1,0 +1,110 @@
+//! What nobody asks for and must be done: builds whose runner is lost, builds that nobody takes, files whose time is over.
+
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use holdfast_domain::ids::{BuildId, PipelineId, ProjectId};
+use holdfast_store::ci::{artifact, build, object, pipeline, queue, run, runner, trace};
+use holdfast_store::commit;
+
+use super::course::Course;
+use super::trace::seal;
+use crate::{App, Error, Result};
+
+/// A build that no runner takes for so long is given up.
+const PENDING: TimeDelta = TimeDelta::days(1);
+const SOME: i64 = 100;
+
+/// Once a minute.
+pub async fn tend(app: &App) -> Result<()> {
+    loop {
+        let now = app.clock.now();
+        let mut connection = app.database.connection().await?;
+        let lost = run::some_lost(&mut connection, now - app.settings.ci.silent_after, now, SOME).await?;
+        let stuck = queue::some_older(&mut connection, now - PENDING, SOME).await?;
+        drop(connection);
+        if lost.is_empty() && stuck.is_empty() {
+            return Ok(());
+        }
+        for (pipeline, build) in lost {
+            tracing::warn!(%build, "a build has failed: its runner was not heard of");
+            fail(app, pipeline, build, "runner_system_failure").await?;
+        }
+        for (pipeline, build) in stuck {
+            tracing::warn!(%build, "a build has failed: no runner took it");
+            fail(app, pipeline, build, "stuck_or_timeout_failure").await?;
+        }
+    }
+}
+
+async fn fail(app: &App, pipeline: PipelineId, build: BuildId, reason: &str) -> Result<()> {
+    let now = app.clock.now();
+    let mut transaction = app.database.begin().await?;
+    let mut course = match Course::open(&mut transaction, pipeline).await {
+        Ok(course) => course,
+        Err(Error::NotFound(_)) => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    if !course.fail(build, reason, now) {
+        // What it is has changed; the rows that said otherwise are of no use.
+        run::end(&mut transaction, &[build]).await?;
+        queue::leave(&mut transaction, &[build]).await?;
+    }
+    course.close(app, &mut transaction, now).await?;
+    Ok(commit(transaction).await?)
+}
+
+/// Once a day.
+pub async fn sweep(app: &App) -> Result<()> {
+    let now = app.clock.now();
+    while artifact::delete_some_expired(&mut *app.database.connection().await?, now, SOME).await? > 0 {}
+    let mut after = 0;
+    loop {
+        let some = trace::some_unsealed(&mut *app.database.connection().await?, after, SOME).await?;
+        let Some(last) = some.last() else { break };
+        after = last.get();
+        for build in some {
+            seal(app, build).await?;
+        }
+    }
+    remove_unwanted(app).await
+}
+
+/// An upload that takes longer has failed.
+const LONGEST_UPLOAD: TimeDelta = TimeDelta::days(1);
+
+async fn remove_unwanted(app: &App) -> Result<()> {
+    loop {
+        let before = app.clock.now() - LONGEST_UPLOAD;
+        let some = object::some_unwanted(&mut *app.database.connection().await?, before, SOME).await?;
+        if some.is_empty() {
+            return Ok(());
+        }
+        for key in &some {
+            app.objects.delete(key).await?;
+        }
+        object::forget(&mut *app.database.connection().await?, &some).await?;
+    }
+}
+
+/// All of a project that is deleted.
+pub(crate) async fn remove_project(app: &App, project: ProjectId) -> Result<()> {
+    while build::delete_some_of_project(&mut *app.database.connection().await?, project, SOME).await? > 0 {}
+    while pipeline::delete_some_of_project(&mut *app.database.connection().await?, project, 1000).await? > 0 {}
+    runner::delete_of_project(&mut *app.database.connection().await?, project).await?;
+    queue::forget_project(&mut *app.database.connection().await?, project).await?;
+    remove_unwanted(app).await
+}
+
+/// How the instance does, for operators.
+#[derive(Clone, Copy, Debug)]
+pub struct Overview {
+    pub waiting: i64,
+    pub oldest_waiting: Duration,
+}
+
+pub async fn overview(app: &App) -> Result<Overview> {
+    let (waiting, oldest) = queue::overview(&mut *app.database.connection().await?).await?;
+    let oldest_waiting = oldest.and_then(|since| (app.clock.now() - since).to_std().ok()).unwrap_or_default();
+    Ok(Overview { waiting, oldest_waiting })
+}

@@ -1,0 +1,200 @@
+use proptest::prelude::*;
+
+use super::super::{duration, read};
+
+/// Words that mean something to somebody.
+const WORDS: [&str; 58] = [
+    "script",
+    "stage",
+    "stages",
+    "types",
+    "type",
+    "image",
+    "services",
+    "before_script",
+    "after_script",
+    "variables",
+    "cache",
+    "key",
+    "untracked",
+    "paths",
+    "only",
+    "except",
+    "tags",
+    "allow_failure",
+    "when",
+    "dependencies",
+    "artifacts",
+    "name",
+    "expire_in",
+    "environment",
+    "url",
+    "action",
+    "on_stop",
+    "coverage",
+    "build",
+    "test",
+    "deploy",
+    "branches",
+    "/a.*b/",
+    "/(/",
+    "yes",
+    "~",
+    "1",
+    "1.5",
+    "1:30",
+    "2016-01-01",
+    ":sym",
+    "<<",
+    "*a",
+    "&a",
+    "&b x",
+    "*b",
+    "!!str",
+    "'q",
+    "\"q\"",
+    "|",
+    ">",
+    "{}",
+    "[]",
+    "[a, b]",
+    "{a: b}",
+    ".hidden",
+    "stop",
+    "1 day",
+];
+
+fn word() -> impl Strategy<Value = String> {
+    prop_oneof![4 => proptest::sample::select(&WORDS[..]).prop_map(str::to_owned), 1 => "\\PC{0,12}"]
+}
+
+/// Lines that look like YAML, and are so now and then.
+fn lines() -> impl Strategy<Value = String> {
+    let line =
+        (0_usize..5, proptest::sample::select(&["", "- ", "? ", "- - "][..]), word(), proptest::option::of(word()));
+    proptest::collection::vec(line, 0..25).prop_map(|lines| {
+        let line = |(indent, dash, word, value): (usize, &str, String, Option<String>)| {
+            let value = value.map_or_else(String::new, |value| format!(": {value}"));
+            format!("{}{dash}{word}{value}\n", "  ".repeat(indent))
+        };
+        lines.into_iter().map(line).collect()
+    })
+}
+
+/// A map of maps of anything.
+fn structure() -> impl Strategy<Value = serde_json::Value> {
+    let leaf = prop_oneof![
+        Just(serde_json::Value::Null),
+        any::<bool>().prop_map(Into::into),
+        any::<i32>().prop_map(Into::into),
+        word().prop_map(Into::into),
+    ];
+    let inner = leaf.prop_recursive(4, 40, 6, |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..5).prop_map(Into::into),
+            proptest::collection::hash_map(word(), inner, 0..6).prop_map(|map| map.into_iter().collect()),
+        ]
+    });
+    proptest::collection::hash_map(word(), inner, 0..6).prop_map(|map| map.into_iter().collect())
+}
+
+#[derive(Clone, Debug)]
+struct Said {
+    name: String,
+    stage: usize,
+    script: Vec<String>,
+    tags: Vec<String>,
+    variables: Vec<(String, String)>,
+    allow_failure: bool,
+}
+
+/// What JSON quotes and YAML reads alike.
+fn text() -> impl Strategy<Value = String> {
+    "[ -~äß€😀\n]{1,20}".prop_filter("blank", |text| !text.trim().is_empty())
+}
+
+fn jobs() -> impl Strategy<Value = Vec<Said>> {
+    let variables = proptest::collection::hash_map("[A-Z_]{1,8}", text(), 0..4);
+    let job = (
+        0_usize..3,
+        proptest::collection::vec(text(), 1..4),
+        proptest::collection::vec(text(), 0..3),
+        variables,
+        any::<bool>(),
+    );
+    proptest::collection::hash_map("j[ -~äß]{0,10}", job, 1..8).prop_map(|jobs| {
+        let said = |(name, (stage, script, tags, variables, allow_failure))| {
+            let variables = variables_in_order(variables);
+            Said { name, stage, script, tags, variables, allow_failure }
+        };
+        jobs.into_iter().map(said).collect()
+    })
+}
+
+fn variables_in_order(variables: std::collections::HashMap<String, String>) -> Vec<(String, String)> {
+    variables.into_iter().collect()
+}
+
+/// Without maps of JSON, which would lose the order.
+fn written(jobs: &[Said]) -> String {
+    let quoted = |text: &str| serde_json::to_string(text).unwrap();
+    let list = |texts: &[String]| serde_json::to_string(texts).unwrap();
+    let mut text = "stages: [one, two, three]\n".to_owned();
+    for job in jobs {
+        let variables: Vec<String> =
+            job.variables.iter().map(|(name, value)| format!("{}: {}", quoted(name), quoted(value))).collect();
+        text += &format!(
+            "{}:\n  stage: {}\n  script: {}\n  tags: {}\n  variables: {{{}}}\n  allow_failure: {}\n",
+            quoted(&job.name),
+            ["one", "two", "three"][job.stage],
+            list(&job.script),
+            list(&job.tags),
+            variables.join(", "),
+            job.allow_failure
+        );
+    }
+    text
+}
+
+proptest! {
+    #[test]
+    fn bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        let _ = read(&bytes);
+    }
+
+    #[test]
+    fn texts_never_panic(text in "[-a-z:{}\\[\\]&*!|>'\"%@`#?,~<. \n\t0-9é]{0,200}") {
+        let _ = read(text.as_bytes());
+        let _ = duration::seconds(&text);
+    }
+
+    #[test]
+    fn lines_never_panic(text in lines()) {
+        let _ = read(text.as_bytes());
+    }
+
+    #[test]
+    fn structures_never_panic(structure in structure()) {
+        let _ = read(structure.to_string().as_bytes());
+    }
+
+    #[test]
+    fn durations_never_panic(text in "([0-9.:, ]{0,5}\\PC{0,6}(days?|mos|h|and)?){0,4}") {
+        let _ = duration::seconds(&text);
+    }
+
+    #[test]
+    fn what_is_written_is_read(said in jobs()) {
+        let text = written(&said);
+        let file = read(text.as_bytes()).map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))?;
+        prop_assert_eq!(file.jobs.len(), said.len());
+        for (job, said) in file.jobs.iter().zip(&said) {
+            prop_assert_eq!(&job.name, &said.name);
+            prop_assert_eq!(job.stage_index, said.stage);
+            prop_assert_eq!(&job.script, &said.script);
+            prop_assert_eq!(&job.tags, &said.tags);
+            prop_assert_eq!(&job.variables, &said.variables);
+            prop_assert_eq!(job.allow_failure, said.allow_failure);
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Pipelines: what a file asks for, and how builds follow each other.
+
+pub mod file;
+pub mod progress;
+pub mod status;
+
+pub use status::{Event, Status};

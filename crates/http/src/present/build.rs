@@ -1,0 +1,138 @@
+use holdfast_app::ci::build::Build;
+use holdfast_app::ci::pipeline::CommitFacts;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::Timestamp;
+use super::commit::title;
+use super::runner::{self, RunnerBody};
+use super::user::{self, UserSummary};
+use crate::Site;
+
+#[derive(Serialize, ToSchema)]
+pub struct BuildBody {
+    pub id: i64,
+    /// `created`, `pending`, `running`, `success`, `failed`, `canceled` or `skipped`.
+    pub status: &'static str,
+    pub stage: String,
+    pub name: String,
+    pub r#ref: String,
+    pub tag: bool,
+    pub coverage: Option<f64>,
+    pub created_at: Timestamp,
+    pub started_at: Option<Timestamp>,
+    pub finished_at: Option<Timestamp>,
+    pub user: Option<UserSummary>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub artifacts_file: Option<ArtifactsFile>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub artifacts_expire_at: Option<Timestamp>,
+    pub commit: BuiltCommit,
+    pub runner: Option<RunnerBody>,
+    pub pipeline: PipelineOfBuild,
+}
+
+#[derive(Serialize, ToSchema)]
+pub struct ArtifactsFile {
+    pub filename: String,
+    pub size: i64,
+}
+
+#[derive(Serialize, ToSchema)]
+pub struct BuiltCommit {
+    pub id: String,
+    pub short_id: String,
+    pub title: String,
+    pub author_name: String,
+    pub author_email: String,
+    pub created_at: String,
+    pub message: String,
+}
+
+#[derive(Serialize, ToSchema)]
+pub struct PipelineOfBuild {
+    pub id: i64,
+    pub sha: String,
+    pub r#ref: String,
+    pub status: &'static str,
+}
+
+pub fn build(it: Build, site: &Site) -> BuildBody {
+    let Build { own, user, runner } = it;
+    BuildBody {
+        id: own.id.get(),
+        status: own.status.word(),
+        stage: own.stage,
+        name: own.name,
+        r#ref: own.r#ref.clone(),
+        tag: own.tag,
+        coverage: own.coverage,
+        created_at: own.created_at.into(),
+        started_at: own.started_at.map(Into::into),
+        finished_at: own.finished_at.map(Into::into),
+        user: user.as_ref().map(|person| user::summary(person, site)),
+        artifacts_file: own.artifacts_name.zip(own.artifacts_bytes).map(file),
+        artifacts_expire_at: own.artifacts_expire_at.map(Into::into),
+        commit: commit(own.commit.0),
+        runner: runner.as_ref().map(runner::runner),
+        pipeline: PipelineOfBuild {
+            id: own.pipeline_id.get(),
+            sha: own.sha,
+            r#ref: own.r#ref,
+            status: own.pipeline_status.word(),
+        },
+    }
+}
+
+fn file((filename, size): (String, i64)) -> ArtifactsFile {
+    ArtifactsFile { filename, size }
+}
+
+fn commit(facts: CommitFacts) -> BuiltCommit {
+    BuiltCommit {
+        short_id: facts.id.chars().take(8).collect(),
+        id: facts.id,
+        title: title(&facts.message),
+        author_name: facts.author_name,
+        author_email: facts.author_email,
+        created_at: facts.created_at,
+        message: facts.message,
+    }
+}
+
+/// What a build, or another service, says of a commit.
+#[derive(Serialize, ToSchema)]
+pub struct StatusBody {
+    pub id: i64,
+    pub sha: String,
+    pub r#ref: String,
+    pub status: &'static str,
+    pub name: String,
+    pub target_url: Option<String>,
+    pub description: Option<String>,
+    pub created_at: Timestamp,
+    pub started_at: Option<Timestamp>,
+    pub finished_at: Option<Timestamp>,
+    pub allow_failure: bool,
+    pub coverage: Option<f64>,
+    pub author: Option<UserSummary>,
+}
+
+pub fn status(it: Build, site: &Site) -> StatusBody {
+    let Build { own, user, .. } = it;
+    StatusBody {
+        id: own.id.get(),
+        sha: own.sha,
+        r#ref: own.r#ref,
+        status: own.status.word(),
+        name: own.name,
+        target_url: own.target_url,
+        description: own.description,
+        created_at: own.created_at.into(),
+        started_at: own.started_at.map(Into::into),
+        finished_at: own.finished_at.map(Into::into),
+        allow_failure: own.allow_failure,
+        coverage: own.coverage,
+        author: user.as_ref().map(|person| user::summary(person, site)),
+    }
+}

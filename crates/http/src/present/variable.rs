@@ -1,0 +1,13 @@
+use holdfast_app::ci::variable::Variable;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+#[derive(Serialize, ToSchema)]
+pub struct VariableBody {
+    pub key: String,
+    pub value: String,
+}
+
+pub fn variable(it: Variable) -> VariableBody {
+    VariableBody { key: it.key, value: it.value }
+}

@@ -1,0 +1,94 @@
+//! Who comes as a runner, and how it is refused.
+
+use std::net::IpAddr;
+
+use axum::Json;
+use axum::body::Body;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use holdfast_app::Error;
+use holdfast_app::ci::runner_door::{self, Appended, Denied};
+use holdfast_domain::ci::Status;
+use holdfast_domain::ids::BuildId;
+use serde_json::json;
+
+use crate::error::ApiError;
+use crate::{Context, client_address};
+
+/// What one request may bring beside files.
+pub const LARGEST: usize = 1 << 20;
+/// Of what a build says, at a time or as a whole.
+pub const LONGEST_PIECE: usize = 16 << 20;
+
+pub type Answered = Result<Response, Response>;
+
+/// Whoever guesses at tokens is slowed down.
+pub fn refused(context: &Context, parts: &Parts, error: impl Into<ApiError>) -> Response {
+    let response = error.into().into_response();
+    if response.status() == StatusCode::FORBIDDEN {
+        let address = *parts.extensions.get::<IpAddr>().unwrap_or(&IpAddr::from([0, 0, 0, 0]));
+        if let Err(throttled) = context.anonymous.check(|| client_address::key(address)) {
+            return ApiError::from(throttled).into_response();
+        }
+    }
+    response
+}
+
+/// The token of a build, as each protocol sends it.
+pub fn build_token<'a>(headers: &'a HeaderMap, names: &[&str], field: Option<&'a str>) -> Option<&'a str> {
+    names.iter().find_map(|name| headers.get(*name)?.to_str().ok()).or(field)
+}
+
+pub fn forbidden() -> Error {
+    Error::Forbidden(None)
+}
+
+/// Tells a runner what became of its build.
+pub fn with_status(mut response: Response, name: &'static str, status: Status) -> Response {
+    response.headers_mut().insert(HeaderName::from_static(name), HeaderValue::from_static(status.word()));
+    response
+}
+
+pub fn denied(context: &Context, parts: &Parts, denied: Denied, status_header: &'static str) -> Response {
+    match denied {
+        Denied::Unknown => refused(context, parts, forbidden()),
+        Denied::Over(status) => with_status(ApiError::from(forbidden()).into_response(), status_header, status),
+        Denied::Failed(error) => ApiError::from(error).into_response(),
+    }
+}
+
+/// `Content-Range: 0-1692`. Runners differ in what the end means, so that the beginning alone counts.
+fn start_of(headers: &HeaderMap) -> Option<i64> {
+    let range = headers.get("content-range")?.to_str().ok()?;
+    range.trim().split('-').next()?.trim().parse().ok()
+}
+
+/// Adds to what a build said.
+pub async fn append(
+    context: &Context,
+    parts: &Parts,
+    body: Body,
+    id: BuildId,
+    token_headers: &[&str],
+    status_header: &'static str,
+) -> Answered {
+    let body = crate::body::read(body, LONGEST_PIECE).await;
+    let body = body.ok_or_else(|| ApiError::too_large().into_response())?;
+    let token = build_token(&parts.headers, token_headers, None);
+    let token = token.ok_or_else(|| refused(context, parts, forbidden()))?;
+    let start = start_of(&parts.headers).filter(|start| *start >= 0);
+    let start = start
+        .ok_or_else(|| ApiError::error(StatusCode::BAD_REQUEST, "400 Missing header Content-Range").into_response())?;
+    let appended = runner_door::append(&context.app, id, token, start, &body).await;
+    let appended = appended.map_err(|error| denied(context, parts, error, status_header))?;
+    let (status, length) = match appended {
+        Appended::To(length) => (StatusCode::ACCEPTED, length),
+        Appended::Elsewhere(length) => (StatusCode::RANGE_NOT_SATISFIABLE, length),
+    };
+    let mut response = (status, Json(json!(status.as_str()))).into_response();
+    if let Ok(range) = HeaderValue::from_str(&format!("0-{length}")) {
+        response.headers_mut().insert("range", range);
+    }
+    Ok(with_status(response, status_header, Status::Running))
+}

@@ -1,0 +1,58 @@
+//! A script as one text for a shell.
+
+use std::path::{Path, PathBuf};
+
+/// bash where there is one.
+pub fn shell() -> PathBuf {
+    let shells = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"].map(Path::new);
+    shells.into_iter().find(|path| path.exists()).unwrap_or(Path::new("/bin/sh")).to_owned()
+}
+
+/// Every line is shown before it runs, and the first that fails ends the script.
+pub fn text(lines: &[String]) -> String {
+    // sh may not know pipefail.
+    let mut text = String::from("if (set -o pipefail) 2>/dev/null; then set -o pipefail; fi\nset -e\n");
+    for line in lines {
+        let shown = quote(&format!("\x1b[32;1m$ {}\x1b[0;m", line.trim_end()));
+        text += &format!("printf '%s\\n' {shown}\n{line}\n");
+    }
+    text
+}
+
+/// One word for a shell, whatever is in it.
+pub fn quote(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(shell: &str, lines: &[&str]) -> (Option<i32>, String) {
+        let lines: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
+        let output = std::process::Command::new(shell).arg("-c").arg(text(&lines)).output().unwrap();
+        let shown = String::from_utf8(output.stdout).unwrap().replace("\x1b[32;1m", "").replace("\x1b[0;m", "");
+        (output.status.code(), shown)
+    }
+
+    #[test]
+    fn lines_are_shown_and_the_first_failure_ends() {
+        for shell in ["/bin/sh", "/bin/bash"] {
+            let (code, shown) = run(shell, &["echo 'it'\"'\"'s'", "cd /", "pwd", "(exit 3)", "echo never"]);
+            assert_eq!(code, Some(3));
+            assert_eq!(shown, "$ echo 'it'\"'\"'s'\nit's\n$ cd /\n$ pwd\n/\n$ (exit 3)\n");
+        }
+    }
+
+    #[test]
+    fn a_failure_within_a_pipe_counts() {
+        assert_eq!(run("/bin/bash", &["false | cat"]).0, Some(1));
+    }
+
+    #[test]
+    fn one_entry_may_have_many_lines() {
+        let (code, shown) = run("/bin/sh", &["if true\nthen echo yes\nfi", "cat <<END\n$((1+1))\nEND\n"]);
+        assert_eq!(code, Some(0));
+        assert!(shown.contains("yes\n") && shown.ends_with("2\n"), "{shown}");
+    }
+}

@@ -1,0 +1,319 @@
+//! Builds, one by one and as the steps of their pipeline. Their state is changed by `app`'s `course` alone.
+
+use chrono::{DateTime, Utc};
+use holdfast_domain::ci::Status;
+use holdfast_domain::ci::file::{Artifacts, Cache, Environment, When};
+use holdfast_domain::ci::progress::Step;
+use holdfast_domain::ids::{BuildId, PipelineId, ProjectId, RunnerId, UserId};
+use serde::{Deserialize, Serialize};
+use sqlx::types::Json;
+
+use crate::{Connection, Error, Result};
+
+/// What a build has to do, of the CI file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Options {
+    #[serde(default)]
+    pub script: Vec<String>,
+    #[serde(default)]
+    pub after_script: Vec<String>,
+    pub image: Option<String>,
+    #[serde(default)]
+    pub services: Vec<String>,
+    #[serde(default)]
+    pub variables: Vec<(String, String)>,
+    /// None is all of the stages before.
+    pub dependencies: Option<Vec<String>>,
+    pub artifacts: Option<Artifacts>,
+    pub cache: Option<Cache>,
+    pub environment: Option<Environment>,
+    pub coverage: Option<String>,
+}
+
+/// A build that is to be.
+#[derive(Serialize)]
+pub struct NewBuild<'a> {
+    pub name: &'a str,
+    pub stage: &'a str,
+    pub stage_index: i32,
+    pub status: &'static str,
+    pub run_when: &'static str,
+    pub allow_failure: bool,
+    pub tags: &'a [String],
+    pub options: &'a Options,
+}
+
+/// In the order in which they are given.
+pub async fn insert(
+    connection: &mut Connection,
+    project: ProjectId,
+    pipeline: PipelineId,
+    user: Option<UserId>,
+    builds: &[NewBuild<'_>],
+    now: DateTime<Utc>,
+) -> Result<()> {
+    sqlx::query!(
+        "insert into builds (project_id, pipeline_id, user_id, name, stage, stage_index, status, run_when, allow_failure,
+           tags, options, created_at)
+         select $1, $2, $3, b->>'name', b->>'stage', (b->>'stage_index')::int, b->>'status', b->>'run_when',
+           (b->>'allow_failure')::boolean, array(select jsonb_array_elements_text(b->'tags')), b->'options', $5
+         from jsonb_array_elements($4) with ordinality a (b, place) order by place",
+        project.get(),
+        pipeline.get(),
+        user.map(UserId::get),
+        Json(builds) as _,
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// What of a build decides about its pipeline.
+#[derive(Clone, Debug)]
+pub struct Course {
+    pub id: BuildId,
+    pub name: String,
+    pub step: Step,
+    pub external: bool,
+    pub tags: Vec<String>,
+    pub queued_at: Option<DateTime<Utc>>,
+    pub started_at: Option<DateTime<Utc>>,
+    pub finished_at: Option<DateTime<Utc>>,
+    pub user_id: Option<UserId>,
+    pub failure_reason: Option<String>,
+}
+
+/// The newest of each name, by stage and in the order in which they were made.
+pub async fn of_pipeline(connection: &mut Connection, pipeline: PipelineId) -> Result<Vec<Course>> {
+    let rows = sqlx::query!(
+        "select id, name, stage_index, status, run_when, allow_failure, external, tags, queued_at, started_at, finished_at,
+           user_id, failure_reason
+         from builds where pipeline_id = $1 and latest order by stage_index, id",
+        pipeline.get(),
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter()
+        .map(|row| {
+            Ok(Course {
+                id: row.id.into(),
+                name: row.name,
+                step: Step {
+                    stage: row.stage_index,
+                    status: Status::named(&row.status).ok_or(Error::unreadable("a status"))?,
+                    when: When::named(&row.run_when).ok_or(Error::unreadable("when a build runs"))?,
+                    allow_failure: row.allow_failure,
+                },
+                external: row.external,
+                tags: row.tags,
+                queued_at: row.queued_at,
+                started_at: row.started_at,
+                finished_at: row.finished_at,
+                user_id: row.user_id.map(Into::into),
+                failure_reason: row.failure_reason,
+            })
+        })
+        .collect()
+}
+
+/// Writes down how far these have come.
+pub async fn save(connection: &mut Connection, builds: &[&Course]) -> Result<()> {
+    let ids: Vec<i64> = builds.iter().map(|it| it.id.get()).collect();
+    let statuses: Vec<&str> = builds.iter().map(|it| it.step.status.word()).collect();
+    let queued: Vec<Option<DateTime<Utc>>> = builds.iter().map(|it| it.queued_at).collect();
+    let started: Vec<Option<DateTime<Utc>>> = builds.iter().map(|it| it.started_at).collect();
+    let finished: Vec<Option<DateTime<Utc>>> = builds.iter().map(|it| it.finished_at).collect();
+    let users: Vec<Option<i64>> = builds.iter().map(|it| it.user_id.map(UserId::get)).collect();
+    let reasons: Vec<Option<&str>> = builds.iter().map(|it| it.failure_reason.as_deref()).collect();
+    sqlx::query!(
+        "update builds b set status = c.status, queued_at = c.queued_at, started_at = c.started_at,
+           finished_at = c.finished_at, user_id = c.user_id, failure_reason = c.failure_reason
+         from unnest($1::bigint[], $2::text[], $3::timestamptz[], $4::timestamptz[], $5::timestamptz[], $6::bigint[],
+           $7::text[]) c (id, status, queued_at, started_at, finished_at, user_id, failure_reason)
+         where b.id = c.id",
+        &ids,
+        &statuses as &[&str],
+        &queued as &[Option<DateTime<Utc>>],
+        &started as &[Option<DateTime<Utc>>],
+        &finished as &[Option<DateTime<Utc>>],
+        &users as &[Option<i64>],
+        &reasons as &[Option<&str>],
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Makes anew what was over; the older ones count no more.
+pub async fn copy(
+    connection: &mut Connection,
+    builds: &[BuildId],
+    user: Option<UserId>,
+    now: DateTime<Utc>,
+) -> Result<Vec<BuildId>> {
+    let ids: Vec<i64> = builds.iter().map(|id| id.get()).collect();
+    sqlx::query!("update builds set latest = false where id = any($1)", &ids).execute(&mut *connection).await?;
+    let made = sqlx::query_scalar!(
+        "insert into builds (project_id, pipeline_id, user_id, name, stage, stage_index, status, run_when, allow_failure,
+           tags, options, created_at)
+         select b.project_id, b.pipeline_id, $2, b.name, b.stage, b.stage_index, 'created', b.run_when, b.allow_failure,
+           b.tags, b.options, $3
+         from unnest($1::bigint[]) with ordinality c (id, place) join builds b using (id) order by place returning id",
+        &ids,
+        user.map(UserId::get),
+        now,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(made.into_iter().map(Into::into).collect())
+}
+
+/// The pipeline of a build, and whether that is the newest of its name.
+pub async fn place(connection: &mut Connection, project: ProjectId, id: BuildId) -> Result<Option<(PipelineId, bool)>> {
+    let row = sqlx::query!(
+        "select pipeline_id, latest from builds where project_id = $1 and id = $2",
+        project.get(),
+        id.get(),
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(row.map(|row| (row.pipeline_id.into(), row.latest)))
+}
+
+/// What a runner may know of a build that it has, or had.
+pub struct Held {
+    pub pipeline: PipelineId,
+    pub status: Status,
+    pub erased: bool,
+}
+
+#[derive(sqlx::FromRow)]
+struct HeldRow {
+    pipeline_id: i64,
+    status: String,
+    erased: bool,
+}
+
+impl TryFrom<HeldRow> for Held {
+    type Error = Error;
+
+    fn try_from(row: HeldRow) -> Result<Self> {
+        let status = Status::named(&row.status).ok_or(Error::unreadable("a status"))?;
+        Ok(Self { pipeline: row.pipeline_id.into(), status, erased: row.erased })
+    }
+}
+
+/// By the token that the runner was given with it.
+pub async fn find_held(connection: &mut Connection, id: BuildId, token_digest: &[u8]) -> Result<Option<Held>> {
+    let row = sqlx::query_as!(
+        HeldRow,
+        r#"select b.pipeline_id, b.status, b.erased_at is not null as "erased!" from builds b
+           join projects p on p.id = b.project_id
+           where b.id = $1 and b.token_digest = $2 and p.namespace_id is not null"#,
+        id.get(),
+        token_digest,
+    )
+    .fetch_optional(connection)
+    .await?;
+    row.map(Held::try_from).transpose()
+}
+
+pub async fn find_of_runner(connection: &mut Connection, id: BuildId, runner: RunnerId) -> Result<Option<Held>> {
+    let row = sqlx::query_as!(
+        HeldRow,
+        r#"select b.pipeline_id, b.status, b.erased_at is not null as "erased!" from builds b
+           join projects p on p.id = b.project_id
+           where b.id = $1 and b.runner_id = $2 and p.namespace_id is not null"#,
+        id.get(),
+        runner.get(),
+    )
+    .fetch_optional(connection)
+    .await?;
+    row.map(Held::try_from).transpose()
+}
+
+pub async fn set_coverage(connection: &mut Connection, id: BuildId, coverage: f64) -> Result<()> {
+    sqlx::query!("update builds set coverage = $2 where id = $1", id.get(), coverage).execute(connection).await?;
+    Ok(())
+}
+
+pub async fn set_erased(connection: &mut Connection, id: BuildId, now: DateTime<Utc>) -> Result<()> {
+    sqlx::query!("update builds set erased_at = $2 where id = $1", id.get(), now).execute(connection).await?;
+    Ok(())
+}
+
+/// What another service says of a commit.
+pub struct External<'a> {
+    pub name: &'a str,
+    pub target_url: Option<&'a str>,
+    pub description: Option<&'a str>,
+    pub coverage: Option<f64>,
+    pub user: Option<UserId>,
+}
+
+/// Behind all stages.
+pub const EXTERNAL_STAGE: i32 = 1_000_000;
+
+/// Another one of that name, which counts from now on.
+pub async fn insert_external(
+    connection: &mut Connection,
+    project: ProjectId,
+    pipeline: PipelineId,
+    new: &External<'_>,
+    now: DateTime<Utc>,
+) -> Result<BuildId> {
+    sqlx::query!(
+        "update builds set latest = false where pipeline_id = $1 and name = $2 and latest",
+        pipeline.get(),
+        new.name,
+    )
+    .execute(&mut *connection)
+    .await?;
+    let id = sqlx::query_scalar!(
+        "insert into builds (project_id, pipeline_id, user_id, name, stage, stage_index, status, external, run_when,
+           allow_failure, tags, options, target_url, description, coverage, created_at)
+         values ($1, $2, $3, $4, 'external', $5, 'created', true, 'on_success', false, '{}', '{}', $6, $7, $8, $9)
+         returning id",
+        project.get(),
+        pipeline.get(),
+        new.user.map(UserId::get),
+        new.name,
+        EXTERNAL_STAGE,
+        new.target_url,
+        new.description,
+        new.coverage,
+        now,
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(id.into())
+}
+
+pub async fn update_external(connection: &mut Connection, id: BuildId, new: &External<'_>) -> Result<()> {
+    sqlx::query!(
+        "update builds set target_url = coalesce($2, target_url), description = coalesce($3, description),
+           coverage = coalesce($4, coverage) where id = $1",
+        id.get(),
+        new.target_url,
+        new.description,
+        new.coverage,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Takes some of a project away; how many there were.
+pub async fn delete_some_of_project(connection: &mut Connection, project: ProjectId, at_most: i64) -> Result<u64> {
+    let gone = sqlx::query!(
+        "with chosen as (select id from builds where project_id = $1 limit $2),
+           objects as (update build_objects set build_id = null where build_id in (select id from chosen))
+         delete from builds where id in (select id from chosen)",
+        project.get(),
+        at_most,
+    )
+    .execute(connection)
+    .await?;
+    Ok(gone.rows_affected())
+}

@@ -1,0 +1,12 @@
+pub mod artifact;
+pub mod build;
+pub mod build_list;
+pub mod job;
+pub mod object;
+pub mod pipeline;
+pub mod queue;
+pub mod run;
+pub mod runner;
+pub mod trace;
+pub mod trigger;
+pub mod variable;

@@ -1,0 +1,263 @@
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use holdfast_domain::ci::Status;
+use holdfast_domain::ids::{PipelineId, ProjectId, UserId};
+use holdfast_domain::page::{Page, PageRequest};
+use serde::{Deserialize, Serialize};
+use sqlx::types::Json;
+use sqlx::{Postgres, QueryBuilder};
+
+use crate::accounts::user::{self, Person};
+use crate::page::{List, Total, named};
+use crate::{Connection, Database, Result};
+
+/// As much of a commit as is shown beside what was built of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct CommitFacts {
+    pub id: String,
+    pub message: String,
+    pub author_name: String,
+    pub author_email: String,
+    pub committer_name: String,
+    pub committer_email: String,
+    /// With the offset in which it was recorded.
+    pub created_at: String,
+}
+
+#[derive(Clone, Debug, sqlx::FromRow)]
+struct Row {
+    id: i64,
+    project_id: i64,
+    user_id: Option<i64>,
+    r#ref: String,
+    tag: bool,
+    sha: String,
+    before_sha: String,
+    commit: Json<CommitFacts>,
+    #[sqlx(try_from = "String")]
+    status: Status,
+    yaml_errors: Option<String>,
+    duration: Option<i64>,
+    created_at: DateTime<Utc>,
+    updated_at: DateTime<Utc>,
+    started_at: Option<DateTime<Utc>>,
+    finished_at: Option<DateTime<Utc>>,
+}
+
+macro_rules! pipeline_columns {
+    () => {
+        "p.id, p.project_id, p.user_id, p.ref, p.tag, p.sha, p.before_sha, p.commit, p.status, p.yaml_errors, p.duration, \
+         p.created_at, p.updated_at, p.started_at, p.finished_at"
+    };
+}
+
+#[derive(Clone, Debug)]
+pub struct Pipeline {
+    pub id: PipelineId,
+    pub project_id: ProjectId,
+    pub user_id: Option<UserId>,
+    /// None once the user is gone.
+    pub user: Option<Person>,
+    /// The short name of a branch or a tag.
+    pub ref_name: String,
+    pub tag: bool,
+    pub sha: String,
+    pub before_sha: String,
+    pub commit: CommitFacts,
+    pub status: Status,
+    pub yaml_errors: Option<String>,
+    /// In seconds.
+    pub duration: Option<i64>,
+    pub created_at: DateTime<Utc>,
+    pub updated_at: DateTime<Utc>,
+    pub started_at: Option<DateTime<Utc>>,
+    pub finished_at: Option<DateTime<Utc>>,
+}
+
+impl Row {
+    fn with(self, users: &HashMap<i64, Person>) -> Pipeline {
+        Pipeline {
+            id: self.id.into(),
+            project_id: self.project_id.into(),
+            user_id: self.user_id.map(Into::into),
+            user: self.user_id.and_then(|id| users.get(&id)).cloned(),
+            ref_name: self.r#ref,
+            tag: self.tag,
+            sha: self.sha,
+            before_sha: self.before_sha,
+            commit: self.commit.0,
+            status: self.status,
+            yaml_errors: self.yaml_errors,
+            duration: self.duration,
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+            started_at: self.started_at,
+            finished_at: self.finished_at,
+        }
+    }
+}
+
+/// By their ids.
+pub(super) async fn people(
+    connection: &mut Connection,
+    ids: impl Iterator<Item = Option<i64>>,
+) -> Result<HashMap<i64, Person>> {
+    let mut ids: Vec<i64> = ids.flatten().collect();
+    ids.sort_unstable();
+    ids.dedup();
+    if ids.is_empty() {
+        return Ok(HashMap::new());
+    }
+    Ok(user::people(connection, &ids).await?.into_iter().map(|person| (person.id.get(), person)).collect())
+}
+
+async fn complete(connection: &mut Connection, row: Option<Row>) -> Result<Option<Pipeline>> {
+    let Some(row) = row else { return Ok(None) };
+    let users = people(connection, [row.user_id].into_iter()).await?;
+    Ok(Some(row.with(&users)))
+}
+
+/// Newest first.
+pub async fn list(database: &Database, project: ProjectId, page: PageRequest) -> Result<Page<Pipeline>> {
+    let list = List {
+        columns: pipeline_columns!(),
+        rows: "p.*",
+        from: |query: &mut QueryBuilder<Postgres>, _| {
+            query.push("from pipelines p where p.project_id = ").push_bind(project.get());
+        },
+        order: "p.id desc",
+        page: named("p"),
+        total: Total::Bounded,
+        varies: false,
+    };
+    let mut connection = database.connection().await?;
+    let found: Page<Row> = list.fetch(&mut connection, page).await?;
+    let users = people(&mut connection, found.items.iter().map(|row| row.user_id)).await?;
+    Ok(found.map(|row| row.with(&users)))
+}
+
+pub async fn find(connection: &mut Connection, project: ProjectId, id: PipelineId) -> Result<Option<Pipeline>> {
+    const QUERY: &str =
+        concat!("select ", pipeline_columns!(), " from pipelines p where p.project_id = $1 and p.id = $2");
+    let row = sqlx::query_as(QUERY).bind(project.get()).bind(id.get()).fetch_optional(&mut *connection).await?;
+    complete(connection, row).await
+}
+
+/// The same, kept from changing until the end of the transaction, and with it all of its builds.
+pub async fn lock(connection: &mut Connection, id: PipelineId) -> Result<Option<Pipeline>> {
+    const QUERY: &str =
+        concat!("select ", pipeline_columns!(), " from pipelines p where p.id = $1 for no key update of p");
+    let row = sqlx::query_as(QUERY).bind(id.get()).fetch_optional(&mut *connection).await?;
+    complete(connection, row).await
+}
+
+/// The newest of a commit, on a ref if one is named.
+pub async fn newest_of_commit(
+    connection: &mut Connection,
+    project: ProjectId,
+    sha: &str,
+    ref_name: Option<&str>,
+) -> Result<Option<PipelineId>> {
+    let id = sqlx::query_scalar!(
+        "select id from pipelines where project_id = $1 and sha = $2 and ($3::text is null or ref = $3)
+         order by id desc limit 1",
+        project.get(),
+        sha,
+        ref_name,
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(id.map(Into::into))
+}
+
+pub struct NewPipeline<'a> {
+    pub project: ProjectId,
+    pub user: Option<UserId>,
+    pub ref_name: &'a str,
+    pub tag: bool,
+    pub sha: &'a str,
+    pub before_sha: &'a str,
+    pub commit: &'a CommitFacts,
+    pub status: Status,
+    pub yaml_errors: Option<&'a str>,
+    /// Of the move of the ref that it is for.
+    pub generation: Option<i64>,
+    /// Sealed.
+    pub variables: Option<&'a [u8]>,
+    pub triggered_by: Option<i64>,
+}
+
+/// None if there is one for that move already.
+pub async fn insert(
+    connection: &mut Connection,
+    new: NewPipeline<'_>,
+    now: DateTime<Utc>,
+) -> Result<Option<PipelineId>> {
+    let id = sqlx::query_scalar!(
+        "insert into pipelines (project_id, user_id, ref, tag, sha, before_sha, commit, status, yaml_errors, generation,
+           variables, trigger_id, created_at, updated_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13)
+         on conflict (project_id, generation, ref, tag) where generation is not null do nothing returning id",
+        new.project.get(),
+        new.user.map(UserId::get),
+        new.ref_name,
+        new.tag,
+        new.sha,
+        new.before_sha,
+        Json(new.commit) as _,
+        new.status.word(),
+        new.yaml_errors,
+        new.generation,
+        new.variables,
+        new.triggered_by,
+        now,
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(id.map(Into::into))
+}
+
+/// What a trigger gave it, sealed; and whether one made it.
+pub async fn given(connection: &mut Connection, id: PipelineId) -> Result<(Option<Vec<u8>>, bool)> {
+    let row = sqlx::query!("select variables, trigger_id from pipelines where id = $1", id.get())
+        .fetch_one(connection)
+        .await?;
+    Ok((row.variables, row.trigger_id.is_some()))
+}
+
+/// Writes down how far it has come.
+pub async fn save(connection: &mut Connection, it: &Pipeline) -> Result<()> {
+    sqlx::query!(
+        "update pipelines set status = $2, duration = $3, updated_at = $4, started_at = $5, finished_at = $6 where id = $1",
+        it.id.get(),
+        it.status.word(),
+        it.duration,
+        it.updated_at,
+        it.started_at,
+        it.finished_at,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Takes some of a project away, whose builds are gone; how many there were.
+pub async fn delete_some_of_project(connection: &mut Connection, project: ProjectId, at_most: i64) -> Result<u64> {
+    let gone = sqlx::query!(
+        "delete from pipelines where id in (select id from pipelines where project_id = $1 limit $2)",
+        project.get(),
+        at_most,
+    )
+    .execute(connection)
+    .await?;
+    Ok(gone.rows_affected())
+}
+
+/// Keeps it and its builds from changing until the end of the transaction.
+pub async fn hold(connection: &mut Connection, id: PipelineId) -> Result<()> {
+    sqlx::query!("select id from pipelines where id = $1 for no key update", id.get())
+        .fetch_optional(connection)
+        .await?;
+    Ok(())
+}

@@ -1,0 +1,55 @@
+//! Builds that run, and who has them.
+
+use chrono::{DateTime, Utc};
+use holdfast_domain::ids::{BuildId, PipelineId, ProjectId, UserId};
+
+use crate::{Connection, Result};
+
+/// The runner is still at it.
+pub async fn touch(connection: &mut Connection, build: BuildId, now: DateTime<Utc>) -> Result<()> {
+    sqlx::query!("update build_runs set contacted_at = $2 where build_id = $1", build.get(), now)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+pub async fn end(connection: &mut Connection, builds: &[BuildId]) -> Result<()> {
+    let ids: Vec<i64> = builds.iter().map(|id| id.get()).collect();
+    sqlx::query!("delete from build_runs where build_id = any($1)", &ids).execute(connection).await?;
+    Ok(())
+}
+
+/// The project of a build that runs and has this token, and for whom it acts.
+pub async fn find_by_token(
+    connection: &mut Connection,
+    token_digest: &[u8],
+) -> Result<Option<(ProjectId, Option<UserId>)>> {
+    let row = sqlx::query!(
+        "select r.project_id, b.user_id from build_runs r join builds b on b.id = r.build_id
+           join projects p on p.id = r.project_id
+         where r.token_digest = $1 and p.builds_enabled and p.namespace_id is not null",
+        token_digest,
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(row.map(|row| (row.project_id.into(), row.user_id.map(Into::into))))
+}
+
+/// Some whose runner was last heard of before that time, or that have run too long.
+pub async fn some_lost(
+    connection: &mut Connection,
+    silent_since: DateTime<Utc>,
+    now: DateTime<Utc>,
+    at_most: i64,
+) -> Result<Vec<(PipelineId, BuildId)>> {
+    // All that runs is looked at: that is as many as there are runners.
+    let rows = sqlx::query!(
+        "select pipeline_id, build_id from build_runs where contacted_at < $1 or ends_at < $2 limit $3",
+        silent_since,
+        now,
+        at_most,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows.into_iter().map(|row| (row.pipeline_id.into(), row.build_id.into())).collect())
+}

@@ -1,0 +1,302 @@
+use chrono::{DateTime, Utc};
+use holdfast_domain::ids::{ProjectId, RunnerId, UserId};
+use holdfast_domain::page::{Page, PageRequest};
+use sqlx::{Postgres, QueryBuilder};
+
+use crate::page::{List, Total, named};
+use crate::{Connection, Database, Result};
+
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Runner {
+    #[sqlx(try_from = "i64")]
+    pub id: RunnerId,
+    pub description: Option<String>,
+    pub active: bool,
+    pub shared: bool,
+    pub locked: bool,
+    pub run_untagged: bool,
+    pub tags: Vec<String>,
+    /// In seconds.
+    pub longest_run: Option<i32>,
+    #[sqlx(flatten)]
+    pub info: Info,
+    pub contacted_at: Option<DateTime<Utc>>,
+}
+
+/// What a runner says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, sqlx::FromRow)]
+pub struct Info {
+    pub name: Option<String>,
+    pub version: Option<String>,
+    pub revision: Option<String>,
+    pub platform: Option<String>,
+    pub architecture: Option<String>,
+}
+
+macro_rules! runner_columns {
+    () => {
+        "r.id, r.description, r.active, r.shared, r.locked, r.run_untagged, r.tags, r.longest_run, r.name, r.version, \
+         r.revision, r.platform, r.architecture, r.contacted_at"
+    };
+}
+
+/// What is said of a runner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attributes {
+    pub description: Option<String>,
+    pub active: bool,
+    pub locked: bool,
+    pub run_untagged: bool,
+    pub tags: Vec<String>,
+    pub longest_run: Option<i32>,
+}
+
+/// Who registers a runner with this token: the instance, or a project.
+pub enum Registrar {
+    Instance,
+    Project(ProjectId),
+}
+
+pub async fn registrar(connection: &mut Connection, token: &str) -> Result<Option<Registrar>> {
+    let row = sqlx::query!(
+        r#"select exists (select from runner_registration where token = $1) as "instance!",
+             (select id from projects where runners_token = $1 and namespace_id is not null and builds_enabled) as project"#,
+        token,
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(match row.project {
+        _ if row.instance => Some(Registrar::Instance),
+        Some(id) => Some(Registrar::Project(id.into())),
+        None => None,
+    })
+}
+
+pub async fn registration_token(connection: &mut Connection) -> Result<String> {
+    Ok(sqlx::query_scalar!("select token from runner_registration").fetch_one(connection).await?)
+}
+
+pub async fn set_registration_token(connection: &mut Connection, token: &str) -> Result<()> {
+    sqlx::query!("update runner_registration set token = $1", token).execute(connection).await?;
+    Ok(())
+}
+
+pub async fn insert(
+    connection: &mut Connection,
+    registrar: &Registrar,
+    token_digest: &[u8],
+    a: &Attributes,
+    info: &Info,
+    now: DateTime<Utc>,
+) -> Result<RunnerId> {
+    let shared = matches!(registrar, Registrar::Instance);
+    let id = sqlx::query_scalar!(
+        "insert into runners (token_digest, description, active, shared, locked, run_untagged, tags, longest_run, name,
+           version, revision, platform, architecture, created_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) returning id",
+        token_digest,
+        a.description,
+        a.active,
+        shared,
+        a.locked,
+        a.run_untagged,
+        &a.tags,
+        a.longest_run,
+        info.name,
+        info.version,
+        info.revision,
+        info.platform,
+        info.architecture,
+        now,
+    )
+    .fetch_one(&mut *connection)
+    .await?;
+    if let Registrar::Project(project) = registrar {
+        assign(connection, id.into(), *project).await?;
+    }
+    Ok(id.into())
+}
+
+/// False if it is so already.
+pub async fn assign(connection: &mut Connection, id: RunnerId, project: ProjectId) -> Result<bool> {
+    let added = sqlx::query!(
+        "insert into runner_projects (runner_id, project_id) values ($1, $2) on conflict do nothing",
+        id.get(),
+        project.get(),
+    )
+    .execute(connection)
+    .await?;
+    Ok(added.rows_affected() > 0)
+}
+
+pub async fn unassign(connection: &mut Connection, id: RunnerId, project: ProjectId) -> Result<()> {
+    sqlx::query!("delete from runner_projects where runner_id = $1 and project_id = $2", id.get(), project.get())
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+pub async fn find_by_token(connection: &mut Connection, token_digest: &[u8]) -> Result<Option<Runner>> {
+    const QUERY: &str = concat!("select ", runner_columns!(), " from runners r where r.token_digest = $1");
+    Ok(sqlx::query_as(QUERY).bind(token_digest).fetch_optional(connection).await?)
+}
+
+pub async fn find(connection: &mut Connection, id: RunnerId) -> Result<Option<Runner>> {
+    const QUERY: &str = concat!("select ", runner_columns!(), " from runners r where r.id = $1");
+    Ok(sqlx::query_as(QUERY).bind(id.get()).fetch_optional(connection).await?)
+}
+
+/// The same, with nobody else changing it or its projects until the end of the transaction.
+pub async fn lock(connection: &mut Connection, id: RunnerId) -> Result<Option<Runner>> {
+    const QUERY: &str = concat!("select ", runner_columns!(), " from runners r where r.id = $1 for no key update");
+    Ok(sqlx::query_as(QUERY).bind(id.get()).fetch_optional(connection).await?)
+}
+
+pub(super) async fn some(connection: &mut Connection, ids: &[i64]) -> Result<Vec<Runner>> {
+    const QUERY: &str = concat!("select ", runner_columns!(), " from runners r where r.id = any($1)");
+    Ok(sqlx::query_as(QUERY).bind(ids).fetch_all(connection).await?)
+}
+
+/// Which runners are listed.
+#[derive(Clone, Copy, Debug)]
+pub enum Of {
+    /// Those of projects that this user manages.
+    Managed {
+        user: UserId,
+        today: chrono::NaiveDate,
+    },
+    Everybody,
+    /// Its own and everybody's.
+    Project(ProjectId),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    Active,
+    Paused,
+    /// Heard of since that time.
+    Online(DateTime<Utc>),
+    Specific,
+    Shared,
+}
+
+pub async fn list(database: &Database, of: Of, scope: Option<Scope>, page: PageRequest) -> Result<Page<Runner>> {
+    let list = List {
+        columns: runner_columns!(),
+        rows: "r.*",
+        from: |query: &mut QueryBuilder<Postgres>, _| {
+            query.push("from runners r where ");
+            match of {
+                Of::Everybody => {
+                    query.push("true");
+                }
+                Of::Project(project) => {
+                    query.push("r.id in (select id from runners where shared union all select runner_id from runner_projects where project_id = ");
+                    query.push_bind(project.get()).push(")");
+                }
+                Of::Managed { user, today } => {
+                    query.push(
+                        "r.id in (select rp.runner_id from runner_projects rp join projects p on p.id = rp.project_id ",
+                    );
+                    query.push("join namespaces n on n.id = p.namespace_id where n.owner_id = ").push_bind(user.get());
+                    query.push(" union select rp.runner_id from project_members m join runner_projects rp on rp.project_id = m.project_id ");
+                    query.push("where m.access_level >= 40 and m.user_id = ").push_bind(user.get());
+                    query.push(" and (m.expires_at is null or m.expires_at > ").push_bind(today).push(")");
+                    query.push(" union select rp.runner_id from group_members m join projects p on p.namespace_id = m.group_id ");
+                    query.push(
+                        "join runner_projects rp on rp.project_id = p.id where m.access_level >= 40 and m.user_id = ",
+                    );
+                    query.push_bind(user.get());
+                    query.push(" and (m.expires_at is null or m.expires_at > ").push_bind(today).push("))");
+                }
+            }
+            match scope {
+                None => {}
+                Some(Scope::Active) => drop(query.push(" and r.active")),
+                Some(Scope::Paused) => drop(query.push(" and not r.active")),
+                Some(Scope::Online(since)) => drop(query.push(" and r.contacted_at > ").push_bind(since)),
+                Some(Scope::Specific) => drop(query.push(" and not r.shared")),
+                Some(Scope::Shared) => drop(query.push(" and r.shared")),
+            }
+        },
+        order: "r.id",
+        page: named("r"),
+        total: Total::Bounded,
+        varies: true,
+    };
+    list.fetch(&mut *database.connection().await?, page).await
+}
+
+/// Where it serves, up to so many.
+pub async fn projects(connection: &mut Connection, id: RunnerId, at_most: i64) -> Result<Vec<ProjectId>> {
+    let rows = sqlx::query_scalar!(
+        "select rp.project_id from runner_projects rp join projects p on p.id = rp.project_id
+         where rp.runner_id = $1 and p.namespace_id is not null order by rp.project_id limit $2",
+        id.get(),
+        at_most,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows.into_iter().map(Into::into).collect())
+}
+
+pub async fn update(connection: &mut Connection, id: RunnerId, a: &Attributes) -> Result<()> {
+    sqlx::query!(
+        "update runners set description = $2, active = $3, locked = $4, run_untagged = $5, tags = $6, longest_run = $7
+         where id = $1",
+        id.get(),
+        a.description,
+        a.active,
+        a.locked,
+        a.run_untagged,
+        &a.tags,
+        a.longest_run,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// It was heard of, and this is what it says of itself.
+pub async fn hear(connection: &mut Connection, id: RunnerId, info: &Info, now: DateTime<Utc>) -> Result<()> {
+    sqlx::query!(
+        "update runners set contacted_at = $2, name = coalesce($3, name), version = coalesce($4, version),
+           revision = coalesce($5, revision), platform = coalesce($6, platform), architecture = coalesce($7, architecture)
+         where id = $1",
+        id.get(),
+        now,
+        info.name,
+        info.version,
+        info.revision,
+        info.platform,
+        info.architecture,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+pub async fn set_token(connection: &mut Connection, id: RunnerId, token_digest: &[u8]) -> Result<()> {
+    sqlx::query!("update runners set token_digest = $2 where id = $1", id.get(), token_digest)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+pub async fn delete(connection: &mut Connection, id: RunnerId) -> Result<()> {
+    sqlx::query!("delete from runners where id = $1", id.get()).execute(connection).await?;
+    Ok(())
+}
+
+/// Those that served this project alone.
+pub async fn delete_of_project(connection: &mut Connection, project: ProjectId) -> Result<()> {
+    sqlx::query!(
+        "with own as (delete from runner_projects where project_id = $1 returning runner_id)
+         delete from runners r using own where r.id = own.runner_id
+           and not exists (select from runner_projects rp where rp.runner_id = r.id and rp.project_id <> $1)",
+        project.get(),
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,95 @@
+//! What a project gives to its builds. Values are sealed: only `app` can read them.
+
+use chrono::{DateTime, Utc};
+use holdfast_domain::ids::ProjectId;
+use holdfast_domain::page::{Page, PageRequest};
+use sqlx::{Postgres, QueryBuilder};
+
+use crate::page::{List, Total, named};
+use crate::{Connection, Database, Result};
+
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Sealed {
+    pub key: String,
+    pub value: Vec<u8>,
+}
+
+pub async fn list(database: &Database, project: ProjectId, page: PageRequest) -> Result<Page<Sealed>> {
+    let list = List {
+        columns: "v.key, v.value",
+        rows: "v.*",
+        from: |query: &mut QueryBuilder<Postgres>, _| {
+            query.push("from project_variables v where v.project_id = ").push_bind(project.get());
+        },
+        order: "v.key",
+        page: named("v"),
+        total: Total::Bounded,
+        varies: false,
+    };
+    list.fetch(&mut *database.connection().await?, page).await
+}
+
+pub async fn all(connection: &mut Connection, project: ProjectId) -> Result<Vec<Sealed>> {
+    Ok(sqlx::query_as!(
+        Sealed,
+        "select key, value from project_variables where project_id = $1 order by key",
+        project.get(),
+    )
+    .fetch_all(connection)
+    .await?)
+}
+
+pub async fn find(connection: &mut Connection, project: ProjectId, key: &str) -> Result<Option<Sealed>> {
+    Ok(sqlx::query_as!(
+        Sealed,
+        "select key, value from project_variables where project_id = $1 and key = $2",
+        project.get(),
+        key,
+    )
+    .fetch_optional(connection)
+    .await?)
+}
+
+pub async fn insert(connection: &mut Connection, project: ProjectId, it: &Sealed, now: DateTime<Utc>) -> Result<()> {
+    sqlx::query!(
+        "insert into project_variables (project_id, key, value, created_at, updated_at) values ($1, $2, $3, $4, $4)",
+        project.get(),
+        it.key,
+        it.value,
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Up to a bound.
+pub async fn count(connection: &mut Connection, project: ProjectId, at_most: i64) -> Result<i64> {
+    Ok(sqlx::query_scalar!(
+        r#"select count(*) as "count!" from (select from project_variables where project_id = $1 limit $2) v"#,
+        project.get(),
+        at_most,
+    )
+    .fetch_one(connection)
+    .await?)
+}
+
+pub async fn update(connection: &mut Connection, project: ProjectId, it: &Sealed, now: DateTime<Utc>) -> Result<()> {
+    sqlx::query!(
+        "update project_variables set value = $3, updated_at = $4 where project_id = $1 and key = $2",
+        project.get(),
+        it.key,
+        it.value,
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+pub async fn delete(connection: &mut Connection, project: ProjectId, key: &str) -> Result<()> {
+    sqlx::query!("delete from project_variables where project_id = $1 and key = $2", project.get(), key)
+        .execute(connection)
+        .await?;
+    Ok(())
+}

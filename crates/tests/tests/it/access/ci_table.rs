@@ -1,0 +1,105 @@
+//! Who gets what of pipelines, builds and runners.
+
+use super::table::{
+    ADMIN, CODE, DEVELOPERS, DEVELOPERS_PUBLIC, Entry, MASTERS, MASTERS_CREATE, MASTERS_PUBLIC, PUBLIC, SIGNED_IN,
+    entry,
+};
+
+const DEVELOPERS_CREATE: &str = "401 401 404 404 403 403 201 201 201 201";
+const DEVELOPERS_PUBLIC_CREATE: &str = "401 401 403 403 403 403 201 201 201 201";
+const MASTERS_PUBLIC_CREATE: &str = "401 401 403 403 403 403 403 201 201 201";
+const EVERYBODY: &str = "200 200 200 200 200 200 200 200 200 200";
+const EVERYBODY_CREATES: &str = "201 201 201 201 201 201 201 201 201 201";
+const NOWHERE: &str = "404 404 404 404 404 404 404 404 404 404";
+
+#[rustfmt::skip]
+pub const CI: &[Entry] = &[
+    entry("GET /projects/:id/pipelines", "/projects/{private_project}/pipelines", &[], CODE),
+    entry("GET /projects/:id/pipelines", "/projects/{public_project}/pipelines", &[], PUBLIC),
+    entry("GET /projects/:id/pipelines/:pipeline_id", "/projects/{private_project}/pipelines/{private_pipeline}", &[], CODE),
+    entry("GET /projects/:id/pipelines/:pipeline_id", "/projects/{public_project}/pipelines/{public_pipeline}", &[], PUBLIC),
+    entry("GET /projects/:id/builds", "/projects/{private_project}/builds", &[], CODE),
+    entry("GET /projects/:id/builds", "/projects/{public_project}/builds", &[], PUBLIC),
+    entry("GET /projects/:id/repository/commits/:sha/builds", "/projects/{private_project}/repository/commits/built/builds", &[], CODE),
+    entry("GET /projects/:id/repository/commits/:sha/builds", "/projects/{public_project}/repository/commits/built/builds", &[], PUBLIC),
+    entry("GET /projects/:id/builds/:build_id", "/projects/{private_project}/builds/{private_build}", &[], CODE),
+    entry("GET /projects/:id/builds/:build_id", "/projects/{public_project}/builds/{public_build}", &[], PUBLIC),
+    entry("GET /projects/:id/builds/:build_id/trace", "/projects/{private_project}/builds/{private_build}/trace", &[], CODE),
+    entry("GET /projects/:id/builds/:build_id/trace", "/projects/{public_project}/builds/{public_build}/trace", &[], PUBLIC),
+    entry("GET /projects/:id/builds/:build_id/artifacts", "/projects/{private_project}/builds/{private_build}/artifacts", &[], CODE),
+    entry("GET /projects/:id/builds/:build_id/artifacts", "/projects/{public_project}/builds/{public_build}/artifacts", &[], PUBLIC),
+    entry("GET /projects/:id/repository/commits/:sha/statuses", "/projects/{private_project}/repository/commits/built/statuses", &[], CODE),
+    entry("GET /projects/:id/repository/commits/:sha/statuses", "/projects/{public_project}/repository/commits/built/statuses", &[], PUBLIC),
+    entry("POST /projects/:id/pipeline", "/projects/{private_project}/pipeline", &[("ref", "built")], DEVELOPERS_CREATE),
+    entry("POST /projects/:id/pipeline", "/projects/{public_project}/pipeline", &[("ref", "built")], DEVELOPERS_PUBLIC_CREATE),
+    entry("POST /projects/:id/pipelines/:pipeline_id/retry", "/projects/{private_project}/pipelines/{private_pipeline}/retry", &[], DEVELOPERS_CREATE),
+    entry("POST /projects/:id/pipelines/:pipeline_id/retry", "/projects/{public_project}/pipelines/{public_pipeline}/retry", &[], DEVELOPERS_PUBLIC_CREATE),
+    entry("POST /projects/:id/pipelines/:pipeline_id/cancel", "/projects/{private_project}/pipelines/{private_pipeline}/cancel", &[], DEVELOPERS),
+    entry("POST /projects/:id/pipelines/:pipeline_id/cancel", "/projects/{public_project}/pipelines/{public_pipeline}/cancel", &[], DEVELOPERS_PUBLIC),
+    entry("POST /projects/:id/builds/:build_id/cancel", "/projects/{private_project}/builds/{private_build}/cancel", &[], DEVELOPERS_CREATE),
+    entry("POST /projects/:id/builds/:build_id/cancel", "/projects/{public_project}/builds/{public_build}/cancel", &[], DEVELOPERS_PUBLIC_CREATE),
+    entry("POST /projects/:id/builds/:build_id/retry", "/projects/{private_project}/builds/{private_build}/retry", &[], DEVELOPERS_CREATE),
+    entry("POST /projects/:id/builds/:build_id/retry", "/projects/{public_project}/builds/{public_build}/retry", &[], DEVELOPERS_PUBLIC_CREATE),
+    entry("POST /projects/:id/builds/:build_id/erase", "/projects/{private_project}/builds/{private_build}/erase", &[], DEVELOPERS_CREATE),
+    entry("POST /projects/:id/builds/:build_id/erase", "/projects/{public_project}/builds/{public_build}/erase", &[], DEVELOPERS_PUBLIC_CREATE),
+    entry("POST /projects/:id/builds/:build_id/artifacts/keep", "/projects/{private_project}/builds/{private_build}/artifacts/keep", &[], DEVELOPERS),
+    entry("POST /projects/:id/builds/:build_id/artifacts/keep", "/projects/{public_project}/builds/{public_build}/artifacts/keep", &[], DEVELOPERS_PUBLIC),
+    entry("POST /projects/:id/builds/:build_id/play", "/projects/{private_project}/builds/{private_manual}/play", &[], DEVELOPERS),
+    entry("POST /projects/:id/builds/:build_id/play", "/projects/{public_project}/builds/{public_manual}/play", &[], DEVELOPERS_PUBLIC),
+    entry("POST /projects/:id/statuses/:sha", "/projects/{private_project}/statuses/built", &[("state", "success")], DEVELOPERS_CREATE),
+    entry("POST /projects/:id/statuses/:sha", "/projects/{public_project}/statuses/built", &[("state", "success")], DEVELOPERS_PUBLIC_CREATE),
+    entry("GET /projects/:id/runners", "/projects/{private_project}/runners", &[], MASTERS),
+    entry("GET /projects/:id/runners", "/projects/{public_project}/runners", &[], MASTERS_PUBLIC),
+    entry("GET /projects/:id/variables", "/projects/{private_project}/variables", &[], MASTERS),
+    entry("GET /projects/:id/variables", "/projects/{public_project}/variables", &[], MASTERS_PUBLIC),
+    entry("GET /projects/:id/variables/:key", "/projects/{private_project}/variables/SECRET", &[], MASTERS),
+    entry("GET /projects/:id/variables/:key", "/projects/{public_project}/variables/SECRET", &[], MASTERS_PUBLIC),
+    entry("POST /projects/:id/variables", "/projects/{private_project}/variables", &[("key", "NEW"), ("value", "v")], MASTERS_CREATE),
+    entry("POST /projects/:id/variables", "/projects/{public_project}/variables", &[("key", "NEW"), ("value", "v")], MASTERS_PUBLIC_CREATE),
+    entry("PUT /projects/:id/variables/:key", "/projects/{private_project}/variables/SECRET", &[("value", "w")], MASTERS),
+    entry("PUT /projects/:id/variables/:key", "/projects/{public_project}/variables/SECRET", &[("value", "w")], MASTERS_PUBLIC),
+    entry("DELETE /projects/:id/variables/:key", "/projects/{private_project}/variables/SECRET", &[], MASTERS),
+    entry("DELETE /projects/:id/variables/:key", "/projects/{public_project}/variables/SECRET", &[], MASTERS_PUBLIC),
+    entry("GET /projects/:id/triggers", "/projects/{private_project}/triggers", &[], MASTERS),
+    entry("GET /projects/:id/triggers", "/projects/{public_project}/triggers", &[], MASTERS_PUBLIC),
+    entry("GET /projects/:id/triggers/:token", "/projects/{private_project}/triggers/trigger{private_project}", &[], MASTERS),
+    entry("GET /projects/:id/triggers/:token", "/projects/{public_project}/triggers/trigger{public_project}", &[], MASTERS_PUBLIC),
+    entry("POST /projects/:id/triggers", "/projects/{private_project}/triggers", &[], MASTERS_CREATE),
+    entry("POST /projects/:id/triggers", "/projects/{public_project}/triggers", &[], MASTERS_PUBLIC_CREATE),
+    entry("DELETE /projects/:id/triggers/:token", "/projects/{private_project}/triggers/trigger{private_project}", &[], MASTERS),
+    entry("DELETE /projects/:id/triggers/:token", "/projects/{public_project}/triggers/trigger{public_project}", &[], MASTERS_PUBLIC),
+    entry("GET /runners", "/runners", &[], SIGNED_IN),
+    entry("GET /runners/all", "/runners/all", &[], ADMIN),
+    entry("POST /ci/lint", "/ci/lint", &[("content", "a: {script: b}")], EVERYBODY),
+];
+
+/// Where more than the declared policy decides: whose runner it is, what a token says, and what is another project's.
+#[rustfmt::skip]
+pub const CI_NARROWER: &[Entry] = &[
+    entry("GET /runners/:id", "/runners/{private_runner}", &[], "401 401 404 404 403 403 403 200 200 200"),
+    entry("GET /runners/:id", "/runners/{public_runner}", &[], "401 401 403 403 403 403 403 200 200 200"),
+    entry("PUT /runners/:id", "/runners/{private_runner}", &[("active", "false")], "401 401 404 404 403 403 403 200 200 200"),
+    entry("DELETE /runners/:id", "/runners/{private_runner}", &[], "401 401 404 404 403 403 403 200 200 200"),
+    entry("POST /projects/:id/runners", "/projects/{private_project}/runners", &[("runner_id", "{public_runner}")], MASTERS_CREATE),
+    entry("POST /projects/:id/runners", "/projects/{private_project}/runners", &[("runner_id", "{private_runner}")], "401 401 404 404 403 403 403 409 409 409"),
+    entry("DELETE /projects/:id/runners/:runner_id", "/projects/{private_project}/runners/{private_runner}", &[], "401 401 404 404 403 403 403 403 403 403"),
+    entry("DELETE /projects/:id/runners/:runner_id", "/projects/{private_project}/runners/{public_runner}", &[], "401 401 404 404 403 403 403 404 404 404"),
+    entry("GET /projects/:id/builds/artifacts/:ref_name/download", "/projects/{private_project}/builds/artifacts/built/download?job=done", &[], "404 401 404 404 403 404 404 404 404 404"),
+    entry("POST /projects/:id/trigger/builds", "/projects/{private_project}/trigger/builds", &[("ref", "built"), ("token", "wrong")], NOWHERE),
+    entry("POST /projects/:id/trigger/builds", "/projects/{private_project}/trigger/builds", &[("ref", "built"), ("token", "trigger{private_project}")], EVERYBODY_CREATES),
+    entry("POST /projects/:id/trigger/builds", "/projects/{public_project}/trigger/builds", &[("ref", "built"), ("token", "trigger{private_project}")], "401 401 401 401 401 401 401 401 401 401"),
+    entry("POST /projects/:id/ref/:ref/trigger/builds", "/projects/{private_project}/ref/built/trigger/builds", &[("token", "trigger{private_project}")], EVERYBODY_CREATES),
+    entry("GET /projects/:id/pipelines/:pipeline_id", "/projects/{private_project}/pipelines/{public_pipeline}", &[], "404 401 404 404 403 404 404 404 404 404"),
+    entry("GET /projects/:id/builds/:build_id", "/projects/{private_project}/builds/{public_build}", &[], "404 401 404 404 403 404 404 404 404 404"),
+    entry("GET /projects/:id/builds/:build_id/trace", "/projects/{private_project}/builds/{public_build}/trace", &[], "404 401 404 404 403 404 404 404 404 404"),
+    entry("GET /projects/:id/builds/:build_id/artifacts", "/projects/{private_project}/builds/{public_build}/artifacts", &[], "404 401 404 404 403 404 404 404 404 404"),
+    entry("POST /projects/:id/pipelines/:pipeline_id/retry", "/projects/{private_project}/pipelines/{public_pipeline}/retry", &[], "401 401 404 404 403 403 404 404 404 404"),
+    entry("POST /projects/:id/pipelines/:pipeline_id/cancel", "/projects/{private_project}/pipelines/{public_pipeline}/cancel", &[], "401 401 404 404 403 403 404 404 404 404"),
+    entry("POST /projects/:id/builds/:build_id/cancel", "/projects/{private_project}/builds/{public_build}/cancel", &[], "401 401 404 404 403 403 404 404 404 404"),
+    entry("POST /projects/:id/builds/:build_id/retry", "/projects/{private_project}/builds/{public_build}/retry", &[], "401 401 404 404 403 403 404 404 404 404"),
+    entry("POST /projects/:id/builds/:build_id/erase", "/projects/{private_project}/builds/{public_build}/erase", &[], "401 401 404 404 403 403 404 404 404 404"),
+    entry("POST /projects/:id/builds/:build_id/play", "/projects/{private_project}/builds/{public_build}/play", &[], "401 401 404 404 403 403 404 404 404 404"),
+    entry("POST /projects/:id/builds/:build_id/artifacts/keep", "/projects/{private_project}/builds/{public_build}/artifacts/keep", &[], "401 401 404 404 403 403 404 404 404 404"),
+    entry("GET /projects/:id/triggers/:token", "/projects/{private_project}/triggers/trigger{public_project}", &[], "401 401 404 404 403 403 403 404 404 404"),
+    entry("DELETE /projects/:id/triggers/:token", "/projects/{private_project}/triggers/trigger{public_project}", &[], "401 401 404 404 403 403 403 404 404 404"),
+];
