@@ -1,8 +1,18 @@
 -- Given BYTES, each request posts a body of that length.
 -- Given PATH PROJECTS USER NEXT, each request adds another user to a project: PATH has %d for the project, PROJECTS are
 -- ids, USER is the first of the users, NEXT tells how many pairs were used before. See cases/write.py.
+-- Given "runners" PATH COUNT, each request asks for a build for the next of so many runners; see cases/runners.py.
 function init(args)
     if #args == 0 then
+        return
+    end
+    if args[1] == "runners" then
+        local path, count, next = args[2], tonumber(args[3]), 0
+        wrk.headers["Content-Type"] = "application/json"
+        function request()
+            next = next + 1
+            return wrk.format("POST", path, nil, string.format('{"token": "bench-runner-%d"}', next % count))
+        end
         return
     end
     if #args == 1 then

@@ -60,11 +60,14 @@ pub(crate) struct Context {
     anonymous: Throttle,
     /// Files are in memory while they are sent: so many at once, and no more.
     files: Semaphore,
+    /// Of those that builds leave some parts are in memory.
+    artifacts: Semaphore,
     /// The same for what git asks for.
     git_requests: Semaphore,
 }
 
 const FILES_AT_ONCE: usize = 8;
+const ARTIFACTS_AT_ONCE: usize = 16;
 const GIT_REQUESTS_AT_ONCE: usize = 64;
 
 /// The whole service as one router. It wants the peer's address:
@@ -76,6 +79,7 @@ pub fn router(app: Arc<App>, limits: Limits) -> Router {
         users: Throttle::per_minute(limits.requests_per_minute),
         anonymous: Throttle::per_minute(limits.anonymous_requests_per_minute),
         files: Semaphore::new(FILES_AT_ONCE),
+        artifacts: Semaphore::new(ARTIFACTS_AT_ONCE),
         git_requests: Semaphore::new(GIT_REQUESTS_AT_ONCE),
         limits,
     });

@@ -41,7 +41,9 @@ fn every_command_explains_itself() {
     let top = run(&["--help"], &[]);
     assert!(top.status.success());
     let help = text(&top.stdout);
-    for command in ["serve", "worker", "migrate", "doctor", "admin", "config", "routes", "openapi", "permissions"] {
+    for command in
+        ["serve", "worker", "migrate", "doctor", "admin", "runner", "config", "routes", "openapi", "permissions"]
+    {
         assert!(help.contains(command), "{command} is not in the help");
         let own = run(&[command, "--help"], &[]);
         assert!(own.status.success() && own.stdout.len() > 100, "{command}");
@@ -60,6 +62,8 @@ fn a_wrong_setting_is_told_with_its_cure() {
     assert!(!misspelt.status.success() && text(&misspelt.stdout).contains("listn"), "{}", text(&misspelt.stdout));
 }
 
+const KEY: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
 /// A bucket whose keys come from the machine, as on AWS.
 #[test]
 fn the_doctor_tries_the_storage() {
@@ -69,6 +73,7 @@ fn the_doctor_tries_the_storage() {
         ("HOLDFAST__DATABASE__URL", database.as_str()),
         ("HOLDFAST__STORAGE__URL", "s3://holdfast/doctor"),
         ("HOLDFAST__STORAGE__ENDPOINT", endpoint.as_str()),
+        ("HOLDFAST__SECRETS__KEY", KEY),
         ("AWS_ACCESS_KEY_ID", "test"),
         ("AWS_SECRET_ACCESS_KEY", "test"),
     ];
@@ -95,7 +100,11 @@ fn the_doctor_finds_a_database_that_is_away() {
 fn from_an_empty_database_to_a_first_request() {
     let url = database("process_first");
     let objects = format!("file://{}/objects", env!("CARGO_TARGET_TMPDIR"));
-    let environment = [("HOLDFAST__DATABASE__URL", url.as_str()), ("HOLDFAST__STORAGE__URL", objects.as_str())];
+    let environment = [
+        ("HOLDFAST__DATABASE__URL", url.as_str()),
+        ("HOLDFAST__STORAGE__URL", objects.as_str()),
+        ("HOLDFAST__SECRETS__KEY", KEY),
+    ];
     let too_early = run(&["admin", "token", "create", "--user", "root"], &environment);
     assert!(text(&too_early.stderr).contains("holdfast migrate"), "{}", text(&too_early.stderr));
     let behind = run(&["serve"], &[environment[0], ("HOLDFAST__SERVER__LISTEN", "127.0.0.1:0")]);

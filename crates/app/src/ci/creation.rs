@@ -2,7 +2,7 @@
 
 use holdfast_domain::Violations;
 use holdfast_domain::ci::Status;
-use holdfast_domain::ci::file::{self, Job, Target};
+use holdfast_domain::ci::file::{self, CiFile, Job, Target};
 use holdfast_domain::ids::{ProjectId, TriggerId, UserId};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_git::protocol::advertisement::Refs;
@@ -52,7 +52,7 @@ pub(super) async fn by_name(
     let plan = match content {
         Content::Missing => return Err(refused("Missing .gitlab-ci.yml file")),
         Content::TooLarge => Err(TOO_LARGE.to_owned()),
-        Content::Text(text) => new.plan(&opened.project.full_path(), &text),
+        Content::Text(text) => new.plan(&opened.project.full_path(), text).await?,
     };
     let jobs = plan.map_err(|text| refused(&text))?;
     if jobs.is_empty() {
@@ -92,7 +92,7 @@ pub(crate) async fn of_push(
         let plan = match content {
             Content::Missing => continue,
             Content::TooLarge => Err(TOO_LARGE.to_owned()),
-            Content::Text(text) => new.plan(&opened.project.full_path(), &text),
+            Content::Text(text) => new.plan(&opened.project.full_path(), text).await?,
         };
         match plan {
             Err(text) => drop(new.insert(app, project, Err((Status::Failed, Some(&text)))).await?),
@@ -142,8 +142,11 @@ struct Planned {
 }
 
 impl New<'_> {
-    fn plan(&self, project_path: &str, text: &[u8]) -> std::result::Result<Vec<Planned>, String> {
-        let file = file::read(text)?;
+    async fn plan(&self, project_path: &str, text: Vec<u8>) -> Result<std::result::Result<Vec<Planned>, String>> {
+        let file = match read(text).await? {
+            Ok(file) => file,
+            Err(text) => return Ok(Err(text)),
+        };
         let triggered = self.given.is_some();
         let target = Target { ref_name: self.ref_name, tag: self.tag, triggered, project_path };
         let planned = |job: &Job| {
@@ -162,7 +165,7 @@ impl New<'_> {
             };
             Planned { job, options }
         };
-        Ok(file.jobs_for(&target).into_iter().map(planned).collect())
+        Ok(Ok(file.jobs_for(&target).into_iter().map(planned).collect()))
     }
 
     /// With its builds, or as what it is without any. None if that move of the ref has one already.
@@ -215,7 +218,13 @@ impl Planned {
     }
 }
 
+/// Some milliseconds of work, and more if somebody means harm.
+async fn read(text: Vec<u8>) -> Result<std::result::Result<CiFile, String>> {
+    let reading = tokio::task::spawn_blocking(move || file::read(&text));
+    reading.await.map_err(|panicked| Error::Internal(panicked.into()))
+}
+
 /// Whether a file could be used; what is wrong with it if not.
-pub fn lint(text: &[u8]) -> Option<String> {
-    file::read(text).err()
+pub async fn lint(text: String) -> Result<Option<String>> {
+    Ok(read(text.into_bytes()).await?.err())
 }

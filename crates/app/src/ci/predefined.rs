@@ -141,6 +141,6 @@ mod tests {
     #[test]
     fn names_of_environments_are_filled_in() {
         let known = [public("A", "1".into()), public("AB", "2".into()), public("A", "3".into())];
-        assert_eq!(expand("x-$A-${AB}y$AB $ ${A $NONE.", &known), "x-3-2y2 $ {A .");
+        assert_eq!(expand("x-$A-${AB}y$AB $ ${A $NONE.", &known), "x-3-2y2 $ ${A .");
     }
 }

@@ -7,13 +7,13 @@ use holdfast_domain::ids::{BuildId, RunnerId};
 use holdfast_domain::violations::INVALID;
 use holdfast_store::ci::build::{self, Held};
 use holdfast_store::ci::run;
-use holdfast_store::ci::runner::{self, Registrar};
+use holdfast_store::ci::runner::{self as store_runner, Registrar};
 use holdfast_store::{Connection, commit};
 
 pub use holdfast_store::ci::runner::{Attributes, Info, Runner};
 
 use super::course::Course;
-use super::runner::check;
+use super::runner;
 use super::trace::{self, Added};
 use crate::accounts::secret::digest;
 use crate::accounts::user;
@@ -53,7 +53,7 @@ fn new_token(app: &App) -> String {
 /// Whoever knows the token of the instance, or of a project, may add a runner to it.
 pub async fn register(app: &App, secret: &str, attributes: Attributes, info: &Info) -> Result<Registered> {
     let now = app.clock.now();
-    check(&attributes)?;
+    runner::check(&attributes)?;
     let mut violations = Violations::default();
     for text in [&info.name, &info.version, &info.revision, &info.platform, &info.architecture].into_iter().flatten() {
         if text.len() > 255 || text.contains('\0') {
@@ -62,9 +62,9 @@ pub async fn register(app: &App, secret: &str, attributes: Attributes, info: &In
     }
     violations.into_result()?;
     let mut transaction = app.database.begin().await?;
-    let registrar = runner::registrar(&mut transaction, secret).await?.ok_or(Error::Forbidden(None))?;
+    let registrar = store_runner::registrar(&mut transaction, secret).await?.ok_or(Error::Forbidden(None))?;
     let token = new_token(app);
-    let id = runner::insert(&mut transaction, &registrar, &digest(&token), &attributes, info, now).await?;
+    let id = store_runner::insert(&mut transaction, &registrar, &digest(&token), &attributes, info, now).await?;
     commit(transaction).await?;
     let project = match registrar {
         Registrar::Instance => None,
@@ -75,20 +75,20 @@ pub async fn register(app: &App, secret: &str, attributes: Attributes, info: &In
 }
 
 pub async fn verify(app: &App, token: &str) -> Result<Runner> {
-    let found = runner::find_by_token(&mut *app.database.connection().await?, &digest(token)).await?;
+    let found = store_runner::find_by_token(&mut *app.database.connection().await?, &digest(token)).await?;
     found.ok_or(Error::Forbidden(None))
 }
 
 pub async fn unregister(app: &App, token: &str) -> Result<()> {
     let id = verify(app, token).await?.id;
-    Ok(runner::delete(&mut *app.database.connection().await?, id).await?)
+    Ok(store_runner::delete(&mut *app.database.connection().await?, id).await?)
 }
 
 /// The old one is worth nothing any more.
 pub async fn reset_token(app: &App, token: &str) -> Result<Registered> {
     let id = verify(app, token).await?.id;
     let token = new_token(app);
-    runner::set_token(&mut *app.database.connection().await?, id, &digest(&token)).await?;
+    store_runner::set_token(&mut *app.database.connection().await?, id, &digest(&token)).await?;
     Ok(Registered { id, token })
 }
 
@@ -106,7 +106,7 @@ pub(super) async fn held(connection: &mut Connection, id: BuildId, key: Key<'_>)
     let found = match key {
         Key::Build(token) => build::find_held(connection, id, &digest(token)).await?.ok_or(Denied::Unknown)?,
         Key::Runner(token) => {
-            let runner = runner::find_by_token(connection, &digest(token)).await?.ok_or(Denied::Unknown)?;
+            let runner = store_runner::find_by_token(connection, &digest(token)).await?.ok_or(Denied::Unknown)?;
             build::find_of_runner(connection, id, runner.id).await?.ok_or(Denied::Over(Status::Canceled))?
         }
     };
@@ -114,6 +114,11 @@ pub(super) async fn held(connection: &mut Connection, id: BuildId, key: Key<'_>)
         Status::Running if !found.erased => Ok(found),
         over => Err(Denied::Over(over)),
     }
+}
+
+/// Whether this is the token of that build, and it runs: asked before what is sent with it is read.
+pub async fn check(app: &App, id: BuildId, token: &str) -> std::result::Result<(), Denied> {
+    held(&mut *app.database.connection().await?, id, Key::Build(token)).await.map(drop)
 }
 
 /// What is to be done with a piece of what a build says.
@@ -194,6 +199,9 @@ pub async fn finish(
     // What is missed here is done by the sweeper.
     if let Err(error) = trace::seal(app, id).await {
         tracing::warn!(%error, build = %id, "a trace stays in the database for now");
+    }
+    if let Err(error) = trace::note_coverage(app, id).await {
+        tracing::warn!(%error, build = %id, "how much a build covers is not known");
     }
     Ok(())
 }

@@ -3,8 +3,10 @@
 
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
+use holdfast_domain::ci::file::coverage_in;
 use holdfast_domain::ids::BuildId;
 use holdfast_domain::policy::ProjectAction;
+use holdfast_store::ci::build as store_build;
 use holdfast_store::ci::object;
 use holdfast_store::ci::trace::{self, Length, Piece};
 use holdfast_store::objects::Content;
@@ -95,6 +97,30 @@ pub(super) async fn seal(app: &App, build: BuildId) -> Result<()> {
     Ok(object::abandon(&mut *app.database.connection().await?, &key).await?)
 }
 
+/// So much of the end is searched for how much of the code is covered.
+const SEARCHED: i64 = 1 << 20;
+
+/// What a build that is over says it covers, if it has a pattern for that.
+pub(super) async fn note_coverage(app: &App, id: BuildId) -> Result<()> {
+    let mut connection = app.database.connection().await?;
+    let Some(pattern) = store_build::coverage_pattern(&mut connection, id).await? else { return Ok(()) };
+    let mut pieces = trace::pieces(&mut connection, id).await?;
+    drop(connection);
+    let length: i64 = pieces.iter().map(|piece| piece.bytes).sum();
+    pieces.retain(|piece| piece.start + piece.bytes > length - SEARCHED);
+    let text = content(app, pieces).try_fold(Vec::new(), async |mut text, bytes| {
+        text.extend_from_slice(&bytes);
+        Ok(text)
+    });
+    let text = text.await?;
+    let searching = tokio::task::spawn_blocking(move || coverage_in(&pattern, &String::from_utf8_lossy(&text)));
+    let found = searching.await.map_err(|panicked| Error::Internal(panicked.into()))?;
+    if let Some(coverage) = found {
+        store_build::set_coverage(&mut *app.database.connection().await?, id, coverage).await?;
+    }
+    Ok(())
+}
+
 /// What a build said so far.
 pub struct Trace {
     pub bytes: i64,
@@ -108,6 +134,10 @@ pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, id: BuildId) -
     let pieces = trace::pieces(&mut connection, id).await?;
     drop(connection);
     let bytes = pieces.iter().map(|piece| piece.bytes).sum();
+    Ok(Trace { bytes, content: content(app, pieces) })
+}
+
+fn content(app: &App, pieces: Vec<Piece>) -> Content {
     let objects = app.objects.clone();
     let open = move |piece: Piece| {
         let objects = objects.clone();
@@ -122,8 +152,7 @@ pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, id: BuildId) -
             }
         }
     };
-    let content = stream::iter(pieces).then(open).try_flatten().boxed();
-    Ok(Trace { bytes, content })
+    stream::iter(pieces).then(open).try_flatten().boxed()
 }
 
 impl From<Added> for Result<Length> {

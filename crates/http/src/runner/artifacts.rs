@@ -28,6 +28,7 @@ pub async fn upload(
     let token = build_token(&parts.headers, token_headers, from_query.as_deref()).map(str::to_owned);
     let token = token.ok_or_else(|| refused(context, &parts, forbidden()))?;
     let app = &context.app;
+    let _permit = context.artifacts.acquire().await.ok();
     let upload = artifact::begin(app, id, &token).await;
     let mut upload = match upload {
         Ok(upload) => upload,

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use axum::Json;
 use axum::body::Body;
+use axum::http::header::CONTENT_LENGTH;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -13,6 +14,7 @@ use holdfast_domain::ci::Status;
 use holdfast_domain::ids::BuildId;
 use serde_json::json;
 
+use super::fields::Fields;
 use crate::error::ApiError;
 use crate::{Context, client_address};
 
@@ -33,6 +35,16 @@ pub fn refused(context: &Context, parts: &Parts, error: impl Into<ApiError>) -> 
         }
     }
     response
+}
+
+/// What says how a build does. All that it said may come with it, which is held in memory: so many at once, and no more.
+pub async fn read_update(context: &Context, parts: &Parts, body: Body) -> Result<Fields, ApiError> {
+    let length = parts.headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    if length.is_some_and(|length| length <= LARGEST) {
+        return Fields::read(parts, body, LARGEST).await;
+    }
+    let _permit = context.files.acquire().await.ok();
+    Fields::read(parts, body, LONGEST_PIECE).await
 }
 
 /// The token of a build, as each protocol sends it.
@@ -73,10 +85,15 @@ pub async fn append(
     token_headers: &[&str],
     status_header: &'static str,
 ) -> Answered {
-    let body = crate::body::read(body, LONGEST_PIECE).await;
-    let body = body.ok_or_else(|| ApiError::too_large().into_response())?;
     let token = build_token(&parts.headers, token_headers, None);
     let token = token.ok_or_else(|| refused(context, parts, forbidden()))?;
+    if let Err(error) = runner_door::check(&context.app, id, token).await {
+        // Not kept: it may be anybody's.
+        crate::body::read(body, 0).await;
+        return Err(denied(context, parts, error, status_header));
+    }
+    let body = crate::body::read(body, LONGEST_PIECE).await;
+    let body = body.ok_or_else(|| ApiError::too_large().into_response())?;
     let start = start_of(&parts.headers).filter(|start| *start >= 0);
     let start = start
         .ok_or_else(|| ApiError::error(StatusCode::BAD_REQUEST, "400 Missing header Content-Range").into_response())?;

@@ -13,7 +13,7 @@ use holdfast_domain::ids::BuildId;
 use serde_json::json;
 
 use super::artifacts;
-use super::door::{Answered, LARGEST, LONGEST_PIECE, append, forbidden, refused};
+use super::door::{Answered, LARGEST, append, forbidden, read_update, refused};
 use super::fields::Fields;
 use super::job as present;
 use super::v4::nothing;
@@ -94,7 +94,7 @@ fn knows_204(headers: &HeaderMap) -> bool {
 /// still good.
 async fn update(State(context): State<Arc<Context>>, Path(id): Path<String>, request: Request) -> Answered {
     let (parts, body) = request.into_parts();
-    let sent = Fields::read(&parts, body, LONGEST_PIECE).await.map_err(IntoResponse::into_response)?;
+    let sent = read_update(&context, &parts, body).await.map_err(IntoResponse::into_response)?;
     let id = id.strip_suffix(".json").unwrap_or(&id).parse::<i64>();
     let token = sent.text("token").ok_or_else(|| refused(&context, &parts, forbidden()))?;
     let app = &context.app;

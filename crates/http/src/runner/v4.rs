@@ -13,7 +13,7 @@ use holdfast_domain::ids::BuildId;
 use serde_json::{Value, json};
 
 use super::artifacts;
-use super::door::{Answered, LARGEST, LONGEST_PIECE, append, build_token, denied, forbidden, refused};
+use super::door::{Answered, LARGEST, append, build_token, denied, forbidden, read_update, refused};
 use super::fields::Fields;
 use super::job as present;
 use crate::Context;
@@ -111,7 +111,7 @@ pub fn nothing(last_update: &str) -> Response {
 
 async fn update(State(context): State<Arc<Context>>, Path(id): Path<i64>, request: Request) -> Answered {
     let (parts, body) = request.into_parts();
-    let sent = Fields::read(&parts, body, LONGEST_PIECE).await.map_err(IntoResponse::into_response)?;
+    let sent = read_update(&context, &parts, body).await.map_err(IntoResponse::into_response)?;
     let token = build_token(&parts.headers, &TOKEN, sent.text("token"));
     let token = token.ok_or_else(|| refused(&context, &parts, forbidden()))?;
     let (id, key, said) = (BuildId::from(id), Key::Build(token), sent.bytes("trace"));

@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 use holdfast_app::accounts::token::CreateToken;
 use holdfast_app::accounts::user::{User, UserChanges};
 use holdfast_app::accounts::{token, user};
+use holdfast_app::ci::runner;
 use holdfast_app::projects::project::ProjectRef;
 use holdfast_app::repository::compaction::{self, Extent};
 use holdfast_app::worker::job;
@@ -25,6 +26,12 @@ pub enum Command {
     /// Look after repositories.
     #[command(subcommand)]
     Repo(RepoCommand),
+    /// Show the token with which runners for all projects are registered.
+    RunnerToken {
+        /// Make another one first; runners that are registered stay.
+        #[arg(long)]
+        reset: bool,
+    },
     /// List jobs: what is being done, how far it is, and what went wrong.
     Jobs {
         /// How many, the newest first.
@@ -148,6 +155,13 @@ pub fn run(configuration: &Configuration, command: Command) -> anyhow::Result<()
             Command::User(command) => run_user(&app, command).await,
             Command::Token(command) => run_token(&app, command).await,
             Command::Repo(RepoCommand::Repack { project }) => repack(&app, &project).await,
+            Command::RunnerToken { reset } => {
+                let token = match reset {
+                    true => runner::reset_registration_token(&app, &Actor::Operator).await,
+                    false => runner::registration_token(&app, &Actor::Operator).await,
+                };
+                print(token.map_err(explain)?)
+            }
             Command::Jobs { retry: Some(id), .. } => {
                 let retried = job::retry(&app, &Actor::Operator, id.into()).await;
                 retried.map_err(|error| match error {

@@ -40,6 +40,17 @@ pub fn run(configuration: Result<Configuration, Invalid>) -> anyhow::Result<()> 
             false => Ok(url.to_string()),
         },
     )?;
+    report(
+        "secrets",
+        match configuration.secrets.key()? {
+            Some(_) => Ok("there is a key".into()),
+            None => {
+                Err("there is no key: projects can keep no secret variables for their builds\n  cure: make one with \
+                 `openssl rand -hex 32` and set secrets.key (HOLDFAST__SECRETS__KEY) on all nodes"
+                    .into())
+            }
+        },
+    )?;
     block_on(async {
         let version = migrate::server_version(configuration.direct_url()).await;
         let reachable = version.is_ok();

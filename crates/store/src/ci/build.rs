@@ -233,6 +233,12 @@ pub async fn find_of_runner(connection: &mut Connection, id: BuildId, runner: Ru
     row.map(Held::try_from).transpose()
 }
 
+/// What finds how much it covers in what it says.
+pub async fn coverage_pattern(connection: &mut Connection, id: BuildId) -> Result<Option<String>> {
+    let row = sqlx::query_scalar!("select options->>'coverage' from builds where id = $1", id.get());
+    Ok(row.fetch_optional(connection).await?.flatten())
+}
+
 pub async fn set_coverage(connection: &mut Connection, id: BuildId, coverage: f64) -> Result<()> {
     sqlx::query!("update builds set coverage = $2 where id = $1", id.get(), coverage).execute(connection).await?;
     Ok(())

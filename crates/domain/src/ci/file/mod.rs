@@ -24,6 +24,7 @@ pub use artifacts::{Artifacts, ArtifactsWhen};
 pub use cache::Cache;
 pub use environment::{Environment, EnvironmentAction};
 pub use job::Job;
+pub use pattern::coverage_in;
 pub use when::When;
 
 use pattern::Patterns;

@@ -27,9 +27,22 @@ impl Patterns {
 }
 
 /// None where it is none that we have, or too large.
-pub fn compiled(pattern: &str) -> Option<Regex> {
+pub(super) fn compiled(pattern: &str) -> Option<Regex> {
     // A line's end is a line's end, as in Ruby.
     RegexBuilder::new(&spelt_out(pattern)).multi_line(true).size_limit(LARGEST).dfa_size_limit(LARGEST).build().ok()
+}
+
+/// How much of the code a build says it covers: the last number that the pattern finds.
+pub fn coverage_in(pattern: &str, text: &str) -> Option<f64> {
+    let found = compiled(pattern)?.captures_iter(text).last()?;
+    // What is in brackets, if something is.
+    let part = found.iter().flatten().last()?.as_str();
+    let start = part.find(|c: char| c.is_ascii_digit())?;
+    let number = &part[start..];
+    let end = number.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(number.len());
+    let mut parts = number[..end].split('.');
+    let (whole, fraction) = (parts.next()?, parts.next().unwrap_or_default());
+    format!("{whole}.{fraction}0").parse().ok()
 }
 
 /// To Ruby a word is of ASCII. So are digits and spaces, and that keeps patterns small.

@@ -22,7 +22,7 @@ struct Linted {
 }
 
 async fn lint(_: Cx, params: Lint) -> ApiResult<Body<Linted>> {
-    let errors: Vec<String> = creation::lint(params.content.as_bytes()).into_iter().collect();
+    let errors: Vec<String> = creation::lint(params.content).await?.into_iter().collect();
     Ok(Body(Linted { status: if errors.is_empty() { "valid" } else { "invalid" }, errors }))
 }
 

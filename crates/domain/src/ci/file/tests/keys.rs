@@ -204,3 +204,15 @@ fn names_keep_their_case_and_their_spaces() {
     .collect();
     assert_eq!(names, ["RSpec 1:2", "10", "проверка", "symbol", "a: b"]);
 }
+
+#[test]
+fn coverage_is_the_last_number_found() {
+    use crate::ci::file::coverage_in;
+    let said = "TOTAL 10.5%\nTOTAL 87.25%\nDone 3";
+    assert_eq!(coverage_in(r"TOTAL [\d.]+%", said), Some(87.25));
+    assert_eq!(coverage_in(r"TOTAL (\d+)", said), Some(87.0));
+    assert_eq!(coverage_in(r"Done \d+", said), Some(3.0));
+    for (pattern, said) in [("none", said), ("Done", said), (r"[\d.]+", "."), ("(", said)] {
+        assert_eq!(coverage_in(pattern, said), None, "{pattern}");
+    }
+}
