@@ -2,7 +2,7 @@
 //! of a pipeline changes in one order; what follows from a change is part of it: stages that are reached, the queue of
 //! those who wait, the pipeline's own state, and what is told of it.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use holdfast_domain::ci::progress::{self, Step};
 use holdfast_domain::ci::{Event, Status};
 use holdfast_domain::ids::{BuildId, PipelineId, UserId};
@@ -188,6 +188,9 @@ fn apply(it: &mut Place, event: Event, now: DateTime<Utc>) -> bool {
     true
 }
 
+/// A runner ends its build by itself; so long it has for saying so.
+const GRACE: TimeDelta = TimeDelta::minutes(15);
+
 /// A runner has a build from now on. The other builds need not be looked at: a pipeline one of whose builds runs, runs.
 pub(super) async fn take(
     app: &App,
@@ -198,9 +201,9 @@ pub(super) async fn take(
     now: DateTime<Utc>,
 ) -> Result<Taken> {
     let own = app.settings.ci.build_timeout;
-    let longest = runner.longest_run.map_or(own, |seconds| own.min(chrono::TimeDelta::seconds(seconds.into())));
+    let longest = runner.longest_run.map_or(own, |seconds| own.min(TimeDelta::seconds(seconds.into())));
     pipeline::hold(connection, it.pipeline).await?;
-    let taken = queue::take(connection, it, runner, token_digest, now, now + longest + super::job::GRACE).await?;
+    let taken = queue::take(connection, it, runner, token_digest, now, now + longest + GRACE).await?;
     if taken.taken {
         notice::tell_taken(app, connection, it, taken.begun, now).await?;
     }

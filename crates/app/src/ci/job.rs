@@ -13,26 +13,15 @@ use tokio::time::Instant;
 
 pub use holdfast_store::ci::job::{Dependency, Job as Facts};
 
+pub use super::predefined::Variable;
+
 use super::course::{self, Course};
 use super::{predefined, trace, variable, waiting};
 use crate::accounts::secret::digest;
 use crate::{App, Error, Result};
 
-/// A runner ends its build by itself; so long it has for saying so.
-pub(super) const GRACE: TimeDelta = TimeDelta::minutes(15);
 /// How far `contacted_at` may lag.
 const CONTACT_LAG: TimeDelta = TimeDelta::minutes(1);
-
-/// What a build finds in its environment.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Variable {
-    pub key: String,
-    pub value: String,
-    /// Whether anybody may see it.
-    pub public: bool,
-    /// Whether it is to be left out of what the build says.
-    pub masked: bool,
-}
 
 /// All that a runner is told.
 pub struct Job {

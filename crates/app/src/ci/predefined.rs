@@ -1,9 +1,19 @@
 //! What every build finds in its environment. Most of it goes by two names: runners and scripts know the one or the other.
 
 use holdfast_domain::Site;
+use holdfast_store::ci::job::Job as Facts;
 use holdfast_store::ci::runner::Runner;
 
-use super::job::{Facts, Variable};
+/// What a build finds in its environment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Variable {
+    pub key: String,
+    pub value: String,
+    /// Whether anybody may see it.
+    pub public: bool,
+    /// Whether it is to be left out of what the build says.
+    pub masked: bool,
+}
 
 /// Later ones win: those of the instance, those of the file, the project's secrets, and what a trigger gave.
 pub(super) fn all(

@@ -5,10 +5,10 @@ use holdfast_domain::ids::ProjectId;
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_domain::violations::{BLANK, INVALID, TAKEN};
+use holdfast_store::ci::job::Job as Facts;
 use holdfast_store::ci::variable::{self, Sealed};
 use holdfast_store::{Connection, commit};
 
-use super::job::Facts;
 use crate::error::OnConstraint;
 use crate::projects::project::ProjectRef;
 use crate::{Actor, App, Error, Result, Thing, access};

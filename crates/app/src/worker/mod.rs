@@ -18,6 +18,7 @@ use holdfast_store::worker::merged_branches::DELETE_MERGED_BRANCHES;
 use holdfast_store::worker::pipelines::{CREATE_PIPELINES, Pushed};
 use holdfast_store::worker::removal::{REMOVE_AUTHOR, REMOVE_PROJECTS};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::ci::{creation, tending};
 use crate::planning::closing;
@@ -168,7 +169,14 @@ impl TaskHandler for CreatePipelines {
 
 /// Once a minute.
 #[derive(Serialize, Deserialize)]
+#[serde(from = "Value")]
 struct TendBuilds {}
+
+impl From<Value> for TendBuilds {
+    fn from(_: Value) -> Self {
+        Self {}
+    }
+}
 
 impl TaskHandler for TendBuilds {
     const IDENTIFIER: &'static str = "tend_builds";
@@ -179,9 +187,16 @@ impl TaskHandler for TendBuilds {
     }
 }
 
-/// Once a day.
+/// Once a day. What comes by the clock comes with null.
 #[derive(Serialize, Deserialize)]
+#[serde(from = "Value")]
 struct Sweep {}
+
+impl From<Value> for Sweep {
+    fn from(_: Value) -> Self {
+        Self {}
+    }
+}
 
 impl TaskHandler for Sweep {
     const IDENTIFIER: &'static str = "sweep";

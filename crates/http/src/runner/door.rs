@@ -1,15 +1,17 @@
 //! Who comes as a runner, and how it is refused.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use axum::Json;
 use axum::body::Body;
+use axum::extract::Request;
 use axum::http::header::CONTENT_LENGTH;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use holdfast_app::Error;
 use holdfast_app::ci::runner_door::{self, Appended, Denied};
+use holdfast_app::{App, Error};
 use holdfast_domain::ci::Status;
 use holdfast_domain::ids::BuildId;
 use serde_json::json;
@@ -19,9 +21,9 @@ use crate::error::ApiError;
 use crate::{Context, client_address};
 
 /// What one request may bring beside files.
-pub const LARGEST: usize = 1 << 20;
+const LARGEST: usize = 1 << 20;
 /// Of what a build says, at a time or as a whole.
-pub const LONGEST_PIECE: usize = 16 << 20;
+const LONGEST_PIECE: usize = 16 << 20;
 
 pub type Answered = Result<Response, Response>;
 
@@ -35,6 +37,33 @@ pub fn refused(context: &Context, parts: &Parts, error: impl Into<ApiError>) -> 
         }
     }
     response
+}
+
+/// A runner's request: what it sends, and the token by which it is known.
+pub struct Asked {
+    pub context: Arc<Context>,
+    pub parts: Parts,
+    pub sent: Fields,
+    pub token: String,
+}
+
+impl Asked {
+    pub async fn read(context: Arc<Context>, request: Request) -> Result<Self, Response> {
+        let (parts, body) = request.into_parts();
+        let sent = Fields::read(&parts, body, LARGEST).await.map_err(IntoResponse::into_response)?;
+        match sent.text("token").map(str::to_owned) {
+            Some(token) => Ok(Self { context, parts, sent, token }),
+            None => Err(refused(&context, &parts, forbidden())),
+        }
+    }
+
+    pub fn app(&self) -> &App {
+        &self.context.app
+    }
+
+    pub fn refused(&self, error: Error) -> Response {
+        refused(&self.context, &self.parts, error)
+    }
 }
 
 /// What says how a build does. All that it said may come with it, which is held in memory: so many at once, and no more.
@@ -52,7 +81,7 @@ pub fn build_token<'a>(headers: &'a HeaderMap, names: &[&str], field: Option<&'a
     names.iter().find_map(|name| headers.get(*name)?.to_str().ok()).or(field)
 }
 
-pub fn forbidden() -> Error {
+pub(super) fn forbidden() -> Error {
     Error::Forbidden(None)
 }
 

@@ -13,8 +13,7 @@ use holdfast_domain::ids::BuildId;
 use serde_json::json;
 
 use super::artifacts;
-use super::door::{Answered, LARGEST, append, forbidden, read_update, refused};
-use super::fields::Fields;
+use super::door::{Answered, Asked, append, forbidden, read_update, refused};
 use super::job as present;
 use super::v4::nothing;
 use crate::Context;
@@ -52,32 +51,25 @@ fn not_found() -> Response {
 }
 
 async fn register(State(context): State<Arc<Context>>, request: Request) -> Answered {
-    let (parts, body) = request.into_parts();
-    let sent = Fields::read(&parts, body, LARGEST).await.map_err(IntoResponse::into_response)?;
-    let refused = |error| refused(&context, &parts, error);
-    let secret = sent.text("token").ok_or_else(forbidden).map_err(refused)?;
-    let made = runner_door::register(&context.app, secret, sent.attributes(), &sent.info()).await.map_err(refused)?;
+    let asked = Asked::read(context, request).await?;
+    let made = runner_door::register(asked.app(), &asked.token, asked.sent.attributes(), &asked.sent.info()).await;
+    let made = made.map_err(|error| asked.refused(error))?;
     Ok((StatusCode::CREATED, Json(json!({ "id": made.id, "token": made.token }))).into_response())
 }
 
 async fn unregister(State(context): State<Arc<Context>>, request: Request) -> Answered {
-    let (parts, body) = request.into_parts();
-    let sent = Fields::read(&parts, body, LARGEST).await.map_err(IntoResponse::into_response)?;
-    let refused = |error| refused(&context, &parts, error);
-    let token = sent.text("token").ok_or_else(forbidden).map_err(refused)?;
-    runner_door::unregister(&context.app, token).await.map_err(refused)?;
+    let asked = Asked::read(context, request).await?;
+    runner_door::unregister(asked.app(), &asked.token).await.map_err(|error| asked.refused(error))?;
     Ok(Json(json!("200")).into_response())
 }
 
 async fn request(State(context): State<Arc<Context>>, request: Request) -> Answered {
-    let (parts, body) = request.into_parts();
-    let sent = Fields::read(&parts, body, LARGEST).await.map_err(IntoResponse::into_response)?;
-    let refused = |error| refused(&context, &parts, error);
-    let token = sent.text("token").ok_or_else(forbidden).map_err(refused)?;
-    let got = job::request(&context.app, token, &sent.info(), sent.text("last_update")).await.map_err(refused)?;
+    let asked = Asked::read(context, request).await?;
+    let got = job::request(asked.app(), &asked.token, &asked.sent.info(), asked.sent.text("last_update")).await;
+    let got = got.map_err(|error| asked.refused(error))?;
     Ok(match got {
         Requested::Job(job) => (StatusCode::CREATED, Json(present::v1(&job))).into_response(),
-        Requested::Nothing { last_update } if knows_204(&parts.headers) => nothing(&last_update),
+        Requested::Nothing { last_update } if knows_204(&asked.parts.headers) => nothing(&last_update),
         Requested::Nothing { .. } => not_found(),
     })
 }

@@ -13,8 +13,7 @@ use holdfast_domain::ids::BuildId;
 use serde_json::{Value, json};
 
 use super::artifacts;
-use super::door::{Answered, LARGEST, append, build_token, denied, forbidden, read_update, refused};
-use super::fields::Fields;
+use super::door::{Answered, Asked, append, build_token, denied, forbidden, read_update, refused};
 use super::job as present;
 use crate::Context;
 use crate::error::ApiError;
@@ -43,57 +42,41 @@ fn registered(it: &Registered) -> Value {
 }
 
 async fn register(State(context): State<Arc<Context>>, request: Request) -> Answered {
-    let (parts, body) = request.into_parts();
-    let sent = Fields::read(&parts, body, LARGEST).await.map_err(IntoResponse::into_response)?;
-    let refused = |error| refused(&context, &parts, error);
-    let secret = sent.text("token").ok_or_else(forbidden).map_err(refused)?;
-    let made = runner_door::register(&context.app, secret, sent.attributes(), &sent.info()).await.map_err(refused)?;
+    let asked = Asked::read(context, request).await?;
+    let made = runner_door::register(asked.app(), &asked.token, asked.sent.attributes(), &asked.sent.info()).await;
+    let made = made.map_err(|error| asked.refused(error))?;
     Ok((StatusCode::CREATED, Json(registered(&made))).into_response())
 }
 
 async fn verify(State(context): State<Arc<Context>>, request: Request) -> Answered {
-    let (parts, body) = request.into_parts();
-    let sent = Fields::read(&parts, body, LARGEST).await.map_err(IntoResponse::into_response)?;
-    let refused = |error| refused(&context, &parts, error);
-    let token = sent.text("token").ok_or_else(forbidden).map_err(refused)?;
-    let id = runner_door::verify(&context.app, token).await.map_err(refused)?.id;
-    Ok(Json(registered(&Registered { id, token: token.to_owned() })).into_response())
+    let asked = Asked::read(context, request).await?;
+    let id = runner_door::verify(asked.app(), &asked.token).await.map_err(|error| asked.refused(error))?.id;
+    Ok(Json(registered(&Registered { id, token: asked.token })).into_response())
 }
 
 async fn unregister(State(context): State<Arc<Context>>, request: Request) -> Answered {
-    let (parts, body) = request.into_parts();
-    let sent = Fields::read(&parts, body, LARGEST).await.map_err(IntoResponse::into_response)?;
-    let refused = |error| refused(&context, &parts, error);
-    let token = sent.text("token").ok_or_else(forbidden).map_err(refused)?;
-    runner_door::unregister(&context.app, token).await.map_err(refused)?;
+    let asked = Asked::read(context, request).await?;
+    runner_door::unregister(asked.app(), &asked.token).await.map_err(|error| asked.refused(error))?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
 /// One of several processes with one token goes: we do not tell them apart.
 async fn leave(State(context): State<Arc<Context>>, request: Request) -> Answered {
-    let (parts, body) = request.into_parts();
-    let sent = Fields::read(&parts, body, LARGEST).await.map_err(IntoResponse::into_response)?;
-    let refused = |error| refused(&context, &parts, error);
-    let token = sent.text("token").ok_or_else(forbidden).map_err(refused)?;
-    runner_door::verify(&context.app, token).await.map_err(refused)?;
+    let asked = Asked::read(context, request).await?;
+    runner_door::verify(asked.app(), &asked.token).await.map_err(|error| asked.refused(error))?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
 async fn reset_token(State(context): State<Arc<Context>>, request: Request) -> Answered {
-    let (parts, body) = request.into_parts();
-    let sent = Fields::read(&parts, body, LARGEST).await.map_err(IntoResponse::into_response)?;
-    let refused = |error| refused(&context, &parts, error);
-    let token = sent.text("token").ok_or_else(forbidden).map_err(refused)?;
-    let made = runner_door::reset_token(&context.app, token).await.map_err(refused)?;
+    let asked = Asked::read(context, request).await?;
+    let made = runner_door::reset_token(asked.app(), &asked.token).await.map_err(|error| asked.refused(error))?;
     Ok((StatusCode::CREATED, Json(registered(&made))).into_response())
 }
 
 async fn request(State(context): State<Arc<Context>>, request: Request) -> Answered {
-    let (parts, body) = request.into_parts();
-    let sent = Fields::read(&parts, body, LARGEST).await.map_err(IntoResponse::into_response)?;
-    let refused = |error| refused(&context, &parts, error);
-    let token = sent.text("token").ok_or_else(forbidden).map_err(refused)?;
-    let got = job::request(&context.app, token, &sent.info(), sent.text("last_update")).await.map_err(refused)?;
+    let asked = Asked::read(context, request).await?;
+    let got = job::request(asked.app(), &asked.token, &asked.sent.info(), asked.sent.text("last_update")).await;
+    let got = got.map_err(|error| asked.refused(error))?;
     Ok(match got {
         Requested::Job(job) => (StatusCode::CREATED, Json(present::v4(&job))).into_response(),
         Requested::Nothing { last_update } => nothing(&last_update),

@@ -154,8 +154,10 @@ pub async fn count(connection: &mut Connection, owner: Owner, at_most: i64) -> R
 
 /// The hook that was.
 pub async fn delete(connection: &mut Connection, owner: Owner, id: HookId) -> Result<Option<Hook>> {
+    // The queue is locked before the hook, as by who is just leaving it.
     const QUERY: &str = concat!(
-        "delete from hooks h using hook_queues q \
+        "with q as materialized (select * from hook_queues where hook_id = $2 for update) \
+         delete from hooks h using q \
          where h.project_id is not distinct from $1 and h.id = $2 and q.hook_id = h.id returning ",
         hook_columns!()
     );

@@ -5,9 +5,26 @@ use holdfast_tests::Server;
 use serde_json::json;
 
 pub async fn sweep(server: &Server) {
+    by_the_clock(server, "sweep").await;
+}
+
+/// As it comes from the table of times: with nothing.
+async fn by_the_clock(server: &Server, task: &str) {
     let mut database = server.database().await;
-    sqlx::query("select graphile_worker.add_job('sweep', '{}'::json)").execute(&mut database).await.unwrap();
+    sqlx::query("select graphile_worker.add_job($1, 'null'::json)").bind(task).execute(&mut database).await.unwrap();
     server.work().await;
+}
+
+#[tokio::test]
+async fn what_comes_by_the_clock_is_done() {
+    let server = Server::start().await;
+    for task in ["sweep", "tend_builds"] {
+        by_the_clock(&server, task).await;
+        let mut database = server.database().await;
+        let left: Vec<Option<String>> =
+            sqlx::query_scalar("select last_error from graphile_worker.jobs").fetch_all(&mut database).await.unwrap();
+        assert_eq!(left, [], "{task}");
+    }
 }
 
 #[tokio::test]
