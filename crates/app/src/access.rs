@@ -130,16 +130,16 @@ pub(crate) fn may(actor: &Actor, project: &Project, action: ProjectAction) -> bo
 }
 
 fn checked(project: Project, actor: &Actor, action: ProjectAction) -> Result<Project> {
-    if let Some(own) = actor.build_of() {
-        // Its own project it reads whoever started it.
-        match action {
-            ProjectAction::ReadCode if project.id == own => return Ok(project),
-            ProjectAction::ReadCode => {}
-            _ => return Err(Error::Forbidden(Some("A build may only download code"))),
-        }
-    }
-    if !may(actor, &project, ProjectAction::Read) {
+    // Its own project a build reads whoever started it.
+    let is_own = actor.build_of() == Some(project.id);
+    if !is_own && !may(actor, &project, ProjectAction::Read) {
         return Err(Error::NotFound(Thing::Project));
+    }
+    if actor.build_of().is_some() && action != ProjectAction::ReadCode {
+        return Err(Error::Forbidden(Some("A build may only download code")));
+    }
+    if is_own {
+        return Ok(project);
     }
     // Whoever asks, an administrator too.
     if let Some(feature) = action.needs().filter(|feature| !has(&project, *feature)) {

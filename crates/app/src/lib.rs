@@ -23,6 +23,7 @@ use chrono::NaiveDate;
 use holdfast_domain::Site;
 use holdfast_store::{Database, Objects};
 use ipnet::IpNet;
+use tokio::sync::Semaphore;
 
 pub use actor::Actor;
 pub use clock::Clock;
@@ -55,6 +56,8 @@ pub struct Settings {
     pub site: Site,
 }
 
+const CI_FILES_AT_ONCE: usize = 4;
+
 /// Everything a use case needs beside its input.
 pub struct App {
     pub database: Database,
@@ -66,6 +69,8 @@ pub struct App {
     passwords: Passwords,
     sign_ins: Throttle,
     sealing: Sealing,
+    /// CI files that are read at once.
+    ci_files: Semaphore,
     /// Runners that wait for work at this node.
     pub(crate) waiting: Waiting,
 }
@@ -79,6 +84,7 @@ impl App {
             engine: Engine::new(settings.git.clone()),
             sign_ins: Throttle::per_minute(settings.sign_ins_per_minute),
             sealing: Sealing::new(settings.sealing_key.as_ref()),
+            ci_files: Semaphore::new(CI_FILES_AT_ONCE),
             waiting: Waiting::default(),
             settings,
             clock,

@@ -62,12 +62,16 @@ pub(crate) struct Context {
     files: Semaphore,
     /// Of those that builds leave some parts are in memory.
     artifacts: Semaphore,
+    /// Long pieces of what builds say, from runners that have them; and what comes from anybody.
+    pieces: Semaphore,
+    updates: Semaphore,
     /// The same for what git asks for.
     git_requests: Semaphore,
 }
 
 const FILES_AT_ONCE: usize = 8;
 const ARTIFACTS_AT_ONCE: usize = 16;
+const PIECES_AT_ONCE: usize = 8;
 const GIT_REQUESTS_AT_ONCE: usize = 64;
 
 /// The whole service as one router. It wants the peer's address:
@@ -80,6 +84,8 @@ pub fn router(app: Arc<App>, limits: Limits) -> Router {
         anonymous: Throttle::per_minute(limits.anonymous_requests_per_minute),
         files: Semaphore::new(FILES_AT_ONCE),
         artifacts: Semaphore::new(ARTIFACTS_AT_ONCE),
+        pieces: Semaphore::new(PIECES_AT_ONCE),
+        updates: Semaphore::new(PIECES_AT_ONCE),
         git_requests: Semaphore::new(GIT_REQUESTS_AT_ONCE),
         limits,
     });

@@ -84,8 +84,9 @@ impl Build {
         let directories = self.directories(payload)?;
         let done = self.execute_in(payload, &directories, &until).await;
         self.trace.flush();
-        let temporary = directories.temporary;
-        let cleared = tokio::task::spawn_blocking(move || directory::clear(&temporary)).await;
+        let Directories { temporary, scripts, .. } = directories;
+        let clear = move || directory::clear(&temporary).and(directory::clear(&scripts));
+        let cleared = tokio::task::spawn_blocking(clear).await;
         if let Ok(Err(error)) = cleared {
             tracing::warn!(error = format!("{error:#}"), "something of a build is left");
         }
@@ -107,8 +108,8 @@ impl Build {
     fn directories(&self, payload: &Payload) -> anyhow::Result<Directories> {
         let configuration = &self.site.configuration;
         let url = Url::parse(&payload.git_info.repo_url).context("the address of the repository is not one")?;
-        let project = payload.variable("CI_PROJECT_PATH").filter(|it| !it.is_empty()).unwrap_or(url.path());
-        Directories::make(&configuration.directory, &configuration.short_token(), self.slot.number, project)
+        // Not by a variable: whoever writes the CI file could name the place of another project.
+        Directories::make(&configuration.directory, &configuration.short_token(), self.slot.number, url.path())
     }
 
     fn shell(&self, directories: &Directories) -> Shell {
@@ -119,8 +120,9 @@ impl Build {
         Shell {
             sandbox: self.site.sandbox.clone(),
             directory: directories.project.clone(),
-            temporary: directories.temporary.clone(),
+            scripts: directories.scripts.clone(),
             confinement: Confinement::new(&sandbox.read, &write, &self.site.hidden, home.as_deref())
+                .with_scripts(&directories.scripts)
                 .with_processes(sandbox.processes)
                 .required(self.site.is_sandbox_required),
         }

@@ -44,6 +44,8 @@ pub struct Directories {
     pub builds: PathBuf,
     /// Gone after the build.
     pub temporary: PathBuf,
+    /// Gone as well; the build may read what is in it.
+    pub scripts: PathBuf,
 }
 
 impl Directories {
@@ -52,8 +54,11 @@ impl Directories {
         let root = root.canonicalize().with_context(|| format!("{} is not there", root.display()))?;
         let builds = root.join("builds").join(runner).join(slot.to_string());
         let temporary = root.join("tmp").join(runner).join(slot.to_string());
-        let directories = Directories { project: builds.join(relative(project)?), builds, temporary };
+        let scripts = root.join("tmp").join(runner).join(format!("{slot}-scripts"));
+        let directories = Directories { project: builds.join(relative(project)?), builds, temporary, scripts };
         clear(&directories.temporary)?;
+        clear(&directories.scripts)?;
+        make(&directories.scripts)?;
         for path in ["home", "tmp", "variables"].map(|name| directories.temporary.join(name)) {
             make(&path)?;
         }

@@ -134,11 +134,6 @@ impl Payload {
     pub fn script(&self, name: &str) -> &[String] {
         self.steps.iter().find(|step| step.name == name).map_or(&[], |step| &step.script)
     }
-
-    pub fn variable(&self, key: &str) -> Option<&str> {
-        // Later entries win.
-        self.variables.iter().rev().find(|it| it.key == key).map(|it| it.value.as_str())
-    }
 }
 
 /// Servers send null for what is not there.

@@ -55,8 +55,8 @@ pub struct Shell {
     /// How `runner-sandbox` is started.
     pub sandbox: Vec<OsString>,
     pub directory: PathBuf,
-    /// For the text of scripts.
-    pub temporary: PathBuf,
+    /// For the text of scripts, which may not write there: this process does, and nothing keeps it from following links.
+    pub scripts: PathBuf,
     pub confinement: Confinement,
 }
 
@@ -69,7 +69,7 @@ impl Shell {
         until: &Until,
         mut output: impl FnMut(&[u8]),
     ) -> anyhow::Result<Ended> {
-        let file = self.temporary.join("script");
+        let file = self.scripts.join("script");
         tokio::fs::write(&file, text).await.context("the script cannot be written")?;
         let program = script::shell();
         let is_bash = program.ends_with("bash");

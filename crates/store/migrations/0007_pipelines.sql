@@ -119,6 +119,8 @@ create table tag_sets (
     tags text[] not null unique
 );
 
+create index tag_sets_tags on tag_sets using gin (tags);
+
 -- Builds that wait for a runner. Whoever takes one locks its row here first, then its pipeline.
 create table build_queue (
     build_id    bigint primary key references builds on delete cascade,
@@ -161,7 +163,6 @@ create table build_runs (
 ) with (fillfactor = 70);
 
 create index build_runs_turn on build_runs (turn desc);
-create index build_runs_runner on build_runs (runner_id);
 
 -- How long what a build said is, and the checksum of it.
 create table traces (

@@ -33,7 +33,7 @@ async fn download(app: &App, build: BuildId) -> Result<Download> {
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, id: BuildId) -> Result<Download> {
     let mut connection = app.database.connection().await?;
     let project = access::project(app, &mut connection, actor, project, ProjectAction::ReadBuilds).await?;
-    build::find(&mut connection, &project, id).await?;
+    build::find(app, &mut connection, &project, id).await?;
     drop(connection);
     download(app, id).await
 }
@@ -54,6 +54,15 @@ pub async fn for_build(app: &App, id: BuildId, token: &str) -> Result<Download> 
         return Err(Error::Forbidden(None));
     }
     download(app, id).await
+}
+
+/// By the build that left it.
+pub async fn take_back(app: &App, id: BuildId, token: &str) -> std::result::Result<(), Denied> {
+    let mut transaction = app.database.begin().await?;
+    let place = held(&mut transaction, id, Key::Build(token)).await?.pipeline;
+    pipeline::hold(&mut transaction, place).await?;
+    artifact::delete(&mut transaction, id).await?;
+    Ok(commit(transaction).await?)
 }
 
 /// An archive on its way into the object store.

@@ -24,7 +24,7 @@ pub async fn list(
     let mut connection = app.database.connection().await?;
     let project = access::project(app, &mut connection, actor, project, ProjectAction::ReadBuilds).await?;
     drop(connection);
-    Ok(build_list::list(&app.database, project.id, &Of::Project(statuses), page).await?)
+    Ok(build_list::list(&app.database, project.id, &Of::Project(statuses), page, app.clock.now()).await?)
 }
 
 /// Those of a commit.
@@ -39,18 +39,18 @@ pub async fn of_commit(
     let opened = fetch::open(app, actor, project, ProjectAction::ReadBuilds).await?;
     let sha = revision::resolve(app, &opened, revision).await?.ok_or(Error::NotFound(Thing::Commit))?;
     let of = Of::Commit(sha.to_string(), statuses);
-    Ok(build_list::list(&app.database, opened.project.id, &of, page).await?)
+    Ok(build_list::list(&app.database, opened.project.id, &of, page, app.clock.now()).await?)
 }
 
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, id: BuildId) -> Result<Build> {
     let mut connection = app.database.connection().await?;
     let project = access::project(app, &mut connection, actor, project, ProjectAction::ReadBuilds).await?;
-    find(&mut connection, &project, id).await
+    find(app, &mut connection, &project, id).await
 }
 
 /// What other services say is no build.
-pub(super) async fn find(connection: &mut Connection, project: &Project, id: BuildId) -> Result<Build> {
-    let found = build_list::find(connection, project.id, id).await?.filter(|it| !it.external);
+pub(super) async fn find(app: &App, connection: &mut Connection, project: &Project, id: BuildId) -> Result<Build> {
+    let found = build_list::find(connection, project.id, id, app.clock.now()).await?.filter(|it| !it.external);
     found.ok_or(Error::NotFound(Thing::Record))
 }
 
@@ -68,7 +68,7 @@ async fn open(app: &App, actor: &Actor, project: &ProjectRef, id: BuildId) -> Re
     let place = build::place(&mut transaction, project.id, id).await?;
     let (pipeline, _) = place.ok_or(Error::NotFound(Thing::Record))?;
     let course = Course::open(&mut transaction, pipeline).await?;
-    let build = find(&mut transaction, &project, id).await?;
+    let build = find(app, &mut transaction, &project, id).await?;
     Ok(Opened { transaction, project, course, build })
 }
 
@@ -77,7 +77,7 @@ impl Opened {
     async fn finish(self, app: &App, id: BuildId) -> Result<Build> {
         let Self { mut transaction, project, course, .. } = self;
         course.close(app, &mut transaction, app.clock.now()).await?;
-        let build = find(&mut transaction, &project, id).await?;
+        let build = find(app, &mut transaction, &project, id).await?;
         commit(transaction).await?;
         Ok(build)
     }

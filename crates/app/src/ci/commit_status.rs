@@ -7,7 +7,6 @@ use holdfast_domain::policy::ProjectAction;
 use holdfast_git::ObjectId;
 use holdfast_store::ci::build::{self, External};
 use holdfast_store::ci::build_list::{self, Build, Of};
-use holdfast_store::ci::pipeline;
 use holdfast_store::commit;
 
 use super::course::Course;
@@ -38,7 +37,7 @@ pub async fn list(
     let sha = revision::resolve(app, &opened, revision).await?.ok_or(Error::NotFound(Thing::Commit))?.to_string();
     let ListStatuses { ref_name, stage, name, all } = input;
     let of = Of::Statuses { sha, ref_name, stage, name, all };
-    Ok(build_list::list(&app.database, opened.project.id, &of, page).await?)
+    Ok(build_list::list(&app.database, opened.project.id, &of, page, app.clock.now()).await?)
 }
 
 #[derive(Clone, Debug)]
@@ -50,6 +49,9 @@ pub struct SetStatus {
     pub description: Option<String>,
     pub coverage: Option<f64>,
 }
+
+/// Of one commit and ref, builds included.
+const MOST: usize = 1000;
 
 pub async fn set(app: &App, actor: &Actor, project: &ProjectRef, sha: &str, input: SetStatus) -> Result<Build> {
     let opened = fetch::open(app, actor, project, ProjectAction::ManageBuilds).await?;
@@ -67,26 +69,19 @@ pub async fn set(app: &App, actor: &Actor, project: &ProjectRef, sha: &str, inpu
     }
     violations.into_result()?;
     let user = actor.caller()?.account.id();
-    let sha = id.to_string();
-    let mut connection = app.database.connection().await?;
-    let named = input.ref_name.as_deref();
-    let existing = pipeline::newest_of_commit(&mut connection, opened.project.id, &sha, named).await?;
-    drop(connection);
-    let pipeline = match existing {
-        Some(pipeline) => pipeline,
-        None => {
-            let place = place(app, &opened, id, named).await?;
-            let (facts, _) = ci_file::load(app, &opened, id).await?.ok_or(Error::NotFound(Thing::Commit))?;
-            let at = (place.0.as_str(), place.1);
-            creation::for_statuses(app, opened.project.id, Some(user), at, &facts).await?.id
-        }
-    };
+    let place = place(app, &opened, id, input.ref_name.as_deref()).await?;
+    let (facts, _) = ci_file::load(app, &opened, id).await?.ok_or(Error::NotFound(Thing::Commit))?;
+    let at = (place.0.as_str(), place.1);
+    let pipeline = creation::for_statuses(app, opened.project.id, Some(user), at, &facts).await?;
     let now = app.clock.now();
     let mut transaction = app.database.begin().await?;
     let course = Course::open(&mut transaction, pipeline).await?;
     let known = course.builds().iter().find(|it| it.name == name);
     if known.is_some_and(|it| !it.external) {
         return Err(Violations::of("name", "is that of a build").into());
+    }
+    if known.is_none() && course.builds().len() >= MOST {
+        return Err(Error::Refused(format!("There are {MOST} statuses of this commit already")));
     }
     let said = External {
         name,
@@ -105,7 +100,7 @@ pub async fn set(app: &App, actor: &Actor, project: &ProjectRef, sha: &str, inpu
     let mut course = Course::open(&mut transaction, pipeline).await?;
     course.set_external(build, input.status, now);
     course.close(app, &mut transaction, now).await?;
-    let saved = build_list::find(&mut transaction, opened.project.id, build).await?;
+    let saved = build_list::find(&mut transaction, opened.project.id, build, now).await?;
     commit(transaction).await?;
     saved.ok_or(Error::NotFound(Thing::Record))
 }

@@ -22,6 +22,7 @@ pub(super) struct Course {
     builds: Vec<Place>,
     /// As it is written down.
     written: Vec<Option<Status>>,
+    is_new: bool,
 }
 
 impl Course {
@@ -29,13 +30,14 @@ impl Course {
         let pipeline = pipeline::lock(connection, id).await?.ok_or(Error::NotFound(Thing::Record))?;
         let builds = build::of_pipeline(connection, id).await?;
         let written = builds.iter().map(|it| Some(it.step.status)).collect();
-        Ok(Self { pipeline, builds, written })
+        Ok(Self { pipeline, builds, written, is_new: false })
     }
 
     /// One that was made just now: all of it is news.
     pub async fn begin(connection: &mut Connection, id: PipelineId) -> Result<Self> {
         let mut course = Self::open(connection, id).await?;
         course.written.fill(None);
+        course.is_new = true;
         Ok(course)
     }
 
@@ -156,9 +158,9 @@ impl Course {
 
     /// What its builds make of the pipeline; whether that is news.
     fn settle(&mut self, steps: &[Step], now: DateTime<Utc>) -> bool {
-        let status = progress::overall(steps);
-        let is_new = self.written.iter().all(Option::is_none);
-        if status == self.pipeline.status && !is_new {
+        // One without builds is what it was made as.
+        let status = if steps.is_empty() { self.pipeline.status } else { progress::overall(steps) };
+        if status == self.pipeline.status && !self.is_new {
             return false;
         }
         let it = &mut self.pipeline;

@@ -3,14 +3,15 @@
 use holdfast_domain::Violations;
 use holdfast_domain::ci::Status;
 use holdfast_domain::ci::file::{self, CiFile, Job, Target};
-use holdfast_domain::ids::{ProjectId, TriggerId, UserId};
+use holdfast_domain::ids::{PipelineId, ProjectId, TriggerId, UserId};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_git::protocol::advertisement::Refs;
 use holdfast_git::{ObjectId, SHA1};
 use holdfast_store::ci::build::{self, NewBuild, Options};
 use holdfast_store::ci::pipeline::{self, CommitFacts, NewPipeline, Pipeline};
-use holdfast_store::commit;
+use holdfast_store::projects::project;
 use holdfast_store::worker::pipelines::Pushed;
+use holdfast_store::{Connection, commit};
 
 use super::course::Course;
 use crate::projects::project::ProjectRef;
@@ -52,14 +53,14 @@ pub(super) async fn by_name(
     let plan = match content {
         Content::Missing => return Err(refused("Missing .gitlab-ci.yml file")),
         Content::TooLarge => Err(TOO_LARGE.to_owned()),
-        Content::Text(text) => new.plan(&opened.project.full_path(), text).await?,
+        Content::Text(text) => new.plan(app, &opened.project.full_path(), text).await?,
     };
     let jobs = plan.map_err(|text| refused(&text))?;
     if jobs.is_empty() {
         return Err(refused("No builds for this pipeline."));
     }
     let made = new.insert(app, opened.project.id, Ok(&jobs)).await?;
-    made.ok_or_else(|| Error::Conflict("There is such a pipeline already".into()))
+    made.ok_or_else(twice)
 }
 
 const TOO_LARGE: &str = "The file is larger than 1 MiB";
@@ -72,38 +73,48 @@ pub(crate) async fn of_push(
     generation: i64,
     pushed: Vec<Pushed>,
 ) -> Result<()> {
-    for Pushed { ref_name, tag, sha } in pushed {
-        // Whatever happened to the repository since: what was pushed is there as long as nothing is cleaned up.
-        let opened = fetch::open(app, &Actor::Operator, &ProjectRef::Id(project), ProjectAction::ReadCode).await?;
-        if !opened.project.features.builds_enabled {
-            return Ok(());
-        }
-        let Ok(at) = ObjectId::from_hex(sha.as_bytes()) else { continue };
-        let Some((facts, content)) = ci_file::load(app, &opened, at).await? else { continue };
-        let new = New {
-            ref_name: &ref_name,
-            tag,
-            before_sha: &sha,
-            facts: &facts,
-            user: Some(user),
-            generation: Some(generation),
-            given: None,
-        };
-        let plan = match content {
-            Content::Missing => continue,
-            Content::TooLarge => Err(TOO_LARGE.to_owned()),
-            Content::Text(text) => new.plan(&opened.project.full_path(), text).await?,
-        };
-        match plan {
-            Err(text) => drop(new.insert(app, project, Err((Status::Failed, Some(&text)))).await?),
-            Ok(jobs) if jobs.is_empty() => {}
-            Ok(_) if is_skipped(&facts.message) => {
-                drop(new.insert(app, project, Err((Status::Skipped, None))).await?);
-            }
-            Ok(jobs) => drop(new.insert(app, project, Ok(&jobs)).await?),
+    let mut failed = None;
+    for it in pushed {
+        match of_ref(app, project, user, generation, it).await {
+            Ok(()) => {}
+            Err(Error::NotFound(_)) => return Ok(()),
+            // The other refs are built all the same.
+            Err(error) => failed = Some(error),
         }
     }
-    Ok(())
+    failed.map_or(Ok(()), Err)
+}
+
+async fn of_ref(app: &App, project: ProjectId, user: UserId, generation: i64, pushed: Pushed) -> Result<()> {
+    let Pushed { ref_name, tag, sha } = pushed;
+    // Whatever happened to the repository since: what was pushed is there as long as nothing is cleaned up.
+    let opened = fetch::open(app, &Actor::Operator, &ProjectRef::Id(project), ProjectAction::ReadCode).await?;
+    let Ok(at) = ObjectId::from_hex(sha.as_bytes()) else { return Ok(()) };
+    if !opened.project.features.builds_enabled {
+        return Ok(());
+    }
+    let Some((facts, content)) = ci_file::load(app, &opened, at).await? else { return Ok(()) };
+    let new = New {
+        ref_name: &ref_name,
+        tag,
+        before_sha: &sha,
+        facts: &facts,
+        user: Some(user),
+        generation: Some(generation),
+        given: None,
+    };
+    let plan = match content {
+        Content::Missing => return Ok(()),
+        Content::TooLarge => Err(TOO_LARGE.to_owned()),
+        Content::Text(text) => new.plan(app, &opened.project.full_path(), text).await?,
+    };
+    let made = match &plan {
+        Err(text) => Err((Status::Failed, Some(text.as_str()))),
+        Ok(_) if is_skipped(&facts.message) => Err((Status::Skipped, None)),
+        Ok(jobs) if jobs.is_empty() => return Ok(()),
+        Ok(jobs) => Ok(jobs.as_slice()),
+    };
+    new.insert(app, project, made).await.map(drop)
 }
 
 fn is_skipped(message: &str) -> bool {
@@ -111,18 +122,33 @@ fn is_skipped(message: &str) -> bool {
     message.contains("[ci skip]") || message.contains("[skip ci]")
 }
 
-/// Made for what other services say of a commit, which has none yet.
+/// Made for what other services say of a commit, if it has none on that ref yet.
 pub(super) async fn for_statuses(
     app: &App,
     project: ProjectId,
     user: Option<UserId>,
     (ref_name, tag): (&str, bool),
     facts: &CommitFacts,
-) -> Result<Pipeline> {
+) -> Result<PipelineId> {
     let none = ObjectId::null(SHA1).to_string();
     let new = New { ref_name, tag, before_sha: &none, facts, user, generation: None, given: None };
-    let made = new.insert(app, project, Err((Status::Created, None))).await?;
-    made.ok_or_else(|| Error::Conflict("There is such a pipeline already".into()))
+    let mut transaction = app.database.begin().await?;
+    // Of two who are the first to say something, one makes it.
+    project::lock(&mut transaction, project).await?;
+    let found = pipeline::newest_of_commit(&mut transaction, project, &facts.id, Some(ref_name)).await?;
+    let id = match found {
+        Some(id) => id,
+        None => {
+            new.insert_in(app, &mut transaction, project, Err((Status::Created, None))).await?.ok_or_else(twice)?.id
+        }
+    };
+    commit(transaction).await?;
+    Ok(id)
+}
+
+/// Only what was pushed has a move of its own that can have one already.
+fn twice() -> Error {
+    Error::Internal("a pipeline was made twice".into())
 }
 
 struct New<'a> {
@@ -135,37 +161,17 @@ struct New<'a> {
     given: Option<Given>,
 }
 
-/// What a build keeps of the file.
-struct Planned {
-    job: Job,
-    options: Options,
-}
-
 impl New<'_> {
-    async fn plan(&self, project_path: &str, text: Vec<u8>) -> Result<std::result::Result<Vec<Planned>, String>> {
-        let file = match read(text).await? {
-            Ok(file) => file,
-            Err(text) => return Ok(Err(text)),
-        };
+    async fn plan(
+        &self,
+        app: &App,
+        project_path: &str,
+        text: Vec<u8>,
+    ) -> Result<std::result::Result<Vec<NewBuild>, String>> {
         let triggered = self.given.is_some();
         let target = Target { ref_name: self.ref_name, tag: self.tag, triggered, project_path };
-        let planned = |job: &Job| {
-            let job = job.clone();
-            let options = Options {
-                script: job.script.clone(),
-                after_script: job.after_script.clone(),
-                image: job.image.clone(),
-                services: job.services.clone(),
-                variables: job.variables.clone(),
-                dependencies: job.dependencies.clone(),
-                artifacts: job.artifacts.clone(),
-                cache: job.cache.clone(),
-                environment: job.environment.clone(),
-                coverage: job.coverage.clone(),
-            };
-            Planned { job, options }
-        };
-        Ok(Ok(file.jobs_for(&target).into_iter().map(planned).collect()))
+        let jobs = read(app, text).await?.map(|file| file.into_jobs_for(&target));
+        Ok(jobs.map(|jobs| jobs.into_iter().map(new_build).collect()))
     }
 
     /// With its builds, or as what it is without any. None if that move of the ref has one already.
@@ -173,10 +179,22 @@ impl New<'_> {
         &self,
         app: &App,
         project: ProjectId,
-        plan: std::result::Result<&[Planned], (Status, Option<&str>)>,
+        plan: std::result::Result<&[NewBuild], (Status, Option<&str>)>,
+    ) -> Result<Option<Pipeline>> {
+        let mut transaction = app.database.begin().await?;
+        let made = self.insert_in(app, &mut transaction, project, plan).await?;
+        commit(transaction).await?;
+        Ok(made)
+    }
+
+    async fn insert_in(
+        &self,
+        app: &App,
+        connection: &mut Connection,
+        project: ProjectId,
+        plan: std::result::Result<&[NewBuild], (Status, Option<&str>)>,
     ) -> Result<Option<Pipeline>> {
         let now = app.clock.now();
-        let mut transaction = app.database.begin().await?;
         let new = NewPipeline {
             project,
             user: self.user,
@@ -191,40 +209,49 @@ impl New<'_> {
             variables: self.given.as_ref().and_then(|given| given.variables.as_deref()),
             triggered_by: self.given.as_ref().map(|given| given.trigger.get()),
         };
-        let Some(id) = pipeline::insert(&mut transaction, new, now).await? else { return Ok(None) };
-        if let Ok(planned) = plan {
-            let builds: Vec<NewBuild<'_>> = planned.iter().map(|it| it.new_build()).collect();
-            build::insert(&mut transaction, project, id, self.user, &builds, now).await?;
-            Course::begin(&mut transaction, id).await?.close(app, &mut transaction, now).await?;
+        let Some(id) = pipeline::insert(connection, new, now).await? else { return Ok(None) };
+        if let Ok(builds) = plan {
+            build::insert(connection, project, id, self.user, builds, now).await?;
         }
-        let made = pipeline::find(&mut transaction, project, id).await?;
-        commit(transaction).await?;
-        Ok(made)
+        Ok(Some(Course::begin(connection, id).await?.close(app, connection, now).await?))
     }
 }
 
-impl Planned {
-    fn new_build(&self) -> NewBuild<'_> {
-        NewBuild {
-            name: &self.job.name,
-            stage: &self.job.stage,
-            stage_index: i32::try_from(self.job.stage_index).unwrap_or(i32::MAX),
-            status: Status::Created.word(),
-            run_when: self.job.when.word(),
-            allow_failure: self.job.allow_failure,
-            tags: &self.job.tags,
-            options: &self.options,
-        }
+fn new_build(job: Job) -> NewBuild {
+    NewBuild {
+        name: job.name,
+        stage: job.stage,
+        stage_index: i32::try_from(job.stage_index).unwrap_or(i32::MAX),
+        run_when: job.when.word(),
+        allow_failure: job.allow_failure,
+        tags: job.tags,
+        options: Options {
+            script: job.script,
+            after_script: job.after_script,
+            image: job.image,
+            services: job.services,
+            variables: job.variables,
+            dependencies: job.dependencies,
+            artifacts: job.artifacts,
+            cache: job.cache,
+            environment: job.environment,
+            coverage: job.coverage,
+        },
     }
 }
 
-/// Some milliseconds of work, and more if somebody means harm.
-async fn read(text: Vec<u8>) -> Result<std::result::Result<CiFile, String>> {
+/// What is told of an error: a file can be wrong at great length.
+const LONGEST_ERROR: usize = 1000;
+
+/// Some milliseconds of work, and more if somebody means harm; so many at once, and no more.
+async fn read(app: &App, text: Vec<u8>) -> Result<std::result::Result<CiFile, String>> {
+    let _turn = app.ci_files.acquire().await;
     let reading = tokio::task::spawn_blocking(move || file::read(&text));
-    reading.await.map_err(|panicked| Error::Internal(panicked.into()))
+    let file = reading.await.map_err(|panicked| Error::Internal(panicked.into()))?;
+    Ok(file.map_err(|text| text.chars().take(LONGEST_ERROR).collect()))
 }
 
 /// Whether a file could be used; what is wrong with it if not.
-pub async fn lint(text: String) -> Result<Option<String>> {
-    Ok(read(text.into_bytes()).await?.err())
+pub async fn lint(app: &App, text: String) -> Result<Option<String>> {
+    Ok(read(app, text.into_bytes()).await?.err())
 }

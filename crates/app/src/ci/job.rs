@@ -39,6 +39,10 @@ pub enum Requested {
     Nothing {
         last_update: String,
     },
+    /// Somebody wants this runner to take none.
+    Paused {
+        last_update: String,
+    },
 }
 
 /// A build for this runner. Who says when it asked last, waits for one.
@@ -52,13 +56,15 @@ pub async fn request(app: &App, token: &str, info: &Info, last_update: Option<&s
             runner::hear(&mut connection, found.id, info, now).await?;
         }
         drop(connection);
-        if found.active
-            && let Some(job) = take(app, &found).await?
-        {
+        let last_update = now.timestamp_millis().to_string();
+        if !found.active {
+            return Ok(Requested::Paused { last_update });
+        }
+        if let Some(job) = take(app, &found).await? {
             return Ok(Requested::Job(Box::new(job)));
         }
-        if Instant::now() >= until || !found.active {
-            return Ok(Requested::Nothing { last_update: now.timestamp_millis().to_string() });
+        if Instant::now() >= until {
+            return Ok(Requested::Nothing { last_update });
         }
         let projects = match found.shared {
             true => HashSet::new(),
@@ -67,7 +73,12 @@ pub async fn request(app: &App, token: &str, info: &Info, last_update: Option<&s
                 own.into_iter().collect()
             }
         };
-        waiting::wait(app, &found, projects, until).await?;
+        let seat = app.waiting.sit(&found, projects);
+        // What came before it sat down calls nobody.
+        if let Some(job) = take(app, &found).await? {
+            return Ok(Requested::Job(Box::new(job)));
+        }
+        waiting::wait(app, &seat, until).await?;
     }
 }
 

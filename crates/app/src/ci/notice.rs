@@ -38,13 +38,13 @@ pub(super) async fn tell(
     };
     let pipeline_facts = facts(pipeline);
     if of_builds {
-        for build in build_list::some(connection, builds).await?.iter().filter(|it| !it.external) {
+        for build in build_list::some(connection, builds, now).await?.iter().filter(|it| !it.external) {
             let payload = json!({ "project": project, "pipeline": pipeline_facts, "build": build_facts(build) });
             event::tell(connection, Some(pipeline.project_id), &Notice { kind: Kind::Build, payload }, now).await?;
         }
     }
     if of_pipelines {
-        let builds = build_list::of_pipeline(connection, pipeline.id).await?;
+        let builds = build_list::of_pipeline(connection, pipeline.id, now).await?;
         let builds: Vec<Value> = builds.iter().map(build_facts).collect();
         let payload = json!({ "project": project, "pipeline": pipeline_facts, "builds": builds });
         event::tell(connection, Some(pipeline.project_id), &Notice { kind: Kind::Pipeline, payload }, now).await?;

@@ -53,6 +53,8 @@ fn new_token(app: &App) -> String {
 /// Whoever knows the token of the instance, or of a project, may add a runner to it.
 pub async fn register(app: &App, secret: &str, attributes: Attributes, info: &Info) -> Result<Registered> {
     let now = app.clock.now();
+    let mut transaction = app.database.begin().await?;
+    let registrar = store_runner::registrar(&mut transaction, secret).await?.ok_or(Error::Forbidden(None))?;
     runner::check(&attributes)?;
     let mut violations = Violations::default();
     for text in [&info.name, &info.version, &info.revision, &info.platform, &info.architecture].into_iter().flatten() {
@@ -61,8 +63,6 @@ pub async fn register(app: &App, secret: &str, attributes: Attributes, info: &In
         }
     }
     violations.into_result()?;
-    let mut transaction = app.database.begin().await?;
-    let registrar = store_runner::registrar(&mut transaction, secret).await?.ok_or(Error::Forbidden(None))?;
     let token = new_token(app);
     let id = store_runner::insert(&mut transaction, &registrar, &digest(&token), &attributes, info, now).await?;
     commit(transaction).await?;
@@ -139,8 +139,10 @@ pub async fn append(
     let now = app.clock.now();
     let mut transaction = app.database.begin().await?;
     held(&mut transaction, id, Key::Build(token)).await?;
+    // The trace before the run, as by who ends it.
+    let added = trace::append(app, &mut transaction, id, start, content).await?;
     run::touch(&mut transaction, id, now).await?;
-    match trace::append(app, &mut transaction, id, start, content).await? {
+    match added {
         Added::To(length) => {
             commit(transaction).await?;
             trace::seal_if_long(app, id, length).await;
@@ -167,10 +169,10 @@ pub enum Outcome<'a> {
 pub async fn touch(app: &App, id: BuildId, key: Key<'_>, said: Option<&[u8]>) -> std::result::Result<(), Denied> {
     let mut transaction = app.database.begin().await?;
     held(&mut transaction, id, key).await?;
-    run::touch(&mut transaction, id, app.clock.now()).await?;
     if let Some(said) = said {
-        Result::from(trace::replace(app, &mut transaction, id, said).await?)?;
+        trace::replace(app, &mut transaction, id, said).await?;
     }
+    run::touch(&mut transaction, id, app.clock.now()).await?;
     Ok(commit(transaction).await?)
 }
 
@@ -192,7 +194,7 @@ pub async fn finish(
         Outcome::Failed(reason) => course.fail(id, reason, now),
     };
     if let Some(said) = said {
-        Result::from(trace::replace(app, &mut transaction, id, said).await?)?;
+        trace::replace(app, &mut transaction, id, said).await?;
     }
     course.close(app, &mut transaction, now).await?;
     commit(transaction).await?;

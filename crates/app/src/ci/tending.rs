@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use chrono::TimeDelta;
+use holdfast_domain::ci::Status;
 use holdfast_domain::ids::{BuildId, PipelineId, ProjectId};
 use holdfast_store::ci::{artifact, build, object, pipeline, queue, run, runner, trace};
 use holdfast_store::commit;
@@ -15,29 +16,41 @@ use crate::{App, Error, Result};
 const PENDING: TimeDelta = TimeDelta::days(1);
 const SOME: i64 = 100;
 
-/// Once a minute.
+/// Once a minute. What fails is tried again the next time, and the others are tended all the same.
 pub async fn tend(app: &App) -> Result<()> {
+    let mut failed = None;
+    let mut after = 0;
     loop {
         let now = app.clock.now();
+        let silent = now - app.settings.ci.silent_after;
         let mut connection = app.database.connection().await?;
-        let lost = run::some_lost(&mut connection, now - app.settings.ci.silent_after, now, SOME).await?;
-        let stuck = queue::some_older(&mut connection, now - PENDING, SOME).await?;
+        let lost = run::some_lost(&mut connection, silent, now, after, SOME).await?;
+        let stuck = queue::some_older(&mut connection, now - PENDING, after, SOME).await?;
         drop(connection);
-        if lost.is_empty() && stuck.is_empty() {
-            return Ok(());
+        let all = [(lost, Lost::Silent), (stuck, Lost::Waiting)];
+        let all: Vec<_> = all.into_iter().flat_map(|(some, how)| some.into_iter().map(move |it| (it, how))).collect();
+        // Those with more than this many before them are looked at again in the next round.
+        let Some(last) = all.iter().map(|((_, build), _)| build.get()).max() else { break };
+        for ((pipeline, build), how) in all {
+            if let Err(error) = fail(app, pipeline, build, how).await {
+                failed = Some(error);
+            }
         }
-        for (pipeline, build) in lost {
-            tracing::warn!(%build, "a build has failed: its runner was not heard of");
-            fail(app, pipeline, build, "runner_system_failure").await?;
-        }
-        for (pipeline, build) in stuck {
-            tracing::warn!(%build, "a build has failed: no runner took it");
-            fail(app, pipeline, build, "stuck_or_timeout_failure").await?;
-        }
+        after = last;
     }
+    failed.map_or(Ok(()), Err)
 }
 
-async fn fail(app: &App, pipeline: PipelineId, build: BuildId, reason: &str) -> Result<()> {
+/// How a build was lost.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lost {
+    /// Its runner was not heard of, or has it for too long.
+    Silent,
+    /// No runner took it.
+    Waiting,
+}
+
+async fn fail(app: &App, pipeline: PipelineId, build: BuildId, how: Lost) -> Result<()> {
     let now = app.clock.now();
     let mut transaction = app.database.begin().await?;
     let mut course = match Course::open(&mut transaction, pipeline).await {
@@ -45,13 +58,21 @@ async fn fail(app: &App, pipeline: PipelineId, build: BuildId, reason: &str) -> 
         Err(Error::NotFound(_)) => return Ok(()),
         Err(error) => return Err(error),
     };
-    if !course.fail(build, reason, now) {
-        // What it is has changed; the rows that said otherwise are of no use.
-        run::end(&mut transaction, &[build]).await?;
-        queue::leave(&mut transaction, &[build]).await?;
+    // It may have been heard of, or taken, while this waited for the pipeline.
+    let status = course.find(build).map(|it| it.step.status);
+    let (is_lost, reason) = match how {
+        Lost::Silent => {
+            let silent = now - app.settings.ci.silent_after;
+            (run::is_lost(&mut transaction, build, silent, now).await?, "runner_system_failure")
+        }
+        Lost::Waiting => (status == Some(Status::Pending), "stuck_or_timeout_failure"),
+    };
+    if is_lost && course.fail(build, reason, now) {
+        tracing::warn!(%build, reason, "a build is given up");
+        course.close(app, &mut transaction, now).await?;
+        commit(transaction).await?;
     }
-    course.close(app, &mut transaction, now).await?;
-    Ok(commit(transaction).await?)
+    Ok(())
 }
 
 /// Once a day.

@@ -13,6 +13,7 @@ use holdfast_store::objects::Content;
 use holdfast_store::{Connection, commit};
 
 use super::build;
+use super::mask::masked;
 use crate::projects::project::ProjectRef;
 use crate::{Actor, App, Error, Result, access};
 
@@ -54,15 +55,17 @@ pub(super) async fn append(
     Ok(Added::To(to))
 }
 
-/// The whole of it, in place of what was there.
-pub(super) async fn replace(app: &App, connection: &mut Connection, build: BuildId, content: &[u8]) -> Result<Added> {
+/// The whole of it, in place of what was there. One that is too long is left: how a build ended counts more than what it
+/// said.
+pub(super) async fn replace(app: &App, connection: &mut Connection, build: BuildId, content: &[u8]) -> Result<()> {
     let now = trace::lock(connection, build, app.clock.now()).await?;
-    let crc32 = crc32fast::hash(content);
-    if (now.bytes, now.crc32) == (content.len() as i64, crc32) {
-        return Ok(Added::To(now));
+    let is_same = (now.bytes, now.crc32) == (content.len() as i64, crc32fast::hash(content));
+    if is_same || content.len() as u64 > app.settings.ci.max_trace_bytes {
+        return Ok(());
     }
     trace::clear(connection, build).await?;
-    append(app, connection, build, 0, content).await
+    append(app, connection, build, 0, content).await?;
+    Ok(())
 }
 
 /// Moves what is long enough into the object store. It is only for room: nothing is lost if it is not done.
@@ -130,11 +133,12 @@ pub struct Trace {
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, id: BuildId) -> Result<Trace> {
     let mut connection = app.database.connection().await?;
     let project = access::project(app, &mut connection, actor, project, ProjectAction::ReadBuilds).await?;
-    build::find(&mut connection, &project, id).await?;
+    build::find(app, &mut connection, &project, id).await?;
     let pieces = trace::pieces(&mut connection, id).await?;
     drop(connection);
     let bytes = pieces.iter().map(|piece| piece.bytes).sum();
-    Ok(Trace { bytes, content: content(app, pieces) })
+    // Who reads builds need not know what registers runners.
+    Ok(Trace { bytes, content: masked(content(app, pieces), project.runners_token) })
 }
 
 fn content(app: &App, pieces: Vec<Piece>) -> Content {
@@ -153,13 +157,4 @@ fn content(app: &App, pieces: Vec<Piece>) -> Content {
         }
     };
     stream::iter(pieces).then(open).try_flatten().boxed()
-}
-
-impl From<Added> for Result<Length> {
-    fn from(added: Added) -> Self {
-        match added {
-            Added::To(length) => Ok(length),
-            Added::Elsewhere(_) | Added::TooLong => Err(Error::Refused("The trace is too long".into())),
-        }
-    }
 }

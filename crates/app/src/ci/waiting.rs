@@ -1,4 +1,4 @@
-//! Runners that wait for work at this node. One look a second at what has come is enough for all of them, however many
+//! Runners that wait for work at this node. Two looks a second at what has come are enough for all of them, however many
 //! wait.
 
 use std::collections::{HashMap, HashSet};
@@ -50,10 +50,11 @@ impl Place {
     }
 }
 
-/// Takes the place away however the wait ends.
-struct Seat<'a> {
+/// A place, which is given up however the wait ends.
+pub(super) struct Seat<'a> {
     waiting: &'a Waiting,
     number: u64,
+    called: Arc<Notify>,
 }
 
 impl Drop for Seat<'_> {
@@ -63,7 +64,7 @@ impl Drop for Seat<'_> {
 }
 
 impl Waiting {
-    fn sit(&self, runner: &Runner, projects: HashSet<ProjectId>) -> (Seat<'_>, Arc<Notify>) {
+    pub(super) fn sit(&self, runner: &Runner, projects: HashSet<ProjectId>) -> Seat<'_> {
         let called = Arc::new(Notify::new());
         let place = Place {
             shared: runner.shared,
@@ -74,7 +75,7 @@ impl Waiting {
         };
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         self.places.lock().expect("nothing panics while holding it").insert(number, place);
-        (Seat { waiting: self, number }, called)
+        Seat { waiting: self, number, called }
     }
 
     /// One runner for each, and one more in case the first has gone.
@@ -98,18 +99,16 @@ impl Waiting {
     }
 }
 
-/// Until there may be something for this runner, or until that time. Whoever comes has looked for work before sitting down
-/// and looks again afterwards.
-pub(super) async fn wait(app: &App, runner: &Runner, projects: HashSet<ProjectId>, until: Instant) -> Result<()> {
-    let waiting = &app.waiting;
-    let closing = waiting.closing.notified();
-    if waiting.closed.load(Ordering::Relaxed) {
+/// Until there may be something for who sits there, or until that time. Whoever sits down looks for work once more before
+/// waiting.
+pub(super) async fn wait(app: &App, seat: &Seat<'_>, until: Instant) -> Result<()> {
+    let closing = app.waiting.closing.notified();
+    if app.waiting.closed.load(Ordering::Relaxed) {
         return Ok(());
     }
-    let (_seat, called) = waiting.sit(runner, projects);
     let call = async {
         tokio::select! {
-            () = called.notified() => Ok(()),
+            () = seat.called.notified() => Ok(()),
             () = closing => Ok(()),
             failed = look(app) => failed,
         }

@@ -14,7 +14,7 @@ use crate::error::ApiError;
 
 pub use raw::{RawParams, UploadedFile};
 pub use read::{changed, file, including, list, optional, required};
-pub use value::{FromValue, Texts, Titles, Wrong};
+pub use value::{FromValue, Texts, Titles, Words, Wrong};
 
 /// The parameters of one endpoint.
 pub trait ParamSet: Sized + Send {

@@ -92,6 +92,26 @@ impl FromValue for f64 {
     }
 }
 
+/// A list, or words with commas between them; none is said by an empty one.
+pub struct Words(pub Vec<String>);
+
+impl FromValue for Words {
+    fn from_value(value: &Value) -> Result<Self, Wrong> {
+        match value {
+            Value::Array(items) => items.iter().map(String::from_value).collect::<Result<_, _>>().map(Self),
+            other => Ok(Self(String::from_value(other)?.split(',').map(str::to_owned).collect())),
+        }
+    }
+
+    fn blank() -> Option<Self> {
+        Some(Self(Vec::new()))
+    }
+
+    fn schema() -> RefOr<Schema> {
+        String::schema()
+    }
+}
+
 /// Texts by name. What is sent and is none of that is still told apart from nothing.
 pub struct Texts(pub Option<Vec<(String, String)>>);
 

@@ -1,6 +1,7 @@
 //! Files that builds leave and get. They pass through without being held.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{FromRequest, Multipart, Request};
 use axum::http::request::Parts;
@@ -25,10 +26,11 @@ pub async fn upload(
     let (parts, body) = request.into_parts();
     let query = query(&parts, "expire_in");
     let from_query = query_token(&parts);
-    let token = build_token(&parts.headers, token_headers, from_query.as_deref()).map(str::to_owned);
-    let token = token.ok_or_else(|| refused(context, &parts, forbidden()))?;
+    let Some(token) = build_token(&parts.headers, token_headers, from_query.as_deref()).map(str::to_owned) else {
+        crate::body::read(body, 0).await;
+        return Err(refused(context, &parts, forbidden()));
+    };
     let app = &context.app;
-    let _permit = context.artifacts.acquire().await.ok();
     let upload = artifact::begin(app, id, &token).await;
     let mut upload = match upload {
         Ok(upload) => upload,
@@ -37,6 +39,8 @@ pub async fn upload(
             return Err(denied(context, &parts, error, status_header));
         }
     };
+    // Only for who may send one, and as long as something comes.
+    let _permit = context.artifacts.acquire().await.ok();
     let mut form = Request::new(body);
     form.headers_mut().clone_from(&parts.headers);
     form.extensions_mut().clone_from(&parts.extensions);
@@ -67,14 +71,21 @@ struct Taken {
 
 const LONGEST_FIELD: usize = 1000;
 
+/// Between two parts of what is sent.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+async fn soon<T>(next: impl Future<Output = T>) -> Result<T, ApiError> {
+    tokio::time::timeout(LONGEST_PAUSE, next).await.map_err(|_| ApiError::timed_out())
+}
+
 async fn take(context: &Context, form: Request, upload: &mut Upload) -> Result<Taken, ApiError> {
     let malformed = || ApiError::error(StatusCode::BAD_REQUEST, "message body does not match declared format");
     let mut form = Multipart::from_request(form, &()).await.map_err(|_| malformed())?;
     let mut taken = Taken::default();
-    while let Some(mut field) = form.next_field().await.map_err(|_| malformed())? {
+    while let Some(mut field) = soon(form.next_field()).await?.map_err(|_| malformed())? {
         match (field.name(), field.file_name().map(str::to_owned)) {
             (Some("file"), Some(name)) if taken.name.is_none() => {
-                while let Some(bytes) = field.chunk().await.map_err(|_| malformed())? {
+                while let Some(bytes) = soon(field.chunk()).await?.map_err(|_| malformed())? {
                     if !upload.write(&context.app, bytes).await? {
                         return Err(ApiError::too_large());
                     }
@@ -83,7 +94,7 @@ async fn take(context: &Context, form: Request, upload: &mut Upload) -> Result<T
             }
             (Some("expire_in"), None) => {
                 let mut text = Vec::new();
-                while let Some(bytes) = field.chunk().await.map_err(|_| malformed())? {
+                while let Some(bytes) = soon(field.chunk()).await?.map_err(|_| malformed())? {
                     text.extend_from_slice(&bytes);
                     if text.len() > LONGEST_FIELD {
                         return Err(malformed());
@@ -103,7 +114,7 @@ fn query(parts: &Parts, name: &str) -> Option<String> {
     pairs.into_iter().find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
 }
 
-fn query_token(parts: &Parts) -> Option<String> {
+pub(super) fn query_token(parts: &Parts) -> Option<String> {
     query(parts, "token")
 }
 
@@ -117,4 +128,20 @@ pub async fn download(context: &Context, parts: &Parts, id: BuildId, token_heade
     let found = found.map_err(|error| refused(context, parts, error))?;
     let answer: Response = Left(found).respond(&Facts { url: String::new(), query: &[] });
     Ok(answer)
+}
+
+/// The build that left it wants it no more.
+pub async fn take_back(
+    context: &Context,
+    parts: &Parts,
+    id: BuildId,
+    token_headers: &[&str],
+    status_header: &'static str,
+) -> Answered {
+    let from_query = query_token(parts);
+    let token = build_token(&parts.headers, token_headers, from_query.as_deref());
+    let token = token.ok_or_else(|| refused(context, parts, forbidden()))?;
+    let gone = artifact::take_back(&context.app, id, token).await;
+    gone.map_err(|error| denied(context, parts, error, status_header))?;
+    Ok(axum::Json("200").into_response())
 }

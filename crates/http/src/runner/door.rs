@@ -16,6 +16,7 @@ use holdfast_domain::ci::Status;
 use holdfast_domain::ids::BuildId;
 use serde_json::json;
 
+use super::artifacts::query_token;
 use super::fields::Fields;
 use crate::error::ApiError;
 use crate::{Context, client_address};
@@ -66,13 +67,18 @@ impl Asked {
     }
 }
 
-/// What says how a build does. All that it said may come with it, which is held in memory: so many at once, and no more.
-pub async fn read_update(context: &Context, parts: &Parts, body: Body) -> Result<Fields, ApiError> {
+fn is_short(parts: &Parts) -> bool {
     let length = parts.headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
-    if length.is_some_and(|length| length <= LARGEST) {
+    length.is_some_and(|length| length <= LARGEST)
+}
+
+/// What says how a build does. All that it said may come with it, which is held in memory: so many at once, and no more.
+/// The token may be in it, so that anybody can send one: these keep nobody waiting but each other.
+pub async fn read_update(context: &Context, parts: &Parts, body: Body) -> Result<Fields, ApiError> {
+    if is_short(parts) {
         return Fields::read(parts, body, LARGEST).await;
     }
-    let _permit = context.files.acquire().await.ok();
+    let _permit = context.updates.acquire().await.ok();
     Fields::read(parts, body, LONGEST_PIECE).await
 }
 
@@ -114,13 +120,17 @@ pub async fn append(
     token_headers: &[&str],
     status_header: &'static str,
 ) -> Answered {
-    let token = build_token(&parts.headers, token_headers, None);
-    let token = token.ok_or_else(|| refused(context, parts, forbidden()))?;
+    let from_query = query_token(parts);
+    let Some(token) = build_token(&parts.headers, token_headers, from_query.as_deref()) else {
+        crate::body::read(body, 0).await;
+        return Err(refused(context, parts, forbidden()));
+    };
     if let Err(error) = runner_door::check(&context.app, id, token).await {
         // Not kept: it may be anybody's.
         crate::body::read(body, 0).await;
         return Err(denied(context, parts, error, status_header));
     }
+    let _permit = if is_short(parts) { None } else { context.pieces.acquire().await.ok() };
     let body = crate::body::read(body, LONGEST_PIECE).await;
     let body = body.ok_or_else(|| ApiError::too_large().into_response())?;
     let start = start_of(&parts.headers).filter(|start| *start >= 0);

@@ -30,11 +30,6 @@ pub fn v4(job: &Job) -> Value {
     if !options.after_script.is_empty() {
         steps.push(step("after_script", &options.after_script, job.timeout_seconds, "always", true));
     }
-    let refspec = if it.tag {
-        format!("+refs/tags/{0}:refs/tags/{0}", it.r#ref)
-    } else {
-        format!("+refs/heads/{0}:refs/remotes/origin/{0}", it.r#ref)
-    };
     let artifacts = options.artifacts.as_ref().map(|it| {
         json!([{
             "name": it.name,
@@ -75,7 +70,8 @@ pub fn v4(job: &Job) -> Value {
             "sha": it.sha,
             "before_sha": it.before_sha,
             "ref_type": if it.tag { "tag" } else { "branch" },
-            "refspecs": [refspec],
+            // All of it: with depth 0 builds count on tags and other branches.
+            "refspecs": ["+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*"],
             "depth": 0,
         },
         "runner_info": { "timeout": job.timeout_seconds },

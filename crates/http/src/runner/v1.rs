@@ -39,9 +39,10 @@ pub fn router() -> Router<Arc<Context>> {
 pub fn patient() -> Router<Arc<Context>> {
     let mut router = Router::new();
     for ending in ["", ".json"] {
-        router = router
-            .route(&format!("/ci/api/v1/builds/register{ending}"), post(request))
-            .route(&format!("/ci/api/v1/builds/{{id}}/artifacts{ending}"), post(upload).get(download));
+        router = router.route(&format!("/ci/api/v1/builds/register{ending}"), post(request)).route(
+            &format!("/ci/api/v1/builds/{{id}}/artifacts{ending}"),
+            post(upload).get(download).delete(take_back),
+        );
     }
     router
 }
@@ -70,7 +71,7 @@ async fn request(State(context): State<Arc<Context>>, request: Request) -> Answe
     Ok(match got {
         Requested::Job(job) => (StatusCode::CREATED, Json(present::v1(&job))).into_response(),
         Requested::Nothing { last_update } if knows_204(&asked.parts.headers) => nothing(&last_update),
-        Requested::Nothing { .. } => not_found(),
+        Requested::Nothing { .. } | Requested::Paused { .. } => not_found(),
     })
 }
 
@@ -119,4 +120,9 @@ async fn upload(State(context): State<Arc<Context>>, Path(id): Path<i64>, reques
 async fn download(State(context): State<Arc<Context>>, Path(id): Path<i64>, request: Request) -> Answered {
     let (parts, _) = request.into_parts();
     artifacts::download(&context, &parts, id.into(), &TOKEN).await
+}
+
+async fn take_back(State(context): State<Arc<Context>>, Path(id): Path<i64>, request: Request) -> Answered {
+    let (parts, _) = request.into_parts();
+    artifacts::take_back(&context, &parts, id.into(), &TOKEN, STATUS).await
 }

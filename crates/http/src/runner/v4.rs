@@ -79,7 +79,7 @@ async fn request(State(context): State<Arc<Context>>, request: Request) -> Answe
     let got = got.map_err(|error| asked.refused(error))?;
     Ok(match got {
         Requested::Job(job) => (StatusCode::CREATED, Json(present::v4(&job))).into_response(),
-        Requested::Nothing { last_update } => nothing(&last_update),
+        Requested::Nothing { last_update } | Requested::Paused { last_update } => nothing(&last_update),
     })
 }
 
@@ -94,6 +94,12 @@ pub fn nothing(last_update: &str) -> Response {
 
 async fn update(State(context): State<Arc<Context>>, Path(id): Path<i64>, request: Request) -> Answered {
     let (parts, body) = request.into_parts();
+    if let Some(token) = build_token(&parts.headers, &TOKEN, None)
+        && let Err(error) = runner_door::check(&context.app, id.into(), token).await
+    {
+        crate::body::read(body, 0).await;
+        return Err(denied(&context, &parts, error, STATUS));
+    }
     let sent = read_update(&context, &parts, body).await.map_err(IntoResponse::into_response)?;
     let token = build_token(&parts.headers, &TOKEN, sent.text("token"));
     let token = token.ok_or_else(|| refused(&context, &parts, forbidden()))?;

@@ -76,6 +76,12 @@ impl Confinement {
         new
     }
 
+    /// What is the build's own as well, to be read alone.
+    pub fn with_scripts(mut self, directory: &Path) -> Confinement {
+        self.read.push(directory.to_owned());
+        self
+    }
+
     pub fn with_processes(self, processes: Option<u64>) -> Confinement {
         Confinement { processes, ..self }
     }

@@ -179,3 +179,20 @@ async fn caches_are_kept_by_key() {
         std::fs::remove_dir_all(runner.directory.path().join("work/builds")).unwrap();
     }
 }
+
+#[tokio::test]
+async fn where_a_build_is_and_what_it_runs_is_not_its_to_choose() {
+    let (fake, runner) = runner().await;
+    let variables = variables(&[json!({"key": "CI_PROJECT_PATH", "value": "victim/project"})]);
+    let script = ["pwd", "(echo more >> \"$0\") 2>/dev/null && echo WRITABLE || echo kept"];
+    fake.give(&script, &json!({ "variables": variables }));
+    runner.once().await;
+    let trace = fake.trace();
+    assert!(
+        !runner.directory.path().join("work/builds").join("victim").exists() && !trace.contains("/victim/"),
+        "{trace}"
+    );
+    if kernel_confines() {
+        assert!(trace.lines().any(|line| line.trim() == "kept"), "{trace}");
+    }
+}

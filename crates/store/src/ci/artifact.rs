@@ -61,14 +61,15 @@ pub async fn keep(connection: &mut Connection, build: BuildId) -> Result<()> {
 
 /// Takes some away whose time is over; how many there were.
 pub async fn delete_some_expired(connection: &mut Connection, now: DateTime<Utc>, at_most: i64) -> Result<u64> {
-    let gone = sqlx::query!(
-        "with gone as (delete from artifacts where build_id in (
-             select build_id from artifacts where expires_at < $1 order by expires_at limit $2) returning object_key)
-         update build_objects o set build_id = null from gone where o.object_key = gone.object_key",
+    let gone = sqlx::query_scalar!(
+        r#"with gone as (delete from artifacts where expires_at < $1 and build_id in (
+               select build_id from artifacts where expires_at < $1 order by expires_at limit $2) returning object_key),
+           objects as (update build_objects o set build_id = null from gone where o.object_key = gone.object_key)
+           select count(*) as "count!" from gone"#,
         now,
         at_most,
     )
-    .execute(connection)
+    .fetch_one(connection)
     .await?;
-    Ok(gone.rows_affected())
+    Ok(gone.unsigned_abs())
 }

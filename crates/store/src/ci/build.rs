@@ -32,15 +32,14 @@ pub struct Options {
 
 /// A build that is to be.
 #[derive(Serialize)]
-pub struct NewBuild<'a> {
-    pub name: &'a str,
-    pub stage: &'a str,
+pub struct NewBuild {
+    pub name: String,
+    pub stage: String,
     pub stage_index: i32,
-    pub status: &'static str,
     pub run_when: &'static str,
     pub allow_failure: bool,
-    pub tags: &'a [String],
-    pub options: &'a Options,
+    pub tags: Vec<String>,
+    pub options: Options,
 }
 
 /// In the order in which they are given.
@@ -49,13 +48,13 @@ pub async fn insert(
     project: ProjectId,
     pipeline: PipelineId,
     user: Option<UserId>,
-    builds: &[NewBuild<'_>],
+    builds: &[NewBuild],
     now: DateTime<Utc>,
 ) -> Result<()> {
     sqlx::query!(
         "insert into builds (project_id, pipeline_id, user_id, name, stage, stage_index, status, run_when, allow_failure,
            tags, options, created_at)
-         select $1, $2, $3, b->>'name', b->>'stage', (b->>'stage_index')::int, b->>'status', b->>'run_when',
+         select $1, $2, $3, b->>'name', b->>'stage', (b->>'stage_index')::int, 'created', b->>'run_when',
            (b->>'allow_failure')::boolean, array(select jsonb_array_elements_text(b->'tags')), b->'options', $5
          from jsonb_array_elements($4) with ordinality a (b, place) order by place",
         project.get(),

@@ -9,7 +9,6 @@ use holdfast_domain::page::{Page, PageRequest};
 use sqlx::types::Json;
 use sqlx::{Postgres, QueryBuilder};
 
-use super::build::Options;
 use super::pipeline::{CommitFacts, people};
 use super::runner::{self, Runner};
 use crate::accounts::user::Person;
@@ -35,19 +34,15 @@ pub struct Own {
     pub pipeline_id: PipelineId,
     pub name: String,
     pub stage: String,
-    pub stage_index: i32,
     #[sqlx(try_from = "String")]
     pub status: Status,
-    pub latest: bool,
     pub external: bool,
     pub run_when: String,
     pub allow_failure: bool,
     pub coverage: Option<f64>,
     pub target_url: Option<String>,
     pub description: Option<String>,
-    pub failure_reason: Option<String>,
     pub created_at: DateTime<Utc>,
-    pub queued_at: Option<DateTime<Utc>>,
     pub started_at: Option<DateTime<Utc>>,
     pub finished_at: Option<DateTime<Utc>>,
     pub erased_at: Option<DateTime<Utc>>,
@@ -58,11 +53,9 @@ pub struct Own {
     pub r#ref: String,
     pub tag: bool,
     pub sha: String,
-    pub before_sha: String,
     pub commit: Json<CommitFacts>,
     #[sqlx(try_from = "String")]
     pub pipeline_status: Status,
-    pub options: Json<Options>,
 }
 
 #[derive(Clone, Debug)]
@@ -83,11 +76,11 @@ impl std::ops::Deref for Build {
 /// Of `b` and what [`joins`] adds to it.
 macro_rules! build_columns {
     () => {
-        "b.id, b.project_id, b.pipeline_id, b.user_id, b.runner_id, b.name, b.stage, b.stage_index, b.status, b.latest, \
-         b.external, b.run_when, b.allow_failure, b.coverage, b.target_url, b.description, b.failure_reason, b.created_at, \
-         b.queued_at, b.started_at, b.finished_at, b.erased_at, a.file_name as artifacts_name, a.bytes as artifacts_bytes, \
-         a.expires_at as artifacts_expire_at, t.bytes as trace_bytes, p.ref, p.tag, p.sha, p.before_sha, p.commit, \
-         p.status as pipeline_status, b.options"
+        "b.id, b.project_id, b.pipeline_id, b.user_id, b.runner_id, b.name, b.stage, b.status, \
+         b.external, b.run_when, b.allow_failure, b.coverage, b.target_url, b.description, b.created_at, \
+         b.started_at, b.finished_at, b.erased_at, a.file_name as artifacts_name, a.bytes as artifacts_bytes, \
+         a.expires_at as artifacts_expire_at, t.bytes as trace_bytes, p.ref, p.tag, p.sha, p.commit, \
+         p.status as pipeline_status"
     };
 }
 
@@ -98,7 +91,12 @@ macro_rules! joins {
     };
 }
 
-async fn complete(connection: &mut Connection, rows: Vec<Row>) -> Result<Vec<Build>> {
+/// Files whose time is over are not there.
+async fn complete(connection: &mut Connection, mut rows: Vec<Row>, now: DateTime<Utc>) -> Result<Vec<Build>> {
+    for own in rows.iter_mut().map(|row| &mut row.own).filter(|own| own.artifacts_expire_at.is_some_and(|at| at <= now))
+    {
+        (own.artifacts_name, own.artifacts_bytes, own.artifacts_expire_at) = (None, None, None);
+    }
     let users = people(connection, rows.iter().map(|row| row.user_id)).await?;
     let mut ids: Vec<i64> = rows.iter().filter_map(|row| row.runner_id).collect();
     ids.sort_unstable();
@@ -125,7 +123,13 @@ pub enum Of {
 }
 
 /// Newest first.
-pub async fn list(database: &Database, project: ProjectId, of: &Of, page: PageRequest) -> Result<Page<Build>> {
+pub async fn list(
+    database: &Database,
+    project: ProjectId,
+    of: &Of,
+    page: PageRequest,
+    now: DateTime<Utc>,
+) -> Result<Page<Build>> {
     let words = |statuses: &[Status]| statuses.iter().map(|it| it.word().to_owned()).collect::<Vec<_>>();
     let list = List {
         columns: build_columns!(),
@@ -175,19 +179,24 @@ pub async fn list(database: &Database, project: ProjectId, of: &Of, page: PageRe
     let mut connection = database.connection().await?;
     let found: Page<Row> = list.fetch(&mut connection, page).await?;
     let (request, total, has_next) = (found.request, found.total, found.has_next);
-    let items = complete(&mut connection, found.items).await?;
+    let items = complete(&mut connection, found.items, now).await?;
     Ok(Page { items, request, total, has_next })
 }
 
-pub async fn find(connection: &mut Connection, project: ProjectId, id: BuildId) -> Result<Option<Build>> {
+pub async fn find(
+    connection: &mut Connection,
+    project: ProjectId,
+    id: BuildId,
+    now: DateTime<Utc>,
+) -> Result<Option<Build>> {
     const QUERY: &str =
         concat!("select ", build_columns!(), " from builds b", joins!(), "where b.project_id = $1 and b.id = $2");
     let rows = sqlx::query_as(QUERY).bind(project.get()).bind(id.get()).fetch_all(&mut *connection).await?;
-    Ok(complete(connection, rows).await?.pop())
+    Ok(complete(connection, rows, now).await?.pop())
 }
 
 /// The newest of each name in a pipeline, by stage.
-pub async fn of_pipeline(connection: &mut Connection, pipeline: PipelineId) -> Result<Vec<Build>> {
+pub async fn of_pipeline(connection: &mut Connection, pipeline: PipelineId, now: DateTime<Utc>) -> Result<Vec<Build>> {
     const QUERY: &str = concat!(
         "select ",
         build_columns!(),
@@ -196,16 +205,16 @@ pub async fn of_pipeline(connection: &mut Connection, pipeline: PipelineId) -> R
         "where b.pipeline_id = $1 and b.latest order by b.stage_index, b.id"
     );
     let rows = sqlx::query_as(QUERY).bind(pipeline.get()).fetch_all(&mut *connection).await?;
-    complete(connection, rows).await
+    complete(connection, rows, now).await
 }
 
 /// Some of a pipeline.
-pub async fn some(connection: &mut Connection, ids: &[BuildId]) -> Result<Vec<Build>> {
+pub async fn some(connection: &mut Connection, ids: &[BuildId], now: DateTime<Utc>) -> Result<Vec<Build>> {
     const QUERY: &str =
         concat!("select ", build_columns!(), " from builds b", joins!(), "where b.id = any($1) order by b.id");
     let ids: Vec<i64> = ids.iter().map(|id| id.get()).collect();
     let rows = sqlx::query_as(QUERY).bind(ids).fetch_all(&mut *connection).await?;
-    complete(connection, rows).await
+    complete(connection, rows, now).await
 }
 
 /// The build of that name in the newest pipeline of a ref that succeeded.

@@ -89,7 +89,8 @@ pub async fn dependencies(
 pub async fn is_beside(connection: &mut Connection, build: BuildId, token_digest: &[u8]) -> Result<bool> {
     Ok(sqlx::query_scalar!(
         r#"select exists (select from build_runs r join builds b on b.pipeline_id = r.pipeline_id
-             where r.token_digest = $2 and b.id = $1) as "beside!""#,
+               join projects p on p.id = r.project_id
+             where r.token_digest = $2 and b.id = $1 and p.namespace_id is not null and p.builds_enabled) as "beside!""#,
         build.get(),
         token_digest,
     )

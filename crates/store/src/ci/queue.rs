@@ -9,7 +9,7 @@ use super::runner::Runner;
 use crate::{Connection, Result};
 
 /// Puts builds of a pipeline into the queue. Projects take turns: the next turn of one is never before the turn that is
-/// served now, and each of its builds has one later than the last.
+/// served now, and each of its builds has one later than the one before. `last_turn` is the first that is free.
 pub async fn enter(
     connection: &mut Connection,
     project: ProjectId,
@@ -22,18 +22,22 @@ pub async fn enter(
     sqlx::query!(
         "insert into tag_sets (tags)
          select distinct array(select distinct tag from jsonb_array_elements_text(b->'tags') tag order by tag)
-         from jsonb_array_elements($1) b on conflict (tags) do nothing",
+         from jsonb_array_elements($1) b order by 1 on conflict (tags) do nothing",
         wanted,
     )
     .execute(&mut *connection)
     .await?;
+    // Until the end of the transaction nobody changes which runners the project wants.
+    sqlx::query!("select from projects where id = $1 for share", project.get()).execute(&mut *connection).await?;
+    // Who waits for nothing has no past: turns of long ago are no debt, and none is saved up.
     let last = sqlx::query_scalar!(
         r#"with served as (
-             select coalesce((select turn from build_runs order by turn desc limit 1),
+             select greatest((select turn from build_runs order by turn desc limit 1),
                (select turn from build_queue order by turn limit 1), 0) as turn)
            insert into build_turns (project_id, last_turn) select $1, turn + $2 from served
            on conflict (project_id) do update
-             set last_turn = greatest(build_turns.last_turn, (select turn from served)) + $2
+             set last_turn = case when exists (select from build_queue where project_id = $1)
+               then greatest(build_turns.last_turn, (select turn from served)) else (select turn from served) end + $2
            returning last_turn"#,
         project.get(),
         builds.len() as i64,
@@ -42,7 +46,7 @@ pub async fn enter(
     .await?;
     sqlx::query!(
         "insert into build_queue (build_id, pipeline_id, project_id, tag_set_id, turn, shared, queued_at)
-         select (b->>'id')::bigint, $2, $1, t.id, $4 + place, p.builds_enabled and p.shared_runners_enabled, $5
+         select (b->>'id')::bigint, $2, $1, t.id, $4 + place - 1, p.builds_enabled and p.shared_runners_enabled, $5
          from jsonb_array_elements($3) with ordinality a (b, place)
            join tag_sets t on t.tags = array(select distinct tag from jsonb_array_elements_text(b->'tags') tag order by tag)
            join projects p on p.id = $1
@@ -88,16 +92,13 @@ pub async fn pick(connection: &mut Connection, runner: &Runner) -> Result<Option
     }
     let mut passed = Vec::new();
     loop {
-        // Few sets of tags wait, however many builds do: from each to the next in one step, and the one whose turn is first.
+        // The sets of tags that the runner has all of and that somebody waits with: few, however many builds there are. Of
+        // these the one whose turn is first.
         let found = sqlx::query!(
-            r#"with recursive sets as (
-                 (select tag_set_id from build_queue where shared order by tag_set_id limit 1)
-                 union all
-                 select (select q.tag_set_id from build_queue q where q.shared and q.tag_set_id > s.tag_set_id
-                   order by q.tag_set_id limit 1) from sets s where s.tag_set_id is not null),
-               first as (
-                 select t.id from sets s join tag_sets t on t.id = s.tag_set_id
+            r#"with first as (
+                 select t.id from tag_sets t
                  where t.tags <@ $1 and ($2 or t.tags <> '{}') and t.id <> all ($3)
+                   and exists (select from build_queue q where q.shared and q.tag_set_id = t.id)
                  order by (select q.turn from build_queue q where q.shared and q.tag_set_id = t.id order by q.turn limit 1)
                  limit 1)
                select first.id as "set!", q.build_id as "build?", q.pipeline_id as "pipeline?", q.project_id as "project?",
@@ -153,7 +154,8 @@ pub struct Taken {
     pub begun: bool,
 }
 
-/// By whoever picked it, with the pipeline locked: the runner has the build from now on, and the pipeline runs.
+/// By whoever picked it, with the pipeline locked: the runner has the build from now on, and the pipeline runs. One that
+/// waits no more leaves the queue; one whose project builds nothing at the moment stays there, for nobody.
 pub async fn take(
     connection: &mut Connection,
     it: &Waiting,
@@ -165,12 +167,17 @@ pub async fn take(
     let runs = Status::Running.word();
     Ok(sqlx::query_as!(
         Taken,
-        r#"with gone as (delete from build_queue where build_id = $1),
-           taken as (
+        r#"with taken as (
              update builds b set status = $9, started_at = $6, runner_id = $4, token_digest = $5 from projects p
              where b.id = $1 and b.status = 'pending' and p.id = b.project_id and p.builds_enabled
-               and p.namespace_id is not null
+               and p.namespace_id is not null and (p.shared_runners_enabled or not $10)
              returning b.id),
+           over as (select from builds where id = $1 and status <> 'pending'),
+           gone as (
+             delete from build_queue where build_id = $1 and (exists (select from taken) or exists (select from over))),
+           hidden as (
+             update build_queue set shared = false
+             where build_id = $1 and not exists (select from taken) and not exists (select from over)),
            begun as (
              update pipelines set status = $9, started_at = coalesce(started_at, $6), updated_at = $6
              where id = $2 and status <> $9 and exists (select from taken) returning id),
@@ -187,6 +194,7 @@ pub async fn take(
         ends_at,
         it.turn,
         runs,
+        runner.shared,
     )
     .fetch_one(connection)
     .await?)
@@ -234,15 +242,17 @@ pub async fn entered(connection: &mut Connection, after: i64, at_most: i64) -> R
     Ok(entered.collect())
 }
 
-/// Some that wait since before that time.
+/// Some that wait since before that time, by their ids.
 pub async fn some_older(
     connection: &mut Connection,
     before: DateTime<Utc>,
+    after: i64,
     at_most: i64,
 ) -> Result<Vec<(PipelineId, BuildId)>> {
     let rows = sqlx::query!(
-        "select pipeline_id, build_id from build_queue where queued_at < $1 order by queued_at limit $2",
+        "select pipeline_id, build_id from build_queue where queued_at < $1 and build_id > $2 order by build_id limit $3",
         before,
+        after,
         at_most,
     )
     .fetch_all(connection)

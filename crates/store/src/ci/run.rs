@@ -35,21 +35,41 @@ pub async fn find_by_token(
     Ok(row.map(|row| (row.project_id.into(), row.user_id.map(Into::into))))
 }
 
-/// Some whose runner was last heard of before that time, or that have run too long.
+/// Some whose runner was last heard of before that time, or that have run too long; by their ids.
 pub async fn some_lost(
     connection: &mut Connection,
     silent_since: DateTime<Utc>,
     now: DateTime<Utc>,
+    after: i64,
     at_most: i64,
 ) -> Result<Vec<(PipelineId, BuildId)>> {
     // All that runs is looked at: that is as many as there are runners.
     let rows = sqlx::query!(
-        "select pipeline_id, build_id from build_runs where contacted_at < $1 or ends_at < $2 limit $3",
+        "select pipeline_id, build_id from build_runs where (contacted_at < $1 or ends_at < $2) and build_id > $3
+         order by build_id limit $4",
         silent_since,
         now,
+        after,
         at_most,
     )
     .fetch_all(connection)
     .await?;
     Ok(rows.into_iter().map(|row| (row.pipeline_id.into(), row.build_id.into())).collect())
+}
+
+/// The same of one.
+pub async fn is_lost(
+    connection: &mut Connection,
+    build: BuildId,
+    silent_since: DateTime<Utc>,
+    now: DateTime<Utc>,
+) -> Result<bool> {
+    Ok(sqlx::query_scalar!(
+        r#"select exists (select from build_runs where build_id = $1 and (contacted_at < $2 or ends_at < $3)) as "lost!""#,
+        build.get(),
+        silent_since,
+        now,
+    )
+    .fetch_one(connection)
+    .await?)
 }

@@ -26,14 +26,6 @@ pub async fn lock(connection: &mut Connection, build: BuildId, now: DateTime<Utc
     Ok(Length { bytes: row.bytes, crc32: row.crc32 as u32, unsealed: row.unsealed })
 }
 
-pub async fn length(connection: &mut Connection, build: BuildId) -> Result<Length> {
-    let row = sqlx::query!("select bytes, crc32, unsealed from traces where build_id = $1", build.get())
-        .fetch_optional(connection)
-        .await?;
-    let length = row.map(|row| Length { bytes: row.bytes, crc32: row.crc32 as u32, unsealed: row.unsealed });
-    Ok(length.unwrap_or_default())
-}
-
 /// Behind what is there, which is so long; `to` is how long it is then.
 pub async fn append(connection: &mut Connection, build: BuildId, start: i64, content: &[u8], to: Length) -> Result<()> {
     sqlx::query!(

@@ -29,16 +29,6 @@ pub async fn list(database: &Database, project: ProjectId, page: PageRequest) ->
     list.fetch(&mut *database.connection().await?, page).await
 }
 
-pub async fn all(connection: &mut Connection, project: ProjectId) -> Result<Vec<Sealed>> {
-    Ok(sqlx::query_as!(
-        Sealed,
-        "select key, value from project_variables where project_id = $1 order by key",
-        project.get(),
-    )
-    .fetch_all(connection)
-    .await?)
-}
-
 pub async fn find(connection: &mut Connection, project: ProjectId, key: &str) -> Result<Option<Sealed>> {
     Ok(sqlx::query_as!(
         Sealed,

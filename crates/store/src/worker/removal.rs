@@ -5,6 +5,7 @@ use holdfast_domain::ids::{JobId, NamespaceId, ProjectId, UserId};
 use serde_json::json;
 
 use super::{farewell, job};
+use crate::ci::queue;
 use crate::projects::{fork, project};
 use crate::{Connection, Result};
 
@@ -21,6 +22,7 @@ pub async fn begin_project(
     let id = job::enqueue(connection, REMOVE_PROJECTS, subject, &json!({}), 1, now).await?;
     fork::unlink(connection, project).await?;
     farewell::of_project(connection, project, now).await?;
+    queue::set_shared(connection, project, false).await?;
     sqlx::query!(
         "update projects set namespace_id = null, removal_id = $2 where id = $1 and namespace_id is not null",
         project.get(),

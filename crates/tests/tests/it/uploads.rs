@@ -11,7 +11,7 @@ pub async fn upload(client: &Client, project: i64, name: &str, bytes: &[u8]) -> 
 }
 
 /// A server on each kind of store there is.
-async fn on_every_store() -> Vec<(&'static str, Server)> {
+pub async fn on_every_store() -> Vec<(&'static str, Server)> {
     let endpoint = std::env::var("HOLDFAST_TEST_S3_ENDPOINT").expect(
         "HOLDFAST_TEST_S3_ENDPOINT is not set: run the tests with dev/test, which starts an S3 server for them",
     );

@@ -46,6 +46,16 @@ impl Addresses {
 }
 
 fn project(facts: &Value, at: &Addresses) -> Value {
+    let mut body = new_project(facts, at);
+    // The old names of the same.
+    for (name, value) in [("homepage", &at.home), ("url", &at.ssh), ("ssh_url", &at.ssh), ("http_url", &at.http)] {
+        body[name] = value.as_str().into();
+    }
+    body
+}
+
+/// Without the old names, as pipelines tell it.
+fn new_project(facts: &Value, at: &Addresses) -> Value {
     json!({
         "name": facts["name"],
         "description": facts["description"],
@@ -57,11 +67,6 @@ fn project(facts: &Value, at: &Addresses) -> Value {
         "visibility_level": facts["visibility_level"],
         "path_with_namespace": facts["path_with_namespace"],
         "default_branch": facts["default_branch"],
-        // The old names of the same.
-        "homepage": at.home,
-        "url": at.ssh,
-        "ssh_url": at.ssh,
-        "http_url": at.http,
     })
 }
 
@@ -72,6 +77,15 @@ fn repository(facts: &Value, at: &Addresses) -> Value {
         "description": facts["description"],
         "homepage": at.home,
     })
+}
+
+/// With where it is fetched from, as pushes and builds tell it.
+fn whole_repository(facts: &Value, at: &Addresses) -> Value {
+    let mut body = repository(facts, at);
+    body["git_http_url"] = at.http.as_str().into();
+    body["git_ssh_url"] = at.ssh.as_str().into();
+    body["visibility_level"] = facts["visibility_level"].clone();
+    body
 }
 
 fn user(facts: &Value, site: &Site) -> Value {

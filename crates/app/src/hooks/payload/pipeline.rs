@@ -2,7 +2,7 @@ use chrono::{DateTime, Utc};
 use holdfast_domain::Site;
 use serde_json::{Value, json};
 
-use super::{Addresses, project, repository, user};
+use super::{Addresses, new_project, user, whole_repository};
 
 pub(super) fn build(facts: &Value, site: &Site) -> Value {
     let at = Addresses::of(&facts["project"], site);
@@ -36,7 +36,7 @@ pub(super) fn build(facts: &Value, site: &Site) -> Value {
             "started_at": pipeline["started_at"],
             "finished_at": pipeline["finished_at"],
         },
-        "repository": repository(&facts["project"], &at),
+        "repository": whole_repository(&facts["project"], &at),
     })
 }
 
@@ -61,7 +61,7 @@ pub(super) fn pipeline(facts: &Value, site: &Site) -> Value {
             "duration": it["duration"],
         },
         "user": person(&it["user"], site),
-        "project": project(&facts["project"], &at),
+        "project": new_project(&facts["project"], &at),
         "commit": {
             "id": it["commit"]["id"],
             "message": it["commit"]["message"],

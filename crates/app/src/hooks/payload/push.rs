@@ -4,7 +4,7 @@ use holdfast_git::ObjectId;
 use holdfast_store::hooks::delivery::Told;
 use serde_json::{Value, json};
 
-use super::{Addresses, project, repository};
+use super::{Addresses, project, whole_repository};
 use crate::repository::told;
 use crate::{App, Error, Result};
 
@@ -41,10 +41,7 @@ pub(super) async fn tag_push(app: &App, told: &Told, is_of_project: bool) -> Res
 fn common(app: &App, told: &Told, kind: &str) -> Value {
     let facts = &told.payload;
     let at = Addresses::of(&facts["project"], &app.settings.site);
-    let mut repository = repository(&facts["project"], &at);
-    repository["git_http_url"] = at.http.as_str().into();
-    repository["git_ssh_url"] = at.ssh.as_str().into();
-    repository["visibility_level"] = facts["project"]["visibility_level"].clone();
+    let repository = whole_repository(&facts["project"], &at);
     json!({
         "object_kind": kind,
         "event_name": kind,

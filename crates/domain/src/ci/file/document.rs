@@ -135,7 +135,7 @@ impl Document {
     fn count(&mut self, weight: usize) -> Result<(), String> {
         self.weight = self.weight.saturating_add(weight);
         if self.weight > LARGEST_EXPANDED {
-            return Err("The file is larger than 16 MiB with its aliases followed".into());
+            return Err("The file is larger than 4 MiB with its aliases followed".into());
         }
         Ok(())
     }

@@ -34,7 +34,7 @@ use value::{Key, Map, Value};
 
 const LARGEST: usize = 1024 * 1024;
 /// Of what the file comes to with its aliases followed, and of its jobs, each with what it gets from the file.
-const LARGEST_EXPANDED: usize = 16 * 1024 * 1024;
+const LARGEST_EXPANDED: usize = 4 * 1024 * 1024;
 const MOST_JOBS: usize = 1000;
 
 /// What the file says, found to be right.
@@ -68,6 +68,7 @@ pub fn read(text: &[u8]) -> Result<CiFile, String> {
     let (shared, stages) = Shared::of_file(&Section::whole_file(Rc::clone(&file)))?;
     let mut jobs = jobs_of(&file, &shared)?;
     links::check(&mut jobs, &stages)?;
+    jobs.iter().try_for_each(check_lengths)?;
     Ok(CiFile { stages, jobs })
 }
 
@@ -78,6 +79,35 @@ impl CiFile {
         jobs.sort_by_key(|job| job.stage_index);
         jobs
     }
+
+    /// The same, where nothing else is wanted of the file.
+    pub fn into_jobs_for(mut self, target: &Target<'_>) -> Vec<Job> {
+        self.jobs.retain(|job| job.runs_for(target));
+        self.jobs.sort_by_key(|job| job.stage_index);
+        self.jobs
+    }
+}
+
+const LONGEST_NAME: usize = 255;
+const MOST_TAGS: usize = 50;
+/// Together, in bytes: what an index takes.
+const LONGEST_TAGS: usize = 2000;
+
+/// What is kept and looked for by its name is kept short.
+fn check_lengths(job: &Job) -> Result<(), String> {
+    let place: String = job.name.chars().take(LONGEST_NAME).collect();
+    for (what, text) in [("name", &job.name), ("stage", &job.stage)] {
+        if text.chars().count() > LONGEST_NAME {
+            return Err(format!("jobs:{place} {what} is too long (maximum is {LONGEST_NAME} characters)"));
+        }
+    }
+    let bytes: usize = job.tags.iter().map(String::len).sum();
+    if job.tags.len() > MOST_TAGS || bytes > LONGEST_TAGS {
+        return Err(format!(
+            "jobs:{place} tags are too long (maximum is {MOST_TAGS} of {LONGEST_TAGS} bytes together)"
+        ));
+    }
+    Ok(())
 }
 
 const FILE_KEYS: [&str; 8] =
@@ -105,7 +135,7 @@ fn jobs_of(file: &Map, shared: &Shared) -> Result<Vec<Job>, String> {
         let job = Job::read(name, value, shared, &mut patterns)?;
         weight += job.weight();
         if weight > LARGEST_EXPANDED {
-            return Err("The jobs are larger than 16 MiB together".into());
+            return Err("The jobs are larger than 4 MiB together".into());
         }
         jobs.push(job);
     }

@@ -21,8 +21,8 @@ struct Linted {
     errors: Vec<String>,
 }
 
-async fn lint(_: Cx, params: Lint) -> ApiResult<Body<Linted>> {
-    let errors: Vec<String> = creation::lint(params.content).await?.into_iter().collect();
+async fn lint(cx: Cx, params: Lint) -> ApiResult<Body<Linted>> {
+    let errors: Vec<String> = creation::lint(cx.app(), params.content).await?.into_iter().collect();
     Ok(Body(Linted { status: if errors.is_empty() { "valid" } else { "invalid" }, errors }))
 }
 

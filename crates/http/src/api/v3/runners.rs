@@ -8,6 +8,7 @@ use holdfast_domain::policy::ProjectAction::ManageCi;
 use super::ApiResult;
 use crate::answer::{Body, Created, Listed};
 use crate::error::ApiError;
+use crate::params::Words;
 use crate::present::runner::{RunnerBody, RunnerDetail, detail, runner as present};
 use crate::{Access, Cx, Routes, choice, params};
 
@@ -31,18 +32,33 @@ fn scope(which: Which) -> Scope {
     }
 }
 
+choice! {
+    enum State { Active = "active", Paused = "paused", Online = "online" }
+}
+
 params! {
     struct ListRunners {
-        optional scope: Which,
+        optional scope: State,
     }
 }
 
 async fn list(cx: Cx, params: ListRunners) -> ApiResult<Listed<RunnerBody>> {
-    let page = runner::list(cx.app(), &cx.actor, params.scope.map(scope), cx.page).await?;
+    let only = params.scope.map(|state| match state {
+        State::Active => Scope::Active,
+        State::Paused => Scope::Paused,
+        State::Online => Scope::Online,
+    });
+    let page = runner::list(cx.app(), &cx.actor, only, cx.page).await?;
     Ok(Listed(page.map(|it| present(&it))))
 }
 
-async fn list_all(cx: Cx, params: ListRunners) -> ApiResult<Listed<RunnerBody>> {
+params! {
+    struct ListAllRunners {
+        optional scope: Which,
+    }
+}
+
+async fn list_all(cx: Cx, params: ListAllRunners) -> ApiResult<Listed<RunnerBody>> {
     let page = runner::list_all(cx.app(), &cx.actor, params.scope.map(scope), cx.page).await?;
     Ok(Listed(page.map(|it| present(&it))))
 }
@@ -63,7 +79,8 @@ params! {
         optional description: String,
         /// False pauses it.
         optional active: bool,
-        list tag_list: String,
+        /// Words with commas between them, or a list.
+        optional tag_list: Words,
         optional run_untagged: bool,
         optional locked: bool,
     }
@@ -73,7 +90,7 @@ async fn update(cx: Cx, params: UpdateRunner) -> ApiResult<Body<RunnerDetail>> {
     let changes = RunnerChanges {
         description: params.description,
         active: params.active,
-        tags: if params.tag_list.is_empty() { None } else { Some(params.tag_list) },
+        tags: params.tag_list.map(|Words(tags)| tags),
         run_untagged: params.run_untagged,
         locked: params.locked,
     };

@@ -1,8 +1,24 @@
 //! Pipelines, from a push to what a runner says of it.
 
+mod artifact_life;
+mod artifacts;
 mod course;
 mod creation;
+mod git_access;
+mod hooks;
+mod job_answer;
+mod old_builds;
+mod old_protocol;
+mod polling;
+mod removal;
+mod runner_management;
+mod runners;
+mod scene;
+mod secrets;
+mod security;
+mod statuses;
 mod traces;
+mod triggers;
 
 use holdfast_tests::{Answer, Client, Server, WorkTree};
 use reqwest::Method;

@@ -55,7 +55,7 @@ fn of_depth_by_aliases() {
 
 #[test]
 fn of_aliases() {
-    let expanded = "The file is larger than 16 MiB with its aliases followed";
+    let expanded = "The file is larger than 4 MiB with its aliases followed";
     let mut lists = ".a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol]\n".to_owned();
     let mut maps = ".a0: &a0 {a: b}\n".to_owned();
     for n in 1..60 {
@@ -84,7 +84,7 @@ fn of_what_all_jobs_get() {
         format!("variables: {{A: {long}}}\n"),
         format!("variables: {{{many}}}\n"),
     ] {
-        assert_eq!(soon(&format!("{shared}{jobs}")), "The jobs are larger than 16 MiB together");
+        assert_eq!(soon(&format!("{shared}{jobs}")), "The jobs are larger than 4 MiB together");
     }
 }
 

@@ -1,0 +1,194 @@
+//! How builds go by the protocol of runners of the 8.x era.
+
+use chrono::TimeDelta;
+use reqwest::multipart::Form;
+use serde_json::{Value, json};
+
+use super::old_protocol::Old;
+use super::scene::file;
+use super::{Ground, SIMPLE, said};
+
+async fn world() -> (Ground, Old, Value) {
+    let ground = Ground::with(SIMPLE).await;
+    let runner = Old::register(&ground, json!({})).await;
+    let build = runner.take().await;
+    (ground, runner, build)
+}
+
+async fn trace(ground: &Ground, build: &Value) -> String {
+    ground.ada.get(&ground.path(&format!("/builds/{}/trace", build["id"]))).await.text
+}
+
+/// A short build says all at its end.
+#[tokio::test]
+async fn the_whole_trace_comes_with_the_state() {
+    for state in ["success", "failed"] {
+        let (ground, runner, build) = world().await;
+        let said = runner.put(&build, json!({ "state": "running" })).await;
+        assert_eq!(said.status, 200, "{}", said.body);
+        assert_eq!((&*trace(&ground, &build).await, &ground.build("one").await["status"]), ("", &json!("running")));
+        assert_eq!(runner.put(&build, json!({ "state": "running", "trace": "so far é" })).await.status, 200);
+        assert_eq!(trace(&ground, &build).await, "so far é");
+        assert_eq!(runner.put(&build, json!({ "state": "running", "trace": "other" })).await.status, 200);
+        assert_eq!(trace(&ground, &build).await, "other");
+        ground.server.advance(TimeDelta::seconds(7));
+        assert_eq!(runner.put(&build, json!({ "state": state, "trace": "all of it\n" })).await.status, 200);
+        assert_eq!(trace(&ground, &build).await, "all of it\n");
+        let shown = ground.build("one").await;
+        assert_eq!((&shown["status"], &shown["finished_at"]), (&json!(state), &json!("2026-01-02T03:04:12.678Z")));
+        assert_eq!((&shown["runner"]["id"], &ground.pipeline().await["status"]), (&json!(runner.id), &json!(state)));
+        // It is not its any more.
+        let late = runner.put(&build, json!({ "state": "failed", "trace": "late" })).await;
+        assert_eq!(late.status, 404, "{}", late.body);
+        assert_eq!(trace(&ground, &build).await, "all of it\n");
+        assert_eq!(ground.build("one").await["status"], state);
+    }
+}
+
+#[tokio::test]
+async fn without_a_trace_what_was_said_stays() {
+    let (ground, runner, build) = world().await;
+    assert_eq!(runner.patch(&build, "0-5", b"hello").await.status, 202);
+    assert_eq!(runner.put(&build, json!({ "state": "success" })).await.status, 200);
+    assert_eq!(trace(&ground, &build).await, "hello");
+}
+
+#[tokio::test]
+async fn a_trace_comes_in_pieces() {
+    let (ground, runner, build) = world().await;
+    let said = runner.patch(&build, "0-6", b"hello ").await;
+    assert_eq!((said.status, said.header("range"), said.header("build-status")), (202, "0-6", "running"));
+    // What says nothing says that the runner is there.
+    let said = runner.patch(&build, "6-6", b"").await;
+    assert_eq!((said.status, said.header("range"), said.header("build-status")), (202, "0-6", "running"));
+    let said = runner.patch(&build, "6-11", b"world").await;
+    assert_eq!((said.status, said.header("range")), (202, "0-11"));
+    // Without the header the runner would crash.
+    for range in ["0-5", "5-8", "12-15"] {
+        let said = runner.patch(&build, range, b"xxx").await;
+        assert_eq!((said.status, said.header("range")), (416, "0-11"), "{range}");
+    }
+    assert_eq!(trace(&ground, &build).await, "hello world");
+    assert_eq!(runner.put(&build, json!({ "state": "success", "trace": "hello world" })).await.status, 200);
+    assert_eq!(trace(&ground, &build).await, "hello world");
+    assert_eq!(runner.patch(&build, "11-12", b"x").await.status, 403);
+    assert_eq!(trace(&ground, &build).await, "hello world");
+}
+
+#[tokio::test]
+async fn what_is_wrong_changes_nothing() {
+    let (ground, runner, build) = world().await;
+    let other = Old::register(&ground, json!({})).await;
+    let before = ground.server.contents().await;
+    let url = |ending: &str| format!("{}/ci/api/v1/builds/{}/trace{ending}", ground.server.base, build["id"]);
+    let token = build["token"].as_str().unwrap();
+    for ending in ["", ".txt"] {
+        let patch = || reqwest::Client::new().patch(url(ending)).body("x");
+        assert_eq!(said(patch().header("BUILD-TOKEN", token)).await.status, 400, "no range");
+        assert_eq!(said(patch().header("Content-Range", "0-1")).await.status, 403, "no token");
+        for wrong in ["wrong", &runner.token] {
+            let request = patch().header("BUILD-TOKEN", wrong).header("Content-Range", "0-1");
+            assert_eq!(said(request).await.status, 403, "{wrong}");
+        }
+    }
+    // Of a build that another runner has, one is told as of none.
+    let put = other.put(&build, json!({ "state": "success", "trace": "x" })).await;
+    assert_eq!(put.status, 404, "{}", put.body);
+    let put = other.put(&json!({ "id": 999 }), json!({ "state": "success" })).await;
+    assert_eq!(put.status, 404, "{}", put.body);
+    // The token of the build is not that of the runner.
+    let url = format!("{}/ci/api/v1/builds/{}", ground.server.base, build["id"]);
+    let body = json!({ "token": token, "state": "success" });
+    assert_eq!(said(reqwest::Client::new().put(&url).json(&body)).await.status, 403);
+    assert_eq!(ground.server.contents().await, before);
+}
+
+/// The token may be a parameter instead of a header.
+#[tokio::test]
+async fn the_token_as_a_parameter() {
+    let (ground, _, build) = world().await;
+    let base = format!("{}/ci/api/v1/builds/{}", ground.server.base, build["id"]);
+    let query = format!("?token={}", build["token"].as_str().unwrap());
+    let request = reqwest::Client::new().patch(format!("{base}/trace.txt{query}")).header("Content-Range", "0-1");
+    assert_eq!(said(request.body("x")).await.status, 202);
+    let form = Form::new().part("file", file("a.zip", b"left"));
+    assert_eq!(said(reqwest::Client::new().post(format!("{base}/artifacts{query}")).multipart(form)).await.status, 201);
+    assert_eq!(said(reqwest::Client::new().get(format!("{base}/artifacts{query}"))).await.body, "left");
+}
+
+#[tokio::test]
+async fn files_come_and_are_fetched() {
+    let (ground, runner, build) = world().await;
+    let token = build["token"].as_str().unwrap();
+    let url = runner.files(&build);
+    let client = reqwest::Client::new();
+    assert_eq!(said(client.get(&url).header("BUILD-TOKEN", token)).await.status, 404);
+    let form = || Form::new().part("file", file("a.zip", b"left"));
+    assert_eq!(said(client.post(&url).header("BUILD-TOKEN", "wrong").multipart(form())).await.status, 403);
+    assert_eq!(said(client.post(&url).multipart(form())).await.status, 403);
+    let empty = Form::new().text("other", "x");
+    assert_eq!(said(client.post(&url).header("BUILD-TOKEN", token).multipart(empty)).await.status, 400);
+    let large = Form::new().part("file", file("a.zip", &vec![0; (16 << 20) + 1]));
+    assert_eq!(said(client.post(&url).header("BUILD-TOKEN", token).multipart(large)).await.status, 413);
+    assert_eq!(said(client.get(&url).header("BUILD-TOKEN", token)).await.status, 404);
+    let posted = client.post(format!("{url}?expire_in=1+day")).header("BUILD-TOKEN", token).multipart(form());
+    assert_eq!(said(posted).await.status, 201);
+    let got = said(client.get(&url).header("BUILD-TOKEN", token)).await;
+    assert_eq!((got.status, &got.body), (200, &json!("left")));
+    assert_eq!(said(client.get(&url).header("BUILD-TOKEN", "wrong")).await.status, 403);
+    let by_person = ground.path(&format!("/builds/{}/artifacts", build["id"]));
+    assert_eq!(ground.ada.get(&by_person).await.text, "left");
+    ground.server.advance(TimeDelta::hours(25));
+    assert_eq!(ground.ada.get(&by_person).await.status, 404);
+    assert_eq!(runner.put(&build, json!({ "state": "success" })).await.status, 200);
+    assert_eq!(said(client.post(&url).header("BUILD-TOKEN", token).multipart(form())).await.status, 403);
+}
+
+#[tokio::test]
+async fn files_are_taken_back() {
+    let (ground, runner, build) = world().await;
+    let token = build["token"].as_str().unwrap();
+    let (url, client) = (runner.files(&build), reqwest::Client::new());
+    let form = Form::new().part("file", file("a.zip", b"left"));
+    assert_eq!(said(client.post(&url).header("BUILD-TOKEN", token).multipart(form)).await.status, 201);
+    assert_eq!(said(client.delete(&url).header("BUILD-TOKEN", "wrong")).await.status, 403);
+    assert_eq!(said(client.delete(&url).header("BUILD-TOKEN", token)).await.status, 200);
+    assert_eq!(said(client.get(&url).header("BUILD-TOKEN", token)).await.status, 404);
+    assert_eq!(ground.build("one").await.get("artifacts_file"), None);
+}
+
+#[tokio::test]
+async fn who_cancels_is_obeyed() {
+    let (ground, runner, build) = world().await;
+    assert_eq!(runner.patch(&build, "0-5", b"hello").await.status, 202);
+    assert_eq!(ground.act(&ground.build("one").await, "cancel").await.status, 201);
+    let said = runner.patch(&build, "5-9", b"late").await;
+    assert_eq!(said.header("build-status"), "canceled");
+    assert!([202, 403].contains(&said.status), "{}", said.status);
+    let kept = trace(&ground, &build).await;
+    let last = runner.put(&build, json!({ "state": "failed", "trace": "all of it" })).await;
+    assert_eq!(last.status, 404, "{}", last.body);
+    let shown = ground.build("one").await;
+    assert_eq!((&shown["status"], &ground.pipeline().await["status"]), (&json!("canceled"), &json!("canceled")));
+    assert_eq!(trace(&ground, &build).await, kept);
+}
+
+/// One build table, two protocols: whoever has a build has it by both.
+#[tokio::test]
+async fn both_protocols_speak_of_the_same_builds() {
+    let (ground, old, build) = world().await;
+    let new = ground.runner().await;
+    assert!(new.request().await.is_none());
+    let job = super::Job {
+        id: build["id"].as_i64().unwrap(),
+        token: build["token"].as_str().unwrap().to_owned(),
+        body: Value::Null,
+    };
+    let said = new.patch(&job, 0, b"hello").await;
+    assert_eq!((said.status, said.header("job-status")), (202, "running"));
+    assert_eq!(old.patch(&build, "5-11", b" world").await.status, 202);
+    new.finish(&job, "success").await;
+    assert_eq!(trace(&ground, &build).await, "hello world");
+    assert_eq!(old.put(&build, json!({ "state": "failed" })).await.status, 404);
+    assert_eq!(ground.build("one").await["status"], "success");
+}

@@ -1,0 +1,271 @@
+//! Runners: how they come, how they go, and which builds are for them.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::scene::{instance_token, rows};
+use super::{Ground, Runner, SIMPLE, said, send};
+
+async fn register(ground: &Ground, body: Value) -> super::Said {
+    let url = format!("{}/api/v4/runners", ground.server.base);
+    send(&reqwest::Client::new(), Method::POST, &url, &body).await
+}
+
+/// The names of all builds that it gets now.
+async fn all(runner: &Runner) -> Vec<String> {
+    let mut names = Vec::new();
+    while let Some(job) = runner.request().await {
+        names.push(job.name().to_owned());
+    }
+    names
+}
+
+#[tokio::test]
+async fn who_knows_the_token_of_the_instance_serves_everybody() {
+    let ground = Ground::with(SIMPLE).await;
+    let info = json!({
+        "name": "gitlab-runner", "version": "17.1.0", "revision": "abc", "platform": "linux", "architecture": "amd64",
+        "executor": "shell", "features": { "variables": true }, "config": { "gpus": "" },
+    });
+    let sent = json!({
+        "token": instance_token(&ground.server).await, "description": "big one", "tag_list": "ruby, linux,,ruby",
+        "run_untagged": false, "locked": true, "access_level": "not_protected", "maintenance_note": "x", "info": info,
+    });
+    let made = register(&ground, sent).await;
+    assert_eq!((made.status, made.header("content-type")), (201, "application/json"));
+    let token = made.body["token"].as_str().unwrap();
+    assert!(token.len() >= 20, "{token}");
+    assert_eq!(made.body, json!({ "id": made.body["id"], "token": token, "token_expires_at": null }));
+    let shown = ground.server.admin.get(&format!("/runners/{}", made.body["id"])).await;
+    assert_eq!(
+        shown.both(),
+        (
+            200,
+            &json!({
+                "id": made.body["id"], "description": "big one", "active": true, "is_shared": true,
+                "name": "gitlab-runner", "tag_list": ["linux", "ruby"], "run_untagged": false, "locked": true,
+                "version": "17.1.0", "revision": "abc", "platform": "linux", "architecture": "amd64",
+                "contacted_at": shown.body["contacted_at"], "projects": [],
+            })
+        )
+    );
+}
+
+#[tokio::test]
+async fn who_knows_the_token_of_a_project_serves_it() {
+    let ground = Ground::with(SIMPLE).await;
+    let url = format!("{}/api/v4/runners", ground.server.base);
+    let token = ground.runners_token().await;
+    let mut beginnings = Vec::new();
+    // As a form, which some runners send, with the tags in each way in which lists are written.
+    for tags in ["tag_list=a&tag_list=b", "tag_list[]=a&tag_list[]=b", "tag_list=a%2C+b"] {
+        let body = format!("token={token}&description=mine&run_untagged=true&paused=true&{tags}");
+        let request = reqwest::Client::new().post(&url).body(body);
+        let made = said(request.header("Content-Type", "application/x-www-form-urlencoded")).await;
+        assert_eq!(made.status, 201, "{tags}: {}", made.body);
+        let shown = ground.ada.get(&format!("/runners/{}", made.body["id"])).await.body;
+        assert_eq!(shown["tag_list"], json!(["a", "b"]), "{tags}");
+        assert_eq!(
+            json!([shown["description"], shown["active"], shown["is_shared"], shown["run_untagged"], shown["locked"]]),
+            json!(["mine", false, false, true, false])
+        );
+        let (project, home) = (&shown["projects"][0], "http://holdfast.test/ada/p");
+        assert_eq!(
+            *project,
+            json!({
+                "id": ground.project, "name": "p", "name_with_namespace": project["name_with_namespace"], "path": "p",
+                "path_with_namespace": "ada/p", "http_url_to_repo": format!("{home}.git"), "web_url": home,
+            })
+        );
+        beginnings.push(made.body["token"].as_str().unwrap()[..8].to_owned());
+    }
+    let list = json!({ "token": token, "tag_list": ["x", "y"], "run_untagged": false });
+    let made = register(&ground, list).await;
+    let shown = ground.ada.get(&format!("/runners/{}", made.body["id"])).await.body;
+    assert_eq!((&shown["tag_list"], &shown["active"]), (&json!(["x", "y"]), &json!(true)));
+    let made = register(&ground, json!({ "token": token, "active": false })).await;
+    assert_eq!(ground.ada.get(&format!("/runners/{}", made.body["id"])).await.body["active"], false);
+    // Runners call themselves by the beginning of their token.
+    beginnings.sort();
+    beginnings.dedup();
+    assert_eq!(beginnings.len(), 3);
+}
+
+#[tokio::test]
+async fn what_is_wrong_registers_nothing() {
+    let ground = Ground::with(SIMPLE).await;
+    let token = ground.runners_token().await;
+    let before = ground.server.contents().await;
+    for wrong in ["wrong", "", &token[1..], ground.ada.token()] {
+        let refused = register(&ground, json!({ "token": wrong })).await;
+        assert_eq!((refused.status, &refused.body), (403, &json!({ "message": "403 Forbidden" })), "{wrong}");
+    }
+    let wrong = [
+        (json!({ "token": token, "run_untagged": false }), "tags_list"),
+        (json!({ "token": token, "run_untagged": false, "tag_list": " , " }), "tags_list"),
+        (json!({ "token": token, "description": "x".repeat(256) }), "description"),
+        (json!({ "token": token, "tag_list": ["x".repeat(256)] }), "tags_list"),
+        (json!({ "token": token, "maximum_timeout": 60 }), "maximum_timeout"),
+    ];
+    for (body, field) in wrong {
+        let refused = register(&ground, body).await;
+        assert_eq!(refused.status, 400, "{field}: {}", refused.body);
+        let reasons = refused.body["message"][field].as_array();
+        assert!(reasons.is_some_and(|it| !it.is_empty()), "{field}: {}", refused.body);
+    }
+    assert_eq!(ground.server.contents().await, before);
+}
+
+#[tokio::test]
+async fn one_is_known_until_it_goes() {
+    let ground = Ground::with(SIMPLE).await;
+    let (runner, other) = (ground.runner().await, ground.runner().await);
+    let known = runner.call(Method::POST, "/runners/verify", json!({ "token": runner.token, "system_id": "s" })).await;
+    assert_eq!((known.status, known.header("content-type")), (200, "application/json"));
+    assert_eq!(known.body, json!({ "id": runner.id, "token": runner.token, "token_expires_at": null }));
+    // One of several processes with one token goes, and the runner stays.
+    let one = json!({ "token": runner.token, "system_id": "s" });
+    assert_eq!(runner.call(Method::DELETE, "/runners/managers", one).await.status, 204);
+    assert_eq!(runner.call(Method::POST, "/runners/verify", json!({ "token": runner.token })).await.status, 200);
+    for path in ["/runners/verify", "/jobs/request", "/runners/reset_authentication_token"] {
+        let refused = runner.call(Method::POST, path, json!({ "token": "wrong" })).await;
+        assert_eq!((refused.status, &refused.body), (403, &json!({ "message": "403 Forbidden" })), "{path}");
+    }
+    for path in ["/runners", "/runners/managers"] {
+        assert_eq!(runner.call(Method::DELETE, path, json!({ "token": "wrong", "system_id": "s" })).await.status, 403);
+    }
+    assert_eq!(rows(&ground.server, "runners").await, 2);
+    let gone = runner.call(Method::DELETE, "/runners", json!({ "token": runner.token })).await;
+    assert_eq!((gone.status, &gone.body), (204, &json!("")));
+    assert_eq!(runner.call(Method::DELETE, "/runners", json!({ "token": runner.token })).await.status, 403);
+    for path in ["/runners/verify", "/jobs/request"] {
+        assert_eq!(runner.call(Method::POST, path, json!({ "token": runner.token })).await.status, 403, "{path}");
+    }
+    // The other one goes by a form.
+    let url = format!("{}/api/v4/runners", ground.server.base);
+    let form = reqwest::Client::new().delete(&url).form(&[("token", &other.token)]);
+    assert_eq!(said(form).await.status, 204);
+    assert_eq!((rows(&ground.server, "runners").await, rows(&ground.server, "runner_projects").await), (0, 0));
+    assert_eq!(ground.build("one").await["status"], "pending");
+}
+
+#[tokio::test]
+async fn a_new_token_takes_the_place_of_the_old_one() {
+    let ground = Ground::with(SIMPLE).await;
+    let mut runner = ground.runner().await;
+    let old = runner.token.clone();
+    let path = "/runners/reset_authentication_token";
+    let reset = runner.call(Method::POST, path, json!({ "token": old })).await;
+    assert_eq!((reset.status, &reset.body["token_expires_at"]), (201, &Value::Null));
+    runner.token = reset.body["token"].as_str().unwrap().to_owned();
+    assert_ne!(runner.token, old);
+    for path in ["/runners/verify", "/jobs/request", path] {
+        assert_eq!(runner.call(Method::POST, path, json!({ "token": old })).await.status, 403, "{path}");
+    }
+    assert_eq!(runner.call(Method::DELETE, "/runners", json!({ "token": old })).await.status, 403);
+    let known = runner.call(Method::POST, "/runners/verify", json!({ "token": runner.token })).await;
+    assert_eq!((known.status, &known.body["id"]), (200, &json!(runner.id)));
+    assert_eq!(runner.take().await.name(), "one");
+}
+
+#[tokio::test]
+async fn one_that_is_paused_gets_nothing() {
+    let ground = Ground::with(SIMPLE).await;
+    let runner = ground.runner().await;
+    let one = format!("/runners/{}", runner.id);
+    assert_eq!(ground.ada.put(&one, &[("active", "false")]).await.status, 200);
+    let nothing = runner.call(Method::POST, "/jobs/request", json!({ "token": runner.token })).await;
+    assert_eq!((nothing.status, &nothing.body), (204, &json!("")));
+    assert_ne!(nothing.header("x-gitlab-last-update"), "");
+    assert_eq!(ground.build("one").await["status"], "pending");
+    assert_eq!(ground.ada.put(&one, &[("active", "true")]).await.status, 200);
+    assert_eq!(all(&runner).await, ["one"]);
+}
+
+#[tokio::test]
+async fn each_gets_what_its_tags_allow() {
+    let file = "
+plain: {script: x}
+linux: {script: x, tags: [linux]}
+both: {script: x, tags: [ruby, linux]}
+";
+    let ground = Ground::with(file).await;
+    let of = async |tags: &[&str], untagged: bool| {
+        all(&Runner::of(&ground, json!({ "tag_list": tags, "run_untagged": untagged })).await).await
+    };
+    assert_eq!(of(&["ruby"], false).await, [""; 0]);
+    assert_eq!(of(&["linux", "windows"], false).await, ["linux"]);
+    assert_eq!(of(&["ruby"], true).await, ["plain"]);
+    assert_eq!(of(&["linux", "other", "ruby"], false).await, ["both"]);
+    // The same holds for those of the instance.
+    ground.start().await;
+    let of = async |tags: &[&str], untagged: bool| {
+        all(&Runner::shared(&ground.server, json!({ "tag_list": tags, "run_untagged": untagged })).await).await
+    };
+    assert_eq!(of(&["ruby"], false).await, [""; 0]);
+    assert_eq!(of(&["linux", "windows"], false).await, ["linux"]);
+    assert_eq!(of(&["ruby"], true).await, ["plain"]);
+    assert_eq!(of(&["linux", "other", "ruby"], false).await, ["both"]);
+}
+
+#[tokio::test]
+async fn those_of_the_instance_serve_who_wants_them() {
+    let ground = Ground::with(SIMPLE).await;
+    let shared = Runner::shared(&ground.server, json!({})).await;
+    // The build waits all the while.
+    ground.set("shared_runners_enabled", "false").await;
+    assert_eq!(all(&shared).await, [""; 0]);
+    ground.set("shared_runners_enabled", "true").await;
+    assert_eq!(all(&shared).await, ["one"]);
+    ground.set("shared_runners_enabled", "false").await;
+    ground.start().await;
+    assert_eq!(all(&shared).await, [""; 0]);
+    assert_eq!(all(&ground.runner().await).await, ["one"]);
+    ground.start().await;
+    ground.set("shared_runners_enabled", "true").await;
+    assert_eq!(all(&shared).await, ["one"]);
+}
+
+#[tokio::test]
+async fn where_builds_are_off_nobody_builds() {
+    let ground = Ground::with(SIMPLE).await;
+    let (own, shared) = (ground.runner().await, Runner::shared(&ground.server, json!({})).await);
+    ground.set("builds_enabled", "false").await;
+    for runner in [&own, &shared] {
+        assert_eq!(all(runner).await, [""; 0]);
+    }
+    // That is so whatever else is changed meanwhile.
+    ground.set("shared_runners_enabled", "false").await;
+    ground.set("shared_runners_enabled", "true").await;
+    assert_eq!(all(&shared).await, [""; 0]);
+    ground.set("builds_enabled", "true").await;
+    assert_eq!(ground.build("one").await["status"], "pending");
+    assert_eq!(all(&shared).await, ["one"]);
+    ground.start().await;
+    ground.set("builds_enabled", "false").await;
+    assert_eq!(all(&own).await, [""; 0]);
+    ground.set("builds_enabled", "true").await;
+    assert_eq!(all(&own).await, ["one"]);
+}
+
+#[tokio::test]
+async fn one_of_a_project_serves_its_projects_alone() {
+    let ground = Ground::with(SIMPLE).await;
+    let runner = ground.runner().await;
+    let other = ground.another_project("q", "two:\n  script: make\n").await;
+    assert_eq!(all(&runner).await, ["one"]);
+    let runners = format!("/projects/{other}/runners");
+    let added = ground.ada.post(&runners, &[("runner_id", &runner.id.to_string())]).await;
+    assert_eq!(added.status, 201, "{}", added.text);
+    assert_eq!(all(&runner).await, ["two"]);
+    // Being locked keeps it from further projects, not from those that it has.
+    assert_eq!(ground.ada.put(&format!("/runners/{}", runner.id), &[("locked", "true")]).await.status, 200);
+    ground.start().await;
+    ground.ada.post(&format!("/projects/{other}/pipeline"), &[("ref", "main")]).await;
+    let mut both = all(&runner).await;
+    both.sort();
+    assert_eq!(both, ["one", "two"]);
+    assert_eq!(ground.ada.delete(&format!("{runners}/{}", runner.id)).await.status, 200);
+    ground.ada.post(&format!("/projects/{other}/pipeline"), &[("ref", "main")]).await;
+    assert_eq!(all(&runner).await, [""; 0]);
+}

@@ -1,0 +1,250 @@
+//! Secrets that are told to nobody, builds of others, and requests that no runner sends.
+
+use holdfast_tests::{Receiver, WorkTree, log};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::old_protocol::Old;
+use super::scene::instance_token;
+use super::{Ground, Job, Runner, SIMPLE, said};
+
+fn hex(text: &str) -> String {
+    text.bytes().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The tables in which a text stands as it is.
+fn tables_with(contents: &Value, secret: &str) -> Vec<String> {
+    let tables = contents.as_object().unwrap().iter();
+    let tells = |rows: &Value| {
+        let text = rows.to_string();
+        text.contains(secret) || text.contains(&hex(secret))
+    };
+    tables.filter(|(_, rows)| tells(rows)).map(|(name, _)| name.clone()).collect()
+}
+
+/// Whoever reads the database, a copy of it or the log must not be able to act as a runner or a build.
+#[tokio::test]
+async fn tokens_are_never_logged_nor_stored() {
+    let ground = Ground::with("one: {script: x}\ntwo: {script: x}\nthree: {script: x}\n").await;
+    let server = &ground.server;
+    let receiver = Receiver::start().await;
+    let hook = [("url", &*receiver.url("/")), ("build_events", "true"), ("pipeline_events", "true")];
+    assert_eq!(ground.ada.post(&ground.path("/hooks"), &hook).await.status, 201);
+    let (of_project, of_instance) = (ground.runners_token().await, instance_token(server).await);
+    let mut runner = Runner::of(&ground, json!({ "description": "mine" })).await;
+    let shared = Runner::shared(server, json!({})).await;
+    let old = Old::register(&ground, json!({})).await;
+    let first = runner.token.clone();
+    let reset = runner.call(Method::POST, "/runners/reset_authentication_token", json!({ "token": first })).await;
+    runner.token = reset.body["token"].as_str().unwrap().to_owned();
+    runner.call(Method::POST, "/runners/verify", json!({ "token": runner.token })).await;
+    runner.call(Method::POST, "/runners/verify", json!({ "token": "canary-guess-51d0" })).await;
+    runner.call(Method::POST, &format!("/runners/verify?token={}", runner.token), json!({})).await;
+    let (one, two, three) = (runner.take().await, shared.take().await, old.take().await);
+    let url = format!("http://gitlab-ci-token:{}@{}/ada/p.git", one.token, server.address());
+    WorkTree::clone(&url, &[]).await.0.ok();
+    runner.patch(&one, 0, b"words").await;
+    runner.leave(&one, "out.zip", b"left").await;
+    let by_query = format!("{}/api/v4/jobs/{}/artifacts?token={}", server.base, one.id, one.token);
+    said(reqwest::Client::new().get(by_query)).await;
+    runner.finish(&one, "success").await;
+    shared.finish(&two, "failed").await;
+    old.put(&three, json!({ "state": "success", "trace": "words" })).await;
+    ground.server.deliver().await;
+
+    let contents = server.contents().await;
+    let (logged, told) = (log::captured(), receiver.take());
+    assert_ne!(told.len(), 0);
+    assert!(logged.contains("/api/v4/jobs/request"), "the log is captured");
+    let three = three["token"].as_str().unwrap();
+    let secrets =
+        [&*first, &runner.token, &shared.token, &old.token, &one.token, &two.token, three, "canary-guess-51d0"];
+    for secret in secrets {
+        assert_eq!(tables_with(&contents, secret), [""; 0], "{secret}");
+        assert!(!logged.contains(secret), "{secret} was logged");
+        assert!(told.iter().all(|it| !it.body.to_string().contains(secret)), "{secret} was told");
+    }
+    // What registers runners is shown to those whom it concerns, and stands where it must.
+    assert_eq!(tables_with(&contents, &of_project), ["projects"]);
+    assert_eq!(tables_with(&contents, &of_instance), ["runner_registration"]);
+    for secret in [of_project, of_instance] {
+        assert!(!logged.contains(&secret), "{secret} was logged");
+    }
+}
+
+/// The token of a trigger is part of its address. Whoever reads the log must not be able to start pipelines.
+#[tokio::test]
+async fn tokens_of_triggers_are_not_logged() {
+    let ground = Ground::with(SIMPLE).await;
+    let token = ground.ada.post(&ground.path("/triggers"), &[]).await.body["token"].as_str().unwrap().to_owned();
+    let form = [("ref", "main"), ("token", &*token)];
+    assert_eq!(ground.server.anonymous().post(&ground.path("/trigger/builds"), &form).await.status, 201);
+    let fire = ground.path(&format!("/trigger/builds?ref=main&token={token}"));
+    assert_eq!(ground.server.anonymous().post(&fire, &[]).await.status, 201);
+    assert_eq!(tables_with(&ground.server.contents().await, &token), ["triggers"]);
+    assert_eq!(ground.ada.get(&ground.path(&format!("/triggers/{token}"))).await.status, 200);
+    assert!(!log::captured().contains(&token), "the token of a trigger was logged");
+}
+
+/// A build that prints its environment must not give the project's registration token away to all who read builds.
+#[tokio::test]
+async fn a_trace_does_not_tell_what_registers_runners() {
+    let ground = Ground::with(SIMPLE).await;
+    let runner = ground.runner().await;
+    let job = runner.take().await;
+    let token = ground.runners_token().await;
+    let words = format!("before {token} after\n");
+    assert_eq!(runner.patch(&job, 0, words.as_bytes()).await.status, 202);
+    let path = ground.path(&format!("/builds/{}/trace", job.id));
+    let while_it_runs = ground.ada.get(&path).await.text;
+    runner.finish(&job, "success").await;
+    for shown in [while_it_runs, ground.ada.get(&path).await.text] {
+        assert!(shown.starts_with("before ") && shown.ends_with(" after\n"), "{shown}");
+        assert!(!shown.contains(&token), "{shown}");
+    }
+}
+
+/// Broken object level authorization: an id is a number that everybody can count, the right to it is the token.
+#[tokio::test]
+async fn no_build_is_touched_with_the_token_of_another() {
+    let ground = Ground::with("one: {script: x}\ntwo: {script: x}\n").await;
+    let runner = ground.runner().await;
+    let (one, two) = (runner.take().await, runner.take().await);
+    let other = ground.another_project("q", SIMPLE).await;
+    let token = ground.ada.get(&format!("/projects/{other}")).await.body["runners_token"].clone();
+    let theirs = Runner::register(&ground.server, json!({ "token": token })).await.take().await;
+    assert_eq!(runner.patch(&one, 0, b"words").await.status, 202);
+    assert_eq!(runner.leave(&one, "out.zip", b"left").await.status, 201);
+    let before = ground.server.contents().await;
+    let forbidden = json!({ "message": "403 Forbidden" });
+    for token in ["", "wrong", ground.ada.token(), &two.token, &theirs.token, &runner.token] {
+        let as_other = Job { id: one.id, token: token.to_owned(), body: Value::Null };
+        for state in ["running", "success", "failed"] {
+            let answer = runner.update(&as_other, state).await;
+            assert_eq!((answer.status, &answer.body), (403, &forbidden), "{token} {state}");
+            assert_eq!(answer.header("job-status"), "", "what became of it is not told");
+        }
+        let body = json!({ "token": token, "state": "success", "trace": "other" });
+        assert_eq!(runner.call(Method::PUT, &format!("/jobs/{}", one.id), body).await.status, 403);
+        let answer = runner.patch(&as_other, 5, b"more").await;
+        assert_eq!((answer.status, answer.header("range")), (403, ""), "{token}");
+        assert_eq!(runner.leave(&as_other, "out.zip", b"other").await.status, 403, "{token}");
+    }
+    // Files are for builds of the same pipeline, and for no other.
+    for token in ["", "wrong", ground.ada.token(), &theirs.token, &runner.token] {
+        assert_eq!(runner.fetch(one.id, token).await.0, 403, "{token}");
+    }
+    assert_eq!(runner.fetch(theirs.id, &one.token).await.0, 403);
+    // Where there is none it is the same.
+    let nowhere = Job { id: 999, token: one.token.clone(), body: Value::Null };
+    assert_eq!(runner.update(&nowhere, "success").await.status, 403);
+    assert_eq!(runner.patch(&nowhere, 0, b"x").await.status, 403);
+    assert_eq!(ground.server.contents().await, before);
+}
+
+#[tokio::test]
+async fn odd_pieces_of_a_trace() {
+    let ground = Ground::with(SIMPLE).await;
+    let runner = ground.runner().await;
+    let job = runner.take().await;
+    assert_eq!(runner.patch(&job, 0, b"words").await.status, 202);
+    let before = ground.server.contents().await;
+    let url = format!("{}/api/v4/jobs/{}/trace", ground.server.base, job.id);
+    let patch = || reqwest::Client::new().patch(&url).header("JOB-TOKEN", &job.token);
+    assert_eq!(said(patch().body("x")).await.status, 400, "no range");
+    for range in ["", "-", "x", "-5-9", "--5", "bytes 5-9/10", "5.0-9", "0x5-9", "99999999999999999999-1", "é"] {
+        let answer = said(patch().header("Content-Range", range.as_bytes()).body("x")).await;
+        assert_eq!(answer.status, 400, "{range}: {}", answer.body);
+    }
+    for range in ["9223372036854775807-9223372036854775807", "4-5", "6-7", "0-0"] {
+        let answer = said(patch().header("Content-Range", range).body("x")).await;
+        assert_eq!((answer.status, answer.header("range")), (416, "0-5"), "{range}");
+    }
+    let large = said(patch().header("Content-Range", "5-9").body(vec![b'x'; 17 << 20])).await;
+    assert_eq!((large.status, &large.body), (413, &json!({ "message": "413 Request Entity Too Large" })));
+    assert_eq!(ground.server.contents().await, before);
+    // Only the beginning counts, and every byte is taken.
+    for (range, bytes) in [("5-4", &b"\0\xff\n"[..]), ("8-1000", &b"\x1b[0K"[..])] {
+        let answer = said(patch().header("Content-Range", range).body(bytes.to_vec())).await;
+        assert_eq!(answer.status, 202, "{range}: {}", answer.body);
+    }
+    let trace = ground.ada.request("GET", &ground.path(&format!("/builds/{}/trace", job.id))).send().await.unwrap();
+    assert_eq!(trace.bytes().await.unwrap(), &b"words\0\xff\n\x1b[0K"[..]);
+    assert_eq!(ground.build("one").await["status"], "running");
+}
+
+#[tokio::test]
+async fn odd_bodies_and_addresses() {
+    let ground = Ground::with(SIMPLE).await;
+    let runner = ground.runner().await;
+    let job = runner.take().await;
+    let before = ground.server.contents().await;
+    let api = format!("{}/api/v4", ground.server.base);
+    let client = reqwest::Client::new();
+    let nested = format!("{{\"token\":{}", "[".repeat(100_000));
+    let bodies: [&[u8]; 7] =
+        [b"{", b"[]", b"\"x\"", b"null", b"{\"token\":\"\xff\"}", b"no json at all", nested.as_bytes()];
+    let calls = [
+        (Method::POST, "/runners".to_owned()),
+        (Method::DELETE, "/runners".to_owned()),
+        (Method::POST, "/runners/verify".to_owned()),
+        (Method::POST, "/jobs/request".to_owned()),
+        (Method::PUT, format!("/jobs/{}", job.id)),
+    ];
+    for (method, path) in &calls {
+        for body in bodies {
+            let request = client.request(method.clone(), format!("{api}{path}")).body(body.to_vec());
+            let answer = said(request.header("Content-Type", "application/json").header("JOB-TOKEN", &job.token)).await;
+            assert_eq!(answer.status, 400, "{path}: {}", answer.body);
+        }
+        // What is no text is no token.
+        for token in [json!(null), json!(1), json!({}), json!(["x"]), json!("a\u{0}b"), json!("x".repeat(100_000))] {
+            let answer =
+                said(client.request(method.clone(), format!("{api}{path}")).json(&json!({ "token": token }))).await;
+            assert_eq!(answer.status, 403, "{path}: {}", answer.body);
+        }
+        let large = json!({ "token": "x", "description": "x".repeat(17 << 20) });
+        let answer = said(client.request(method.clone(), format!("{api}{path}")).json(&large)).await;
+        assert_eq!(answer.status, 413, "{path}: {}", answer.body);
+    }
+    for state in ["", "canceled", "created", "SUCCESS", "x"] {
+        let answer = runner.update(&job, state).await;
+        assert_eq!(answer.status, 400, "{state}: {}", answer.body);
+    }
+    let body = json!({ "token": job.token, "state": "success" });
+    for id in ["x", "1.5", "99999999999999999999", "%00", "1%2F2", "é"] {
+        for (method, below) in [(Method::PUT, ""), (Method::PATCH, "/trace"), (Method::POST, "/artifacts")] {
+            let request = client.request(method, format!("{api}/jobs/{id}{below}")).header("Content-Range", "0-1");
+            let answer = said(request.header("JOB-TOKEN", &job.token).json(&body)).await;
+            assert!([400, 404].contains(&answer.status), "{id}{below}: {} {}", answer.status, answer.body);
+        }
+    }
+    for id in ["-1", "0", "9223372036854775807"] {
+        let answer = runner.call(Method::PUT, &format!("/jobs/{id}"), body.clone()).await;
+        assert_eq!(answer.status, 403, "{id}: {}", answer.body);
+    }
+    for (method, path) in [(Method::GET, "/jobs/request"), (Method::GET, "/runners"), (Method::POST, "/jobs")] {
+        let answer = said(client.request(method, format!("{api}{path}")).header("JOB-TOKEN", &job.token)).await;
+        assert_eq!(answer.status, 404, "{path}: {}", answer.body);
+    }
+    assert_eq!(ground.server.contents().await, before);
+    runner.finish(&job, "success").await;
+}
+
+/// What a runner says of itself is shown to people: it is cut to what can be shown and kept.
+#[tokio::test]
+async fn odd_words_of_a_runner() {
+    let ground = Ground::with(SIMPLE).await;
+    let runner = ground.runner().await;
+    let info = json!({ "name": "x".repeat(10_000), "version": 7, "platform": ["x"], "architecture": "a\u{0}b" });
+    let body = json!({ "token": runner.token, "info": info, "last_update": null, "session": { "url": "http://x" } });
+    let got = runner.call(Method::POST, "/jobs/request", body).await;
+    assert_eq!(got.status, 201, "{}", got.body);
+    let shown = ground.ada.get(&format!("/runners/{}", runner.id)).await;
+    assert_eq!((shown.status, &shown.body["version"]), (200, &Value::Null));
+    assert!(shown.body["name"].as_str().unwrap().len() <= 255);
+    for info in [json!("x"), json!(null), json!([1]), json!(7)] {
+        let body = json!({ "token": runner.token, "info": info });
+        assert_eq!(runner.call(Method::POST, "/jobs/request", body).await.status, 204);
+    }
+}
