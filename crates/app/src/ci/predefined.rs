@@ -15,6 +15,8 @@ pub struct Variable {
     pub masked: bool,
 }
 
+const SHORT: usize = 8;
+
 /// Later ones win: those of the instance, those of the file, the project's secrets, and what a trigger gave.
 pub(super) fn all(
     site: &Site,
@@ -44,7 +46,9 @@ pub(super) fn all(
             variables.push(public("CI_ENVIRONMENT_URL", expand(url, &variables)));
         }
     }
-    variables.extend(secrets.into_iter().map(|(key, value)| Variable { masked: false, ..secret(&key, &value) }));
+    // A short one would be left out of everything that is said.
+    let hidden = |(key, value): (String, String)| Variable { masked: value.len() >= SHORT, ..secret(&key, &value) };
+    variables.extend(secrets.into_iter().map(hidden));
     variables
 }
 

@@ -20,8 +20,8 @@ pub struct Variable {
 }
 
 /// All of a build's are sent with it.
-const MOST: i64 = 1000;
-const LONGEST_VALUE: usize = 64 << 10;
+const MOST: i64 = 256;
+const LONGEST_VALUE: usize = 32 << 10;
 
 fn place(project: ProjectId, key: &str) -> String {
     format!("variable {project} {key}")

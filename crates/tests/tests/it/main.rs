@@ -26,6 +26,7 @@ mod members;
 mod merged_branches;
 mod pages;
 mod params;
+mod pipeline_model;
 mod pipelines;
 mod planning_counts;
 mod planning_model;
