@@ -72,7 +72,7 @@ create table runner_registration (
 
 insert into runner_registration (token) values (replace(gen_random_uuid()::text, '-', ''));
 
-create unique index projects_runners_token on projects (runners_token);
+create index projects_runners_token on projects (runners_token);
 
 -- A build, or what some other service says of a commit.
 create table builds (

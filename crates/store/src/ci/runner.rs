@@ -60,7 +60,8 @@ pub enum Registrar {
 pub async fn registrar(connection: &mut Connection, token: &str) -> Result<Option<Registrar>> {
     let row = sqlx::query!(
         r#"select exists (select from runner_registration where token = $1) as "instance!",
-             (select id from projects where runners_token = $1 and namespace_id is not null and builds_enabled) as project"#,
+             (select id from projects where runners_token = $1 and $1 <> '' and namespace_id is not null and builds_enabled
+                order by id limit 1) as project"#,
         token,
     )
     .fetch_one(connection)
