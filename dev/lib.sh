@@ -6,7 +6,7 @@ shopt -s inherit_errexit
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/holdfast
 POSTGRES=/usr/lib/postgresql/15/bin
-GARAGE=$CACHE/tools/bin/garage
+GARAGE=${GARAGE:-$CACHE/tools/bin/garage}
 PROFILE=${HOLDFAST_PROFILE:-debug}
 CARGO_TARGET_DIR=$(realpath -m "${CARGO_TARGET_DIR:-$HOME/.cache/holdfast/target}")
 HOLDFAST=$(realpath -m "${HOLDFAST_BIN:-$CARGO_TARGET_DIR/$PROFILE/holdfast}")
@@ -318,10 +318,12 @@ scratch_end() {
     trap '' INT TERM
     stop "$SCRATCH" server
     stop "$SCRATCH" moto
+    [[ ! -d $SCRATCH/garage ]] || stop "$SCRATCH/garage" garage
     pg_stop "$SCRATCH/db"
     if ((status)) && mv "$SCRATCH/server.log" "$CACHE/" 2>/dev/null; then
         say "the log of the server is kept: $CACHE/server.log"
     fi
+    ! mountpoint -q "$SCRATCH/disk" || umount -l "$SCRATCH/disk"
     rm -rf "$SCRATCH"
 }
 

@@ -15,10 +15,16 @@ UNITS = {
     "milliseconds": ("milliseconds", lambda v: f"{v * 1e3:.1f}"),
     "first_byte": ("first byte, ms", lambda v: f"{v * 1e3:.1f}"),
     "operation_cpu": ("server CPU, ms/operation", lambda v: f"{v * 1e3:.1f}"),
+    "p50": ("half within, ms", lambda v: f"{v * 1e3:.1f}"),
+    "p99": ("99 % within, ms", lambda v: f"{v * 1e3:.1f}"),
+    "clones": ("clones/s", lambda v: f"{v:.1f}"),
     "pushes": ("pushes/s", lambda v: f"{v:.1f}"),
     "rss": ("MB (RSS)", lambda v: f"{v / 1e6:.1f}"),
     "processes": ("processes", lambda v: f"{v:.0f}"),
     "kept": ("pushes kept", lambda v: f"{v:.0f}"),
+    "times": ("times", lambda v: f"{v:.2f}"),
+    "share": ("share", lambda v: f"{v:.5f}"),
+    "stored": ("bytes", lambda v: f"{v:,.0f}"),
     "growth": ("cost at large / small", lambda v: f"{v:.2f}"),
 }
 

@@ -159,6 +159,7 @@ class World:
 
     def __init__(self, options):
         self.seconds, self.connections, self.hooks = options.seconds, options.connections, options.hooks
+        self.pushes, self.forks, self.many_refs = options.pushes, options.forks, options.many_refs
         projects = options.large_projects
         self.sizes = {
             "small": Size(1000, 1000),

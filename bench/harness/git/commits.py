@@ -4,7 +4,7 @@ import random
 
 from .client import git
 from .repositories import EPOCH, WHO, WORDS, path
-from .wire import NOTHING, push_body
+from .wire import NOTHING, Pusher, push_body
 
 
 class Commits:
@@ -37,6 +37,14 @@ class Commits:
         for parent, old, new in zip([base, *chain], [NOTHING, *chain], chain):
             pack = self._git(*pack_objects, stdin=f"{new}\n^{parent}\n".encode())
             yield push_body(ref, old, new, pack)
+
+    def push_by_hand(self, side, project, name, count):
+        """To a new branch, one after the other; gives the last one's id."""
+        chain = self.chain(name, count)
+        with Pusher(side, project) as pusher:
+            for body in self.bodies(chain, f"refs/heads/{name}"):
+                pusher.push(body)
+        return chain[-1]
 
     def _import(self, ref, count):
         chance = random.Random(ref)

@@ -4,7 +4,7 @@ import base64
 import contextlib
 
 from .. import proc
-from .client import git
+from .client import git, refs_of
 
 
 class Side:
@@ -41,6 +41,11 @@ class Side:
 
     def ls_remote(self, project, *patterns):
         return git(*self.options, "-c", "protocol.version=2", "ls-remote", self.url(project), *patterns)
+
+    def tips(self, project):
+        """What a clone wants."""
+        refs = refs_of(self.ls_remote(project))
+        return sorted({oid for name, oid in refs.items() if not name.endswith("^{}")})
 
     def accounted(self):
         """What is started meanwhile is accounted to this side."""

@@ -12,11 +12,22 @@ def pkt(text):
     return f"{len(text) + 4:04x}{text}".encode()
 
 
-def fetch_body(wants):
-    """What `git clone` asks for, without progress reports."""
-    arguments = ["thin-pack", "no-progress", "include-tag", "ofs-delta", *(f"want {oid}" for oid in wants), "done"]
-    head = pkt("command=fetch") + pkt("agent=git/bench") + pkt("object-format=sha1") + b"0001"
+def command(name, arguments):
+    """Of protocol version 2."""
+    head = pkt(f"command={name}") + pkt("agent=git/bench") + pkt("object-format=sha1") + b"0001"
     return head + b"".join(pkt(f"{argument}\n") for argument in arguments) + b"0000"
+
+
+def fetch_body(wants, depth=None):
+    """What `git clone` asks for, without progress reports."""
+    deepen = [f"deepen {depth}"] if depth else []
+    wanted = [f"want {oid}" for oid in wants]
+    return command("fetch", ["thin-pack", "no-progress", "include-tag", "ofs-delta", *wanted, *deepen, "done"])
+
+
+def refs_asked_for(*prefixes):
+    """What a client asks for before it fetches; all refs where no prefix is given."""
+    return command("ls-refs", ["peel", "symrefs", *(f"ref-prefix {prefix}" for prefix in prefixes)])
 
 
 def push_body(ref, old, new, pack):
@@ -63,24 +74,36 @@ def fetch(side, project, body):
 
 
 class Pusher:
-    """Sends pushes made before, as `git push` would: asks for the refs, then posts; the connection stays open."""
+    """Sends pushes made before, as `git push` would: asks for the refs, then posts; the connection stays open. Use it
+    with `with`, or close it."""
 
     def __init__(self, side, project):
         self.side, self.project = side, project
-        self.connection = http.client.HTTPConnection("127.0.0.1", side.port, timeout=60)
+        self.connection = http.client.HTTPConnection("127.0.0.1", side.port, timeout=600)
         self.connection.connect()
         self.connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def push(self, body):
-        self._ask("GET", "info/refs?service=git-receive-pack")
+        self.advertisement()
+        self.send(body)
+
+    def advertisement(self):
+        return self._ask("GET", "info/refs?service=git-receive-pack")
+
+    def send(self, body):
+        """The second half, without asking for the refs."""
         answer = self._ask("POST", "git-receive-pack", body)
         if b"unpack ok" not in answer or b"ok refs/" not in answer:
             raise RuntimeError(f"{self.side.name}: a push into {self.project} is answered {answer[:300]!r}")
 
-    def _ask(self, method, what, body=None):
-        headers = {"Authorization": self.side.authorization}
+    def refs(self, body):
+        """The answer to what `refs_asked_for` makes."""
+        return self._ask("POST", "git-upload-pack", body, {"Git-Protocol": "version=2"})
+
+    def _ask(self, method, what, body=None, headers=None):
+        headers = {"Authorization": self.side.authorization} | (headers or {})
         if body:
-            headers["Content-Type"] = "application/x-git-receive-pack-request"
+            headers["Content-Type"] = f"application/x-{what}-request"
         self.connection.request(method, f"{self.side.path(self.project)}/{what}", body, headers)
         response = self.connection.getresponse()
         answer = response.read()
@@ -90,3 +113,9 @@ class Pusher:
 
     def close(self):
         self.connection.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()

@@ -1,6 +1,7 @@
 //! Why a use case did not do what was asked. Which status that is, is for the front door to say.
 
 use std::fmt;
+use std::io::ErrorKind;
 use std::time::Duration;
 
 use holdfast_domain::Violations;
@@ -24,6 +25,9 @@ pub enum Error {
     Unprocessable(&'static str),
     #[error("{0}")]
     Conflict(String),
+    /// What a change leans on was looked for before objects were removed.
+    #[error("The repository was cleaned up meanwhile, please try again")]
+    CleanedUp,
     /// For a reason that is no single attribute's.
     #[error("{0}")]
     Refused(String),
@@ -137,7 +141,13 @@ impl From<holdfast_store::cache::Error> for Error {
             Cache::ObjectStore(cause) => cause.into(),
             Cache::Git(cause) => cause.into(),
             Cache::NoRepository => Self::NotFound(Thing::Project),
-            cause @ (Cache::Io(_) | Cache::Missing(_)) => Self::Internal(cause.into()),
+            Cache::Io(cause) if is_full(&cause) => cause.into(),
+            // A download that broke off.
+            Cache::Io(cause) => match cause.downcast::<holdfast_store::objects::Error>() {
+                Ok(cause) => Self::ObjectStore(cause),
+                Err(cause) => Self::Internal(Cache::Io(cause).into()),
+            },
+            cause @ Cache::Missing(_) => Self::Internal(cause.into()),
         }
     }
 }
@@ -147,9 +157,18 @@ impl From<std::io::Error> for Error {
     fn from(error: std::io::Error) -> Self {
         match error.downcast::<holdfast_git::Error>() {
             Ok(cause) => cause.into(),
+            Err(error) if is_full(&error) => {
+                tracing::error!(%error, "this node's disk is full");
+                Self::NotYet("503 This node's disk is full")
+            }
             Err(error) => Self::Internal(error.into()),
         }
     }
+}
+
+/// For now: somebody makes room, or other copies go.
+fn is_full(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }
 
 impl From<Violations> for Error {

@@ -36,6 +36,7 @@ use ci::CiSettings;
 use ci::waiting::Waiting;
 use hooks::HookSettings;
 use repository::engine::{Engine, GitSettings};
+use repository::maintenance::MaintenanceSettings;
 use sealing::Sealing;
 use throttle::Throttle;
 
@@ -47,6 +48,7 @@ pub struct Settings {
     pub session_days: u32,
     pub sign_ins_per_minute: u32,
     pub git: GitSettings,
+    pub maintenance: MaintenanceSettings,
     /// Networks from which repositories may be imported although they are not of the internet at large.
     pub import_networks: Vec<IpNet>,
     pub hooks: HookSettings,

@@ -4,6 +4,8 @@
 use std::fmt;
 
 use aws_lc_rs::aead::{AES_256_GCM_SIV, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
 
 use crate::{Error, Result};
 
@@ -14,6 +16,13 @@ pub struct SealingKey([u8; 32]);
 impl SealingKey {
     pub const fn new(key: [u8; 32]) -> Self {
         Self(key)
+    }
+
+    /// A key for something else than sealing. Nothing can be told from it about this one.
+    pub(crate) fn derived(&self, purpose: &str) -> [u8; 32] {
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("any length will do");
+        mac.update(purpose.as_bytes());
+        mac.finalize().into_bytes().into()
     }
 }
 

@@ -36,6 +36,11 @@ impl Bare {
         self.0.join("objects/pack")
     }
 
+    /// What git knows of the history without reading commits.
+    pub fn graph(&self) -> PathBuf {
+        self.0.join("objects/info/commit-graph")
+    }
+
     /// For programs that look for refs on the disk: all of them, in one file that is replaced as a whole.
     pub fn write_refs<'a>(&self, head: &str, refs: impl Iterator<Item = (&'a str, Target)>) -> Result<()> {
         let mut text = b"# pack-refs with: peeled fully-peeled sorted \n".to_vec();

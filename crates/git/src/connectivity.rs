@@ -16,33 +16,48 @@ const LONG: Duration = Duration::from_secs(600);
 /// Of a push that leans on more than this, nobody can say in time whether it may.
 const MOST_UNSENT: usize = 1_000_000;
 
-/// What is there before a push: all tips, and those the new ones most likely grew from.
+/// What is there before a push: the tips that the new ones most likely grew from, and all of them, which may be a million
+/// and are seldom asked for.
 pub struct Known<'a> {
     pub near: &'a [ObjectId],
-    pub all: &'a [ObjectId],
+    pub all: &'a (dyn Fn() -> Vec<ObjectId> + Sync),
 }
 
 pub async fn check(git: &Git, bare: &Bare, new: &[ObjectId], known: Known<'_>, sent: &Sent) -> Result<bool> {
-    let tips: HashSet<ObjectId> = known.all.iter().copied().collect();
-    let new: Vec<ObjectId> = new.iter().copied().filter(|id| !tips.contains(id)).collect();
+    let new: Vec<ObjectId> = new.iter().copied().filter(|id| !known.near.contains(id)).collect();
     if new.is_empty() {
         return Ok(true);
     }
     // What tips reach is there, so a walk may end at any of them; it only takes less when they are well chosen.
-    let unsent = match walk(git, bare, &new, known.near, sent, SHORT).await {
-        Ok(Some(unsent)) if unsent.is_empty() => return Ok(true),
-        Ok(Some(_)) | Err(Error::TimedOut { .. }) => walk(git, bare, &new, known.all, sent, LONG).await?,
+    let nearby = walk(git, bare, &new, known.near, sent, SHORT).await;
+    if matches!(&nearby, Ok(Some(unsent)) if unsent.is_empty()) {
+        return Ok(true);
+    }
+    let all = (known.all)();
+    let unsent = match nearby {
+        Ok(Some(_)) | Err(Error::TimedOut { .. }) => walk(git, bare, &new, &all, sent, LONG).await?,
         answer => answer?,
     };
     match unsent {
         None => Ok(false),
         // A walk need not notice that something old comes back: then the old way to it must be found.
-        Some(unsent) => match reachability::reach_all(git, bare, known.all, unsent).await {
+        Some(unsent) => match reachability::reach_all(git, bare, &all, unsent).await {
             Err(Error::TimedOut { .. }) => Err(Error::protocol(
                 "it takes too long to find what the push depends on: push from a clone that has all branches",
             )),
             answer => answer,
         },
+    }
+}
+
+/// Whether everything is there that a tip of old leads to, but for what the known ones lead to, which is.
+pub async fn is_whole(git: &Git, bare: &Bare, tip: ObjectId, known: &[ObjectId]) -> Result<bool> {
+    let command = git.command(bare.directory(), "rev-list").words(["--objects", "--no-object-names", "--stdin"]);
+    let input = rev_list::input([tip].into_iter(), known.iter().copied());
+    match rev_list::each(command, input, LONG, |_| ControlFlow::Continue(())).await {
+        Ok(()) => Ok(true),
+        Err(Error::Failed { .. }) => Ok(false),
+        Err(error) => Err(error),
     }
 }
 

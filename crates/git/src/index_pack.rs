@@ -20,18 +20,36 @@ pub struct IndexedPack {
     stem: PathBuf,
 }
 
+/// What is in a pack.
+pub struct Index(File);
+
+impl Index {
+    /// Not on a thread that others wait for.
+    pub fn open(path: PathBuf) -> Result<Self> {
+        Ok(Self(File::at(path, SHA1).map_err(|error| Error::Object(error.to_string()))?))
+    }
+
+    pub fn contains(&self, id: ObjectId) -> bool {
+        self.0.lookup(id).is_some()
+    }
+
+    pub fn ids(&self) -> impl Iterator<Item = ObjectId> {
+        self.0.iter().map(|entry| entry.oid)
+    }
+}
+
 /// What a client sent itself.
 #[derive(Default)]
-pub struct Sent(Option<File>);
+pub struct Sent(Option<Index>);
 
 impl Sent {
     pub fn contains(&self, id: ObjectId) -> bool {
-        self.0.as_ref().is_some_and(|index| index.lookup(id).is_some())
+        self.0.as_ref().is_some_and(|index| index.contains(id))
     }
 }
 
 /// The files of a pack, in the order in which they are stored.
-pub const PARTS: [&str; 4] = ["pack", "idx", "rev", "bitmap"];
+pub const PARTS: [&str; 5] = ["pack", "idx", "rev", "bitmap", "graph"];
 
 impl IndexedPack {
     pub fn at(stem: PathBuf, checksum: String) -> Self {
@@ -40,17 +58,27 @@ impl IndexedPack {
 
     /// Reads its index, so not on a thread that others wait for.
     pub fn sent(&self) -> Result<Sent> {
-        let index = File::at(self.file("idx"), SHA1).map_err(|error| Error::Object(error.to_string()))?;
-        Ok(Sent(Some(index)))
+        Ok(Sent(Some(Index::open(self.file("idx"))?)))
     }
 
     pub fn file(&self, part: &str) -> PathBuf {
         self.stem.with_extension(part)
     }
 
-    /// Zero for a part that there is not.
-    pub fn sizes(&self) -> [u64; 4] {
-        PARTS.map(|part| std::fs::metadata(self.file(part)).map_or(0, |file| file.len()))
+    /// Zero for a part that there is not. There is always the pack itself and its index.
+    pub fn sizes(&self) -> Result<[u64; PARTS.len()]> {
+        let mut sizes = [0; PARTS.len()];
+        for (place, (part, size)) in PARTS.iter().zip(&mut sizes).enumerate() {
+            match std::fs::metadata(self.file(part)) {
+                Ok(file) => *size = file.len(),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound && place > 1 => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if sizes[0] == 0 || sizes[1] == 0 {
+            return Err(Error::protocol("a pack or its index is empty"));
+        }
+        Ok(sizes)
     }
 }
 

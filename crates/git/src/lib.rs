@@ -7,6 +7,7 @@ pub mod connectivity;
 pub mod contributions;
 pub mod diff;
 pub mod error;
+pub mod fsck;
 pub mod import;
 pub mod index_pack;
 mod lines;

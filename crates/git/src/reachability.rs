@@ -29,6 +29,20 @@ pub async fn unreached(
     Ok(walk(git, bare, tips, there).await?.into_keys().chain(missing).collect())
 }
 
+/// However long it takes to walk through all of a repository.
+const LONG: Duration = Duration::from_secs(3600);
+
+/// Shows everything that tips lead to, until enough was seen.
+pub async fn each(
+    git: &Git,
+    bare: &Bare,
+    tips: impl Iterator<Item = ObjectId>,
+    look: impl FnMut(ObjectId) -> ControlFlow<()>,
+) -> Result<()> {
+    let command = git.command(bare.directory(), "rev-list").words(["--objects", "--no-object-names", "--stdin"]);
+    rev_list::each(command, rev_list::input(tips, std::iter::empty()), LONG, look).await
+}
+
 type Kinds = HashMap<ObjectId, Kind>;
 
 async fn look_up(bare: &Bare, ids: HashSet<ObjectId>) -> Result<(Kinds, Vec<ObjectId>)> {

@@ -1,22 +1,100 @@
-//! Making one pack out of many.
+//! Making few packs out of many. All of these leave the packs they read as they are, and write into `directory`.
 
 use std::path::Path;
 use std::time::Duration;
 
+use tokio::io::AsyncWriteExt;
+
 use crate::index_pack::IndexedPack;
+use crate::program::{Command, read_said};
 use crate::{Bare, Error, Git, Result};
 
 /// A repository is packed anew in at most this time.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
-/// Puts everything into one pack in `directory`, also what the refs on the disk do not reach; packs beside which a file
-/// `.keep` lies are left out. If there are none of these the pack gets a bitmap. None if there is nothing to pack.
-pub async fn pack_all(git: &Git, bare: &Bare, keeps_some: bool, directory: &Path) -> Result<Option<IndexedPack>> {
-    let command = git.command(bare.directory(), "pack-objects");
-    let command = command.words(["--all", "--keep-unreachable", "--delta-base-offset", "--non-empty", "--quiet"]);
-    let command = command.word(if keeps_some { "--honor-pack-keep" } else { "--write-bitmap-index" });
+/// What lies in packs beside which there is a file `.keep`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// There are none; so the new pack lacks nothing and gets a bitmap.
+    Nothing,
+    /// Is left out.
+    LeftOut,
+}
+
+/// What no ref on the disk leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unreachable {
+    Included,
+    LeftOut,
+}
+
+/// Everything that the refs on the disk lead to. None if that is nothing.
+pub async fn by_refs(
+    git: &Git,
+    bare: &Bare,
+    kept: Kept,
+    unreachable: Unreachable,
+    directory: &Path,
+) -> Result<Option<IndexedPack>> {
+    let mut command = pack_objects(git, bare).word("--all");
+    if unreachable == Unreachable::Included {
+        command = command.word("--keep-unreachable");
+    }
+    command = command.word(if kept == Kept::LeftOut { "--honor-pack-keep" } else { "--write-bitmap-index" });
     let output = command.path(&directory.join("pack")).run(b"", 4096, PATIENCE).await?;
     named_by(&output, directory)
+}
+
+/// Everything in these packs, which are named as their files are, but for what is in the others.
+pub async fn of_packs(
+    git: &Git,
+    bare: &Bare,
+    packs: &[String],
+    others: &[String],
+    directory: &Path,
+) -> Result<Option<IndexedPack>> {
+    let mut input = String::new();
+    packs.iter().for_each(|name| input += &format!("{name}.pack\n"));
+    others.iter().for_each(|name| input += &format!("^{name}.pack\n"));
+    let command = pack_objects(git, bare).word("--stdin-packs").path(&directory.join("pack"));
+    named_by(&command.run(input.as_bytes(), 4096, PATIENCE).await?, directory)
+}
+
+/// The objects whose ids are the lines of a file.
+pub async fn of_ids(git: &Git, bare: &Bare, ids: &Path, directory: &Path) -> Result<Option<IndexedPack>> {
+    let mut running = pack_objects(git, bare).path(&directory.join("pack")).start()?;
+    let (mut stdin, mut stdout, stderr) = running.pipes();
+    let mut ids = tokio::fs::File::open(ids).await?;
+    let feed = async move {
+        // It need not read to the end.
+        tokio::io::copy(&mut ids, &mut stdin).await.ok();
+        stdin.shutdown().await.ok();
+    };
+    let work = async {
+        let mut output = Vec::new();
+        let ((), said, read) =
+            tokio::join!(feed, read_said(stderr), tokio::io::AsyncReadExt::read_to_end(&mut stdout, &mut output));
+        read?;
+        running.succeeded(&said).await?;
+        named_by(&output, directory)
+    };
+    let late = Err(Error::TimedOut { command: "pack-objects", after: PATIENCE });
+    tokio::time::timeout(PATIENCE, work).await.unwrap_or(late)
+}
+
+/// Writes down the commits that the refs on the disk lead to, beside a pack that has all of them.
+pub async fn write_graph(git: &Git, bare: &Bare, pack: &IndexedPack) -> Result<()> {
+    let command = git.command(bare.directory(), "commit-graph").words(["write", "--reachable", "--no-progress"]);
+    command.run(b"", 4096, PATIENCE).await?;
+    match std::fs::rename(bare.graph(), pack.file("graph")) {
+        // There is no commit.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        moved => Ok(moved?),
+    }
+}
+
+fn pack_objects(git: &Git, bare: &Bare) -> Command {
+    git.command(bare.directory(), "pack-objects").words(["--delta-base-offset", "--non-empty", "--quiet"])
 }
 
 /// The pack that git says it has made there.

@@ -117,6 +117,7 @@ impl From<holdfast_app::Error> for ApiError {
             Error::Invalid(violations) => Self::message(StatusCode::BAD_REQUEST, fields(&violations)),
             Error::Unprocessable(text) => Self::message(StatusCode::UNPROCESSABLE_ENTITY, text),
             Error::Conflict(text) => Self::message(StatusCode::CONFLICT, text),
+            cleaned_up @ Error::CleanedUp => Self::message(StatusCode::CONFLICT, cleaned_up.to_string()),
             Error::Refused(text) => Self::message(StatusCode::BAD_REQUEST, text),
             Error::RefusedWith(text) => Self::message(StatusCode::BAD_REQUEST, json!({ "error": text })),
             // A list, as existing clients know it.

@@ -56,6 +56,10 @@ pub fn metrics() -> anyhow::Result<PrometheusHandle> {
         .install_recorder()?;
     metrics::describe_counter!("holdfast_http_requests_total", "Requests answered");
     metrics::describe_histogram!("holdfast_http_request_seconds", "Time from the request's head to the answer's");
+    metrics::describe_counter!(
+        "holdfast_git_answers_total",
+        "Fetches answered, by git itself or with another's answer"
+    );
     metrics::describe_gauge!("holdfast_database_connections", "Connections of this node's pool, by state");
     metrics::describe_counter!(
         "holdfast_hook_events_handed_over_total",

@@ -4,6 +4,7 @@
 pub mod accounts;
 pub mod activity;
 pub mod cache;
+pub mod chaos;
 pub mod ci;
 pub mod database;
 pub mod error;

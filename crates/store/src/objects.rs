@@ -1,10 +1,12 @@
 //! The object store: a directory of this machine, or a bucket of anything that speaks S3. Keys are made of fresh random
 //! ids; what an object is called, and whose it is, only the database knows.
 
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use futures_util::stream::BoxStream;
 use futures_util::{StreamExt, TryStreamExt};
 use object_store::aws::AmazonS3Builder;
@@ -12,9 +14,11 @@ use object_store::buffered::BufWriter;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::prefix::PrefixStore;
-use object_store::{ClientOptions, ObjectStore, ObjectStoreExt, PutPayload, RetryConfig};
+use object_store::{ClientOptions, GetOptions, ObjectStore, ObjectStoreExt, PutPayload, RetryConfig};
 use tokio::io::AsyncWriteExt;
 use url::Url;
+
+use crate::chaos::{self, Chaos};
 
 pub use bytes::Bytes;
 pub use object_store::{Error, Result};
@@ -61,6 +65,7 @@ impl Options {
 #[derive(Clone)]
 pub struct Objects {
     options: Options,
+    chaos: chaos::Settings,
     opened: Arc<OnceLock<Arc<dyn ObjectStore>>>,
 }
 
@@ -86,20 +91,36 @@ fn failed(error: std::io::Error) -> Error {
     Error::Generic { store: "upload", source: error.into() }
 }
 
+/// What is there, by the word of the store itself.
+#[derive(Clone, Debug)]
+pub struct Found {
+    pub key: String,
+    pub size: u64,
+    pub at: DateTime<Utc>,
+}
+
 /// The bytes of an object, as they come.
 pub type Content = BoxStream<'static, std::io::Result<Bytes>>;
 
 impl Objects {
     /// Opened when it is first used: most commands need none of it.
     pub fn new(options: Options) -> Self {
-        Self { options, opened: Arc::default() }
+        Self { options, chaos: chaos::Settings::default(), opened: Arc::default() }
+    }
+
+    /// The same, made to fail now and then.
+    pub fn with_chaos(self, chaos: chaos::Settings) -> Self {
+        Self { chaos, opened: Arc::default(), ..self }
     }
 
     fn store(&self) -> Result<&dyn ObjectStore> {
         if let Some(store) = self.opened.get() {
             return Ok(store.as_ref());
         }
-        let store = open(&self.options)?;
+        let mut store = open(&self.options)?;
+        if self.chaos.is_on() {
+            store = Arc::new(Chaos::new(store, self.chaos));
+        }
         Ok(self.opened.get_or_init(|| store).as_ref())
     }
 
@@ -114,15 +135,15 @@ impl Objects {
         Ok(())
     }
 
-    /// Files one behind the other, as one object; durable when it returns.
-    pub async fn put_files(&self, key: &str, files: &[PathBuf]) -> Result<()> {
+    /// Files one behind the other and something behind them, as one object; durable when it returns.
+    pub async fn put_files(&self, key: &str, files: &[PathBuf], behind: Vec<u8>) -> Result<()> {
         let Sink(mut upload) = self.sink(key)?;
         let written = async {
             for file in files {
                 let mut file = tokio::fs::File::open(file).await?;
                 tokio::io::copy(&mut file, &mut upload).await?;
             }
-            Ok(())
+            upload.write_all(&behind).await
         };
         match written.await {
             Ok(()) => upload.shutdown().await.map_err(failed),
@@ -148,11 +169,37 @@ impl Objects {
         }
     }
 
+    /// A part of an object; less of it if the object ends before.
+    pub async fn get_range(&self, key: &str, range: Range<u64>) -> Result<Option<BoxStream<'static, Result<Bytes>>>> {
+        let options = GetOptions { range: Some(range.into()), ..GetOptions::default() };
+        match self.store()?.get_opts(&Path::from(key), options).await {
+            Ok(found) => Ok(Some(found.into_stream())),
+            Err(Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// All below a directory, in no order. Only for when the database does not know what there is.
+    pub fn list(&self, directory: &str) -> Result<BoxStream<'static, Result<Found>>> {
+        let found = self.store_shared()?.list(Some(&Path::from(directory)));
+        let found = found.map_ok(|it| Found { key: it.location.to_string(), size: it.size, at: it.last_modified });
+        Ok(found.boxed())
+    }
+
     /// One that is gone already is fine.
     pub async fn delete(&self, key: &str) -> Result<()> {
+        self.delete_parts(key);
         match self.store()?.delete(&Path::from(key)).await {
             Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
             Err(error) => Err(error),
+        }
+    }
+
+    /// What an upload that was cut off has left in a directory. In a bucket it is for the bucket's own rules to remove.
+    fn delete_parts(&self, key: &str) {
+        if let Options::Directory(directory) = &self.options {
+            let part = |number: u32| directory.join(format!("{key}#{number}"));
+            (1..).take_while(|number| std::fs::remove_file(part(*number)).is_ok()).for_each(drop);
         }
     }
 

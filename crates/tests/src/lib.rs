@@ -20,6 +20,7 @@ use holdfast_app::accounts::user::{self, UserChanges};
 use holdfast_app::ci::{CiSettings, tending};
 use holdfast_app::hooks::HookSettings;
 use holdfast_app::repository::engine::GitSettings;
+use holdfast_app::repository::maintenance::MaintenanceSettings;
 use holdfast_app::{Actor, App, Clock, Entropy, SealingKey, Settings};
 use holdfast_domain::Field;
 use holdfast_domain::ids::UserId;
@@ -82,6 +83,12 @@ impl Default for Setup {
                     max_pushes: 16,
                     inline_pack_bytes: 64 << 10,
                     compact_at: 20,
+                    bundle_from_bytes: 64 << 20,
+                },
+                maintenance: MaintenanceSettings {
+                    undo: TimeDelta::days(30),
+                    prune_after: TimeDelta::days(14),
+                    backup_window: TimeDelta::days(14),
                 },
                 import_networks: Vec::new(),
                 // Bodies name the same host in every run; the client dials the real one.

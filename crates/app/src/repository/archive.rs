@@ -30,7 +30,7 @@ pub async fn answer(app: &App, opened: &Opened, request: &ArchiveRequest) -> Res
     // That it may be given out is known by now; git would look for refs on the disk.
     let command = app.engine.git.command_with(directory, "upload-archive", ["uploadArchive.allowUnreachable=true"]);
     let command = command.path(directory);
-    fetch::send(command, request.about(commit).freeze(), held)
+    fetch::send(app, command, request.about(commit).freeze(), held).await
 }
 
 pub struct Archive {
@@ -54,7 +54,7 @@ pub async fn show(
     let name = Name::new(&opened.project.path, named, commit);
     let held = fetch::hold(app, &opened).await?;
     let command = archive::command(&app.engine.git, &held.lease.bare, commit, format, &name);
-    let content = fetch::send(command, Bytes::new(), held)?;
+    let content = fetch::send(app, command, Bytes::new(), held).await?;
     let content = if format == Format::TarBz2 { compressed(content) } else { content };
     Ok(Archive { file_name: format!("{}.{}", name.as_str(), format.suffix()), content })
 }

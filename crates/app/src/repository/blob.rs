@@ -49,7 +49,7 @@ async fn content(app: &App, opened: &Opened, id: ObjectId) -> Result<Blob> {
         None => {
             let held = fetch::hold(app, opened).await?;
             let command = app.engine.git.command(held.lease.bare.directory(), "cat-file").word("blob").id(id);
-            fetch::send(command, Bytes::new(), held)?
+            fetch::send(app, command, Bytes::new(), held).await?
         }
     };
     Ok(Blob { bytes, content })

@@ -13,6 +13,8 @@ use holdfast_store::cache::Lease;
 use holdfast_store::repository::snapshot::Snapshots;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::answer::Answers;
+use super::bundle::Bundle;
 use crate::{App, Error, Result};
 
 /// What operators decide about repositories.
@@ -32,6 +34,8 @@ pub struct GitSettings {
     pub max_fetches_per_repository: usize,
     /// Packs up to this size travel inside the transaction.
     pub inline_pack_bytes: u64,
+    /// Repositories whose pack is at least so large offer it as one file.
+    pub bundle_from_bytes: u64,
     /// So many packs of one repository are made into one.
     pub compact_at: i64,
 }
@@ -48,6 +52,9 @@ pub struct Engine {
     pub(super) heads: moka::sync::Cache<ObjectId, Arc<[ObjectId]>>,
     /// How many directories, files and submodules there are in a directory, or in all below it.
     pub(super) counts: moka::sync::Cache<(ObjectId, bool), [usize; 3]>,
+    pub answers: Arc<Answers>,
+    /// What can be given out as one file, and the generation that was true at.
+    pub(super) bundles: moka::sync::Cache<RepositoryId, (i64, Option<Arc<Bundle>>)>,
     cache: OnceLock<Cache>,
     opening: Mutex<()>,
     fetches: Arc<Semaphore>,
@@ -79,6 +86,8 @@ impl Engine {
                 .max_capacity(HEADS)
                 .build(),
             counts: moka::sync::Cache::new(COUNTS),
+            answers: Arc::new(Answers::new(settings.cache_max_bytes / 4)),
+            bundles: moka::sync::Cache::new(READERS),
             cache: OnceLock::new(),
             opening: Mutex::default(),
             fetches: Arc::new(Semaphore::new(settings.max_fetches)),
@@ -113,6 +122,8 @@ impl Engine {
         self.snapshots.clear();
         self.readers.invalidate_all();
         self.reached.invalidate_all();
+        self.bundles.invalidate_all();
+        self.answers.forget();
         if let Some(cache) = self.cache.get() {
             cache.distrust().await;
         }

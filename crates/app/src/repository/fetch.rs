@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::stream::BoxStream;
+use holdfast_domain::Visibility;
 use holdfast_domain::policy::ProjectAction;
 use holdfast_git::program::{Command, read_said};
 use holdfast_git::protocol::Version;
@@ -17,10 +18,9 @@ use holdfast_git::{Incoming, ObjectId, reachability};
 use holdfast_store::cache::Lease;
 use holdfast_store::projects::project::{Project, ProjectRef};
 use holdfast_store::repository::snapshot::Snapshot;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
-use tracing::Instrument;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 
-use super::outlet::{Outlet, gone, outlet};
+use super::answer::{self, Key, Source};
 use crate::{Actor, App, Error, Result, access};
 
 /// A repository at one generation, which every answer about it uses.
@@ -41,7 +41,8 @@ impl Opened {
     /// What is said first. `stateless` is over HTTP.
     pub fn advertise_upload(&self, version: Version, stateless: bool) -> BytesMut {
         match version {
-            Version::V2 => advertisement::capabilities(),
+            // A client asks for bundles without a password.
+            Version::V2 => advertisement::capabilities(self.project.visibility == Visibility::Public),
             older => advertisement::upload(&*self.refs, older, stateless),
         }
     }
@@ -61,17 +62,56 @@ pub const LONGEST_REQUEST: usize = 16 << 20;
 /// What git sends, as it comes. When this is dropped git ends.
 pub type Answer = BoxStream<'static, io::Result<Bytes>>;
 
-/// Answers one request. An id that no ref of this project leads to is refused, wherever its object is.
+/// Answers one request. An id that no ref of this project leads to is refused, wherever its object is, also while
+/// others are given it: whether somebody may ask comes before what is answered.
 pub async fn answer(app: &App, opened: &Opened, version: Version, mut fetch: Fetch) -> Result<Answer> {
+    let mut held = check(app, opened, &mut fetch).await?;
+    let answers = &app.engine.answers;
+    let key = Key::of(opened.project.repository.id, version, &fetch).await?;
+    if let Some(key) = key {
+        let (reader, is_shared) = answers.join(key, app.engine.cache()?.scratch());
+        if is_shared {
+            // Whoever makes it may be waiting for this turn.
+            held = None;
+        }
+        let make = make(app, opened, version, &fetch, held.take());
+        if let Some(answer) = answers.give(reader, Some(key), make).await? {
+            if is_shared {
+                answers.count(true);
+            }
+            return Ok(answer);
+        }
+    }
+    let make = make(app, opened, version, &fetch, held);
+    let answer = answers.give(answers.alone(), None, make).await?;
+    answer.ok_or_else(|| unreachable!("nobody else could have begun it"))
+}
+
+/// Most ask for tips, and nothing has to be looked up for them. Otherwise gives what was needed to look.
+async fn check(app: &App, opened: &Opened, fetch: &mut Fetch) -> Result<Option<Held>> {
+    let wanted = without_tips(opened, std::mem::take(&mut fetch.wants));
+    let deepens = fetch.deepens && !fetch.shallow.is_empty();
+    if wanted.is_empty() && !deepens {
+        return Ok(None);
+    }
     let held = hold(app, opened).await?;
-    check_reachable(app, opened, &held.lease, std::mem::take(&mut fetch.wants)).await?;
-    hide_unreached(app, opened, &held.lease, &mut fetch).await?;
+    check_reachable(app, opened, &held.lease, wanted).await?;
+    hide_unreached(app, opened, &held.lease, fetch).await?;
+    Ok(Some(held))
+}
+
+async fn make(app: &App, opened: &Opened, version: Version, fetch: &Fetch, held: Option<Held>) -> Result<Source> {
+    let held = match held {
+        Some(held) => held,
+        None => hold(app, opened).await?,
+    };
+    app.engine.answers.count(false);
     let view = if fetch.names_refs { Some(view(app, opened, &held.lease)?) } else { None };
     let directory = view.as_ref().map_or(held.lease.bare.directory(), Incoming::directory);
     let command = app.engine.git.command(directory, "upload-pack");
     let command = command.environment("GIT_PROTOCOL", version.variable());
     let command = command.words(["--stateless-rpc", "--strict"]).path(directory);
-    send(command, fetch.raw.into(), Held { _view: view, ..held })
+    answer::start(command, Bytes::copy_from_slice(&fetch.raw), Held { _view: view, ..held })
 }
 
 /// What stays while git answers: this node's copy, and a place among those that are served.
@@ -96,52 +136,14 @@ fn view(app: &App, opened: &Opened, lease: &Lease) -> Result<Incoming> {
     Ok(view)
 }
 
-const CHUNK: usize = 64 << 10;
-/// On their way to the client.
-const CHUNKS: usize = 4;
-
-/// What git makes of one whole request.
-pub(super) fn send(command: Command, request: Bytes, held: Held) -> Result<Answer> {
-    let mut running = command.start()?;
-    let (mut stdin, mut stdout, stderr) = running.pipes();
-    let (mut outlet, answer) = outlet(CHUNKS);
-    let said = tokio::spawn(read_said(stderr));
-    let ask = async move {
-        // It need not read to the end.
-        stdin.write_all(&request).await.ok();
-        Ok(())
-    };
-    let mut pass_on = async move |outlet: &mut Outlet<Bytes>| {
-        let mut closed = std::pin::pin!(outlet.closed());
-        loop {
-            let mut chunk = BytesMut::with_capacity(CHUNK);
-            let count = tokio::select! {
-                count = stdout.read_buf(&mut chunk) => count?,
-                () = &mut closed => return Err(gone()),
-            };
-            if count == 0 {
-                return Ok(());
-            }
-            outlet.send(chunk.freeze(), count).await?;
-        }
-    };
-    let work = async move {
-        let _held = held;
-        if let Err(error) = tokio::try_join!(ask, pass_on(&mut outlet)) {
-            tracing::info!(%error, "a fetch broke off");
-            return outlet.break_off(error);
-        }
-        match running.succeeded(&said.await.unwrap_or_default()).await {
-            Ok(()) => outlet.end().await,
-            Err(error) => {
-                tracing::info!(%error, "a fetch did not end well");
-                outlet.break_off(io::Error::other(error));
-            }
-        }
-    };
-    tokio::spawn(work.instrument(tracing::Span::current()));
-    Ok(answer)
+/// What git makes of one whole request, for nobody else.
+pub(super) async fn send(app: &App, command: Command, request: Bytes, held: Held) -> Result<Answer> {
+    let answers = &app.engine.answers;
+    let answer = answers.give(answers.alone(), None, async { answer::start(command, request, held) }).await?;
+    answer.ok_or_else(|| unreachable!("nobody else could have begun it"))
 }
+
+const CHUNK: usize = 64 << 10;
 
 /// Which ids may be asked for is left to git here, so it goes by the refs alone.
 const ONLY_WHAT_REFS_NAME: [&str; 3] = [
@@ -208,16 +210,33 @@ async fn hide_unreached(app: &App, opened: &Opened, lease: &Lease, fetch: &mut F
     Ok(fetch.forget_shallow(&hidden).await?)
 }
 
+/// Few are compared one by one: of a million refs that is much quicker than to look up each.
+const FEW: usize = 16;
+
+/// Those of them that no ref points at.
+fn without_tips(opened: &Opened, mut wanted: HashSet<ObjectId>) -> HashSet<ObjectId> {
+    if wanted.len() > FEW {
+        opened.refs.tips().for_each(|tip| _ = wanted.remove(&tip));
+        return wanted;
+    }
+    let mut left: Vec<ObjectId> = wanted.into_iter().collect();
+    for tip in opened.refs.head_target().into_iter().chain(opened.refs.tips()) {
+        if left.is_empty() {
+            break;
+        }
+        left.retain(|id| *id != tip);
+    }
+    left.into_iter().collect()
+}
+
 /// Refuses what no ref of this project leads to, as if it were not there.
 pub(super) async fn check_reachable(
     app: &App,
     opened: &Opened,
     lease: &Lease,
-    mut wanted: HashSet<ObjectId>,
+    wanted: HashSet<ObjectId>,
 ) -> Result<()> {
-    for tip in opened.refs.tips() {
-        wanted.remove(&tip);
-    }
+    let wanted = without_tips(opened, wanted);
     if wanted.is_empty() {
         return Ok(());
     }

@@ -8,6 +8,7 @@ use holdfast_domain::ids::{JobId, ProjectId};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_domain::repository::ImportUrl;
 use holdfast_git::import::{self, Source};
+use holdfast_git::repack::{Kept, Unreachable};
 use holdfast_git::{Incoming, repack};
 use holdfast_store::projects::project::ProjectRef;
 use holdfast_store::repository::import as rows;
@@ -95,9 +96,13 @@ async fn copy(app: &App, job: JobId, id: ProjectId) -> Result<Option<String>> {
     if refs.is_empty() {
         return Ok(note);
     }
-    let pack = repack::pack_all(&app.engine.git, incoming.bare(), false, incoming.directory()).await?;
+    let (git, bare) = (&app.engine.git, incoming.bare());
+    let pack = repack::by_refs(git, bare, Kept::Nothing, Unreachable::Included, incoming.directory()).await?;
+    if let Some(pack) = &pack {
+        repack::write_graph(git, bare, pack).await?;
+    }
     let stored = match &pack {
-        Some(pack) => Some(store(app, pack).await?),
+        Some(pack) => Some(store(app, pack, None).await?),
         None => None,
     };
     let files = pack.as_ref().zip(stored.as_ref().map(|pack| pack.sizes));

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use holdfast_domain::policy::ProjectAction;
 use holdfast_git::connectivity::{self, Known};
 use holdfast_git::index_pack::{self, IndexedPack, Sent};
 use holdfast_git::protocol::receive::{Command, PushRequest, Reporter, read_request};
@@ -10,16 +11,18 @@ use holdfast_git::reader::Reader;
 use holdfast_git::{Incoming, ObjectId, RefName};
 use holdfast_store::activity::event::Notice;
 use holdfast_store::cache::Lease;
-use holdfast_store::repository::pack::Pack;
+use holdfast_store::projects::project::ProjectRef;
+use holdfast_store::repository::pack::{NewPack, Pack, Sizes};
 use holdfast_store::repository::protection;
 use holdfast_store::repository::ref_change::Mover;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::ci_file;
-use super::compaction;
-use super::fetch::Opened;
+use super::fetch::{self, Opened};
+use super::maintenance;
 use super::pack::store;
 use super::push_details;
+use super::receipt::Intended;
 use super::ref_change::{self, Change, Changed, Move};
 use super::verdict::{Judge, Verdict, repeated};
 use crate::actor::Caller;
@@ -67,6 +70,20 @@ fn explain(error: &Error) -> String {
     ours.into()
 }
 
+/// What came, before it is decided what becomes of it.
+struct Arrived<'a> {
+    caller: &'a Caller,
+    mover: Mover,
+    request: &'a PushRequest,
+    incoming: Incoming,
+    /// None for what only removes refs, which needs no objects.
+    lease: Option<Lease>,
+    pack: Option<IndexedPack>,
+}
+
+/// So often a push is checked anew because objects were removed meanwhile.
+const RECHECKS: usize = 3;
+
 /// For each command, why it was not followed.
 async fn take<W: AsyncWrite + Unpin + Send>(
     app: &App,
@@ -78,11 +95,13 @@ async fn take<W: AsyncWrite + Unpin + Send>(
     reporter: &mut Reporter<W>,
 ) -> Result<Vec<Option<String>>> {
     let caller = actor.caller()?;
+    if request.has_pack() {
+        maintenance::make_room(app, &opened.project, reporter).await?;
+    }
     let _turn = app.engine.turn_to_push().await;
-    let state = &opened.project.repository;
-    // What only removes refs needs no objects.
+    let id = opened.project.repository.id;
     let lease = match request.has_pack() {
-        true => Some(app.lease(state.id, opened.refs.generation).await?),
+        true => Some(app.lease(id, opened.refs.generation).await?),
         false => None,
     };
     let incoming = app.engine.cache()?.incoming(lease.as_ref().map(|lease| &lease.bare))?;
@@ -92,7 +111,31 @@ async fn take<W: AsyncWrite + Unpin + Send>(
     } else {
         None
     };
+    let mover = Mover { user: Some(caller.account.id()), via };
+    let arrived = Arrived { caller, mover, request, incoming, lease, pack };
+    let (mut opened, mut stored) = (opened.clone(), None);
+    for _ in 0..RECHECKS {
+        match settle(app, actor, &opened, &arrived, &mut stored).await {
+            Err(Error::CleanedUp) => {}
+            settled => return settled,
+        }
+        let project = ProjectRef::Id(opened.project.id);
+        opened = Arc::new(fetch::open(app, actor, &project, ProjectAction::WriteCode).await?);
+        if arrived.lease.is_some() {
+            app.lease(id, opened.refs.generation).await?;
+        }
+    }
+    Err(Error::CleanedUp)
+}
 
+async fn settle(
+    app: &App,
+    actor: &Actor,
+    opened: &Arc<Opened>,
+    arrived: &Arrived<'_>,
+    stored: &mut Option<NewPack>,
+) -> Result<Vec<Option<String>>> {
+    let Arrived { caller, mover, request, incoming, lease, pack } = arrived;
     let rules = protection::list(&mut *app.database.connection().await?, opened.project.id).await?;
     let judge = Judge::new(actor, opened, rules);
     let repeated = repeated(&request.commands);
@@ -102,9 +145,9 @@ async fn take<W: AsyncWrite + Unpin + Send>(
             *verdict = Err("the ref is named twice".into());
         }
     }
-    refuse_unconnected(app, opened, &incoming, pack.as_ref(), &request.commands, &mut verdicts).await?;
+    refuse_unconnected(app, opened, incoming, pack.as_ref(), &request.commands, &mut verdicts).await?;
     let (verdicts, notices, built) =
-        judge_objects(judge, caller, opened, &incoming, &request.commands, verdicts).await?;
+        judge_objects(judge, caller, opened, incoming, &request.commands, verdicts).await?;
 
     let mut refusals: Vec<Option<String>> = verdicts.iter().map(|verdict| verdict.as_ref().err().cloned()).collect();
     let moves: Vec<Move> = verdicts.into_iter().filter_map(Verdict::ok).collect();
@@ -115,17 +158,15 @@ async fn take<W: AsyncWrite + Unpin + Send>(
     if moves.is_empty() {
         return Ok(refusals);
     }
-    let new_pack = match &pack {
-        Some(pack) => Some(store(app, pack).await?),
-        None => None,
-    };
-    let files = pack.as_ref().zip(new_pack.as_ref().map(|pack| pack.sizes));
-    let mover = Mover { user: Some(caller.account.id()), via };
     let atomic = request.capabilities.atomic;
-    let changed =
-        ref_change::apply(app, Change { atomic, pack: new_pack, built, ..Change::new(opened, moves, notices, mover) })
-            .await?;
-    if let Some(lease) = &lease {
+    if let (Some(pack), None) = (pack, &stored) {
+        let intended = Intended { opened, moves: &moves, mover: *mover, atomic };
+        *stored = Some(store(app, pack, Some(intended)).await?);
+    }
+    let files = pack.as_ref().zip(stored.as_ref().map(|pack| pack.sizes));
+    let change = Change { atomic, pack: stored.clone(), built, ..Change::new(opened, moves, notices, *mover) };
+    let changed = ref_change::apply(app, change).await?;
+    if let Some(lease) = lease {
         finish(app, lease, &changed, files, opened).await;
     }
     let mut late = changed.refusals.into_iter();
@@ -147,7 +188,7 @@ async fn refuse_unconnected(
     verdicts: &mut [Verdict<RefName>],
 ) -> Result<()> {
     let git = &app.engine.git;
-    let all: Vec<ObjectId> = opened.refs.tips().collect();
+    let all = || opened.refs.tips().collect();
     let mut near: Vec<ObjectId> = opened.refs.head_target().into_iter().collect();
     for command in commands {
         // Only what is really ours ends a walk: the client's word for the old value is checked later.
@@ -233,18 +274,18 @@ pub(super) async fn finish(
     app: &App,
     lease: &Lease,
     changed: &Changed,
-    files: Option<(&IndexedPack, [u64; 4])>,
+    files: Option<(&IndexedPack, Sizes)>,
     opened: &Opened,
 ) {
     let Some(made) = &changed.made else { return };
     let tidy = async {
         let new = made.pack.zip(files).map(|(id, (files, sizes))| {
-            (Pack { id, checksum: files.checksum.clone(), object_key: None, sizes }, files)
+            (Pack { id, checksum: files.checksum.clone(), object_key: None, sizes, cruft_since: None }, files)
         });
         let added = new.is_some();
         app.engine.cache()?.adopt(lease, made.generation, new).await?;
         if added {
-            compaction::request_if_due(app, &opened.project).await?;
+            maintenance::request_if_due(app, &opened.project).await?;
         }
         Ok::<_, Error>(())
     };

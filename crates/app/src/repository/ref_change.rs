@@ -36,6 +36,8 @@ pub struct Change<'a> {
     pub release: Option<&'a str>,
     /// Places of moves that a pipeline may be made for: where a CI file is.
     pub built: Vec<usize>,
+    /// Whether it leads to what no ref led to before.
+    pub revives: bool,
 }
 
 impl<'a> Change<'a> {
@@ -51,6 +53,7 @@ impl<'a> Change<'a> {
             mover,
             release: None,
             built: Vec::new(),
+            revives: false,
         }
     }
 }
@@ -84,9 +87,9 @@ pub async fn apply(app: &App, change: Change<'_>) -> Result<Changed> {
     if !repository::takes_content(&mut transaction, id).await? {
         return Ok(Changed { refusals: vec![Some(ARCHIVED); change.moves.len()], made: None });
     }
-    // What was found to be there may have been removed since.
-    if locked.prune_epoch != project.repository.prune_epoch {
-        return Err(Error::Conflict("The repository was cleaned up meanwhile, please push again".into()));
+    // What was found to be there may have been set apart or removed since.
+    if locked.prune_epoch != project.repository.prune_epoch && change.moves.iter().any(|it| it.new.is_some()) {
+        return Err(Error::CleanedUp);
     }
     let mut refusals = refuse(&mut transaction, id, locked.head.as_deref(), &change.moves).await?;
     if change.atomic && refusals.iter().any(Option::is_some) {
@@ -108,6 +111,9 @@ pub async fn apply(app: &App, change: Change<'_>) -> Result<Changed> {
         }
         None => None,
     };
+    if change.revives {
+        pack::revive(&mut transaction, id).await?;
+    }
     let first = if locked.head.is_none() { change.default.or_else(|| first_branch(&moves)) } else { None };
     let head = first.map(RefName::as_str);
     if let Some(branch) = first.and_then(RefName::as_branch) {

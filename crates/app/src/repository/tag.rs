@@ -15,6 +15,7 @@ use super::commit::{self, Commit};
 use super::fetch::{self, Opened};
 use super::pack::store;
 use super::push_details;
+use super::receipt::Intended;
 use super::ref_change::{self, Change, Move};
 use super::{objects, push, revision};
 use crate::actor::Caller;
@@ -151,10 +152,11 @@ async fn annotate(
     let (id, pack) = tag::write(&app.engine.git, &incoming, annotation).await?;
     let it = Move { name, old: None, new: Some(Target { id, peeled: Some(target) }) };
     let notices = vec![push_details::without_commits(opened, caller, &it)];
-    let stored = store(app, &pack).await?;
-    let files = Some((&pack, stored.sizes));
     let mover = Mover { user: Some(caller.account.id()), via: "api" };
-    let change = Change { pack: Some(stored), release, ..Change::new(opened, vec![it], notices, mover) };
+    let moves = vec![it];
+    let stored = store(app, &pack, Some(Intended { opened, moves: &moves, mover, atomic: true })).await?;
+    let files = Some((&pack, stored.sizes));
+    let change = Change { pack: Some(stored), release, ..Change::new(opened, moves, notices, mover) };
     let changed = ref_change::apply(app, change).await?;
     push::finish(app, &lease, &changed, files, opened).await;
     Ok(changed.refusals.into_iter().next().flatten())

@@ -30,6 +30,7 @@ pub struct Judge {
     rules: Vec<Rule>,
     refs: Arc<Snapshot>,
     head: Option<String>,
+    returns: bool,
 }
 
 impl Judge {
@@ -40,7 +41,14 @@ impl Judge {
             rules,
             refs: opened.refs.clone(),
             head: opened.project.repository.head.clone(),
+            returns: false,
         }
+    }
+
+    /// For refs that are put back to where they were. Nobody forces a push to a protected branch; to undo one, or what
+    /// should not have been pushed, is for masters.
+    pub fn of_return(self) -> Self {
+        Self { returns: true, ..self }
     }
 
     fn is_at_least(&self, level: AccessLevel) -> bool {
@@ -87,6 +95,7 @@ impl Judge {
             }
             if let Some(old) = command.old
                 && Protection::of(&self.rules, branch).protected
+                && !(self.returns && self.is_at_least(AccessLevel::Master))
                 && !self.is_forward(reader, old, new)?
             {
                 return Ok(Err(FORCED.into()));

@@ -10,10 +10,11 @@ use std::time::Duration;
 
 use graphile_worker::{IntoTaskHandlerResult, TaskHandler, Worker, WorkerContext, WorkerOptions, WorkerRecoveryConfig};
 use holdfast_domain::ids::{JobId, ProjectId, UserId};
+use holdfast_domain::policy::InstanceAction;
 use holdfast_store::worker::closing::{CLOSE_ISSUES, Closing};
-use holdfast_store::worker::compaction::COMPACT;
 use holdfast_store::worker::contributors::COUNT_CONTRIBUTORS;
 use holdfast_store::worker::import::IMPORT;
+use holdfast_store::worker::maintenance::MAINTAIN;
 use holdfast_store::worker::merged_branches::DELETE_MERGED_BRANCHES;
 use holdfast_store::worker::pipelines::{CREATE_PIPELINES, Pushed};
 use holdfast_store::worker::removal::{REMOVE_AUTHOR, REMOVE_PROJECTS};
@@ -23,9 +24,9 @@ use serde_json::Value;
 use crate::ci::{creation, tending};
 use crate::planning::closing;
 use crate::projects::project::ProjectRef;
-use crate::repository::compaction::{self, Extent};
+use crate::repository::maintenance::{self, Extent};
 use crate::repository::{contributor, import, merged_branches};
-use crate::{Actor, App, Error, Result};
+use crate::{Actor, App, Error, Result, access};
 
 /// What a task finds in its context.
 #[derive(Clone)]
@@ -67,16 +68,16 @@ impl TaskHandler for RemoveAuthor {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Compact {
+struct Maintain {
     project: ProjectId,
 }
 
-impl TaskHandler for Compact {
-    const IDENTIFIER: &'static str = COMPACT;
+impl TaskHandler for Maintain {
+    const IDENTIFIER: &'static str = MAINTAIN;
 
     async fn run(self, context: WorkerContext) -> impl IntoTaskHandlerResult {
         let app = app(&context)?;
-        match compaction::compact(&app, &Actor::Operator, &ProjectRef::Id(self.project), Extent::Small).await {
+        match maintenance::maintain(&app, &Actor::Operator, &ProjectRef::Id(self.project), Extent::Due).await {
             Ok(_) | Err(Error::NotFound(_)) => Ok(()),
             Err(error) => Err(told(error)),
         }
@@ -228,7 +229,7 @@ async fn worker(app: &Arc<App>, concurrency: usize) -> Result<Worker> {
         .add_extension(Shared(app.clone()))
         .define_job::<RemoveProjects>()
         .define_job::<RemoveAuthor>()
-        .define_job::<Compact>()
+        .define_job::<Maintain>()
         .define_job::<CountContributors>()
         .define_job::<DeleteMergedBranches>()
         .define_job::<Import>()
@@ -264,6 +265,12 @@ pub async fn run(app: Arc<App>, concurrency: usize, stop: impl Future<Output = (
         }
     };
     ended.map_err(|error| Error::Internal(error.into()))
+}
+
+/// What is otherwise done once a day.
+pub async fn sweep_now(app: &App, actor: &Actor) -> Result<()> {
+    access::instance(actor, InstanceAction::ManageUsers)?;
+    sweep::sweep(app).await
 }
 
 /// Does what is due now, and returns.

@@ -2,13 +2,13 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use holdfast_domain::activity::Action;
-use holdfast_domain::ids::PackId;
+use holdfast_domain::ids::{PackId, ProjectId};
 use holdfast_store::activity::event::{self, NewEvent};
 use holdfast_store::activity::partition::{self, Log};
 use holdfast_store::commit;
 use holdfast_store::projects::{expiry, upload};
 use holdfast_store::repository::pack;
-use holdfast_store::worker::job;
+use holdfast_store::worker::{job, maintenance};
 
 use super::removal::{self, remove_objects};
 use crate::ci::tending;
@@ -24,6 +24,7 @@ pub async fn sweep(app: &App) -> Result<()> {
         remove_unfinished_uploads(app, now).await,
         remove_expired_members(app).await,
         removal::remove_repositories(app).await,
+        request_pruning(app, now).await,
         remove_packs(app, now).await,
         forget_deliveries(app, now).await,
         tending::sweep(app).await,
@@ -62,18 +63,37 @@ async fn forget_deliveries(app: &App, now: DateTime<Utc>) -> Result<()> {
     Ok(partition::forget(&mut connection, Log::Outbox, before - PARTITION).await?)
 }
 
+/// Each repository is a job of its own, for any node.
+async fn request_pruning(app: &App, now: DateTime<Utc>) -> Result<()> {
+    let mut last = ProjectId::from(0);
+    loop {
+        let mut connection = app.database.connection().await?;
+        let before = now - app.settings.maintenance.prune_after;
+        let some = pack::some_with_old_cruft(&mut connection, before, last, 1000).await?;
+        for project in &some {
+            maintenance::enqueue(&mut connection, *project).await?;
+        }
+        match some.last() {
+            Some(project) => last = *project,
+            None => return Ok(()),
+        }
+    }
+}
+
 /// An upload that takes longer than this has failed.
 const LONGEST_UPLOAD: TimeDelta = TimeDelta::days(1);
-/// So long packs are kept that nobody lists any more: until the last reader has gone, and until no backup of the database
-/// that is restored could want them back.
-const PACKS_KEPT: TimeDelta = TimeDelta::days(14);
 
 async fn remove_packs(app: &App, now: DateTime<Utc>) -> Result<()> {
     let mut connection = app.database.connection().await?;
     pack::condemn_intents(&mut connection, now - LONGEST_UPLOAD, now).await?;
     drop(connection);
     loop {
-        let some = pack::some_condemned(&mut *app.database.connection().await?, now - PACKS_KEPT, 100).await?;
+        let some = pack::some_condemned(
+            &mut *app.database.connection().await?,
+            now - app.settings.maintenance.backup_window,
+            100,
+        )
+        .await?;
         if some.is_empty() {
             return Ok(());
         }

@@ -29,6 +29,8 @@ pub enum ProjectAction {
     ReadCode,
     /// To push to it; some branches want more.
     WriteCode,
+    /// Who moved which ref, and when.
+    ReadRefLog,
     ProtectBranches,
     /// Beside this, the caller must be able to create a project where the fork goes.
     Fork,
@@ -68,10 +70,11 @@ pub enum ProjectAction {
 }
 
 impl ProjectAction {
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 32] = [
         Self::Read,
         Self::ReadCode,
         Self::WriteCode,
+        Self::ReadRefLog,
         Self::ProtectBranches,
         Self::Fork,
         Self::ReadMembers,
@@ -107,6 +110,7 @@ impl ProjectAction {
             Self::Read => "read the project and its feed",
             Self::ReadCode => "clone, fetch, read branches, tags and files",
             Self::WriteCode => "push, create and delete branches and tags (protected branches: as their rules say)",
+            Self::ReadRefLog => "read who moved which branch or tag, and when",
             Self::ProtectBranches => "protect and unprotect branches",
             Self::Fork => "fork",
             Self::ReadMembers => "list members",
@@ -168,7 +172,7 @@ impl ProjectAction {
             Self::Read => Minimum::Visible,
             Self::ReadCode | Self::ReadBuilds => Minimum::Code,
             Self::Fork => Minimum::CodeAndOrdinary,
-            Self::WriteCode | Self::ManageBuilds => Minimum::Member(AccessLevel::Developer),
+            Self::WriteCode | Self::ReadRefLog | Self::ManageBuilds => Minimum::Member(AccessLevel::Developer),
             Self::ReadMembers | Self::Star | Self::Upload | Self::RequestAccess => Minimum::VisibleAndSignedIn,
             Self::Subscribe | Self::ReadBoards | Self::ReadIssues | Self::CreateIssue | Self::ReadMilestones => {
                 Minimum::VisibleAndSignedIn

@@ -79,14 +79,26 @@ fn list<'a>(
     buffer
 }
 
-/// Version 2: what can be asked for.
-pub fn capabilities() -> BytesMut {
+/// Version 2: what can be asked for; also whether there are bundles, where a client may be told.
+pub fn capabilities(has_bundles: bool) -> BytesMut {
     let mut buffer = BytesMut::new();
     let agent = format!("agent={AGENT}\n");
     let lines =
         ["version 2\n", &agent, "ls-refs=unborn\n", "fetch=shallow wait-for-done filter\n", "object-format=sha1\n"];
-    for line in lines {
+    for line in lines.into_iter().chain(has_bundles.then_some("bundle-uri\n")) {
         buffer.packet(line.as_bytes());
+    }
+    buffer.flush_packet();
+    buffer
+}
+
+/// Version 2: where the bulk of the repository is to be had, if it is.
+pub fn bundle_list(address: Option<&str>) -> BytesMut {
+    let mut buffer = BytesMut::new();
+    if let Some(address) = address {
+        for line in ["bundle.version=1", "bundle.mode=all", &format!("bundle.base.uri={address}")] {
+            buffer.packet(line.as_bytes());
+        }
     }
     buffer.flush_packet();
     buffer

@@ -34,6 +34,8 @@ pub struct Fetch {
 pub enum Request {
     LsRefs(LsRefs),
     Fetch(Fetch),
+    /// Where the bulk of it is.
+    Bundles,
 }
 
 /// Beyond these many prefixes the whole list is sent, as the protocol allows.
@@ -92,6 +94,7 @@ pub async fn read_v2(input: &mut (impl AsyncRead + Unpin), at_most: usize) -> Re
                 let line = pkt::line(&data);
                 match command.as_deref() {
                     Some(b"ls-refs") => read_ls_refs(&mut ls_refs, line),
+                    Some(b"bundle-uri") => {}
                     _ => fetch.read_line(line)?,
                 }
             }
@@ -105,6 +108,7 @@ pub async fn read_v2(input: &mut (impl AsyncRead + Unpin), at_most: usize) -> Re
             Ok(Some(Request::LsRefs(ls_refs)))
         }
         Some(b"fetch") => Ok(Some(Request::Fetch(Fetch { raw: packets.raw, ..fetch }))),
+        Some(b"bundle-uri") => Ok(Some(Request::Bundles)),
         _ => Err(Error::protocol("unknown command")),
     }
 }
@@ -136,6 +140,10 @@ pub async fn read_v0(input: &mut (impl AsyncRead + Unpin), at_most: usize) -> Re
     }
     fetch.raw = packets.raw;
     Ok(Some(fetch).filter(|fetch| !fetch.wants.is_empty()))
+}
+
+fn is_name(word: &[u8]) -> bool {
+    word.starts_with(b"agent=") || word.starts_with(b"session-id=")
 }
 
 fn read_ls_refs(request: &mut LsRefs, line: &[u8]) {
@@ -170,6 +178,27 @@ impl Fetch {
             self.names_refs |= line.starts_with(b"deepen-not ");
         }
         Ok(())
+    }
+
+    /// The request without what differs between clients that want the same: what they call themselves.
+    pub async fn without_names(&self) -> Result<BytesMut> {
+        let mut kept = BytesMut::with_capacity(self.raw.len());
+        let mut input = &self.raw[..];
+        while let Some(packet) = pkt::read(&mut input).await? {
+            match packet {
+                Packet::Data(data) if is_name(pkt::line(&data)) => {}
+                // In versions 0 and 1 they stand behind the first id.
+                Packet::Data(data) if data.starts_with(b"want ") => {
+                    let words = pkt::line(&data).split(|byte| *byte == b' ').filter(|word| !is_name(word));
+                    kept.packet(&words.collect::<Vec<_>>().join(&b' '));
+                }
+                Packet::Data(data) => kept.packet(pkt::line(&data)),
+                Packet::Flush => kept.flush_packet(),
+                Packet::Delimiter => kept.delimiter_packet(),
+                Packet::ResponseEnd => return Err(Error::protocol("unexpected packet")),
+            }
+        }
+        Ok(kept)
     }
 
     /// As if the client had not named these as the ends of its history.

@@ -1,6 +1,7 @@
 //! Git over HTTP, at the address that a project shows as `http_url_to_repo`.
 
 mod browser;
+mod bundle;
 mod door;
 mod info_refs;
 mod receive_pack;
@@ -18,6 +19,7 @@ pub fn router() -> Router<Arc<Context>> {
     Router::new()
         .route("/{namespace}/{project}", get(browser::serve))
         .route("/{namespace}/{project}/info/refs", get(info_refs::serve))
+        .route("/{namespace}/{project}/bundle", get(bundle::serve))
         .route("/{namespace}/{project}/git-upload-pack", post(upload_pack::serve))
         .route("/{namespace}/{project}/git-receive-pack", post(receive_pack::serve))
 }

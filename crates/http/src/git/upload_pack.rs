@@ -7,10 +7,11 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::BytesMut;
 use holdfast_app::Error;
+use holdfast_app::repository::bundle;
 use holdfast_app::repository::fetch::{self, LONGEST_REQUEST};
 use holdfast_git::pkt::Write;
-use holdfast_git::protocol::Version;
 use holdfast_git::protocol::upload::{self, Request as Asked};
+use holdfast_git::protocol::{Version, advertisement};
 
 use super::NOT_KEPT;
 use super::door::{self, Refusal, Service, Visit};
@@ -36,6 +37,10 @@ pub async fn serve(
     let body = match asked.map_err(Error::from)? {
         None => Body::empty(),
         Some(Asked::LsRefs(request)) => Body::from(opened.list_refs(&request).freeze()),
+        Some(Asked::Bundles) => {
+            let bundle = bundle::find(&context.app, &opened).await?;
+            Body::from(advertisement::bundle_list(bundle.map(|_| "./bundle")).freeze())
+        }
         Some(Asked::Fetch(fetch)) => match fetch::answer(&context.app, &opened, version, fetch).await {
             Ok(answer) => Body::from_stream(answer),
             Err(Error::Refused(text)) => Body::from(refusal(&text)),

@@ -21,6 +21,7 @@ pub mod namespace;
 pub mod note;
 pub mod pipeline;
 pub mod project;
+pub mod ref_log;
 pub mod runner;
 pub mod ssh_key;
 pub mod tag;

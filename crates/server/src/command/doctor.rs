@@ -81,6 +81,16 @@ pub fn run(configuration: Result<Configuration, Invalid>) -> anyhow::Result<()> 
                 },
             )?;
         }
+        if let Ok((count, awaited)) = migrate::replicas(configuration.direct_url()).await
+            && count > 0
+            && awaited.is_empty()
+        {
+            print(format!(
+                "{:<10} NOTE   {count} replicas follow, and no commit waits for any: one that takes over may have forgotten \
+                 pushes that were acknowledged\n  cure: set synchronous_standby_names, or never let these take over",
+                "replicas"
+            ))?;
+        }
         report("git", git(&configuration).await)?;
         report(
             "storage",

@@ -44,6 +44,6 @@ fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<
 
 fn application(configuration: &Configuration) -> anyhow::Result<App> {
     let database = Database::new(&configuration.database_options())?;
-    let objects = Objects::new(configuration.storage.options()?);
+    let objects = Objects::new(configuration.storage.options()?).with_chaos(configuration.chaos.settings());
     Ok(App::new(database, objects, configuration.settings()?, Clock::system(), Entropy::system()))
 }

@@ -1,6 +1,6 @@
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use axum::Router;
@@ -10,6 +10,7 @@ use axum_server::accept::NoDelayAcceptor;
 use futures_util::FutureExt;
 use holdfast_app::ci::tending;
 use holdfast_app::hooks::sending;
+use holdfast_app::repository::warming;
 use holdfast_app::{App, worker};
 use holdfast_http::Site;
 use holdfast_store::migrate::{self, State};
@@ -47,6 +48,11 @@ async fn serve(configuration: &Configuration, metrics: PrometheusHandle) -> anyh
     let jobs = tokio::spawn(do_jobs(app.clone(), configuration.worker.concurrency, stopped));
     let (stop_hooks, stopped) = tokio::sync::oneshot::channel::<()>();
     let hooks = tokio::spawn(serve_hooks(app.clone(), stopped));
+    let (stop_warming, stopped) = tokio::sync::oneshot::channel::<()>();
+    if configuration.git.warm_on_start {
+        tokio::spawn(warm(app.clone(), stopped));
+    }
+    tokio::spawn(keep_up(metrics.clone(), app.clone()));
     let stopping = app.clone();
     if let Some(address) = configuration.operations_listen()? {
         let listener = listen("operations.listen", address)?;
@@ -56,13 +62,16 @@ async fn serve(configuration: &Configuration, metrics: PrometheusHandle) -> anyh
         // It answers to the last: nobody waits for it.
         tokio::spawn(serve_on(listener, router, Handle::new()));
     }
-    tokio::spawn(keep_up(metrics));
     tracing::info!(
         listen = %configuration.server.listen,
         external_url = %configuration.server.external_url,
         version = env!("CARGO_PKG_VERSION"),
         "serving"
     );
+
+    if configuration.chaos.settings().is_on() {
+        tracing::warn!("the section [chaos] makes the storage fail: only for trials");
+    }
 
     tokio::select! {
         told = told_to_stop() => told?,
@@ -72,7 +81,7 @@ async fn serve(configuration: &Configuration, metrics: PrometheusHandle) -> anyh
     tracing::info!("stopping: finishing the requests that have begun");
     handle.graceful_shutdown(Some(configuration.shutdown_grace()));
     stopping.stop_waiting();
-    drop((stop_jobs, stop_hooks, stop_ssh));
+    drop((stop_jobs, stop_hooks, stop_ssh, stop_warming));
     public.await??;
     ssh.await??;
     // A job that is cut off is done again elsewhere; it is only quicker to let it finish.
@@ -165,12 +174,26 @@ async fn serve_hooks(app: Arc<App>, stop: tokio::sync::oneshot::Receiver<()>) {
     }
 }
 
-/// Metrics are folded together even if nobody asks for them.
-async fn keep_up(metrics: PrometheusHandle) {
+/// Nobody waits for it: this node is ready before.
+async fn warm(app: Arc<App>, stop: tokio::sync::oneshot::Receiver<()>) {
+    let begin = Instant::now();
+    tokio::select! {
+        warmed = warming::warm(&app) => match warmed {
+            Ok(0) => {}
+            Ok(copies) => tracing::info!(copies, seconds = begin.elapsed().as_secs(), "copies are up to date"),
+            Err(error) => tracing::warn!(%error, "copies are not brought up to date"),
+        },
+        _ = stop => {}
+    }
+}
+
+/// What is folded together or let go of even if nobody asks.
+async fn keep_up(metrics: PrometheusHandle, app: Arc<App>) {
     let mut every = tokio::time::interval(Duration::from_secs(5));
     loop {
         every.tick().await;
         metrics.run_upkeep();
+        app.engine.answers.tidy();
     }
 }
 
@@ -190,6 +213,9 @@ async fn render(app: Arc<App>, metrics: PrometheusHandle) -> String {
     if let Some(bytes) = app.engine.cached_bytes() {
         metrics::gauge!("holdfast_git_cache_bytes").set(bytes as f64);
     }
+    let (computed, shared) = app.engine.answers.counts();
+    metrics::counter!("holdfast_git_answers_total", "how" => "computed").absolute(computed);
+    metrics::counter!("holdfast_git_answers_total", "how" => "shared").absolute(shared);
     match sending::overview(&app).await {
         Ok(hooks) => {
             metrics::gauge!("holdfast_hook_oldest_undelivered_seconds").set(hooks.oldest_undelivered.as_secs_f64());

@@ -1,8 +1,10 @@
 //! Typed configuration: the default file, then the operator's file, then the environment.
 
+mod chaos;
 mod ci;
 mod error;
 mod hooks;
+mod maintenance;
 mod repositories;
 mod sources;
 mod storage;
@@ -20,9 +22,11 @@ use serde::Deserialize;
 use tracing_subscriber::EnvFilter;
 use url::Url;
 
+use chaos::Chaos;
 use ci::{Ci, Secrets};
 pub use error::Invalid;
 use hooks::Hooks;
+use maintenance::Maintenance;
 use repositories::{Git, Imports, Ssh};
 use sources::merge;
 pub use sources::show;
@@ -39,6 +43,7 @@ pub struct Configuration {
     pub database: Database,
     pub storage: Storage,
     pub git: Git,
+    pub maintenance: Maintenance,
     pub imports: Imports,
     pub hooks: Hooks,
     pub ci: Ci,
@@ -49,6 +54,7 @@ pub struct Configuration {
     pub limits: LimitSettings,
     pub log: Log,
     pub telemetry: Telemetry,
+    pub chaos: Chaos,
 }
 
 #[derive(Debug, Deserialize)]
@@ -150,6 +156,7 @@ impl Configuration {
             ("git.max_pushes", self.git.max_pushes as u64, 1, 10_000),
             ("git.inline_pack_bytes", self.git.inline_pack_bytes, 0, 1 << 20),
             ("git.compact_at", self.git.compact_at as u64, 2, 1000),
+            ("git.bundle_from_bytes", self.git.bundle_from_bytes, 0, 1 << 50),
             ("hooks.concurrency", self.hooks.concurrency as u64, 0, 10_000),
             ("hooks.timeout_seconds", self.hooks.timeout_seconds, 1, 60),
             ("hooks.kept_days", self.hooks.kept_days.into(), 4, 3650),
@@ -192,6 +199,8 @@ impl Configuration {
             }
         }
         self.storage.options()?;
+        self.maintenance.check()?;
+        self.chaos.check()?;
         self.secrets.key()?;
         self.ssh.listen()?;
         if let Some(endpoint) = self.otlp_endpoint()
@@ -262,6 +271,7 @@ impl Configuration {
             session_days: self.accounts.session_days,
             sign_ins_per_minute: self.limits.sign_ins_per_minute,
             git: self.git.settings(),
+            maintenance: self.maintenance.settings(),
             import_networks: self.imports.allowed_networks.clone(),
             hooks: self.hooks.settings(),
             ci: self.ci.settings(),
@@ -334,6 +344,8 @@ mod tests {
             ("HOLDFAST__STORAGE__ENDPOINT", "s3.example.com", "storage.endpoint"),
             ("HOLDFAST__STORAGE__ACCESS_KEY_ID", "id", "storage.access_key_id"),
             ("HOLDFAST__WORKER__CONCURRENCY", "100000", "worker.concurrency"),
+            ("HOLDFAST__MAINTENANCE__UNDO_DAYS", "-1", "maintenance.undo_days"),
+            ("HOLDFAST__CHAOS__FAIL_PERCENT", "101", "chaos.fail_percent"),
             ("HOLDFAST__TELEMETRY__OTLP_ENDPOINT", "somewhere", "telemetry.otlp_endpoint"),
         ];
         for (name, value, key) in wrong {

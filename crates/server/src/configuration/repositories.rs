@@ -19,8 +19,10 @@ pub struct Git {
     pub(super) max_fetches: usize,
     pub(super) max_fetches_per_repository: usize,
     pub(super) max_pushes: usize,
+    pub warm_on_start: bool,
     pub(super) inline_pack_bytes: u64,
     pub(super) compact_at: i64,
+    pub(super) bundle_from_bytes: u64,
 }
 
 impl Git {
@@ -36,6 +38,7 @@ impl Git {
             max_pushes: self.max_pushes,
             inline_pack_bytes: self.inline_pack_bytes,
             compact_at: self.compact_at,
+            bundle_from_bytes: self.bundle_from_bytes,
         }
     }
 }

@@ -1,9 +1,10 @@
 use bytes::BytesMut;
+use holdfast_app::repository::bundle;
 use holdfast_app::repository::fetch::{self, LONGEST_REQUEST, Opened};
 use holdfast_app::{Error, Result};
 use holdfast_git::pkt::Write;
-use holdfast_git::protocol::Version;
 use holdfast_git::protocol::upload::{self, Request};
+use holdfast_git::protocol::{Version, advertisement};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
 use super::copy;
@@ -24,6 +25,7 @@ pub async fn serve(
     while let Some(request) = upload::read_v2(input, LONGEST_REQUEST).await? {
         match request {
             Request::LsRefs(request) => output.write_all(&opened.list_refs(&request)).await?,
+            Request::Bundles => output.write_all(&bundles(context, opened).await?).await?,
             Request::Fetch(request) => match fetch::answer(&context.app, opened, version, request).await {
                 Ok(answer) => copy(answer, output).await?,
                 Err(Error::Refused(text)) => {
@@ -38,4 +40,11 @@ pub async fn serve(
         output.flush().await?;
     }
     Ok(())
+}
+
+/// They come over HTTP, also to who comes here.
+async fn bundles(context: &Context, opened: &Opened) -> Result<BytesMut> {
+    let bundle = bundle::find(&context.app, opened).await?;
+    let address = context.app.settings.site.url(&format!("/{}.git/bundle", opened.project.full_path()));
+    Ok(advertisement::bundle_list(bundle.map(|_| address.as_str())))
 }

@@ -1,6 +1,7 @@
 //! Making room: the copies that were not used for longest go first.
 
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
@@ -11,22 +12,36 @@ use super::Cache;
 impl Cache {
     /// Until what is left fits, or all that is left is in use.
     pub(super) fn evict(&self) {
-        if self.bytes() <= self.budget {
+        self.evict_down_to(self.budget);
+    }
+
+    pub(super) fn evict_down_to(&self, bytes: u64) {
+        if self.bytes() <= bytes {
             return;
         }
-        let mut by_age: Vec<(u64, RepositoryId)> = {
-            let repositories = self.repositories.lock().unwrap_or_else(PoisonError::into_inner);
-            repositories.iter().map(|(id, entry)| (entry.last_used.load(Ordering::Relaxed), *id)).collect()
-        };
-        by_age.sort_unstable();
-        for (_, id) in by_age {
-            if self.bytes() <= self.budget {
+        for (_, id) in self.by_age() {
+            if self.bytes() <= bytes {
                 return;
             }
             if let Err(error) = self.evict_one(id) {
                 tracing::warn!(%error, repository = id.get(), "cannot evict a copy");
             }
         }
+        // What is left behind by no copy that is known, such as one that somebody deleted.
+        if self.bytes() > bytes
+            && let Err(error) = self.remove_unlinked()
+        {
+            tracing::warn!(%error, "cannot look through the packs");
+        }
+    }
+
+    /// The copies that are known, with when they were used; that of longest ago first.
+    pub(super) fn by_age(&self) -> Vec<(u64, RepositoryId)> {
+        let repositories = self.repositories.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut by_age: Vec<(u64, RepositoryId)> =
+            repositories.iter().map(|(id, entry)| (entry.last_used.load(Ordering::Relaxed), *id)).collect();
+        by_age.sort_unstable();
+        by_age
     }
 
     fn evict_one(&self, id: RepositoryId) -> std::io::Result<()> {
@@ -37,21 +52,30 @@ impl Cache {
         };
         *generation = -1;
         repositories.remove(&id);
+        let directory = self.slot.repository(id);
+        let mut linked = Vec::new();
         // Somebody may have been about to make it.
-        unless_missing(std::fs::remove_dir_all(self.slot.repository(id)))?;
+        for file in unless_missing(std::fs::read_dir(directory.join("objects/pack")))?.into_iter().flatten() {
+            linked.push(file?.file_name());
+        }
+        unless_missing(std::fs::remove_dir_all(directory))?;
         drop(repositories);
-        self.remove_unlinked()
+        linked.iter().try_for_each(|name| self.remove_if_unlinked(&self.slot.packs().join(name)))
     }
 
     /// Packs that no repository has any more.
     fn remove_unlinked(&self) -> std::io::Result<()> {
         for file in std::fs::read_dir(self.slot.packs())? {
-            let file = file?;
-            // Another may be making room, too.
-            let Some(about) = unless_missing(file.metadata())? else { continue };
-            if about.nlink() == 1 && unless_missing(std::fs::remove_file(file.path()))?.is_some() {
-                self.used.fetch_sub(about.len().min(self.bytes()), Ordering::Relaxed);
-            }
+            self.remove_if_unlinked(&file?.path())?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn remove_if_unlinked(&self, file: &Path) -> std::io::Result<()> {
+        // Another may be making room, too.
+        let Some(about) = unless_missing(std::fs::metadata(file))? else { return Ok(()) };
+        if about.nlink() == 1 && unless_missing(std::fs::remove_file(file))?.is_some() {
+            self.used.fetch_sub(about.len().min(self.bytes()), Ordering::Relaxed);
         }
         Ok(())
     }

@@ -7,8 +7,10 @@
 mod download;
 mod eviction;
 mod slot;
+mod warming;
 
 use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -56,6 +58,8 @@ struct Entry {
     /// Held for reading while it is used; only what nobody uses is evicted.
     uses: Arc<RwLock<()>>,
     last_used: AtomicU64,
+    /// When that was last written to the disk; 0 is never.
+    noted: AtomicU64,
 }
 
 /// A copy that stays while this lives.
@@ -80,8 +84,8 @@ impl Cache {
             downloads: Mutex::default(),
             started: Instant::now(),
         };
-        for id in cache.slot.repositories()? {
-            cache.entry(id);
+        for (age, id) in cache.slot.repositories()?.into_iter().enumerate() {
+            cache.entry(id).last_used.store(age as u64, Ordering::Relaxed);
         }
         Ok(cache)
     }
@@ -92,6 +96,11 @@ impl Cache {
         Ok(Incoming::new(&self.slot.incoming(), borrows)?)
     }
 
+    /// For files that last no longer than the process.
+    pub fn scratch(&self) -> PathBuf {
+        self.slot.incoming()
+    }
+
     fn entry(&self, id: RepositoryId) -> Arc<Entry> {
         let mut repositories = self.repositories.lock().unwrap_or_else(PoisonError::into_inner);
         let entry = repositories.entry(id).or_insert_with(|| {
@@ -99,9 +108,9 @@ impl Cache {
                 generation: tokio::sync::Mutex::new(-1),
                 uses: Arc::default(),
                 last_used: AtomicU64::new(0),
+                noted: AtomicU64::new(0),
             })
         });
-        entry.last_used.store(self.started.elapsed().as_millis() as u64, Ordering::Relaxed);
         entry.clone()
     }
 
@@ -125,6 +134,19 @@ impl Cache {
         id: RepositoryId,
         generation: i64,
     ) -> Result<Lease> {
+        let lease = self.current(database, objects, id, generation).await?;
+        self.touch(id, &lease.entry);
+        self.evict();
+        Ok(lease)
+    }
+
+    async fn current(
+        &self,
+        database: &Database,
+        objects: &Objects,
+        id: RepositoryId,
+        generation: i64,
+    ) -> Result<Lease> {
         let (entry, used) = self.hold(id).await;
         let mut known = entry.generation.lock().await;
         let directory = self.slot.repository(id);
@@ -134,40 +156,46 @@ impl Cache {
         }
         let bare = Bare::at(directory)?;
         if *known < generation {
-            *known = match self.refresh(database, objects, id, &bare).await {
+            *known = match Box::pin(self.refresh(database, objects, id, &bare)).await {
                 // It was on the list when that was read, and may have been replaced since.
-                Err(Error::Missing(_)) => self.refresh(database, objects, id, &bare).await?,
+                Err(Error::Missing(_)) => Box::pin(self.refresh(database, objects, id, &bare)).await?,
                 refreshed => refreshed?,
             };
         }
         let generation = *known;
         drop(known);
-        let lease = Lease { bare, generation, entry, _use: used };
-        self.evict();
-        Ok(lease)
+        Ok(Lease { bare, generation, entry, _use: used })
     }
 
     async fn refresh(&self, database: &Database, objects: &Objects, id: RepositoryId, bare: &Bare) -> Result<i64> {
         let listed = pack::list(&mut *database.connection().await?, id).await?;
         let (generation, packs) = listed.ok_or(Error::NoRepository)?;
-        for pack in &packs {
-            while !link_of(bare, pack, "idx").exists() {
-                self.download(database, objects, pack).await?;
-                match self.link(bare, pack) {
-                    // It was evicted before we had it.
-                    Err(Error::Io(error)) if error.kind() == std::io::ErrorKind::NotFound => {}
-                    linked => linked?,
-                }
+        self.complete(database, objects, bare, &packs).await?;
+        // Before anything goes: no graph may name a commit that is not here.
+        set_graph(bare, &packs)?;
+        self.remove_unlisted(bare, &packs)?;
+        Ok(generation)
+    }
+
+    /// What is no longer listed must not be found: somebody might come to depend on it.
+    fn remove_unlisted(&self, bare: &Bare, listed: &[Pack]) -> Result<()> {
+        let stems: std::collections::HashSet<String> = listed.iter().map(stem).collect();
+        for file in std::fs::read_dir(bare.packs())? {
+            let file = file?;
+            let path = file.path();
+            let is_listed = path.file_stem().and_then(|name| name.to_str()).is_some_and(|name| stems.contains(name));
+            if !is_listed {
+                std::fs::remove_file(path)?;
+                self.remove_if_unlinked(&self.slot.packs().join(file.file_name()))?;
             }
         }
-        remove_unlisted(bare, &packs)?;
-        Ok(generation)
+        Ok(())
     }
 
     fn link(&self, bare: &Bare, pack: &Pack) -> Result<()> {
         // The index last: it is what makes git see the pack.
-        for (part, size) in [(0, pack.sizes[0]), (2, pack.sizes[2]), (3, pack.sizes[3]), (1, pack.sizes[1])] {
-            if size == 0 {
+        for part in [0, 2, 3, 4, 1] {
+            if pack.sizes[part] == 0 {
                 continue;
             }
             match std::fs::hard_link(self.slot.pack(pack, PARTS[part]), link_of(bare, pack, PARTS[part])) {
@@ -212,8 +240,13 @@ impl Cache {
         Ok(())
     }
 
-    /// A repository apart with the same packs, of which some are marked to be kept as they are.
-    pub fn copy(&self, lease: &Lease, packs: &[Pack], kept: &[PackId]) -> Result<Incoming> {
+    /// A repository apart with some of the same packs, of which some are marked to be kept as they are.
+    pub fn copy<'a>(
+        &self,
+        lease: &Lease,
+        packs: impl IntoIterator<Item = &'a Pack>,
+        kept: &[PackId],
+    ) -> Result<Incoming> {
         let copy = self.incoming(None)?;
         for pack in packs {
             for (part, size) in PARTS.iter().zip(pack.sizes) {
@@ -228,6 +261,11 @@ impl Cache {
         Ok(copy)
     }
 
+    /// The index of one that the copy has.
+    pub fn index(&self, lease: &Lease, pack: &Pack) -> PathBuf {
+        link_of(&lease.bare, pack, PARTS[1])
+    }
+
     /// Takes nothing for current any more.
     pub async fn distrust(&self) {
         let entries: Vec<_> =
@@ -235,6 +273,12 @@ impl Cache {
         for entry in entries {
             *entry.generation.lock().await = -1;
         }
+    }
+
+    /// What the disk has left.
+    pub fn room(&self) -> std::io::Result<u64> {
+        let disk = rustix::fs::statvfs(self.slot.directory())?;
+        Ok(disk.f_bavail * disk.f_frsize)
     }
 
     pub fn bytes(&self) -> u64 {
@@ -246,24 +290,31 @@ impl Cache {
     }
 }
 
+/// The graph of the largest pack that has one is that of the repository.
+fn set_graph(bare: &Bare, packs: &[Pack]) -> std::io::Result<()> {
+    let place = bare.graph();
+    let Some(pack) = packs.iter().filter(|pack| pack.sizes[4] > 0).max_by_key(|pack| pack.sizes[4]) else {
+        return match std::fs::remove_file(place) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        };
+    };
+    let graph = link_of(bare, pack, PARTS[4]);
+    let inode = |path: &Path| std::fs::metadata(path).map(|file| file.ino());
+    if inode(&place).ok() == Some(inode(&graph)?) {
+        return Ok(());
+    }
+    let beside = place.with_extension("new");
+    std::fs::remove_file(&beside).ok();
+    std::fs::hard_link(&graph, &beside)?;
+    std::fs::rename(beside, place)
+}
+
 fn link_of(bare: &Bare, pack: &Pack, part: &str) -> PathBuf {
     bare.packs().join(format!("{}.{part}", stem(pack)))
 }
 
 /// With what is in it: in a database that was set back an id comes a second time, for something else.
-fn stem(pack: &Pack) -> String {
+pub fn stem(pack: &Pack) -> String {
     format!("pack-{}-{}", pack.checksum, pack.id)
-}
-
-/// What is no longer listed must not be found: somebody might come to depend on it.
-fn remove_unlisted(bare: &Bare, listed: &[Pack]) -> Result<()> {
-    let stems: std::collections::HashSet<String> = listed.iter().map(stem).collect();
-    for file in std::fs::read_dir(bare.packs())? {
-        let path = file?.path();
-        let is_listed = path.file_stem().and_then(|name| name.to_str()).is_some_and(|name| stems.contains(name));
-        if !is_listed {
-            std::fs::remove_file(path)?;
-        }
-    }
-    Ok(())
 }

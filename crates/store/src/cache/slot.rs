@@ -25,7 +25,9 @@ impl Slot {
         for number in 0..MOST {
             let directory = parent.join(number.to_string());
             std::fs::create_dir_all(&directory)?;
-            let lock = File::options().create(true).truncate(false).write(true).open(directory.join("lock"))?;
+            // Beside the directory, which anybody may delete.
+            let lock = parent.join(format!("{number}.lock"));
+            let lock = File::options().create(true).truncate(false).write(true).open(lock)?;
             match lock.try_lock() {
                 Ok(()) => {
                     let slot = Self { directory: directory.canonicalize()?, _lock: lock };
@@ -73,14 +75,18 @@ impl Slot {
         self.directory.join("repositories").join(format!("{id}.git"))
     }
 
+    /// Those that are here, in the order in which they were used.
     pub fn repositories(&self) -> io::Result<Vec<RepositoryId>> {
         let mut found = Vec::new();
         for file in std::fs::read_dir(self.directory.join("repositories"))? {
-            let name = file?.file_name();
+            let file = file?;
+            let name = file.file_name();
             let id = name.to_str().and_then(|name| name.strip_suffix(".git")?.parse::<i64>().ok());
-            found.extend(id.map(RepositoryId::from));
+            let used = std::fs::metadata(file.path().join("HEAD")).and_then(|about| about.modified()).ok();
+            found.extend(id.map(|id| (used, RepositoryId::from(id))));
         }
-        Ok(found)
+        found.sort_unstable();
+        Ok(found.into_iter().map(|(_, id)| id).collect())
     }
 
     pub fn bytes(&self) -> io::Result<u64> {

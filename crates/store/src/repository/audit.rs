@@ -25,6 +25,29 @@ pub async fn is_busy(connection: &mut Connection) -> Result<bool> {
     .await?)
 }
 
+#[derive(Clone, Copy, Debug)]
+pub struct Backend {
+    pub pid: i32,
+    pub in_transaction: bool,
+}
+
+/// Who else is connected to this database.
+pub async fn backends(connection: &mut Connection) -> Result<Vec<Backend>> {
+    Ok(sqlx::query_as!(
+        Backend,
+        r#"select pid as "pid!", xact_start is not null as "in_transaction!" from pg_stat_activity
+           where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'
+           order by pid"#,
+    )
+    .fetch_all(connection)
+    .await?)
+}
+
+pub async fn end_backend(connection: &mut Connection, pid: i32) -> Result<()> {
+    sqlx::query!("select pg_terminate_backend($1)", pid).fetch_one(connection).await?;
+    Ok(())
+}
+
 #[derive(Clone, Debug)]
 pub struct Audited {
     pub repository: RepositoryId,
@@ -102,8 +125,10 @@ pub async fn unlike_the_log(connection: &mut Connection) -> Result<Vec<String>> 
 }
 
 /// Rows of the log that do not begin where the row before ended. The first one of a fork, and what it never moved, must
-/// be what that ref was somewhere in the network.
-pub async fn breaks_in_the_log(connection: &mut Connection) -> Result<Vec<String>> {
+/// be what that ref was somewhere in the network, or in a project of it that was deleted since: these are names and ids
+/// in hexadecimal digits of what was pushed to such.
+pub async fn breaks_in_the_log(connection: &mut Connection, deleted: &[(String, String)]) -> Result<Vec<String>> {
+    let (names, targets): (Vec<String>, Vec<String>) = deleted.iter().cloned().unzip();
     Ok(sqlx::query_scalar!(
         r#"with chained as (
              select l.repository_id, l.generation, l.name, l.old, lag(l.new) over before as was,
@@ -124,14 +149,19 @@ pub async fn breaks_in_the_log(connection: &mut Connection) -> Result<Vec<String
              encode(i.target, 'hex'))
            from inherited i join repositories r on r.id = i.repository_id
            where r.id = r.network_id or not exists (select from ref_log l join repositories o on o.id = l.repository_id
-             where o.network_id = r.network_id and l.name = i.name and l.new = i.target)"#,
+             where o.network_id = r.network_id and l.name = i.name and l.new = i.target)
+             and not exists (select from unnest($1::text[], $2::text[]) as d (name, target)
+               where d.name = i.name and d.target = encode(i.target, 'hex'))"#,
+        &names,
+        &targets,
     )
     .fetch_all(connection)
     .await?)
 }
 
-/// Moves by users that do not have exactly one event and one row in the outbox, and such without a move.
-pub async fn not_told_once(connection: &mut Connection) -> Result<Vec<String>> {
+/// Moves by users that do not have exactly one event and one row in the outbox, and such without a move. Of projects
+/// that were deleted the outbox still tells when log and feed are gone.
+pub async fn not_told_once(connection: &mut Connection, deleted: &[i64]) -> Result<Vec<String>> {
     Ok(sqlx::query_scalar!(
         r#"with moved as (
              select r.project_id, l.name, coalesce(encode(l.old, 'hex'), repeat('0', 40)) as before,
@@ -152,7 +182,9 @@ pub async fn not_told_once(connection: &mut Connection) -> Result<Vec<String>> {
              case when not is_of_kind then ' under a wrong kind' end) as "finding!"
            from moved m full join fed f using (project_id, name, before, after)
            full join told t using (project_id, name, before, after)
-           where m.count is distinct from f.count or m.count is distinct from t.count or not is_of_kind"#,
+           where (project_id = any($1)) is not true
+             and (m.count is distinct from f.count or m.count is distinct from t.count or not is_of_kind)"#,
+        deleted,
     )
     .fetch_all(connection)
     .await?)
@@ -170,7 +202,7 @@ pub async fn packs_astray(connection: &mut Connection) -> Result<Vec<String>> {
            select format('pack %s is live, has the key %s and %s bytes inline', p.id, p.object_key, length(c.content))
            from packs p left join pack_contents c on c.pack_id = p.id where p.state = 'live' and
              coalesce(length(c.content), -1) <> case when p.object_key is null
-               then p.pack_bytes + p.idx_bytes + p.rev_bytes + p.bitmap_bytes else -1 end"#,
+               then p.pack_bytes + p.idx_bytes + p.rev_bytes + p.bitmap_bytes + p.graph_bytes else -1 end"#,
     )
     .fetch_all(connection)
     .await?)
@@ -193,4 +225,14 @@ pub async fn compactions(connection: &mut Connection) -> Result<i64> {
     Ok(sqlx::query_scalar!(r#"select count(distinct condemned_at) as "count!" from packs where state = 'condemned'"#)
         .fetch_one(connection)
         .await?)
+}
+
+/// Packs that are not to be kept, with what they are.
+pub async fn packs_to_go(connection: &mut Connection) -> Result<Vec<String>> {
+    Ok(sqlx::query_scalar!(
+        r#"select format('pack %s with the key %s is still %s', id, object_key, state) as "finding!" from packs
+           where state <> 'live'"#,
+    )
+    .fetch_all(connection)
+    .await?)
 }

@@ -1,10 +1,14 @@
 pub mod audit;
 pub mod contributor;
 pub mod import;
+pub mod lease;
+pub mod network;
 pub mod pack;
 pub mod protection;
 pub mod ref_change;
+pub mod ref_log;
 pub mod release;
 #[expect(clippy::module_inception, reason = "the noun of the domain's name")]
 pub mod repository;
+pub mod retained;
 pub mod snapshot;

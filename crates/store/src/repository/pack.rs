@@ -1,7 +1,10 @@
 //! Packs: written once, listed by the repositories that need them, removed when none does.
 
+use std::collections::HashMap;
+
 use chrono::{DateTime, Utc};
-use holdfast_domain::ids::{PackId, RepositoryId};
+use holdfast_domain::ids::{PackId, ProjectId, RepositoryId};
+use holdfast_git::index_pack::PARTS;
 
 use crate::{Connection, Result};
 
@@ -13,11 +16,20 @@ pub struct Pack {
     pub checksum: String,
     /// None if they are in the database itself.
     pub object_key: Option<String>,
-    /// Of the pack, its index, its reverse index and its bitmap, one behind the other.
-    pub sizes: [u64; 4],
+    pub sizes: Sizes,
+    /// Since when no ref leads to what is in it; None if that is not known.
+    pub cruft_since: Option<DateTime<Utc>>,
 }
 
+/// Of the parts of a pack, one behind the other; zero for one that there is not.
+pub type Sizes = [u64; PARTS.len()];
+
 impl Pack {
+    /// Only one that lacks nothing that its commits lead to has one.
+    pub fn has_bitmap(&self) -> bool {
+        self.sizes[3] > 0
+    }
+
     pub fn bytes(&self) -> u64 {
         self.sizes.iter().sum()
     }
@@ -27,8 +39,10 @@ impl Pack {
 #[derive(Clone, Debug)]
 pub struct NewPack {
     pub checksum: String,
-    pub sizes: [u64; 4],
+    pub sizes: Sizes,
     pub bytes: Bytes,
+    /// Whether no ref leads to what is in it.
+    pub is_cruft: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -51,6 +65,33 @@ pub async fn intend(connection: &mut Connection, object_key: &str, now: DateTime
     Ok(id.into())
 }
 
+/// What is known of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// An upload was announced and never came to count.
+    Intent(PackId),
+    /// It counted, whether or not it still does.
+    Counted,
+}
+
+/// Of these keys, those that are known at all.
+pub async fn known(connection: &mut Connection, keys: &[&str]) -> Result<HashMap<String, Known>> {
+    let rows = sqlx::query!(
+        r#"select object_key as "key!", id, state from packs where object_key = any($1)"#,
+        keys as &[&str],
+    )
+    .fetch_all(connection)
+    .await?;
+    let known = |id: i64, state: &str| if state == "intent" { Known::Intent(id.into()) } else { Known::Counted };
+    Ok(rows.into_iter().map(|row| (row.key, known(row.id, &row.state))).collect())
+}
+
+/// Takes the announcement of an upload back. Its bytes are nobody's again, and nobody removes them.
+pub async fn withdraw(connection: &mut Connection, id: PackId) -> Result<()> {
+    sqlx::query!("delete from packs where id = $1 and state = 'intent'", id.get()).execute(connection).await?;
+    Ok(())
+}
+
 /// None if the sweeper has given up its upload meanwhile.
 pub async fn add(
     connection: &mut Connection,
@@ -58,13 +99,14 @@ pub async fn add(
     new: &NewPack,
     now: DateTime<Utc>,
 ) -> Result<Option<PackId>> {
-    let [pack, idx, rev, bitmap] = new.sizes.map(|size| size as i64);
+    let [pack, idx, rev, bitmap, graph] = new.sizes.map(|size| size as i64);
+    let cruft_since = new.is_cruft.then_some(now);
     let id = match &new.bytes {
         Bytes::Stored(id) => {
             sqlx::query_scalar!(
                 "with pack as (
                    update packs set state = 'live', checksum = $3, pack_bytes = $4, idx_bytes = $5, rev_bytes = $6,
-                     bitmap_bytes = $7
+                     bitmap_bytes = $7, graph_bytes = $8, cruft_since = $9
                    where id = $2 and state = 'intent' returning id
                  )
                  insert into repository_packs (repository_id, pack_id) select $1, id from pack returning pack_id",
@@ -75,6 +117,8 @@ pub async fn add(
                 idx,
                 rev,
                 bitmap,
+                graph,
+                cruft_since,
             )
             .fetch_optional(connection)
             .await?
@@ -82,10 +126,11 @@ pub async fn add(
         Bytes::Inline(content) => {
             sqlx::query_scalar!(
                 "with pack as (
-                   insert into packs (state, checksum, pack_bytes, idx_bytes, rev_bytes, bitmap_bytes, created_at)
-                   values ('live', $2, $3, $4, $5, $6, $8) returning id
+                   insert into packs (state, checksum, pack_bytes, idx_bytes, rev_bytes, bitmap_bytes, graph_bytes,
+                     created_at, cruft_since)
+                   values ('live', $2, $3, $4, $5, $6, $7, $9, $10) returning id
                  ), content as (
-                   insert into pack_contents (pack_id, content) select id, $7 from pack
+                   insert into pack_contents (pack_id, content) select id, $8 from pack
                  )
                  insert into repository_packs (repository_id, pack_id) select $1, id from pack returning pack_id",
                 repository.get(),
@@ -94,8 +139,10 @@ pub async fn add(
                 idx,
                 rev,
                 bitmap,
+                graph,
                 content,
                 now,
+                cruft_since,
             )
             .fetch_optional(connection)
             .await?
@@ -109,7 +156,7 @@ pub async fn add(
 pub async fn list(connection: &mut Connection, repository: RepositoryId) -> Result<Option<(i64, Vec<Pack>)>> {
     let rows = sqlx::query!(
         r#"select r.generation, p.id as "id?", p.checksum, p.object_key, p.pack_bytes as "pack_bytes?", p.idx_bytes as "idx_bytes?",
-             p.rev_bytes as "rev_bytes?", p.bitmap_bytes as "bitmap_bytes?"
+             p.rev_bytes as "rev_bytes?", p.bitmap_bytes as "bitmap_bytes?", p.graph_bytes as "graph_bytes?", p.cruft_since
            from repositories r left join repository_packs l on l.repository_id = r.id left join packs p on p.id = l.pack_id
            where r.id = $1 order by p.id"#,
         repository.get(),
@@ -118,8 +165,10 @@ pub async fn list(connection: &mut Connection, repository: RepositoryId) -> Resu
     .await?;
     let Some(generation) = rows.first().map(|row| row.generation) else { return Ok(None) };
     let packs = rows.into_iter().filter_map(|row| {
-        let sizes = [row.pack_bytes?, row.idx_bytes?, row.rev_bytes?, row.bitmap_bytes?].map(|size| size as u64);
-        Some(Pack { id: row.id?.into(), checksum: row.checksum?, object_key: row.object_key, sizes })
+        let sizes = [row.pack_bytes?, row.idx_bytes?, row.rev_bytes?, row.bitmap_bytes?, row.graph_bytes?];
+        let sizes = sizes.map(|size| size as u64);
+        let (id, checksum) = (row.id?.into(), row.checksum?);
+        Some(Pack { id, checksum, object_key: row.object_key, sizes, cruft_since: row.cruft_since })
     });
     Ok(Some((generation, packs.collect())))
 }
@@ -131,9 +180,25 @@ pub async fn content(connection: &mut Connection, id: PackId) -> Result<Option<V
         .await?)
 }
 
-pub async fn count(connection: &mut Connection, repository: RepositoryId) -> Result<i64> {
-    Ok(sqlx::query_scalar!(
-        r#"select count(*) as "count!" from repository_packs where repository_id = $1"#,
+/// How many packs a repository can have fewer of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Load {
+    /// Which it alone lists.
+    pub own: i64,
+    /// Which others list, too, but none that was there before it.
+    pub shared: i64,
+}
+
+pub async fn load(connection: &mut Connection, repository: RepositoryId) -> Result<Load> {
+    Ok(sqlx::query_as!(
+        Load,
+        r#"select count(*) filter (where not exists (select from repository_packs o where o.pack_id = l.pack_id
+               and o.repository_id <> $1)) as "own!",
+             count(*) filter (where exists (select from repository_packs o where o.pack_id = l.pack_id
+               and o.repository_id > $1) and not exists (select from repository_packs o where o.pack_id = l.pack_id
+               and o.repository_id < $1)) as "shared!"
+           from repository_packs l join packs p on p.id = l.pack_id
+           where l.repository_id = $1 and p.cruft_since is null"#,
         repository.get(),
     )
     .fetch_one(connection)
@@ -152,12 +217,36 @@ pub async fn count_of(connection: &mut Connection, repository: RepositoryId, pac
     .await?)
 }
 
-/// Those of the repository that others list, too.
-pub async fn shared(connection: &mut Connection, repository: RepositoryId) -> Result<Vec<PackId>> {
-    let ids = sqlx::query_scalar!(
-        "select pack_id from repository_packs l where repository_id = $1 and exists
-           (select from repository_packs o where o.pack_id = l.pack_id and o.repository_id <> $1)",
+/// Something that no ref led to is wanted again, in a repository that is locked: who is about to set it apart, or to remove
+/// it, finds that too much has happened.
+pub async fn revive(connection: &mut Connection, repository: RepositoryId) -> Result<()> {
+    sqlx::query!("update repositories set prune_epoch = prune_epoch + 1 where id = $1", repository.get())
+        .execute(&mut *connection)
+        .await?;
+    sqlx::query!(
+        "update packs set cruft_since = null where cruft_since is not null and id in
+           (select pack_id from repository_packs where repository_id = $1)",
         repository.get(),
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Some projects with packs to which no ref led before that time already, beyond the project of that id.
+pub async fn some_with_old_cruft(
+    connection: &mut Connection,
+    before: DateTime<Utc>,
+    after: ProjectId,
+    at_most: i64,
+) -> Result<Vec<ProjectId>> {
+    let ids = sqlx::query_scalar!(
+        r#"select distinct r.project_id as "project_id!" from packs p join repository_packs l on l.pack_id = p.id
+           join repositories r on r.id = l.repository_id
+           where p.cruft_since < $1 and p.state = 'live' and r.project_id > $2 order by 1 limit $3"#,
+        before,
+        after.get(),
+        at_most,
     )
     .fetch_all(connection)
     .await?;

@@ -176,14 +176,20 @@ async fn advance(
     .fetch_all(connection)
     .await?;
     let mut refs = from.refs.clone();
+    let mut has_same_names = true;
     for row in moved {
         let name = RefName::trusted(&row.name);
-        match row.new {
+        let before = match row.new {
             Some(new) => refs.insert(name, target(&new, row.peeled.as_deref())?),
             None => refs.remove(&name),
         };
+        has_same_names &= before.is_some() == refs.contains_key(row.name.as_str());
     }
-    Ok(Snapshot::new(from.repository, generation, head.map(str::to_owned), refs))
+    let mut snapshot = Snapshot::new(from.repository, generation, head.map(str::to_owned), refs);
+    if has_same_names {
+        (snapshot.branches, snapshot.tags) = (from.branches.clone(), from.tags.clone());
+    }
+    Ok(snapshot)
 }
 
 /// In one statement, so that refs and generation belong together.

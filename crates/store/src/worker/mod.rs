@@ -1,9 +1,9 @@
 pub mod closing;
-pub mod compaction;
 pub mod contributors;
 mod farewell;
 pub mod import;
 pub mod job;
+pub mod maintenance;
 pub mod merged_branches;
 pub mod pipelines;
 pub mod removal;
@@ -11,9 +11,9 @@ pub mod removal;
 /// All that can be queued.
 pub const TASKS: [&str; 8] = [
     closing::CLOSE_ISSUES,
-    compaction::COMPACT,
     contributors::COUNT_CONTRIBUTORS,
     import::IMPORT,
+    maintenance::MAINTAIN,
     merged_branches::DELETE_MERGED_BRANCHES,
     pipelines::CREATE_PIPELINES,
     removal::REMOVE_AUTHOR,

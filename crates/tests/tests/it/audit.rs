@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use holdfast_app::Actor;
 use holdfast_app::projects::project::ProjectRef;
-use holdfast_app::repository::compaction::{self, Extent};
+use holdfast_app::repository::maintenance::{self, Extent};
 use holdfast_store::Connection;
 use holdfast_store::repository::audit::{self, Logged};
 use holdfast_tests::{Server, WorkTree};
@@ -21,8 +21,8 @@ const OTHER: &str = "decode(repeat('ab', 20), 'hex')";
 /// All that they find, each with the name of who found it.
 async fn findings(connection: &mut Connection) -> Vec<(&'static str, String)> {
     let unlike = audit::unlike_the_log(connection).await.unwrap();
-    let breaks = audit::breaks_in_the_log(connection).await.unwrap();
-    let told = audit::not_told_once(connection).await.unwrap();
+    let breaks = audit::breaks_in_the_log(connection, &[]).await.unwrap();
+    let told = audit::not_told_once(connection, &[]).await.unwrap();
     let astray = audit::packs_astray(connection).await.unwrap();
     let named = |name, found: Vec<String>| found.into_iter().map(move |text| (name, text));
     named(UNLIKE, unlike).chain(named(BREAKS, breaks)).chain(named(TOLD, told)).chain(named(ASTRAY, astray)).collect()
@@ -66,7 +66,7 @@ async fn world() -> (Server, WorkTree) {
     let made = ada.post("/projects/1/repository/branches", &[("branch_name", "made"), ("ref", "main")]).await;
     assert_eq!(made.status, 200, "{}", made.text);
     let project = ProjectRef::Id(project.into());
-    compaction::compact(&server.app, &Actor::Operator, &project, Extent::Whole).await.unwrap();
+    maintenance::maintain(&server.app, &Actor::Operator, &project, Extent::Due).await.unwrap();
     (server, tree)
 }
 

@@ -29,6 +29,7 @@ const ADDITIONS: &[&str] = &[
     "/projects/:/boards/:/issues/:",
     "/projects/:/boards/:/lists/:/issues",
     "/projects/:/repository/archive.",
+    "/projects/:/repository/ref_log",
     "/projects/:/builds",
     "/projects/:/repository/commits/:/builds",
     "/projects/:/repository/commits/:/statuses",

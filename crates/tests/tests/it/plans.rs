@@ -80,6 +80,7 @@ const LISTS: &[(&str, &[&str])] = &[
     ("/projects/:id/repository/tags", &["", "page=3"]),
     ("/projects/:id/repository/tree", &["", "recursive=true"]),
     ("/projects/:id/repository/contributors", &["", "page=3"]),
+    ("/projects/:id/repository/ref_log", &["", "page=50", "ref_name=main", "ref_name=refs/tags/t7&page=3"]),
     ("/projects/:id/pipelines", &["", "page=50"]),
     ("/projects/:id/builds", &["", "page=50", "scope=failed", "scope[]=pending&scope[]=running"]),
     ("/projects/:id/repository/commits/:sha/builds", &["", "scope=failed"]),
@@ -245,6 +246,9 @@ async fn fill(server: &Server) {
          select id, author_id, 'b', false, now(), now() from issues;
          insert into notes (issue_id, author_id, body, system, created_at, updated_at)
          select 7, author_id, 'b', false, now(), now() from issues where id < 200;
+         insert into ref_log (repository_id, generation, name, new, actor_id, via, created_at)
+         select 1, 10 + n, 'refs/tags/t' || n % 100, decode(repeat('00', 20), 'hex'), 2 + n % 500, 'api', now()
+         from generate_series(1, 20000) n;
          insert into hooks (project_id, url, push_events, tag_push_events, issues_events, merge_requests_events,
            note_events, build_events, pipeline_events, wiki_page_events, enable_ssl_verification, created_at, updated_at)
          select id, 'http://hook.example', true, true, true, true, true, true, true, true, true, now(), now() from projects

@@ -3,11 +3,11 @@
 use chrono::TimeDelta;
 use holdfast_app::Actor;
 use holdfast_app::projects::project::ProjectRef;
-use holdfast_app::repository::compaction::{self, Compacted, Extent};
+use holdfast_app::repository::maintenance::{self, Extent, Maintained};
 use holdfast_tests::{Server, Setup, WorkTree};
 
-async fn compact(server: &Server, project: i64) -> holdfast_app::Result<Compacted> {
-    compaction::compact(&server.app, &Actor::Operator, &ProjectRef::Id(project.into()), Extent::Whole).await
+async fn compact(server: &Server, project: i64) -> holdfast_app::Result<Maintained> {
+    maintenance::maintain(&server.app, &Actor::Operator, &ProjectRef::Id(project.into()), Extent::Whole).await
 }
 
 async fn packs(server: &Server) -> Vec<(String, i64)> {
@@ -36,7 +36,8 @@ async fn many_packs_become_one_and_nothing_is_lost() {
     tree.push(&url, &["gone"]).await.ok();
     tree.push(&url, &[":gone"]).await.ok();
     server.work().await;
-    assert_eq!(packs(&server).await, [("condemned".into(), 5), ("live".into(), 1)]);
+    // One for what refs lead to, and one for what they do not.
+    assert_eq!(packs(&server).await, [("condemned".into(), 5), ("live".into(), 2)]);
     let log: Vec<Vec<u8>> = sqlx::query_scalar("select old from ref_log where new is null")
         .fetch_all(&mut server.database().await)
         .await
@@ -52,14 +53,15 @@ async fn many_packs_become_one_and_nothing_is_lost() {
         .output()
         .unwrap();
     assert_eq!(String::from_utf8_lossy(&found.stdout).trim(), "commit");
-    assert_eq!(compact(&server, project).await.unwrap(), Compacted { before: 1, after: 1 });
+    assert_eq!(compact(&server, project).await.unwrap(), Maintained { before: 2, after: 2 });
     // Replaced packs are removed, but not before the last reader and the last backup are done with them.
     server.advance(TimeDelta::days(13));
     crate::jobs::sweep(&server).await;
-    assert_eq!(packs(&server).await, [("condemned".into(), 5), ("live".into(), 1)]);
+    assert_eq!(packs(&server).await, [("condemned".into(), 5), ("live".into(), 2)]);
     server.advance(TimeDelta::days(2));
     crate::jobs::sweep(&server).await;
-    assert_eq!(packs(&server).await, [("live".into(), 1)]);
+    // What could still be brought back was packed anew.
+    assert_eq!(packs(&server).await, [("condemned".into(), 1), ("live".into(), 2)]);
 }
 
 fn repository(server: &Server) -> String {
@@ -84,9 +86,9 @@ async fn packs_that_forks_share_stay_shared() {
         tree.commit("f", format!("{n}\n").as_bytes(), "more").await;
         tree.push(&url, &["main"]).await.ok();
     }
-    assert_eq!(compact(&server, project).await.unwrap(), Compacted { before: 6, after: 4 });
-    assert_eq!(packs(&server).await, [("condemned".into(), 3), ("live".into(), 4)]);
-    assert_eq!(compact(&server, fork_id).await.unwrap(), Compacted { before: 3, after: 3 });
+    assert_eq!(compact(&server, project).await.unwrap(), Maintained { before: 6, after: 2 });
+    assert_eq!(packs(&server).await, [("condemned".into(), 6), ("live".into(), 2)]);
+    assert_eq!(compact(&server, fork_id).await.unwrap(), Maintained { before: 1, after: 1 });
     let other = server.another_node().await;
     for path in ["ada/p", "team/p"] {
         let url = server.git_url(&ada, path).replace(&server.address(), &other);
@@ -99,7 +101,7 @@ async fn packs_that_forks_share_stay_shared() {
         assert_eq!(ada.delete(&format!("/projects/{id}")).await.status, 200);
     }
     server.work().await;
-    assert_eq!(packs(&server).await, [("condemned".into(), 7)]);
+    assert_eq!(packs(&server).await, [("condemned".into(), 8)]);
     let left: i64 =
         sqlx::query_scalar("select count(*) from repositories").fetch_one(&mut server.database().await).await.unwrap();
     assert_eq!(left, 0);

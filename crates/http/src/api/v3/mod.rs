@@ -24,6 +24,7 @@ mod pipelines;
 mod project_hooks;
 mod project_lists;
 mod projects;
+mod ref_log;
 mod runners;
 mod session;
 mod shares;
@@ -72,6 +73,7 @@ pub fn routes() -> Routes {
     imports::routes(&mut routes);
     branches::routes(&mut routes);
     tags::routes(&mut routes);
+    ref_log::routes(&mut routes);
     content::routes(&mut routes);
     pipelines::routes(&mut routes);
     builds::routes(&mut routes);

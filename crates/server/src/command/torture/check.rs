@@ -15,10 +15,10 @@ use super::{World, mirror};
 
 /// How many repositories were checked.
 pub async fn check(world: &World, app: &App, program: &Program) -> anyhow::Result<usize> {
-    stop(world, app).await?;
     let mut random = StdRng::seed_from_u64(u64::from_le_bytes(Entropy::system().bytes()));
     // Nobody works for this one, so that nothing changes any more.
-    let fresh = Node::new(program, "node-fresh".into(), Load { workers: 0, cache_bytes: 1 << 30 }, &mut random)?;
+    let load = Load { workers: 0, cache_bytes: 1 << 30, disk: None, is_calm: true, seed: 0 };
+    let fresh = Node::new(program, "node-fresh".into(), &load, &mut random)?;
     fresh.start().await?;
     check_rows(world, app).await?;
     let repositories = audit::repositories(&mut *app.database.connection().await?).await?;
@@ -28,7 +28,8 @@ pub async fn check(world: &World, app: &App, program: &Program) -> anyhow::Resul
             .ledger
             .violate(format!("seed {}: the project was acknowledged, but is not there: {project:?}", world.seed));
     }
-    for repository in &repositories {
+    let deleted = world.deleted().clone();
+    for repository in repositories.iter().filter(|it| !deleted.contains(&it.project.get())) {
         mirror::check(world, app, &fresh, repository).await?;
     }
     fresh.kill().await?;
@@ -46,10 +47,14 @@ pub async fn stop(world: &World, app: &App) -> anyhow::Result<()> {
 
 pub async fn check_rows(world: &World, app: &App) -> anyhow::Result<()> {
     let mut connection = app.database.connection().await?;
-    let mut found = world.ledger.contradictions(&audit::log(&mut connection).await?);
+    let deleted = world.deleted().clone();
+    let mut found = world.ledger.contradictions(&audit::log(&mut connection).await?, &deleted);
+    let ids: Vec<i64> = deleted.iter().copied().collect();
+    let gone = world.ledger.tried().into_iter().filter(|(project, ..)| deleted.contains(project));
+    let gone: Vec<(String, String)> = gone.map(|(_, name, new)| (name, new)).collect();
     found.extend(audit::unlike_the_log(&mut connection).await?);
-    found.extend(audit::breaks_in_the_log(&mut connection).await?);
-    found.extend(audit::not_told_once(&mut connection).await?);
+    found.extend(audit::breaks_in_the_log(&mut connection, &gone).await?);
+    found.extend(audit::not_told_once(&mut connection, &ids).await?);
     found.extend(audit::packs_astray(&mut connection).await?);
     for text in found {
         world.ledger.violate(format!("seed {}: {text}", world.seed));

@@ -11,6 +11,7 @@ use rand::{Rng as _, RngExt as _, SeedableRng as _};
 use super::World;
 use super::branches::Branches;
 use super::git::NewCommit;
+use super::hooks::wire::Wire;
 use super::node::Node;
 use super::push::{Expected, Wish, push};
 use super::rest::Project;
@@ -22,6 +23,7 @@ pub struct Client {
     /// One for all projects: what one of them lacks is sent along.
     pub repository: PathBuf,
     pub branches: Branches,
+    pub wire: Wire,
     commits: u64,
 }
 
@@ -46,7 +48,7 @@ impl Client {
         let origin = world.origin.to_string_lossy().into_owned();
         world.git.local(&world.directory, &["clone", "--quiet", "--mirror", &origin, &path], b"").await?;
         let random = StdRng::seed_from_u64(world.seed.wrapping_add(1 + u64::from(number)));
-        Ok(Self { world, name, random, repository, branches: Branches::default(), commits: 0 })
+        Ok(Self { world, name, random, repository, branches: Branches::default(), wire: Wire::new()?, commits: 0 })
     }
 
     async fn act(&mut self) -> anyhow::Result<()> {
@@ -55,6 +57,13 @@ impl Client {
             projects.choose(&mut self.random).cloned()
         };
         let Some(project) = project else { return Ok(()) };
+        if self.world.faults.store_fails {
+            match self.random.random_range(0..100) {
+                0..55 => return self.move_refs(&project).await,
+                55..58 => return self.fork(&project).await,
+                _ => {}
+            }
+        }
         match self.random.random_range(0..100) {
             0..22 => self.push_one(&project, false).await,
             22..32 => self.push_one(&project, true).await,

@@ -43,7 +43,8 @@ pub async fn run(world: Arc<World>, app: Arc<App>, habits: Habits) -> anyhow::Re
             _ => 1,
         });
         if let Some(moment) = habits.moments.choose(&mut random) {
-            wait_for(&app, moment).await?;
+            // Only to strike at a good moment; the database may be away itself.
+            wait_for(&app, moment).await.ok();
         }
         for victim in &victims {
             if victim.kill().await? {

@@ -1,5 +1,6 @@
 //! What clients were told, to be held against what is there in the end.
 
+use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use holdfast_store::repository::audit::Logged;
@@ -58,6 +59,15 @@ pub struct Counts {
     pub reads: u64,
     pub broken_reads: u64,
     pub outrun_reads: u64,
+    /// By something else than a kill, in a full trial.
+    pub excused: u64,
+    pub deletions: u64,
+    pub renames: u64,
+    /// What operators had done beside the nodes.
+    pub orders: u64,
+    pub failed_orders: u64,
+    /// Commits that no ref led to, which were asked for by their ids.
+    pub hidden: u64,
 }
 
 #[derive(Default)]
@@ -102,11 +112,21 @@ impl Ledger {
         lock(&self.pushes).push(push);
     }
 
-    /// Where the log contradicts what clients were told.
-    pub fn contradictions(&self, log: &[Logged]) -> Vec<String> {
-        let found = contradictions(&lock(&self.pushes), log);
-        let moved = self.counts().moved;
-        self.count(|counts| counts.silent = (log.len() as u64).saturating_sub(moved));
-        found
+    /// Where the log contradicts what clients were told. Projects that were deleted have none, or soon will.
+    pub fn contradictions(&self, log: &[Logged], deleted: &HashSet<i64>) -> Vec<String> {
+        let log: Vec<Logged> = log.iter().filter(|row| !deleted.contains(&row.project.get())).cloned().collect();
+        let pushes: Vec<Push> =
+            lock(&self.pushes).iter().filter(|push| !deleted.contains(&push.project)).cloned().collect();
+        let is_moved = |it: &&Tried| matches!(it.fate, Fate::Moved { .. });
+        let moved = pushes.iter().flat_map(|push| &push.refs).filter(is_moved).count();
+        self.count(|counts| counts.silent = log.len().saturating_sub(moved) as u64);
+        contradictions(&pushes, &log)
+    }
+
+    /// What anybody tried to put somewhere: the project, the ref and the id.
+    pub fn tried(&self) -> Vec<(i64, String, String)> {
+        let pushes = lock(&self.pushes);
+        let all = pushes.iter().flat_map(|push| push.refs.iter().map(|it| (push.project, it)));
+        all.filter_map(|(project, it)| Some((project, it.name.clone(), it.new.clone()?))).collect()
     }
 }

@@ -6,6 +6,7 @@ use holdfast_app::App;
 use holdfast_store::repository::audit::{self, Audited};
 
 use super::World;
+use super::full::hidden;
 use super::git::read_refs;
 use super::node::Node;
 
@@ -38,6 +39,9 @@ pub async fn check(world: &World, app: &App, fresh: &Node, repository: &Audited)
         if got != is {
             violate(format!("{name} was cloned as {got:?} but is {is:?}"));
         }
+    }
+    if world.faults.store_fails {
+        hidden::check(world, fresh, repository, place.path()).await?;
     }
     let head = world.git.local(place.path(), &["symbolic-ref", "HEAD"], b"").await?;
     if repository.head.as_ref().is_some_and(|is| *is != head) {

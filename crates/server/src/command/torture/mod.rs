@@ -5,6 +5,7 @@ mod branches;
 mod check;
 mod client;
 mod contradiction;
+mod full;
 mod git;
 mod hooks;
 mod killer;
@@ -17,6 +18,7 @@ mod report;
 mod rest;
 mod setup;
 
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -28,6 +30,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{application, print, serve};
 use crate::configuration::Configuration;
+use full::{Attempt, Faults};
 use git::Git;
 use killer::{Habits, Moment};
 use ledger::Ledger;
@@ -55,6 +58,16 @@ pub struct Arguments {
     /// are killed for as long as --seconds says, and until all is pushed.
     #[arg(long)]
     hooks: bool,
+    /// Everything at once: besides kills, the object store fails, connections of the database are cut, caches vanish,
+    /// operators clean up, projects are renamed and deleted, hooks are told.
+    #[arg(long, conflicts_with = "hooks")]
+    full: bool,
+    /// A command that crashes the database and starts it again, for --full; it is given to `sh -c`.
+    #[arg(long, requires = "full", value_name = "COMMAND")]
+    restart_database: Option<String>,
+    /// A small file system for the cache of the last node, which --full fills up now and then.
+    #[arg(long, requires = "full", value_name = "DIRECTORY")]
+    small_disk: Option<PathBuf>,
     /// How often clients push when hooks are checked.
     #[arg(long, default_value_t = 400, requires = "hooks")]
     pushes: u64,
@@ -72,12 +85,40 @@ struct World {
     /// A repository with the first commits of all projects.
     origin: PathBuf,
     directory: PathBuf,
+    faults: Faults,
+    /// Projects that somebody has deleted, or has tried to.
+    deleted: Mutex<HashSet<i64>>,
+    /// Of each project, or of the one that it was forked from in the beginning.
+    first_commits: Mutex<HashMap<i64, Arc<Vec<String>>>>,
     over: CancellationToken,
 }
 
 impl World {
     fn projects(&self) -> MutexGuard<'_, Vec<Project>> {
         self.projects.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn deleted(&self) -> MutexGuard<'_, HashSet<i64>> {
+        self.deleted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn first_commits(&self) -> MutexGuard<'_, HashMap<i64, Arc<Vec<String>>>> {
+        self.first_commits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// More would only be more to check in the end; where some are deleted there is room for others.
+    fn has_forks_enough(&self) -> bool {
+        match self.faults.store_fails {
+            true => self.projects().len() >= 12,
+            false => self.ledger.counts().forks >= 20,
+        }
+    }
+
+    /// Whether a fault other than a kill explains that somebody was told this.
+    fn excuses(&self, attempt: Attempt<'_>, said: &str) -> bool {
+        let is_excused = self.faults.excuse(attempt, said).is_some();
+        self.ledger.count(|counts| counts.excused += u64::from(is_excused));
+        is_excused
     }
 
     /// Whether there is more to do after this time.
@@ -111,15 +152,22 @@ async fn torture(configuration: &Configuration, file: Option<&Path>, arguments: 
         None => temporary.insert(tempfile::Builder::new().prefix("holdfast-torture-").tempdir()?).path().to_owned(),
     };
     let app = Arc::new(application(configuration)?);
-    let settings = if arguments.hooks { hooks::SETTINGS } else { &[] };
-    let program = Program::new(file, &directory, settings)?;
+    let (settings, unrest) = match (arguments.hooks, arguments.full) {
+        (true, _) => (hooks::settings(), Vec::new()),
+        (_, true) => (full::settings(), full::unrest()),
+        _ => (Vec::new(), Vec::new()),
+    };
+    let program = Arc::new(Program::new(file, &directory, settings, unrest)?);
     let began = Instant::now();
     let world = Arc::new(setup::prepare(configuration, &app, arguments, seed, directory, &program).await?);
     if arguments.hooks {
         hooks::torture(&world, &app, arguments).await?;
+    } else if arguments.full {
+        full::torture(&world, &app, &program, configuration, arguments).await?;
     } else {
         setup::create_projects(&world).await?;
-        torment(&world, &app, arguments).await?;
+        torment(&world, &app, &program, arguments).await?;
+        check::stop(&world, &app).await?;
         let checked = check::check(&world, &app, &program).await?;
         report::summary(&world, &app, began.elapsed(), checked).await?;
     }
@@ -133,14 +181,23 @@ async fn torture(configuration: &Configuration, file: Option<&Path>, arguments: 
 }
 
 /// All at once until the time is over.
-async fn torment(world: &Arc<World>, app: &Arc<App>, arguments: &Arguments) -> anyhow::Result<()> {
+async fn torment(
+    world: &Arc<World>,
+    app: &Arc<App>,
+    program: &Arc<Program>,
+    arguments: &Arguments,
+) -> anyhow::Result<()> {
     let mut tasks = JoinSet::new();
     for number in 0..arguments.clients {
         tasks.spawn(client::run(world.clone(), number));
     }
     use Moment::{Any, Committed, Uploading};
     let moments = vec![Committed, Committed, Uploading, Any, Any];
-    tasks.spawn(killer::run(world.clone(), app.clone(), Habits { pause: 100..2000, moments }));
+    let pause = if arguments.full { 1000..3000 } else { 100..2000 };
+    tasks.spawn(killer::run(world.clone(), app.clone(), Habits { pause, moments }));
+    if arguments.full {
+        full::spawn(&mut tasks, world, app, program, arguments);
+    }
     tasks.spawn(report::progress(world.clone(), app.clone()));
     let end = tokio::time::Instant::now() + Duration::from_secs(arguments.seconds);
     let mut first_failure = None;

@@ -17,27 +17,52 @@ pub struct Program {
     executable: PathBuf,
     configuration: Option<PathBuf>,
     directory: PathBuf,
-    settings: &'static [(&'static str, &'static str)],
+    settings: Settings,
+    /// For those that shall not be calm.
+    unrest: Settings,
 }
 
+/// As variables.
+pub type Settings = Vec<(&'static str, String)>;
+
 impl Program {
-    /// With these settings, as variables, besides those that all nodes get.
+    /// With these settings besides those that all nodes get.
     pub fn new(
         configuration: Option<&Path>,
         directory: &Path,
-        settings: &'static [(&'static str, &'static str)],
+        settings: Settings,
+        unrest: Settings,
     ) -> anyhow::Result<Self> {
         let configuration = configuration.map(Path::canonicalize).transpose()?;
-        Ok(Self { executable: std::env::current_exe()?, configuration, directory: directory.to_owned(), settings })
+        let executable = std::env::current_exe()?;
+        Ok(Self { executable, configuration, directory: directory.to_owned(), settings, unrest })
     }
 
-    fn command(&self, name: &str, address: SocketAddr, load: Load) -> anyhow::Result<Command> {
-        let log =
-            std::fs::File::options().create(true).append(true).open(self.directory.join(format!("{name}.log")))?;
+    fn start(&self) -> Command {
         let mut command = Command::new(&self.executable);
         if let Some(file) = &self.configuration {
             command.arg("--config").arg(file);
         }
+        command.stdin(Stdio::null()).kill_on_drop(true);
+        command
+    }
+
+    /// What an operator does beside the nodes, under the same settings.
+    pub fn admin(&self, arguments: &[&str]) -> Command {
+        let mut command = self.start();
+        command
+            .arg("admin")
+            .args(arguments)
+            .env("HOLDFAST__GIT__CACHE_DIRECTORY", self.directory.join("operator-cache"))
+            .envs(self.settings.iter().chain(&self.unrest).map(|(name, value)| (name, value)));
+        command
+    }
+
+    fn command(&self, name: &str, address: SocketAddr, cache: &Path, load: &Load) -> anyhow::Result<Command> {
+        let log =
+            std::fs::File::options().create(true).append(true).open(self.directory.join(format!("{name}.log")))?;
+        let mut command = self.start();
+        let unrest: &[_] = if load.is_calm { &[] } else { &self.unrest };
         command
             .arg("serve")
             .env("HOLDFAST__SERVER__LISTEN", address.to_string())
@@ -49,28 +74,33 @@ impl Program {
             // What happens seldom shall happen often.
             .env("HOLDFAST__GIT__COMPACT_AT", "5")
             .env("HOLDFAST__GIT__CACHE_MAX_BYTES", load.cache_bytes.to_string())
-            .env("HOLDFAST__GIT__CACHE_DIRECTORY", self.directory.join(format!("{name}-cache")))
-            .envs(self.settings.iter().copied())
-            .stdin(Stdio::null())
+            .env("HOLDFAST__GIT__CACHE_DIRECTORY", cache)
+            .envs(self.settings.iter().chain(unrest).map(|(name, value)| (name, value)))
             .stdout(log.try_clone()?)
-            .stderr(log)
-            .kill_on_drop(true);
+            .stderr(log);
         Ok(command)
     }
 }
 
 /// How much a node takes upon itself.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Load {
     pub workers: usize,
     pub cache_bytes: u64,
+    /// Where its cache is, if not where the others are.
+    pub disk: Option<PathBuf>,
+    pub is_calm: bool,
+    pub seed: u64,
 }
 
 pub struct Node {
     pub name: String,
     pub address: SocketAddr,
+    pub cache: PathBuf,
     command: Mutex<Command>,
     process: Mutex<Option<Child>>,
+    /// Of what its object store does to it; another one each time it starts.
+    seed: u64,
     /// Odd while it is up, so that the same odd number twice means: it was never killed in between.
     life: AtomicU64,
 }
@@ -79,10 +109,11 @@ pub struct Node {
 const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Node {
-    pub fn new(program: &Program, name: String, load: Load, random: &mut StdRng) -> anyhow::Result<Self> {
+    pub fn new(program: &Program, name: String, load: &Load, random: &mut StdRng) -> anyhow::Result<Self> {
         let address = free_address(random)?;
-        let command = Mutex::new(program.command(&name, address, load)?);
-        Ok(Self { name, address, command, process: Mutex::default(), life: AtomicU64::new(0) })
+        let cache = load.disk.as_ref().unwrap_or(&program.directory).join(format!("{name}-cache"));
+        let command = Mutex::new(program.command(&name, address, &cache, load)?);
+        Ok(Self { seed: load.seed, name, address, cache, command, process: Mutex::default(), life: AtomicU64::new(0) })
     }
 
     /// None while it is down.
@@ -92,7 +123,12 @@ impl Node {
 
     pub async fn start(&self) -> anyhow::Result<()> {
         let mut process = self.process.lock().await;
-        let mut child = self.command.lock().await.spawn().context("cannot start this program once more")?;
+        let seed = self.seed.wrapping_add(self.life.load(Ordering::SeqCst)) >> 1;
+        let mut command = self.command.lock().await;
+        let mut child = command
+            .env("HOLDFAST__CHAOS__SEED", seed.to_string())
+            .spawn()
+            .context("cannot start this program once more")?;
         let url = format!("http://{}/readyz", self.address);
         let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(5)).build()?;
         let mut every = tokio::time::interval(Duration::from_millis(50));

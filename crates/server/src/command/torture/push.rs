@@ -1,8 +1,10 @@
 //! One push to one node, and what its client learns of it.
 
 use std::path::Path;
+use std::time::Instant;
 
 use super::World;
+use super::full::Attempt;
 use super::ledger::{Fate, Push, Tried};
 use super::node::Node;
 use super::rest::Project;
@@ -51,7 +53,7 @@ pub async fn push(
     arguments.extend(atomic.then_some("--atomic"));
     arguments.push(&url);
     arguments.extend(refspecs.iter().map(String::as_str));
-    let life = node.life();
+    let (life, since) = (node.life(), Instant::now());
     let ended = world.git.run(repository, &arguments, b"").await?;
     let was_harmed = life.is_none() || node.life() != life;
 
@@ -63,7 +65,7 @@ pub async fn push(
     let push = Push { project: project.id, node: node.name.clone(), atomic, refs: tried.collect() };
     let may_lose = wishes.iter().any(|wish| wish.expected != Expected::Success) && (atomic || is_stale);
     let said = format!("{}\n{}", ended.output.trim(), ended.said.trim());
-    judge(world, &push, wishes, Circumstances { was_harmed, may_lose, said: &said });
+    judge(world, &push, wishes, Circumstances { was_harmed, may_lose, said: &said, since });
     world.ledger.record(push);
     Ok(fates)
 }
@@ -74,14 +76,22 @@ pub struct Circumstances<'a> {
     /// One ref that others move may cost the push the others.
     pub may_lose: bool,
     pub said: &'a str,
+    pub since: Instant,
 }
 
 /// Whether a client may be told this.
 pub fn judge(world: &World, push: &Push, wishes: &[Wish], circumstances: Circumstances<'_>) {
-    let Circumstances { was_harmed, may_lose, said } = circumstances;
+    let Circumstances { was_harmed, may_lose, said, since } = circumstances;
+    let attempt = Attempt { node: &push.node, project: Some(push.project), since };
+    let has_failed = push.refs.iter().any(|it| match it.fate {
+        Fate::Unknown => !was_harmed,
+        Fate::Failed(_) => true,
+        _ => false,
+    });
+    let is_excused = has_failed && world.excuses(attempt, said);
     let wrong = wishes.iter().zip(&push.refs).find_map(|(wish, it)| match (&it.fate, wish.expected) {
-        (Fate::Unknown, _) if !was_harmed => Some("a push broke off though its node was not killed"),
-        (Fate::Failed(_), _) => Some("a push failed though its node was alive to say so"),
+        (Fate::Unknown, _) if !was_harmed && !is_excused => Some("a push broke off though its node was not killed"),
+        (Fate::Failed(_), _) if !is_excused => Some("a push failed though its node was alive to say so"),
         (Fate::Refused(_), Expected::Success) if !may_lose => Some("a ref was refused though nobody else moves it"),
         (Fate::Moved { .. }, Expected::Refusal) => Some("a ref was moved though it must not be"),
         _ => None,

@@ -1,8 +1,10 @@
 //! Reading what was written, through other nodes than it was written through.
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use super::client::{Client, MAIN};
+use super::full::Attempt;
 use super::git::{Ended, read_refs};
 use super::node::Node;
 use super::rest::Project;
@@ -10,8 +12,14 @@ use super::rest::Project;
 impl Client {
     /// Whether a read went well. If not, its node was killed; or, where others move refs back and away, one of them was
     /// moved between question and answer. Anything else must not be.
-    async fn read(&mut self, node: &Node, arguments: &[&str], may_be_outrun: bool) -> anyhow::Result<Option<Ended>> {
-        let life = node.life();
+    async fn read(
+        &mut self,
+        project: &Project,
+        node: &Node,
+        arguments: &[&str],
+        may_be_outrun: bool,
+    ) -> anyhow::Result<Option<Ended>> {
+        let (life, since) = (node.life(), Instant::now());
         let ended = self.world.git.run(&self.repository, arguments, b"").await?;
         self.world.ledger.count(|counts| counts.reads += 1);
         if ended.success {
@@ -23,7 +31,8 @@ impl Client {
             true => counts.outrun_reads += 1,
             false => counts.broken_reads += 1,
         });
-        if !was_harmed && !was_outrun {
+        let attempt = Attempt { node: &node.name, project: Some(project.id), since };
+        if !was_harmed && !was_outrun && !self.world.excuses(attempt, &ended.said) {
             let (seed, said) = (self.world.seed, ended.said.trim());
             let text = format!("seed {seed}: git {arguments:?} failed though {} was not killed: {said}", node.name);
             self.world.ledger.violate(text);
@@ -41,7 +50,7 @@ impl Client {
     pub async fn look(&mut self, project: &Project) -> anyhow::Result<()> {
         let node = self.node().await;
         let url = project.url(&node);
-        if let Some(listed) = self.read(&node, &["ls-remote", "--quiet", &url], false).await? {
+        if let Some(listed) = self.read(project, &node, &["ls-remote", "--quiet", &url], false).await? {
             self.compare(project, &node, &read_refs(&listed.output).collect());
         }
         Ok(())
@@ -55,7 +64,7 @@ impl Client {
     async fn fetch_into(&mut self, project: &Project, refspec: &str, may_be_outrun: bool) -> anyhow::Result<bool> {
         let node = self.node().await;
         let url = project.url(&node);
-        Ok(self.read(&node, &["fetch", "--quiet", "--no-tags", &url, refspec], may_be_outrun).await?.is_some())
+        Ok(self.read(project, &node, &["fetch", "--quiet", "--no-tags", &url, refspec], may_be_outrun).await?.is_some())
     }
 
     pub async fn fetch(&mut self, project: &Project) -> anyhow::Result<()> {
@@ -68,7 +77,7 @@ impl Client {
         let node = self.node().await;
         let place = tempfile::Builder::new().prefix("clone-").tempdir_in(&self.world.directory)?;
         let (url, path) = (project.url(&node), place.path().to_string_lossy().into_owned());
-        if self.read(&node, &["clone", "--quiet", "--mirror", &url, &path], true).await?.is_some() {
+        if self.read(project, &node, &["clone", "--quiet", "--mirror", &url, &path], true).await?.is_some() {
             let refs =
                 self.world.git.local(place.path(), &["for-each-ref", "--format=%(objectname) %(refname)"], b"").await?;
             self.compare(project, &node, &read_refs(&refs).collect());
@@ -78,12 +87,11 @@ impl Client {
 
     /// Into a new group. What this client had in the source it has in the fork.
     pub async fn fork(&mut self, source: &Project) -> anyhow::Result<()> {
-        let number = self.world.ledger.counts().forks;
-        if number >= MOST_FORKS {
+        if self.world.has_forks_enough() {
             return self.look(source).await;
         }
         let node = self.node().await;
-        let life = node.life();
+        let (life, since) = (node.life(), Instant::now());
         let path = format!("fork-{}-{}", self.name, rand::RngExt::random::<u32>(&mut self.random));
         let forked = async {
             self.world.rest.create_group(&node, &path).await?;
@@ -93,11 +101,14 @@ impl Client {
             Ok(fork) => {
                 self.world.ledger.count(|counts| counts.forks += 1);
                 self.branches.copy(source.id, fork.id);
+                let commits = self.world.first_commits().get(&source.id).cloned();
+                self.world.first_commits().extend(commits.map(|commits| (fork.id, commits)));
                 self.world.projects().push(fork.clone());
                 self.look(&fork).await
             }
             Err(error) => {
-                if life.is_some() && node.life() == life {
+                let attempt = Attempt { node: &node.name, project: Some(source.id), since };
+                if life.is_some() && node.life() == life && !self.world.excuses(attempt, &format!("{error:#}")) {
                     let seed = self.world.seed;
                     let text =
                         format!("seed {seed}: {} was not killed, but did not fork {source:?}: {error:#}", node.name);
@@ -108,6 +119,3 @@ impl Client {
         }
     }
 }
-
-/// More would only be more to check in the end.
-const MOST_FORKS: u64 = 20;

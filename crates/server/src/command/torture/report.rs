@@ -31,7 +31,7 @@ pub async fn progress(world: Arc<World>, app: Arc<App>) -> anyhow::Result<()> {
             counts.reads,
             counts.forks,
             counts.kills,
-            compactions(&app).await?,
+            compactions(&app).await.unwrap_or_default(),
             world.ledger.violations(),
         ));
     }
@@ -39,9 +39,35 @@ pub async fn progress(world: Arc<World>, app: Arc<App>) -> anyhow::Result<()> {
 }
 
 pub async fn summary(world: &World, app: &App, took: Duration, repositories: usize) -> anyhow::Result<()> {
-    let counts = world.ledger.counts();
     let uploads_cut_off = audit::uploads_under_way(&mut *app.database.connection().await?).await?.unsigned_abs();
-    let lines = [
+    let mut lines = lines(world, took, repositories);
+    lines.extend([
+        ("uploads cut off by a kill", uploads_cut_off),
+        ("compactions", compactions(app).await?.unsigned_abs()),
+        ("violations", world.ledger.violations() as u64),
+    ]);
+    table(&lines)
+}
+
+/// What was done to the installation, and how often something failed by it.
+pub fn fault_lines(world: &World) -> Vec<(&'static str, u64)> {
+    let counts = world.ledger.counts();
+    let mut lines: Vec<_> = world.faults.struck().into_iter().map(|(kind, count)| (kind.name(), count)).collect();
+    lines.push(("answers that failed by a fault other than a kill", counts.excused));
+    lines.extend(world.faults.excused().into_iter().map(|(kind, count)| (kind.name_of_excuse(), count)));
+    lines.extend([
+        ("projects deleted, as acknowledged", counts.deletions),
+        ("projects renamed, as acknowledged", counts.renames),
+        ("orders of operators: repack and sweep", counts.orders),
+        ("orders that failed by a fault", counts.failed_orders),
+        ("hidden commits asked for at every door", counts.hidden),
+    ]);
+    lines
+}
+
+pub fn lines(world: &World, took: Duration, repositories: usize) -> Vec<(&'static str, u64)> {
+    let counts = world.ledger.counts();
+    vec![
         ("seed", world.seed),
         ("seconds, with setting up and checking", took.as_secs()),
         ("nodes", world.nodes.len() as u64),
@@ -55,12 +81,8 @@ pub async fn summary(world: &World, app: &App, took: Duration, repositories: usi
         ("reads outrun by a push that moved a ref back", counts.outrun_reads),
         ("forks", counts.forks),
         ("kills", counts.kills),
-        ("uploads cut off by a kill", uploads_cut_off),
-        ("compactions", compactions(app).await?.unsigned_abs()),
         ("repositories checked", repositories as u64),
-        ("violations", world.ledger.violations() as u64),
-    ];
-    table(&lines)
+    ]
 }
 
 pub fn table(lines: &[(&str, u64)]) -> anyhow::Result<()> {

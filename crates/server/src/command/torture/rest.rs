@@ -69,6 +69,29 @@ impl Rest {
         read(answer).await.with_context(|| format!("GET {path} failed"))
     }
 
+    pub async fn delete_project(&self, node: &Node, id: i64) -> anyhow::Result<()> {
+        let url = format!("http://{}/api/v3/projects/{id}", node.address);
+        self.client.delete(&url).header("PRIVATE-TOKEN", &self.token).send().await?.error_for_status()?;
+        Ok(())
+    }
+
+    pub async fn rename(&self, node: &Node, id: i64, path: &str) -> anyhow::Result<Project> {
+        let url = format!("http://{}/api/v3/projects/{id}", node.address);
+        let request = self.client.put(&url).header("PRIVATE-TOKEN", &self.token).form(&[("path", path)]);
+        read(request.send().await?).await.with_context(|| format!("project {id} was not renamed"))
+    }
+
+    pub async fn project(&self, node: &Node, id: i64) -> anyhow::Result<Project> {
+        self.get(node, &format!("/projects/{id}")).await
+    }
+
+    /// Only how it was answered.
+    pub async fn status(&self, node: &Node, path: &str) -> anyhow::Result<u16> {
+        let url = format!("http://{}/api/v3{path}", node.address);
+        let answer = self.client.get(&url).header("PRIVATE-TOKEN", &self.token).send().await?;
+        Ok(answer.status().as_u16())
+    }
+
     pub async fn create_group(&self, node: &Node, path: &str) -> anyhow::Result<Group> {
         self.post(node, "/groups", &[("name", path), ("path", path)]).await
     }

@@ -17,6 +17,7 @@ use rand::rngs::StdRng;
 use tokio_util::sync::CancellationToken;
 
 use super::client::MAIN;
+use super::full::Faults;
 use super::git::{Git, NewCommit};
 use super::ledger::{Fate, Ledger};
 use super::node::{Load, Node, Program};
@@ -48,8 +49,13 @@ pub async fn prepare(
     let mut nodes = Vec::new();
     for number in 0..arguments.nodes {
         // Every other one makes room in its cache all the time.
-        let load = Load { workers: 1, cache_bytes: if number % 2 == 0 { 1 << 20 } else { 1 << 30 } };
-        let node = Node::new(program, format!("node-{number}"), load, &mut random)?;
+        let cache_bytes = if number % 2 == 0 { 1 << 20 } else { 1 << 30 };
+        let mut load =
+            Load { workers: 1, cache_bytes, disk: None, is_calm: false, seed: seed.rotate_left(number.into()) };
+        if number + 1 == arguments.nodes && arguments.small_disk.is_some() {
+            load = Load { cache_bytes: 32 << 20, disk: arguments.small_disk.clone(), ..load };
+        }
+        let node = Node::new(program, format!("node-{number}"), &load, &mut random)?;
         node.start().await?;
         nodes.push(Arc::new(node));
     }
@@ -68,6 +74,9 @@ pub async fn prepare(
         group,
         origin,
         directory,
+        faults: Faults::new(arguments.full),
+        deleted: Mutex::default(),
+        first_commits: Mutex::default(),
         over: CancellationToken::new(),
     })
 }

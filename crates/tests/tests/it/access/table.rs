@@ -230,6 +230,12 @@ pub const TABLE: &[Entry] = &[
     entry("PUT /projects/:id/repository/branches/:branch/unprotect", "/projects/{public_project}/repository/branches/main/unprotect", &[], MASTERS_PUBLIC),
     entry("DELETE /projects/:id/repository/merged_branches", "/projects/{private_project}/repository/merged_branches", &[], DEVELOPERS),
     entry("DELETE /projects/:id/repository/merged_branches", "/projects/{public_project}/repository/merged_branches", &[], DEVELOPERS_PUBLIC),
+    entry("GET /projects/:id/repository/ref_log", "/projects/{private_project}/repository/ref_log", &[], DEVELOPERS),
+    entry("GET /projects/:id/repository/ref_log", "/projects/{public_project}/repository/ref_log", &[], DEVELOPERS_PUBLIC),
+    entry("POST /projects/:id/repository/ref_log/:generation/restore", "/projects/{private_project}/repository/ref_log/{private_move}/restore",
+        &[("ref_name", "gone")], "401 401 404 404 403 403 201 201 201 201"),
+    entry("POST /projects/:id/repository/ref_log/:generation/restore", "/projects/{public_project}/repository/ref_log/{public_move}/restore",
+        &[("ref_name", "gone")], "401 401 403 403 403 403 201 201 201 201"),
 
     entry("GET /projects/:id/repository/tree", "/projects/{private_project}/repository/tree", &[], CODE),
     entry("GET /projects/:id/repository/tree", "/projects/{internal_project}/repository/tree", &[], INTERNAL),

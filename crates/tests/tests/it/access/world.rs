@@ -103,6 +103,15 @@ impl World {
         }
         let find = |name: &str| ids.iter().find(|(placeholder, _)| *placeholder == name).unwrap().1;
         let (project, internal) = (find("{private_project}"), find("{internal}"));
+        let mut moves = Vec::new();
+        for (placeholder, project) in [("{private_move}", project), ("{public_move}", find("{public_project}"))] {
+            let api = format!("/projects/{project}/repository");
+            server.admin.post(&format!("{api}/branches"), &[("branch_name", "gone"), ("ref", "main")]).await;
+            server.admin.delete(&format!("{api}/branches/gone")).await;
+            let log = server.admin.get(&format!("{api}/ref_log?ref_name=gone")).await;
+            moves.push((placeholder, log.body[0]["generation"].as_i64().unwrap()));
+        }
+        ids.extend(moves);
         let share = [("group_id", &*internal.to_string()), ("group_access", "10")];
         assert_eq!(server.admin.post(&format!("/projects/{project}/share"), &share).await.status, 201);
         let hook = server.admin.post(&format!("/projects/{project}/hooks"), &[("url", "http://a.example")]).await;

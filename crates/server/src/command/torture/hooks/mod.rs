@@ -6,7 +6,7 @@ mod receipt;
 mod receiver;
 mod request;
 mod wait;
-mod wire;
+pub mod wire;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -23,18 +23,23 @@ use rand::rngs::StdRng;
 use tokio::task::JoinSet;
 
 use super::killer::{self, Habits, Moment};
+use super::node::Settings;
 use super::report::{say, table};
 use super::{Arguments, World, node, setup};
 use check::{duplicates, faults, happened, longest_delay, shared_ids, told};
 use receipt::Hook;
-use receiver::{Receiver, Seen};
+use receiver::Receiver;
+pub use receiver::Seen;
+pub use wait::until_all_is_told;
 
 /// What nodes need besides, so that they deliver to this machine, give up soon, and say the same of where they are.
-pub const SETTINGS: &[(&str, &str)] = &[
-    ("HOLDFAST__HOOKS__ALLOWED_NETWORKS", "127.0.0.0/8"),
-    ("HOLDFAST__HOOKS__TIMEOUT_SECONDS", "1"),
-    ("HOLDFAST__SERVER__EXTERNAL_URL", "http://holdfast.example"),
-];
+pub fn settings() -> Settings {
+    vec![
+        ("HOLDFAST__HOOKS__ALLOWED_NETWORKS", "127.0.0.0/8".into()),
+        ("HOLDFAST__HOOKS__TIMEOUT_SECONDS", "1".into()),
+        ("HOLDFAST__SERVER__EXTERNAL_URL", "http://holdfast.example".into()),
+    ]
+}
 
 const PROJECTS: usize = 6;
 const HOOKS_OF_A_PROJECT: usize = 3;
@@ -46,13 +51,19 @@ const KILLER_PAUSE: std::ops::Range<u64> = 500..15_000;
 /// What all tasks share.
 pub struct Scene {
     world: Arc<World>,
-    receiver: Arc<Receiver>,
+    pub receiver: Arc<Receiver>,
     /// By project.
     commits: HashMap<i64, Vec<String>>,
     pushes_left: AtomicU64,
 }
 
 impl Scene {
+    /// Where others push.
+    pub fn of_others(world: Arc<World>, hooks: Vec<Hook>) -> Self {
+        let receiver = Arc::new(Receiver::new(hooks, world.seed));
+        Self { world, receiver, commits: HashMap::new(), pushes_left: AtomicU64::new(0) }
+    }
+
     fn take_push(&self) -> bool {
         self.pushes_left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok()
     }
@@ -85,26 +96,25 @@ async fn create_hooks(world: &World, address: SocketAddr) -> anyhow::Result<Vec<
     for number in 0..PROJECTS {
         let project = setup::create_project(world, number).await?;
         for place in 0..HOOKS_OF_A_PROJECT {
-            let secret = Entropy::system().bytes::<24>();
-            // One of both kinds in each project.
-            let token = if place == 0 { hex::encode(secret) } else { format!("whsec_{}", STANDARD.encode(secret)) };
-            hooks.push(create_hook(world, address, hooks.len(), Some(project.id), token, place == 1).await?);
+            hooks.push(create_hook(world, address, hooks.len(), Some(project.id), place == 1).await?);
         }
         world.projects().push(project);
     }
-    let token = hex::encode(Entropy::system().bytes::<24>());
-    hooks.push(create_hook(world, address, hooks.len(), None, token, false).await?);
+    hooks.push(create_hook(world, address, hooks.len(), None, false).await?);
     Ok(hooks)
 }
 
-async fn create_hook(
+pub async fn create_hook(
     world: &World,
     address: SocketAddr,
     number: usize,
     project: Option<i64>,
-    token: String,
     tags: bool,
 ) -> anyhow::Result<Hook> {
+    let secret = Entropy::system().bytes::<24>();
+    // Some of both kinds.
+    let is_plain = project.is_none() || number.is_multiple_of(HOOKS_OF_A_PROJECT);
+    let token = if is_plain { hex::encode(secret) } else { format!("whsec_{}", STANDARD.encode(secret)) };
     let url = format!("http://{address}/{number}");
     let tag_push_events = if tags { "true" } else { "false" };
     let fields =
@@ -141,7 +151,7 @@ async fn torment_and_wait(scene: &Arc<Scene>, app: &Arc<App>, arguments: &Argume
         ended??;
     }
     say("all is pushed and no node is killed any more; waiting until all is delivered");
-    wait::until_all_is_told(scene, app).await
+    until_all_is_told(scene, app).await
 }
 
 async fn progress(scene: Arc<Scene>) -> anyhow::Result<()> {
@@ -167,6 +177,18 @@ async fn progress(scene: Arc<Scene>) -> anyhow::Result<()> {
 const MOST_FAULTS: usize = 5;
 
 async fn check(scene: &Scene, app: &App, took: Duration) -> anyhow::Result<()> {
+    let told = find_faults(scene, app).await?;
+    report(scene, took, &told)
+}
+
+/// How hooks were told, where there was nothing wrong with it.
+pub struct Telling {
+    /// The longest, in seconds.
+    pub delay: u64,
+    pub repeated: u64,
+}
+
+pub async fn find_faults(scene: &Scene, app: &App) -> anyhow::Result<Telling> {
     let world = &scene.world;
     let log = audit::log(&mut *app.database.connection().await?).await?;
     let seen = scene.receiver.seen(Seen::clone);
@@ -185,10 +207,11 @@ async fn check(scene: &Scene, app: &App, took: Duration) -> anyhow::Result<()> {
         repeated += duplicates(history);
     }
     shared_ids(&seen.histories).into_iter().chain(seen.strange.iter().cloned()).for_each(violate);
-    report(scene, &seen, took, (delay.num_seconds().unsigned_abs(), repeated as u64))
+    Ok(Telling { delay: delay.num_seconds().unsigned_abs(), repeated: repeated as u64 })
 }
 
-fn report(scene: &Scene, seen: &Seen, took: Duration, (delay, repeated): (u64, u64)) -> anyhow::Result<()> {
+fn report(scene: &Scene, took: Duration, told: &Telling) -> anyhow::Result<()> {
+    let seen = scene.receiver.seen(Seen::clone);
     let counts = scene.world.ledger.counts();
     let mut lines = vec![
         ("seed", scene.world.seed),
@@ -206,9 +229,9 @@ fn report(scene: &Scene, seen: &Seen, took: Duration, (delay, repeated): (u64, u
     ];
     lines.extend(seen.moods.iter().map(|(mood, count)| (mood.name(), *count)));
     lines.extend([
-        ("deliveries", seen.accepted() - repeated),
-        ("accepted again", repeated),
-        ("longest delay in seconds", delay),
+        ("deliveries", seen.accepted() - told.repeated),
+        ("accepted again", told.repeated),
+        ("longest delay in seconds", told.delay),
         ("violations", scene.world.ledger.violations() as u64),
     ]);
     table(&lines)

@@ -2,7 +2,7 @@
 //! processes would take an hour.
 
 use std::collections::HashMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 
@@ -34,7 +34,7 @@ impl Wire {
 
     /// What became of each ref.
     pub async fn push(&self, world: &World, project: &Project, node: &Node, moves: &[Move]) -> Vec<Fate> {
-        let life = node.life();
+        let (life, since) = (node.life(), Instant::now());
         let answered = self.send(world, &project.url(node), body(moves)).await;
         let was_harmed = life.is_none() || node.life() != life;
         let (report, said) = match answered {
@@ -46,7 +46,7 @@ impl Wire {
         let refs = moves.iter().zip(&fates).map(|(it, fate)| it.wish.tried(fate)).collect();
         let push = Push { project: project.id, node: node.name.clone(), atomic: false, refs };
         let wishes: Vec<Wish> = moves.iter().map(|it| it.wish.clone()).collect();
-        judge(world, &push, &wishes, Circumstances { was_harmed, may_lose: false, said: &said });
+        judge(world, &push, &wishes, Circumstances { was_harmed, may_lose: false, said: &said, since });
         world.ledger.record(push);
         fates
     }

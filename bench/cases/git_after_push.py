@@ -1,0 +1,38 @@
+"""B3: what the server alone takes for a clone right after pushes, before any maintenance."""
+
+from harness.git import GitCase, Operation, wire
+
+
+class FetchAfter(Operation):
+    """All was in one pack with a bitmap until then. Only the first fetch counts: later ones may find it prepared."""
+
+    def __init__(self, commits, project, pushes, goal):
+        self.commits, self.project, self.pushes = commits, project, pushes
+        self.figures = {"seconds": goal, "first_byte": {}, "operation_cpu": goal}
+        self._prepared = {}
+
+    def prepare(self, side):
+        self._prepared[side.name] = number = self._prepared.get(side.name, 0) + 1
+        side.settle(self.project)
+        self.commits.push_by_hand(side, self.project, f"after-{self.pushes}-{number}", self.pushes)
+        return wire.fetch_body(side.tips(self.project))
+
+    def run(self, side, body):
+        fetched = wire.fetch(side, self.project, body)
+        return {"seconds": fetched.seconds, "first_byte": fetched.first_byte, "bytes": fetched.bytes}
+
+
+class Case(GitCase):
+    name = "git_after_push"
+    projects = {"medium-after": "medium", "large-after": "large"}
+    # Where so many were pushed the server's own maintenance has not begun yet.
+    goals = {1: {"at_most": 1.2}, 10: {}}
+
+    def operations(self, _git):
+        return {
+            f"{fixture} after {pushes} push{'es' * (pushes > 1)}": FetchAfter(
+                self.commits(fixture), project, pushes, goal
+            )
+            for project, fixture in self.projects.items()
+            for pushes, goal in self.goals.items()
+        }

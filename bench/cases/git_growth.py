@@ -1,0 +1,134 @@
+"""Many pushes of one commit in a row: how much longer a clone takes at worst, and whether maintenance mends it."""
+
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from harness import paired, plain
+from harness.git import GitCase, client, wire
+from harness.server import say
+
+# A look after so many pushes, at so many clones.
+EVERY = 50
+LOOKS = 3
+# What all else is compared with is looked at longer.
+FIRST_LOOKS = 7
+PAIRS = 7
+REF = "refs/heads/growth"
+
+
+@dataclass
+class Grown:
+    # Seconds and bytes of a clone, before and after every so many pushes.
+    ours: list
+    reference: list
+    # Seconds of every push.
+    pushes: list
+    # Seconds of clones after maintenance, and of a project that never was anything else.
+    mended: list
+    fresh: list
+
+
+class Case(GitCase):
+    """Runs after the rounds. The reference gets the same commits and is repacked before every look: what its clones
+    take more than before is due to the content alone."""
+
+    name = "git_growth"
+    projects = {"small-growth": "small", "medium-growth": "medium"}
+    with_reference = False
+
+    def operations(self, _git):
+        return {}
+
+    def after(self, world):
+        # Needed for the comparison, whatever sides are asked for.
+        self._reference = self.git.side("reference")
+        self._grown = {
+            f"{fixture}, {world.pushes:,} pushes, {side.name}": self._grow(side, project, fixture, world.pushes)
+            for project, fixture in self.projects.items()
+            for side in self.ours
+        }
+
+    def _grow(self, side, project, fixture, count):
+        commits, twin = self.commits(fixture), f"{project}-{side.name}"
+        self._reference.ensure(twin, self.git.fixtures[fixture])
+        chain = commits.chain("growth", count)
+        grown = Grown([look(side, project, FIRST_LOOKS)], [look(self._reference, twin, FIRST_LOOKS)], [], [], [])
+        with wire.Pusher(side, project) as pusher:
+            for number, body in enumerate(commits.bodies(chain, REF), 1):
+                begin = time.monotonic()
+                pusher.push(body)
+                grown.pushes.append(time.monotonic() - begin)
+                if number % EVERY == 0:
+                    grown.ours.append(look(side, project))
+                    self._bring(twin, commits.directory, chain[number - 1])
+                    grown.reference.append(look(self._reference, twin))
+                    seconds = [grown.ours[-1][0], grown.reference[-1][0], median(grown.pushes[-EVERY:])]
+                    clone, bare, push = (f"{each * 1e3:.1f} ms" for each in seconds)
+                    say(f"{number} pushes to {project} of {side.name}: clone {clone}, reference {bare}, push {push}")
+        self._mend(side, project, grown)
+        return grown
+
+    def _bring(self, twin, source, commit):
+        """The same content, as maintenance leaves it."""
+        client.git("-C", self._reference.directory / f"{twin}.git", "fetch", "-q", source, f"{commit}:{REF}")
+        self._reference.settle(twin)
+
+    def _mend(self, side, project, grown):
+        side.settle(project)
+        copy, fresh = Path(self.git.directory, "fresh.git"), f"{project}-fresh"
+        client.git(*side.options, "clone", "-q", "--mirror", side.url(project), copy)
+        side.ensure(fresh, copy)
+        shutil.rmtree(copy)
+        for turn in range(PAIRS + 1):
+            pair = clone(side, project, turn).seconds, clone(side, fresh, turn).seconds
+            # The first one warms the caches.
+            if turn:
+                grown.mended.append(pair[0])
+                grown.fresh.append(pair[1])
+
+    def results(self, _measured):
+        return [line for what, grown in self._grown.items() for line in self._lines(what, grown)]
+
+    def _lines(self, what, grown):
+        ours, sizes, content = ratios(grown.ours, 0), ratios(grown.ours, 1), ratios(grown.reference, 0)
+        tenth = max(1, len(grown.pushes) // 10)
+        first, last = median(grown.pushes[:tenth]), median(grown.pushes[-tenth:])
+        worst = {
+            # More content never is a reason to be quicker.
+            "beyond the reference's": ([a / max(1, b) for a, b in zip(ours, content)], {"at_most": 2.0}),
+            "as it is": (ours, {}),
+            "per byte": ([times / size for times, size in zip(ours, sizes)], {}),
+            "the reference's, repacked": (content, {}),
+        }
+        return [
+            *(
+                plain(self.name, f"{what}: clone at worst / before, {how}", "times", [max(times)], **goal)
+                for how, (times, goal) in worst.items()
+            ),
+            paired(self.name, f"{what}: clone after maintenance / of a fresh import", "milliseconds",
+                   grown.mended, grown.fresh, at_most=1.1),
+            paired(self.name, f"{what}: push, last tenth / first", "milliseconds", [last], [first]),
+        ]
+
+
+def clone(side, project, turn):
+    """Without one of the old branches, each time another: they are all on the way to main, so the work is the same, but
+    nobody has asked for just this before."""
+    refs = client.refs_of(side.ls_remote(project, "refs/*"))
+    old = [name for name in refs if name.startswith("refs/heads/topic/")]
+    del refs[old[turn % len(old)]]
+    wants = {oid for name, oid in refs.items() if not name.endswith("^{}")}
+    return wire.fetch(side, project, wire.fetch_body(sorted(wants)))
+
+
+def look(side, project, count=LOOKS):
+    clones = [clone(side, project, turn) for turn in range(count)]
+    return median(each.seconds for each in clones), clones[-1].bytes
+
+
+def ratios(looks, which):
+    """To the first one."""
+    return [each[which] / looks[0][which] for each in looks[1:]]

@@ -1,0 +1,110 @@
+"""B15: what becomes of `GET /projects/:id` while 8 clients clone and 4 push, against the same alone."""
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from harness import plain
+from harness.git import GitCase, Operation, wire
+from harness.load import wrk
+
+CLONED = "medium"
+CLONERS, PUSHERS = 8, 4
+# Of each pusher, for every second.
+PUSHES = 40
+
+
+class Alone(Operation):
+    """As many requests as 32 clients get answered."""
+
+    def __init__(self, world):
+        self.seconds, self.connections = world.seconds, world.connections
+
+    def run(self, side, _prepared):
+        path = f"/api/v3/projects/{side.project_ids[CLONED]}"
+        counted = wrk(side.server, path, self.seconds, self.connections)
+        self.count = counted["requests"]
+        return {
+            "rate": self.count / (counted["microseconds"] / 1e6),
+            "p50": counted["p50"] / 1e6,
+            "p99": counted["p99"] / 1e6,
+        }
+
+
+class Mixed(Alone):
+    """The clones are those of `git_fetch`, the pushes go into a small repository for each pusher."""
+
+    def __init__(self, world, commits, pushed):
+        super().__init__(world)
+        self.note, self.commits, self.pushed = world.note, commits, pushed
+        self._prepared, self._bodies = {}, {}
+
+    def prepare(self, side):
+        self._prepared[side.name] = number = self._prepared.get(side.name, 0) + 1
+        for project in self.pushed:
+            side.settle(project)
+        bodies = [self._made(f"mixed-{number}-{pusher}") for pusher in range(PUSHERS)]
+        return wire.fetch_body(side.tips(CLONED)), bodies
+
+    def _made(self, name):
+        """The same for every side."""
+        if name not in self._bodies:
+            chain = self.commits.chain(name, PUSHES * (self.seconds + 1))
+            self._bodies[name] = list(self.commits.bodies(chain, f"refs/heads/{name}"))
+        return self._bodies[name]
+
+    def run(self, side, prepared):
+        body, pushes = prepared
+        end, begin = threading.Event(), time.monotonic()
+
+        def clone():
+            count = 0
+            while not end.is_set():
+                wire.fetch(side, CLONED, body)
+                count += 1
+            return count
+
+        def push(project, bodies):
+            count = 0
+            with wire.Pusher(side, project) as pusher:
+                for each in bodies:
+                    if end.is_set():
+                        return count
+                    pusher.push(each)
+                    count += 1
+            self.note(f"git_mixed: {count} pushes of a pusher were not enough for {self.seconds} s")
+            return count
+
+        with ThreadPoolExecutor(CLONERS + PUSHERS) as pool:
+            clones = [pool.submit(clone) for _ in range(CLONERS)]
+            pushed = [pool.submit(push, *each) for each in zip(self.pushed, pushes)]
+            try:
+                figures = super().run(side, None)
+            finally:
+                end.set()
+            clones, pushed = (sum(each.result() for each in some) for some in (clones, pushed))
+        seconds = time.monotonic() - begin
+        return figures | {"clones": clones / seconds, "pushes": pushed / seconds}
+
+
+class Case(GitCase):
+    name = "git_mixed"
+    pushed = [f"small-mixed-{number}" for number in range(PUSHERS)]
+    projects = {CLONED: "medium"} | dict.fromkeys(pushed, "small")
+    with_reference = False
+
+    def targets(self, world):
+        self.world = world
+        return super().targets(world)
+
+    def operations(self, _git):
+        return {"mixed": Mixed(self.world, self.commits("small"), self.pushed), "alone": Alone(self.world)}
+
+    def results(self, measured):
+        return [
+            *self.within(measured, "mixed", "alone", "p99", at_most=3.0),
+            *self.within(measured, "mixed", "alone", "p50"),
+            *self.within(measured, "mixed", "alone", "rate"),
+            *self.alone(self.sides, measured, "mixed", "clones"),
+            *self.alone(self.sides, measured, "mixed", "pushes"),
+        ]

@@ -1,0 +1,42 @@
+//! What is kept although no ref leads to it: what refs left a while ago, and what pipelines are about.
+
+use chrono::{DateTime, Utc};
+use holdfast_domain::ids::RepositoryId;
+use holdfast_git::ObjectId;
+
+use super::snapshot::object_id;
+use crate::{Connection, Result};
+
+/// All that refs have been, and pipelines were made for, since that time; and what pipelines are about that still run.
+pub async fn roots(
+    connection: &mut Connection,
+    repository: RepositoryId,
+    since: DateTime<Utc>,
+) -> Result<Vec<ObjectId>> {
+    let rows = sqlx::query_scalar!(
+        r#"select old as "id!" from ref_log where repository_id = $1 and created_at >= $2 and old is not null
+           union
+           select new from ref_log where repository_id = $1 and created_at >= $2 and new is not null
+           union
+           select decode(p.sha, 'hex') from pipelines p join repositories r on r.project_id = p.project_id
+           where r.id = $1 and (p.created_at >= $2 or p.finished_at is null)"#,
+        repository.get(),
+        since,
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.iter().map(|id| object_id(id)).collect()
+}
+
+/// Some that refs have been lately.
+pub async fn recent(connection: &mut Connection, repository: RepositoryId, at_most: i64) -> Result<Vec<ObjectId>> {
+    let rows = sqlx::query_scalar!(
+        r#"select new as "new!" from ref_log where repository_id = $1 and new is not null
+           order by generation desc limit $2"#,
+        repository.get(),
+        at_most,
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.iter().map(|id| object_id(id)).collect()
+}

@@ -1,0 +1,10 @@
+use holdfast_domain::ids::ProjectId;
+
+use super::job;
+use crate::{Connection, Result};
+
+pub const MAINTAIN: &str = "maintain";
+
+pub async fn enqueue(connection: &mut Connection, project: ProjectId) -> Result<()> {
+    job::enqueue_once(connection, MAINTAIN, project).await
+}

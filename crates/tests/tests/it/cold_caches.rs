@@ -1,0 +1,98 @@
+//! Copies that a node does not have yet.
+
+use holdfast_app::repository::warming;
+use holdfast_store::objects;
+use holdfast_tests::{Server, Setup, WorkTree};
+
+use crate::equal_fetches::noise;
+
+/// In pieces, from a directory and from a bucket.
+#[tokio::test]
+async fn large_packs_come_whole() {
+    let endpoint = std::env::var("HOLDFAST_TEST_S3_ENDPOINT").expect("dev/test starts an S3 server");
+    let bucket = objects::Options::S3 {
+        bucket: "holdfast".into(),
+        prefix: "cold caches".into(),
+        endpoint: Some(endpoint),
+        region: "us-east-1".into(),
+        credentials: Some(("test".into(), "test".into())),
+    };
+    for objects in [None, Some(bucket)] {
+        let server = Server::with(Setup { objects, ..Setup::default() }).await;
+        let (_, ada) = server.user("ada").await;
+        server.project(&ada, "p", 20).await;
+        let url = server.git_url(&ada, "ada/p");
+        let tree = WorkTree::new().await;
+        for (place, bytes) in [35 << 20, 100 << 10, 80 << 10, 20].into_iter().enumerate() {
+            tree.commit(&format!("f{place}"), &noise(bytes + place, 1), "more").await;
+            tree.push(&url, &["main"]).await.ok();
+        }
+        let other = server.another_node().await;
+        let (cloned, clone) = WorkTree::clone(&url.replace(&server.address(), &other), &[]).await;
+        cloned.ok();
+        assert_eq!(clone.head().await, tree.head().await);
+        clone.git(["fsck", "--full", "--strict"]).await.ok();
+    }
+}
+
+#[tokio::test]
+async fn what_is_cut_off_in_the_store_is_no_copy() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    server.project(&ada, "p", 20).await;
+    let url = server.git_url(&ada, "ada/p");
+    let tree = WorkTree::new().await;
+    tree.commit("f", &noise(200 << 10, 1), "more").await;
+    tree.push(&url, &["main"]).await.ok();
+    let packs = server.directory.path().join("packs");
+    let object = walk(&packs).into_iter().max_by_key(|path| path.metadata().unwrap().len()).unwrap();
+    let whole = std::fs::read(&object).unwrap();
+    std::fs::write(&object, &whole[..whole.len() / 2]).unwrap();
+    let other = server.another_node().await;
+    let url = url.replace(&server.address(), &other);
+    let (cloned, _) = WorkTree::clone(&url, &[]).await;
+    cloned.refused();
+    std::fs::write(&object, &whole).unwrap();
+    let (cloned, clone) = WorkTree::clone(&url, &[]).await;
+    cloned.ok();
+    assert_eq!(clone.head().await, tree.head().await);
+}
+
+fn walk(directory: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    for file in std::fs::read_dir(directory).unwrap() {
+        let path = file.unwrap().path();
+        if path.is_dir() { found.extend(walk(&path)) } else { found.push(path) }
+    }
+    found
+}
+
+/// What a node does when it starts, before anybody asks.
+#[tokio::test]
+async fn a_new_node_fetches_what_was_active_last() {
+    let mut setup = Setup::default();
+    setup.settings.git.cache_max_bytes = 1 << 20;
+    let server = Server::with(setup).await;
+    let (_, ada) = server.user("ada").await;
+    // The last one is larger than what may be fetched for nobody in particular.
+    for (name, bytes) in [("p1", 200 << 10), ("p2", 200 << 10), ("empty", 0), ("large", 600 << 10)] {
+        server.project(&ada, name, 0).await;
+        if bytes > 0 {
+            let tree = WorkTree::new().await;
+            tree.commit("f", &noise(bytes, 1), name).await;
+            tree.push(&server.git_url(&ada, &format!("ada/{name}")), &["main"]).await.ok();
+        }
+    }
+    let node = server.another_app();
+    assert_eq!(warming::warm(&node).await.unwrap(), 2);
+    let cache = node.engine.cache().unwrap();
+    assert!(cache.bytes() > 400 << 10 && cache.bytes() <= 512 << 10, "{}", cache.bytes());
+    // What it has by now is brought up to date.
+    server.push_first(&ada, "ada/empty").await;
+    let tree = WorkTree::clone(&server.git_url(&ada, "ada/p1"), &[]).await.1;
+    tree.commit("g", b"more\n", "more").await;
+    tree.push(&server.git_url(&ada, "ada/p1"), &["main"]).await.ok();
+    let before = cache.bytes();
+    assert_eq!(warming::warm(&node).await.unwrap(), 2);
+    assert!(cache.bytes() > before && cache.bytes() < before + 10_000);
+}
