@@ -3,7 +3,7 @@
 //! the machine nor hooks nor replaced objects have a say.
 
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use gix::ObjectId;
@@ -249,10 +249,16 @@ impl Running {
         if self.ended(said).await? { Ok(()) } else { Err(no()) }
     }
 
-    /// False if it ended with 1 and without a word, by which some commands say no.
-    async fn ended(&mut self, said: &[u8]) -> Result<bool> {
+    /// How it ended.
+    pub async fn status(&mut self) -> Result<ExitStatus> {
         let status = self.child.wait().await?;
         self.group = None;
+        Ok(status)
+    }
+
+    /// False if it ended with 1 and without a word, by which some commands say no.
+    async fn ended(&mut self, said: &[u8]) -> Result<bool> {
+        let status = self.status().await?;
         match last_line(said) {
             _ if status.success() => Ok(true),
             None if status.code() == Some(1) => Ok(false),

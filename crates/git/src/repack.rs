@@ -66,14 +66,20 @@ pub async fn of_ids(git: &Git, bare: &Bare, ids: &Path, directory: &Path) -> Res
     let (mut stdin, mut stdout, stderr) = running.pipes();
     let mut ids = tokio::fs::File::open(ids).await?;
     let feed = async move {
-        // It need not read to the end.
-        tokio::io::copy(&mut ids, &mut stdin).await.ok();
+        match tokio::io::copy(&mut ids, &mut stdin).await {
+            // It says itself why it reads no more.
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
+            // Without all of them the pack would lack some.
+            copied => drop(copied?),
+        }
         stdin.shutdown().await.ok();
+        std::io::Result::Ok(())
     };
     let work = async {
         let mut output = Vec::new();
-        let ((), said, read) =
+        let (fed, said, read) =
             tokio::join!(feed, read_said(stderr), tokio::io::AsyncReadExt::read_to_end(&mut stdout, &mut output));
+        fed?;
         read?;
         running.succeeded(&said).await?;
         named_by(&output, directory)

@@ -1,7 +1,7 @@
 //! Finding pushes that the database has forgotten, and bringing them back. It forgets what it acknowledged when it is set
 //! back in time, or when a replica takes over that was behind. The packs and their receipts are still there.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use futures_util::TryStreamExt;
 use holdfast_domain::ids::PackId;
@@ -30,8 +30,10 @@ pub struct Lost {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Its refs are where it found them, once those before it in the list are brought back.
-    Applicable,
+    /// So many of its refs are where it found them, once those before it in the list are brought back.
+    Applicable { refs: usize },
+    /// Another one found this ref in the same place and took it elsewhere: one of them must have been refused.
+    Contested { name: String },
     /// Its refs are where it moved them.
     Present,
     /// It was made and is remembered; what it brought is elsewhere, or nobody needs it any more.
@@ -42,10 +44,30 @@ pub enum State {
     Moved { name: String, is: Option<String> },
 }
 
+/// Which pushes are looked at.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// Also those that the database knows to be begun.
+    pub unfinished: bool,
+    /// Of all of them only these keys, if there are any.
+    pub only: Vec<String>,
+}
+
+impl Wanted {
+    fn includes(&self, lost: &Lost) -> bool {
+        match self.only.is_empty() {
+            true => lost.announced.is_none() || self.unfinished,
+            false => self.only.contains(&lost.key),
+        }
+    }
+}
+
 #[derive(Clone, Debug, Default)]
 pub struct Search {
     /// In the order in which they can be brought back.
     pub lost: Vec<Lost>,
+    /// Pushes that were not wanted.
+    pub left_out: usize,
     /// Objects with receipts that cannot be relied on, and why.
     pub doubtful: Vec<(String, &'static str)>,
     /// Objects that the database does not know, without receipts, and their bytes.
@@ -55,13 +77,16 @@ pub struct Search {
 /// Asked of the database at once.
 const BATCH: usize = 1000;
 
-pub async fn search(app: &App, actor: &Actor) -> Result<Search> {
+pub async fn search(app: &App, actor: &Actor, wanted: &Wanted) -> Result<Search> {
     access::instance(actor, InstanceAction::ManageUsers)?;
     let mut found = Search::default();
     let mut chunks = app.objects.list("packs")?.try_chunks(BATCH);
     while let Some(some) = chunks.try_next().await.map_err(|broken| broken.1)? {
         look(app, some, &mut found).await?;
     }
+    let all = found.lost.len();
+    found.lost.retain(|lost| wanted.includes(lost));
+    found.left_out = all - found.lost.len();
     found.lost.sort_by_key(|lost| (lost.receipt.at(), lost.key.clone()));
     judge(app, &mut found.lost).await?;
     Ok(found)
@@ -109,10 +134,11 @@ const ASKED: usize = 100;
 /// Objects that were removed may have come back from a copy of the storage. A push that the log has was not forgotten,
 /// whatever became of its refs.
 async fn is_logged(app: &App, receipt: &Receipt) -> Result<bool> {
+    let Some(since) = receipt.at() else { return Ok(false) };
     let mut connection = app.database.connection().await?;
     for it in receipt.moves.iter().take(ASKED) {
-        if let Some((old, new)) = it.ids()
-            && ref_log::knows(&mut connection, receipt.repository.into(), &it.name, old, new).await?
+        if let Some(ids) = it.ids()
+            && ref_log::knows(&mut connection, receipt.repository.into(), &it.name, ids, since).await?
         {
             return Ok(true);
         }
@@ -142,62 +168,98 @@ impl Places {
         self.of(project, &it.name) == it.old
     }
 
-    /// Notes where refs will be, if it can be brought back.
-    fn follow(&mut self, receipt: &Receipt) -> bool {
-        let project = receipt.project;
-        let fitting: Vec<&Moved> = receipt.moves.iter().filter(|it| self.fits(project, it)).collect();
-        let is_applicable = if receipt.atomic { fitting.len() == receipt.moves.len() } else { !fitting.is_empty() };
-        if is_applicable {
-            for it in fitting {
-                self.moved.insert((project, it.name.clone()), it.new.clone());
-            }
+    fn fitting<'a>(&self, receipt: &'a Receipt) -> Vec<&'a Moved> {
+        receipt.moves.iter().filter(|it| self.fits(receipt.project, it)).collect()
+    }
+
+    fn is_whole(&self, receipt: &Receipt) -> bool {
+        self.fitting(receipt).len() == receipt.moves.len()
+    }
+
+    fn is_part(&self, receipt: &Receipt) -> bool {
+        !receipt.atomic && !self.fitting(receipt).is_empty()
+    }
+
+    fn is_present(&self, receipt: &Receipt) -> bool {
+        receipt.moves.iter().all(|it| self.of(receipt.project, &it.name) == it.new)
+    }
+
+    /// Notes where refs will be once it is brought back.
+    fn follow(&mut self, receipt: &Receipt) -> State {
+        let fitting = self.fitting(receipt);
+        let refs = fitting.len();
+        for it in fitting {
+            self.moved.insert((receipt.project, it.name.clone()), it.new.clone());
         }
-        is_applicable
+        State::Applicable { refs }
     }
 }
 
-/// Clocks of nodes differ: one that fits only after a later one comes behind that.
+/// Whether a push was acknowledged its receipt does not tell: it is written before. So what is known to be begun comes
+/// behind what is not known at all.
 async fn judge(app: &App, lost: &mut Vec<Lost>) -> Result<()> {
     let mut places = Places::default();
     let (mut waiting, mut ordered): (Vec<Lost>, Vec<Lost>) = (Vec::new(), Vec::new());
     for mut it in lost.drain(..) {
-        let project = it.receipt.project;
         let Some(opened) = open(app, &it.receipt).await? else {
             ordered.push(it);
             continue;
         };
-        places.projects.entry(project).or_insert(opened);
+        places.projects.entry(it.receipt.project).or_insert(opened);
         if is_logged(app, &it.receipt).await? {
             it.state = State::Known;
-            ordered.push(it);
-        } else if it.receipt.moves.iter().all(|moved| places.of(project, &moved.name) == moved.new) {
-            it.state = State::Present;
             ordered.push(it);
         } else {
             waiting.push(it);
         }
     }
-    loop {
-        let before = waiting.len();
-        for mut it in std::mem::take(&mut waiting) {
-            if places.follow(&it.receipt) {
-                it.state = State::Applicable;
-                ordered.push(it);
-            } else {
-                waiting.push(it);
-            }
-        }
-        if waiting.len() == before {
-            break;
-        }
-    }
-    for mut it in waiting {
-        let project = it.receipt.project;
-        if let Some(other) = it.receipt.moves.iter().find(|moved| !places.fits(project, moved)) {
-            it.state = State::Moved { name: other.name.clone(), is: places.of(project, &other.name) };
-        }
-        ordered.push(it);
-    }
+    let (announced, unknown) = waiting.into_iter().partition(|it| it.announced.is_some());
+    put_in_order(&mut places, unknown, &mut ordered);
+    put_in_order(&mut places, announced, &mut ordered);
     *lost = ordered;
     Ok(())
+}
+
+/// Clocks of nodes differ: one that fits only after a later one comes behind that. What would come back only in part waits
+/// for all that comes back whole.
+fn put_in_order(places: &mut Places, mut waiting: Vec<Lost>, ordered: &mut Vec<Lost>) {
+    let mut claims: HashMap<(i64, String, Option<String>), HashSet<Option<String>>> = HashMap::new();
+    let claim = |lost: &Lost, it: &Moved| (lost.receipt.project, it.name.clone(), it.old.clone());
+    for lost in &waiting {
+        for it in &lost.receipt.moves {
+            claims.entry(claim(lost, it)).or_default().insert(it.new.clone());
+        }
+    }
+    loop {
+        let before = waiting.len();
+        for mut lost in std::mem::take(&mut waiting) {
+            let fitting = places.fitting(&lost.receipt);
+            let contested = fitting.into_iter().find(|it| claims[&claim(&lost, it)].len() > 1);
+            lost.state = if places.is_present(&lost.receipt) {
+                State::Present
+            } else if let Some(it) = contested {
+                State::Contested { name: it.name.clone() }
+            } else if places.is_whole(&lost.receipt) {
+                places.follow(&lost.receipt)
+            } else {
+                waiting.push(lost);
+                continue;
+            };
+            ordered.push(lost);
+        }
+        if waiting.len() < before {
+            continue;
+        }
+        let Some(next) = waiting.iter().position(|lost| places.is_part(&lost.receipt)) else { break };
+        let mut lost = waiting.remove(next);
+        lost.state = places.follow(&lost.receipt);
+        ordered.push(lost);
+    }
+    for mut lost in waiting {
+        let project = lost.receipt.project;
+        if let Some(other) = lost.receipt.moves.iter().find(|moved| !places.fits(project, moved)) {
+            lost.state = State::Moved { name: other.name.clone(), is: places.of(project, &other.name) };
+        }
+        ordered.push(lost);
+    }
 }

@@ -10,13 +10,13 @@ use holdfast_git::protocol::receive::Progress;
 use holdfast_git::reader::Reader;
 use holdfast_git::{Bare, Incoming, ObjectId, RefName, Target};
 use holdfast_store::activity::event::Notice;
-use holdfast_store::repository::pack::{self, Bytes, NewPack};
+use holdfast_store::repository::pack::{Bytes, NewPack};
 use holdfast_store::repository::ref_change::{Move, Mover};
 
 use super::fetch::Opened;
 use super::receipt::Receipt;
-use super::recovery::{Lost, open};
-use super::ref_change::{self, Change, Changed};
+use super::recovery::{Lost, State, open};
+use super::ref_change::{self, Change};
 use super::{bring, push, push_details};
 use crate::accounts::user;
 use crate::actor::Caller;
@@ -45,10 +45,16 @@ fn damaged(lost: &Lost, how: &str) -> Error {
 /// How many of its refs moved. Twice is once: what the database knows is not lost.
 pub async fn apply(app: &App, lost: &Lost) -> Result<usize> {
     let receipt = &lost.receipt;
+    let State::Applicable { refs } = lost.state else {
+        return Err(Error::Conflict("Its refs have moved elsewhere".into()));
+    };
     let opened = Arc::new(open(app, receipt).await?.ok_or(Error::NotFound(Thing::Project))?);
     let fitting = fitting(&opened, receipt)?;
-    if fitting.is_empty() || receipt.atomic && fitting.len() < receipt.moves.len() {
-        return Err(Error::Conflict("Its refs have moved elsewhere".into()));
+    // What is brought back in part can be brought back no more.
+    if fitting.len() < refs {
+        return Err(Error::Conflict(
+            "Its refs are not where it found them: a push before it may not have come back".into(),
+        ));
     }
     let lease = app.lease(opened.project.repository.id, opened.refs.generation).await?;
     let incoming = app.engine.cache()?.incoming(Some(&lease.bare))?;
@@ -61,20 +67,12 @@ pub async fn apply(app: &App, lost: &Lost) -> Result<usize> {
     };
     let caller = actor.as_ref().and_then(|actor| actor.caller().ok()).cloned();
     let (moves, notices) = look(incoming.bare().clone(), opened.clone(), caller, fitting).await?;
-    let id = match lost.announced {
-        Some(id) => id,
-        None => pack::intend(&mut *app.database.connection().await?, &lost.key, app.clock.now()).await?,
-    };
+    // Not announced before: should this break off, the sweeper must not know of it.
+    let bytes = lost.announced.map_or_else(|| Bytes::Found(lost.key.clone()), Bytes::Stored);
     let mover = Mover { user: actor.as_ref().and_then(Actor::user_id), via: "recover" };
-    let new = NewPack { checksum: pack.checksum.clone(), sizes, bytes: Bytes::Stored(id), is_cruft: false };
+    let new = NewPack { checksum: pack.checksum.clone(), sizes, bytes, is_cruft: false };
     let change = Change { atomic: receipt.atomic, pack: Some(new), ..Change::new(&opened, moves, notices, mover) };
-    let changed = ref_change::apply(app, change).await;
-    let is_made = matches!(&changed, Ok(Changed { made: Some(_), .. }));
-    if !is_made && lost.announced.is_none() {
-        // Otherwise the sweeper would remove in the end what can still be brought back.
-        pack::withdraw(&mut *app.database.connection().await?, id).await?;
-    }
-    let changed = changed?;
+    let changed = ref_change::apply(app, change).await?;
     push::finish(app, &lease, &changed, Some((&pack, sizes)), &opened).await;
     match changed.refusals.iter().filter(|refusal| refusal.is_none()).count() {
         0 => Err(Error::Conflict(changed.refusals.into_iter().flatten().next().unwrap_or_default().into())),

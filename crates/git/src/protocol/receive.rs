@@ -117,6 +117,11 @@ fn read_command(line: &[u8]) -> Result<Command> {
 /// So long a client may leave what it is told unread.
 const DEAF: Duration = Duration::from_secs(120);
 
+/// Who does not listen keeps the place from others.
+async fn in_time(telling: impl Future<Output = std::io::Result<()>>) -> std::io::Result<()> {
+    tokio::time::timeout(DEAF, telling).await.unwrap_or_else(|_| Err(std::io::ErrorKind::TimedOut.into()))
+}
+
 /// Where git's own words go while a pack is taken.
 pub trait Progress {
     fn is_wanted(&self) -> bool;
@@ -176,19 +181,21 @@ impl<W: AsyncWrite + Unpin + Send> Progress for Reporter<W> {
         if !self.is_wanted() {
             return Ok(());
         }
-        let telling = async {
+        in_time(async {
             pkt::write_band(&mut self.output, Band::Progress, text).await?;
             self.output.flush().await
-        };
-        // Who does not listen keeps the place from others.
-        tokio::time::timeout(DEAF, telling).await.unwrap_or_else(|_| Err(std::io::ErrorKind::TimedOut.into()))
+        })
+        .await
     }
 
     async fn keep_alive(&mut self) -> std::io::Result<()> {
-        if self.capabilities.side_band {
-            self.output.write_all(b"0005\x02").await?;
-            self.output.flush().await?;
+        if !self.capabilities.side_band {
+            return Ok(());
         }
-        Ok(())
+        in_time(async {
+            self.output.write_all(b"0005\x02").await?;
+            self.output.flush().await
+        })
+        .await
     }
 }

@@ -127,6 +127,7 @@ pub struct Told {
     pub kind: String,
     pub project_id: Option<i64>,
     pub payload: Value,
+    pub created_at: DateTime<Utc>,
 }
 
 /// Several of them, but for those that take much room.
@@ -134,7 +135,7 @@ pub async fn told_briefly(connection: &mut Connection, messages: &[(i64, DateTim
     let (ids, times): (Vec<i64>, Vec<DateTime<Utc>>) = messages.iter().copied().unzip();
     Ok(sqlx::query_as!(
         Told,
-        "select o.id, o.kind, o.project_id, o.payload
+        "select o.id, o.kind, o.project_id, o.payload, o.created_at
          from unnest($1::bigint[], $2::timestamptz[]) m (id, created_at)
          join outbox o on o.id = m.id and o.created_at = m.created_at where pg_column_size(o.payload) < 8192",
         &ids,
@@ -148,7 +149,7 @@ pub async fn told_briefly(connection: &mut Connection, messages: &[(i64, DateTim
 pub async fn told(connection: &mut Connection, outbox_id: i64, created_at: DateTime<Utc>) -> Result<Option<Told>> {
     Ok(sqlx::query_as!(
         Told,
-        "select id, kind, project_id, payload from outbox where id = $1 and created_at = $2",
+        "select id, kind, project_id, payload, created_at from outbox where id = $1 and created_at = $2",
         outbox_id,
         created_at,
     )

@@ -227,6 +227,17 @@ pub async fn compactions(connection: &mut Connection) -> Result<i64> {
         .await?)
 }
 
+/// Lets others do the jobs of workers that are gone. All of them must be.
+pub async fn release_jobs(connection: &mut Connection) -> Result<()> {
+    // The queue's schema is its own affair and not known when queries are checked.
+    const QUERY: &str = "\
+        select graphile_worker.force_unlock_workers( \
+          array(select locked_by from graphile_worker._private_jobs where locked_by is not null \
+            union select locked_by from graphile_worker._private_job_queues where locked_by is not null))";
+    sqlx::query(QUERY).execute(connection).await?;
+    Ok(())
+}
+
 /// Packs that are not to be kept, with what they are.
 pub async fn packs_to_go(connection: &mut Connection) -> Result<Vec<String>> {
     Ok(sqlx::query_scalar!(

@@ -49,6 +49,8 @@ pub struct NewPack {
 pub enum Bytes {
     /// In the object store, under the intent of this id.
     Stored(PackId),
+    /// In the object store, under a key that nobody announced.
+    Found(String),
     /// Small enough to come along.
     Inline(Vec<u8>),
 }
@@ -86,13 +88,7 @@ pub async fn known(connection: &mut Connection, keys: &[&str]) -> Result<HashMap
     Ok(rows.into_iter().map(|row| (row.key, known(row.id, &row.state))).collect())
 }
 
-/// Takes the announcement of an upload back. Its bytes are nobody's again, and nobody removes them.
-pub async fn withdraw(connection: &mut Connection, id: PackId) -> Result<()> {
-    sqlx::query!("delete from packs where id = $1 and state = 'intent'", id.get()).execute(connection).await?;
-    Ok(())
-}
-
-/// None if the sweeper has given up its upload meanwhile.
+/// None if the sweeper has given up its upload meanwhile, or somebody else has found it.
 pub async fn add(
     connection: &mut Connection,
     repository: RepositoryId,
@@ -118,6 +114,28 @@ pub async fn add(
                 rev,
                 bitmap,
                 graph,
+                cruft_since,
+            )
+            .fetch_optional(connection)
+            .await?
+        }
+        Bytes::Found(object_key) => {
+            sqlx::query_scalar!(
+                "with pack as (
+                   insert into packs (state, object_key, checksum, pack_bytes, idx_bytes, rev_bytes, bitmap_bytes,
+                     graph_bytes, created_at, cruft_since)
+                   values ('live', $2, $3, $4, $5, $6, $7, $8, $9, $10) on conflict (object_key) do nothing returning id
+                 )
+                 insert into repository_packs (repository_id, pack_id) select $1, id from pack returning pack_id",
+                repository.get(),
+                object_key,
+                new.checksum,
+                pack,
+                idx,
+                rev,
+                bitmap,
+                graph,
+                now,
                 cruft_since,
             )
             .fetch_optional(connection)

@@ -141,21 +141,22 @@ pub async fn left_since(
     rows.iter().map(|id| object_id(id)).collect()
 }
 
-/// Whether that very move was ever made.
+/// Whether that very move was made since then.
 pub async fn knows(
     connection: &mut Connection,
     repository: RepositoryId,
     name: &str,
-    old: Option<ObjectId>,
-    new: Option<ObjectId>,
+    (old, new): (Option<ObjectId>, Option<ObjectId>),
+    since: DateTime<Utc>,
 ) -> Result<bool> {
     Ok(sqlx::query_scalar!(
         r#"select exists (select from ref_log where repository_id = $1 and name = $2 and old is not distinct from $3
-             and new is not distinct from $4) as "exists!""#,
+             and new is not distinct from $4 and created_at >= $5) as "exists!""#,
         repository.get(),
         name,
         old.as_ref().map(|id| id.as_bytes()),
         new.as_ref().map(|id| id.as_bytes()),
+        since,
     )
     .fetch_one(connection)
     .await?)

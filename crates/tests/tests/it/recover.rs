@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use holdfast_app::Actor;
-use holdfast_app::repository::recovery::{self, Lost, State};
+use holdfast_app::repository::recovery::{self, Lost, Search, State, Wanted};
 use holdfast_store::repository::audit;
 use holdfast_tests::{Client, Server, Setup, WorkTree};
 
@@ -65,13 +65,21 @@ impl Place {
         .await;
     }
 
+    async fn look(&self, wanted: &Wanted) -> Search {
+        recovery::search(&self.server.app, &Actor::Operator, wanted).await.unwrap()
+    }
+
     async fn search(&self) -> Vec<Lost> {
-        recovery::search(&self.server.app, &Actor::Operator).await.unwrap().lost
+        self.look(&Wanted::default()).await.lost
     }
 
     async fn apply(&self) -> usize {
+        self.apply_those(&Wanted::default()).await
+    }
+
+    async fn apply_those(&self, wanted: &Wanted) -> usize {
         let mut count = 0;
-        for lost in self.search().await.iter().filter(|lost| lost.state == State::Applicable) {
+        for lost in self.look(wanted).await.lost.iter().filter(|lost| is_applicable(lost)) {
             assert!(recovery::apply(&self.server.app, lost).await.unwrap() > 0);
             count += 1;
         }
@@ -84,13 +92,17 @@ impl Place {
     }
 }
 
+fn is_applicable(lost: &Lost) -> bool {
+    matches!(lost.state, State::Applicable { .. })
+}
+
 #[tokio::test]
 async fn nothing_is_lost_where_all_is_known() {
     let place = Place::new().await;
     place.push("main").await;
-    let found = recovery::search(&place.server.app, &Actor::Operator).await.unwrap();
+    let found = place.look(&Wanted::default()).await;
     assert!(found.lost.is_empty() && found.doubtful.is_empty() && found.others.0 == 0);
-    assert!(recovery::search(&place.server.app, &Actor::Anonymous).await.is_err());
+    assert!(recovery::search(&place.server.app, &Actor::Anonymous, &Wanted::default()).await.is_err());
 }
 
 #[tokio::test]
@@ -106,7 +118,7 @@ async fn a_lost_tail_comes_back_in_order() {
     assert_eq!((place.at("main").await, place.at("topic").await), (first, String::new()));
     let found = place.search().await;
     assert_eq!(found.len(), 4);
-    assert!(found.iter().all(|lost| lost.state == State::Applicable && lost.announced.is_none()), "{found:?}");
+    assert!(found.iter().all(|lost| is_applicable(lost) && lost.announced.is_none()), "{found:?}");
     assert_eq!(place.apply().await, 4);
     assert_eq!((place.at("main").await, place.at("topic").await), (main, topic.clone()));
     // Whole, also for a node that has nothing of it.
@@ -172,7 +184,7 @@ async fn what_is_damaged_is_not_brought_back() {
         bytes[damage] ^= 1;
         std::fs::write(&path, bytes).unwrap();
         if is_seen {
-            let found = recovery::search(&place.server.app, &Actor::Operator).await.unwrap();
+            let found = place.look(&Wanted::default()).await;
             assert!(found.lost.is_empty() && found.doubtful.len() as u64 + found.others.0 == 1, "{found:?}");
         }
         assert!(recovery::apply(&place.server.app, &found[0]).await.is_err() || is_seen);
@@ -198,9 +210,12 @@ async fn what_was_announced_can_be_finished() {
         .unwrap();
     place.forget().await;
     place.run(&format!("insert into packs (state, object_key, created_at) values ('intent', '{key}', now())")).await;
-    let found = place.search().await;
-    assert!(found[0].announced.is_some() && found[0].state == State::Applicable);
-    assert_eq!(place.apply().await, 1);
+    let all = Wanted { unfinished: true, ..Wanted::default() };
+    let found = place.look(&Wanted::default()).await;
+    assert_eq!((found.lost.len(), found.left_out), (0, 1));
+    let found = place.look(&all).await.lost;
+    assert!(found[0].announced.is_some() && is_applicable(&found[0]));
+    assert_eq!(place.apply_those(&all).await, 1);
     assert_eq!(place.at("main").await, second);
     assert!(place.search().await.is_empty());
 }
@@ -218,4 +233,76 @@ async fn what_the_log_knows_was_never_lost() {
     let found = place.search().await;
     assert_eq!(found.iter().map(|lost| &lost.state).collect::<Vec<_>>(), [&State::Known]);
     assert_eq!((place.apply().await, place.at("topic").await), (0, String::new()));
+}
+
+/// A push of which only its begin is known may have been refused: it must not take the place of one that was acknowledged.
+#[tokio::test]
+async fn where_two_are_at_odds_somebody_chooses() {
+    let place = Place::new().await;
+    let first = place.at("main").await;
+    let refused = place.push("main").await;
+    place.forget().await;
+    place.tree.git(["reset", "-q", "--hard", &first]).await.ok();
+    let acknowledged = place.tree.commit("f", b"another way\n", "another").await;
+    place.tree.push(&place.url, &["main"]).await.ok();
+    place.forget().await;
+    let found = place.search().await;
+    let contested = State::Contested { name: "refs/heads/main".into() };
+    assert_eq!(found.iter().map(|lost| &lost.state).collect::<Vec<_>>(), [&contested, &contested]);
+    assert_eq!((place.apply().await, place.at("main").await), (0, first));
+    let new = |lost: &&Lost| lost.receipt.moves[0].new.clone();
+    let of = |id: &str| found.iter().find(|lost| new(lost).as_deref() == Some(id)).unwrap();
+    // What is known to be begun comes behind what is not.
+    let key = &of(&refused).key;
+    place.run(&format!("insert into packs (state, object_key, created_at) values ('intent', '{key}', now())")).await;
+    let states = |found: Search| found.lost.into_iter().map(|lost| lost.state).collect::<Vec<_>>();
+    let applicable = State::Applicable { refs: 1 };
+    assert_eq!(states(place.look(&Wanted::default()).await), std::slice::from_ref(&applicable));
+    let all = place.look(&Wanted { unfinished: true, ..Wanted::default() }).await;
+    let moved = State::Moved { name: "refs/heads/main".into(), is: Some(acknowledged.clone()) };
+    assert_eq!(states(all), [applicable, moved]);
+    let chosen = Wanted { only: vec![of(&acknowledged).key.clone()], ..Wanted::default() };
+    assert_eq!((place.apply_those(&chosen).await, place.at("main").await), (1, acknowledged));
+}
+
+/// The log has a move like it, but not that one.
+#[tokio::test]
+async fn what_was_done_again_is_lost_again() {
+    let place = Place::new().await;
+    let topic = place.push("topic").await;
+    place.tree.push(&place.url, &[":topic"]).await.ok();
+    place.server.advance(TimeDelta::seconds(1));
+    let find = "select generation, (select max(id) from packs) from repositories";
+    let (generation, pack): (i64, i64) =
+        sqlx::query_as(find).fetch_one(&mut place.server.database().await).await.unwrap();
+    place.tree.push(&place.url, &["main:topic"]).await.ok();
+    place
+        .run(&format!(
+            "delete from repository_packs where pack_id > {pack};
+             delete from packs where id > {pack};
+             delete from refs where name = 'refs/heads/topic';
+             delete from ref_log where generation > {generation};
+             update repositories set generation = {generation}"
+        ))
+        .await;
+    assert_eq!((place.apply().await, place.at("topic").await), (1, topic));
+}
+
+/// Once a part of it is back, the rest is not looked for any more.
+#[tokio::test]
+async fn what_builds_on_a_lost_push_comes_back_whole_or_not_at_all() {
+    let place = Place::new().await;
+    place.push("main").await;
+    place.server.advance(TimeDelta::seconds(1));
+    let last = place.tree.commit("f", b"both\n", "both").await;
+    place.tree.push(&place.url, &["main", "main:other"]).await.ok();
+    place.forget().await;
+    let found = place.search().await;
+    let expected = [&State::Applicable { refs: 1 }, &State::Applicable { refs: 2 }];
+    assert_eq!(found.iter().map(|lost| &lost.state).collect::<Vec<_>>(), expected);
+    // The first one could not be brought back.
+    assert!(recovery::apply(&place.server.app, &found[1]).await.is_err());
+    assert_eq!(place.at("other").await, "");
+    assert_eq!(place.apply().await, 2);
+    assert_eq!((place.at("main").await, place.at("other").await), (last.clone(), last));
 }

@@ -1,5 +1,6 @@
 use std::collections::HashMap;
 
+use chrono::TimeDelta;
 use holdfast_git::ObjectId;
 use holdfast_store::hooks::delivery::Told;
 use serde_json::{Value, json};
@@ -28,7 +29,7 @@ pub(super) async fn tag_push(app: &App, told: &Told, is_of_project: bool) -> Res
     let id = |field: &str| told.payload[field].as_str().and_then(|id| id.parse::<ObjectId>().ok());
     if let (Some(tag), Some(object), Some(project)) = (id("after"), id("checkout_sha"), told.project_id) {
         let found = told::tag(app, project.into(), tag, object).await;
-        let (message, commit) = or_nothing(found)?;
+        let (message, commit) = or_nothing(app, told, found)?;
         let commits: Vec<Value> = commit.into_iter().collect();
         body["message"] = message.into();
         body["total_commits_count"] = commits.len().into();
@@ -67,7 +68,7 @@ async fn with_paths(app: &App, told: &Told, mut commits: Vec<Value>) -> Result<V
     let id = |commit: &Value| commit["id"].as_str().and_then(|id| id.parse::<ObjectId>().ok());
     let ids: Vec<ObjectId> = commits.iter().filter_map(id).collect();
     let mut paths = match told.project_id {
-        Some(project) if !ids.is_empty() => or_nothing(told::changed_paths(app, project.into(), ids).await)?,
+        Some(project) if !ids.is_empty() => or_nothing(app, told, told::changed_paths(app, project.into(), ids).await)?,
         _ => HashMap::new(),
     };
     let home = Addresses::of(&told.payload["project"], &app.settings.site).home;
@@ -81,13 +82,16 @@ async fn with_paths(app: &App, told: &Told, mut commits: Vec<Value>) -> Result<V
     Ok(commits.into())
 }
 
+/// What is wrong with a repository for longer will not be better later.
+const PATIENCE: TimeDelta = TimeDelta::hours(1);
+
 /// The project may be gone by now, and so may be its commits: then that is told which was written down. Whatever else is
-/// wrong passes: it is told later.
-fn or_nothing<T: Default>(found: Result<T>) -> Result<T> {
+/// wrong passes, as a full disk does: it is told later, as it was.
+fn or_nothing<T: Default>(app: &App, told: &Told, found: Result<T>) -> Result<T> {
+    let is_old = app.clock.now() - told.created_at > PATIENCE;
     match found {
         Err(Error::NotFound(_)) => Ok(T::default()),
-        // It will not be better later.
-        Err(error @ (Error::Git(_) | Error::Internal(_))) => {
+        Err(error @ (Error::Git(_) | Error::Internal(_))) if is_old => {
             tracing::warn!(%error, "a push is told of without what is in its repository");
             Ok(T::default())
         }

@@ -9,7 +9,7 @@ mod prune;
 mod repack;
 
 use std::collections::HashMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use chrono::TimeDelta;
 use holdfast_domain::ids::{PackId, RepositoryId};
@@ -49,7 +49,7 @@ pub(super) async fn request_if_due(app: &App, project: &Project) -> Result<()> {
 
 /// A repository has at most so many times the packs at which they are made fewer.
 const TOO_MANY: i64 = 5;
-/// Of the time that it takes to make them fewer, a push waits so much.
+/// So long a push waits for somebody else who makes them fewer.
 const WAIT: Duration = Duration::from_secs(60);
 
 /// Where packs have piled up faster than they are made fewer, a push first makes room, or waits for who does. It is never
@@ -64,29 +64,37 @@ pub(super) async fn make_room(app: &App, project: &Project, progress: &mut impl 
         return Ok(());
     }
     progress.say(b"The repository is being packed, please wait\n").await?;
+    // What it has begun itself it ends: otherwise the next one would begin it anew, and so on.
     let work = async {
+        let begun = Instant::now();
         let mut every = tokio::time::interval(Duration::from_millis(500));
         loop {
             every.tick().await;
             match Box::pin(maintain(app, &Actor::Operator, &ProjectRef::Id(project.id), Extent::Small)).await {
-                Err(Error::Conflict(_)) if is_crowded().await? => {}
+                Err(Error::Conflict(_)) if begun.elapsed() < WAIT && is_crowded().await? => {}
                 Err(Error::Conflict(_)) => return Ok(()),
                 outcome => return outcome.map(drop),
             }
         }
     };
-    let mut work = std::pin::pin!(tokio::time::timeout(WAIT, work));
-    let mut every = tokio::time::interval(Duration::from_secs(5));
-    loop {
-        tokio::select! {
-            done = &mut work => {
-                if let Ok(Err(error)) = done {
-                    tracing::warn!(%error, project = project.id.get(), "packs pile up and cannot be made fewer");
-                }
-                return Ok(());
+    // Beside it: who does not listen must not hold up what is locked meanwhile.
+    let company = async {
+        let mut every = tokio::time::interval(Duration::from_secs(5));
+        loop {
+            every.tick().await;
+            if let Err(error) = progress.keep_alive().await {
+                return error;
             }
-            _ = every.tick() => progress.keep_alive().await?,
         }
+    };
+    tokio::select! {
+        done = work => {
+            if let Err(error) = done {
+                tracing::warn!(%error, project = project.id.get(), "packs pile up and cannot be made fewer");
+            }
+            Ok(())
+        }
+        error = company => Err(error.into()),
     }
 }
 

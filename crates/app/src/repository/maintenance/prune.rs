@@ -1,11 +1,13 @@
 //! Removing for good what no ref has led to for long.
 
-use std::io::Write;
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 
 use holdfast_domain::ids::PackId;
 use holdfast_domain::policy::ProjectAction;
-use holdfast_git::index_pack::Index;
+use holdfast_git::index_pack::{Index, IndexedPack};
 use holdfast_git::reader::Reader;
 use holdfast_git::{ObjectId, reachability, repack};
 use holdfast_store::projects::project::{Project, ProjectRef};
@@ -34,7 +36,9 @@ pub(super) async fn prune(app: &App, held: &Held, project: &Project) -> Result<(
     let listing = Listing::read(app, id).await?;
     let (old, others): (Vec<&Pack>, Vec<&Pack>) = listing.packs.iter().partition(|pack| is_old(pack));
     let lease = app.lease(id, listing.generation).await?;
-    let roots = retained::roots(&mut *app.database.connection().await?, id, now - settings.undo).await?;
+    // The clock of who brings something back at the last moment may be behind.
+    let since = now - settings.undo - settings.undo / 30;
+    let roots = retained::roots(&mut *app.database.connection().await?, id, since).await?;
     let cache = app.engine.cache()?;
     let copy = cache.copy(&lease, &listing.packs, &[])?;
     let indices = |packs: &[&Pack]| packs.iter().map(|pack| cache.index(&lease, pack)).collect::<Vec<_>>();
@@ -53,14 +57,16 @@ pub(super) async fn prune(app: &App, held: &Held, project: &Project) -> Result<(
     });
     let (old_indices, other_indices, roots) = prepare.await.map_err(|panicked| Error::Internal(panicked.into()))??;
     let needed = copy.directory().join("needed");
-    let mut output = std::io::BufWriter::new(std::fs::File::create(&needed)?);
+    let mut output = BufWriter::new(File::create(&needed)?);
     let git = &app.engine.git;
+    let mut lines = 0;
     let mut walk = async |roots: Vec<ObjectId>| {
         let mut outcome = Ok(false);
         let look = |id: ObjectId| {
             let is_in = |indices: &[Index]| indices.iter().any(|index| index.contains(id));
             if is_in(&old_indices) && !is_in(&other_indices) {
                 outcome = writeln!(output, "{id}").map(|()| true);
+                lines += 1;
             }
             if outcome.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
@@ -82,8 +88,28 @@ pub(super) async fn prune(app: &App, held: &Held, project: &Project) -> Result<(
     output.flush()?;
     let is_any = is_reached || is_retained;
     let kept = if is_any { repack::of_ids(git, copy.bare(), &needed, copy.directory()).await? } else { None };
+    if is_any {
+        check_kept(needed, lines, kept.clone()).await?;
+    }
     let old: Vec<PackId> = old.iter().map(|pack| pack.id).collect();
     let made = kept.into_iter().map(|pack| (pack, !is_reached)).collect();
     tracing::info!(repository = id.get(), packs = old.len(), "objects that no ref led to are removed");
     replace(app, held, id, Swap { old: &old, kept: &[], whole: None, epoch: Some(pruning.epoch) }, &lease, made).await
+}
+
+/// What goes now comes back no more: each of these lines must be there, and in what was packed.
+async fn check_kept(needed: PathBuf, lines: usize, kept: Option<IndexedPack>) -> Result<()> {
+    let check = tokio::task::spawn_blocking(move || {
+        let index = kept.map(|kept| Index::open(kept.file("idx"))).transpose()?;
+        let mut found = 0;
+        for line in BufReader::new(File::open(needed)?).lines() {
+            let id = ObjectId::from_hex(line?.as_bytes()).ok();
+            found += usize::from(id.is_some_and(|id| index.as_ref().is_some_and(|index| index.contains(id))));
+        }
+        Ok::<_, Error>(found == lines)
+    });
+    match check.await.map_err(|panicked| Error::Internal(panicked.into()))?? {
+        true => Ok(()),
+        false => Err(Error::Internal("objects are missing in what was kept".into())),
+    }
 }

@@ -3,7 +3,7 @@
 use anyhow::bail;
 use clap::Args;
 use holdfast_app::repository::receipt::Receipt;
-use holdfast_app::repository::recovery::{self, Lost, State};
+use holdfast_app::repository::recovery::{self, State, Wanted};
 use holdfast_app::{Actor, App};
 
 use super::{explain, print};
@@ -17,27 +17,37 @@ pub struct Arguments {
     /// by who pushed.
     #[arg(long)]
     unfinished: bool,
+    /// Look at these objects alone, for example at one of those that are at odds; may be repeated.
+    #[arg(long, value_name = "OBJECT")]
+    only: Vec<String>,
 }
 
 pub async fn run(app: &App, arguments: Arguments) -> anyhow::Result<()> {
-    let found = recovery::search(app, &Actor::Operator).await.map_err(explain)?;
-    let is_wanted = |lost: &&Lost| lost.announced.is_none() || arguments.unfinished;
+    let wanted = Wanted { unfinished: arguments.unfinished, only: arguments.only };
+    let found = recovery::search(app, &Actor::Operator, &wanted).await.map_err(explain)?;
     let (mut done, mut open, mut failed) = (0, 0, 0);
-    for lost in found.lost.iter().filter(is_wanted) {
+    for lost in &found.lost {
+        let part = |refs: usize| match lost.receipt.moves.len().saturating_sub(refs) {
+            0 => String::new(),
+            left => format!(", but for {left} of its refs, which are elsewhere"),
+        };
         let text = match &lost.state {
-            State::Applicable if arguments.apply => match recovery::apply(app, lost).await {
-                Ok(_) => {
+            State::Applicable { .. } if arguments.apply => match recovery::apply(app, lost).await {
+                Ok(refs) => {
                     done += 1;
-                    "is back".into()
+                    format!("is back{}", part(refs))
                 }
                 Err(error) => {
                     failed += 1;
                     format!("could not be brought back: {}", explain(error))
                 }
             },
-            State::Applicable => {
+            State::Applicable { refs } => {
                 open += 1;
-                "can be brought back".into()
+                format!("can be brought back{}", part(*refs))
+            }
+            State::Contested { name } => {
+                format!("is at odds with another one, which found {name} in the same place: choose one with --only")
             }
             State::Present => "is there: its refs are where it moved them".into(),
             State::Known => "was never lost: the log has it".into(),
@@ -51,10 +61,10 @@ pub async fn run(app: &App, arguments: Arguments) -> anyhow::Result<()> {
     for (key, why) in &found.doubtful {
         print(format!("{key}\n  cannot be relied on: {why}"))?;
     }
-    let left_out = found.lost.iter().filter(|lost| !is_wanted(lost)).count();
-    if left_out > 0 {
+    if found.left_out > 0 && wanted.only.is_empty() {
         print(format!(
-            "{left_out} pushes were begun and not finished, or are under way: --unfinished looks at them, too"
+            "{} pushes were begun and not finished, or are under way: --unfinished looks at them, too",
+            found.left_out
         ))?;
     }
     if found.others.0 > 0 {

@@ -98,8 +98,10 @@ impl Client {
             self.world.rest.fork(&node, source, &path).await
         };
         match forked.await {
-            Ok(fork) => {
+            Ok(mut fork) => {
                 self.world.ledger.count(|counts| counts.forks += 1);
+                // Where the source has just been deleted, the answer does not name it.
+                fork.forked_from_project.get_or_insert_default();
                 self.branches.copy(source.id, fork.id);
                 let commits = self.world.first_commits().get(&source.id).cloned();
                 self.world.first_commits().extend(commits.map(|commits| (fork.id, commits)));

@@ -61,7 +61,7 @@ impl Wish {
         if !model.manages(caller, project) {
             return Ok(());
         }
-        let may_do = |id: i64| Some(id) == assignee || model.users.contains_key(&id) && model.sees(Some(id), project);
+        let may_do = |id: i64| Some(id) == assignee || model.may_be_assigned(id, project);
         let is_here = |id: i64| model.milestones.get(&id).is_some_and(|it| it.project == project);
         let is_fine = self.assignee.is_none_or(|id| id == 0 || may_do(id))
             && self.milestone.is_none_or(|id| id == 0 || is_here(id));
@@ -328,7 +328,7 @@ impl Play {
         moved.iid = model.projects[&to].last_iid;
         moved.labels = &before.labels & &model.label_names(to);
         moved.milestone = before.milestone.and_then(|it| model.milestone_of(to, &model.milestones[&it].title));
-        moved.assignee = before.assignee.filter(|user| model.sees(Some(*user), to));
+        moved.assignee = before.assignee.filter(|user| model.may_be_assigned(*user, to));
         moved.updated_at = self.now;
         let new = answer.body["id"].as_i64().unwrap();
         model.issues.insert(new, moved);

@@ -183,6 +183,10 @@ impl Model {
         found.is_some_and(|it| it.visibility >= self.sees_from(caller) || self.level(caller, project) > 0)
     }
 
+    pub fn may_be_assigned(&self, user: i64, project: i64) -> bool {
+        self.users.get(&user).is_some_and(|it| !it.blocked) && self.sees(Some(user), project)
+    }
+
     /// All issues, confidential ones included.
     pub fn manages(&self, caller: Caller, project: i64) -> bool {
         self.is_admin(caller) || self.level(caller, project) >= REPORTER

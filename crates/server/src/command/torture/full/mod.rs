@@ -137,6 +137,10 @@ async fn sweep(configuration: &Configuration, app: &App) -> anyhow::Result<Vec<S
     let clock = Clock::new(move || clock.now() + LATER);
     let database = Database::new(&configuration.database_options())?;
     let later = App::new(database, Objects::new(configuration.storage.options()?), settings, clock, Entropy::system());
+    // What nodes had begun that were killed in the last minutes, such as to remove a deleted project.
+    audit::release_jobs(&mut *app.database.connection().await?).await?;
+    let later = Arc::new(later);
+    holdfast_app::worker::run_once(&later).await?;
     let mut left = Vec::new();
     for _ in 0..10 {
         holdfast_app::worker::sweep_now(&later, &Actor::Operator).await?;
