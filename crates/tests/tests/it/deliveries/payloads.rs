@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use chrono::TimeDelta;
 use hmac::{Hmac, KeyInit, Mac};
 use holdfast_tests::WorkTree;
 use serde_json::{Value, json};
@@ -81,6 +82,49 @@ async fn of_a_push() {
       "user_name": "User ada"
     }
     "#);
+}
+
+/// Nobody has the packs any more: neither the database nor this node.
+async fn hide_packs(world: &World) {
+    let mut database = world.server.database().await;
+    for statement in ["create table away as select * from pack_contents", "delete from pack_contents"] {
+        sqlx::query(statement).execute(&mut database).await.unwrap();
+    }
+    for place in ["packs", "repositories"] {
+        std::fs::remove_dir_all(world.server.cache.path().join("0").join(place)).unwrap();
+    }
+    world.server.app.engine.forget().await;
+}
+
+/// What is away for a while must not be missing in what is told.
+#[tokio::test]
+async fn of_a_push_whose_repository_cannot_be_read_for_a_while() {
+    let world = World::new().await;
+    let url = world.server.git_url(&world.ada, "ada/p");
+    let (_, tree) = WorkTree::clone(&url, &[]).await;
+    tree.commit("new", b"1\n", "add").await;
+    tree.push(&url, &["main"]).await.ok();
+    hide_packs(&world).await;
+    world.server.deliver().await;
+    assert!(world.receiver.take().is_empty());
+    let mut database = world.server.database().await;
+    for statement in ["insert into pack_contents select * from away", "drop table away"] {
+        sqlx::query(statement).execute(&mut database).await.unwrap();
+    }
+    world.server.advance(TimeDelta::minutes(5));
+    world.server.deliver().await;
+    let told = world.receiver.take();
+    let [push] = &told[..] else { panic!("{told:?}") };
+    assert_eq!(push.body["commits"][0]["added"], json!(["new"]));
+    // What stays away must not hold up all that comes after it.
+    tree.commit("newer", b"1\n", "add").await;
+    tree.push(&url, &["main"]).await.ok();
+    hide_packs(&world).await;
+    world.server.advance(TimeDelta::hours(2));
+    world.server.deliver().await;
+    let told = world.receiver.take();
+    let [push] = &told[..] else { panic!("{told:?}") };
+    assert_eq!(push.body["commits"][0]["added"], json!([]));
 }
 
 #[tokio::test]
