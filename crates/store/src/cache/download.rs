@@ -12,7 +12,7 @@ use holdfast_domain::ids::PackId;
 use holdfast_git::Bare;
 use holdfast_git::index_pack::PARTS;
 
-use super::{Cache, Error, Result, link_of};
+use super::{Cache, Error, Result, is_linked};
 use crate::repository::pack::{self, Pack};
 use crate::{Database, Objects};
 
@@ -43,15 +43,14 @@ impl Cache {
         bare: &Bare,
         packs: &[Pack],
     ) -> Result<()> {
-        let missing: Vec<Result<&Pack>> =
-            packs.iter().filter(|pack| !link_of(bare, pack, "idx").exists()).map(Ok).collect();
+        let missing: Vec<Result<&Pack>> = packs.iter().filter(|pack| !is_linked(bare, pack)).map(Ok).collect();
         let bring = |pack| self.bring(database, objects, bare, pack);
         stream::iter(missing).try_for_each_concurrent(PACKS_AT_ONCE, bring).await
     }
 
     async fn bring(&self, database: &Database, objects: &Objects, bare: &Bare, pack: &Pack) -> Result<()> {
         for _ in 0..ROUNDS {
-            if link_of(bare, pack, "idx").exists() {
+            if is_linked(bare, pack) {
                 return Ok(());
             }
             self.download(database, objects, pack).await?;

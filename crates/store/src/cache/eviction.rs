@@ -52,13 +52,19 @@ impl Cache {
         };
         *generation = -1;
         repositories.remove(&id);
-        let directory = self.slot.repository(id);
-        let mut linked = Vec::new();
+        // In one step: who comes after a crash must not take for a copy what is half removed.
+        let away = self.slot.incoming().join(format!("evicted-{id}"));
+        std::fs::create_dir_all(self.slot.incoming())?;
+        unless_missing(std::fs::remove_dir_all(&away))?;
         // Somebody may have been about to make it.
-        for file in unless_missing(std::fs::read_dir(directory.join("objects/pack")))?.into_iter().flatten() {
+        if unless_missing(std::fs::rename(self.slot.repository(id), &away))?.is_none() {
+            return Ok(());
+        }
+        let mut linked = Vec::new();
+        for file in unless_missing(std::fs::read_dir(away.join("objects/pack")))?.into_iter().flatten() {
             linked.push(file?.file_name());
         }
-        unless_missing(std::fs::remove_dir_all(directory))?;
+        unless_missing(std::fs::remove_dir_all(away))?;
         drop(repositories);
         linked.iter().try_for_each(|name| self.remove_if_unlinked(&self.slot.packs().join(name)))
     }
@@ -81,7 +87,7 @@ impl Cache {
     }
 }
 
-fn unless_missing<T>(outcome: std::io::Result<T>) -> std::io::Result<Option<T>> {
+pub(super) fn unless_missing<T>(outcome: std::io::Result<T>) -> std::io::Result<Option<T>> {
     match outcome {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         outcome => outcome.map(Some),

@@ -180,14 +180,17 @@ impl Cache {
     /// What is no longer listed must not be found: somebody might come to depend on it.
     fn remove_unlisted(&self, bare: &Bare, listed: &[Pack]) -> Result<()> {
         let stems: std::collections::HashSet<String> = listed.iter().map(stem).collect();
+        let mut unlisted = Vec::new();
         for file in std::fs::read_dir(bare.packs())? {
-            let file = file?;
-            let path = file.path();
+            let path = file?.path();
             let is_listed = path.file_stem().and_then(|name| name.to_str()).is_some_and(|name| stems.contains(name));
-            if !is_listed {
-                std::fs::remove_file(path)?;
-                self.remove_if_unlinked(&self.slot.packs().join(file.file_name()))?;
-            }
+            unlisted.extend(Some(path).filter(|_| !is_listed));
+        }
+        // The index first: it is what makes git see the pack.
+        unlisted.sort_by_key(|path| path.extension() != Some(PARTS[1].as_ref()));
+        for path in unlisted {
+            std::fs::remove_file(&path)?;
+            self.remove_if_unlinked(&self.slot.packs().join(path.file_name().unwrap_or_default()))?;
         }
         Ok(())
     }
@@ -308,6 +311,11 @@ fn set_graph(bare: &Bare, packs: &[Pack]) -> std::io::Result<()> {
     std::fs::remove_file(&beside).ok();
     std::fs::hard_link(&graph, &beside)?;
     std::fs::rename(beside, place)
+}
+
+/// All of it: somebody may have deleted a part.
+fn is_linked(bare: &Bare, pack: &Pack) -> bool {
+    PARTS.iter().zip(pack.sizes).all(|(part, size)| size == 0 || link_of(bare, pack, part).exists())
 }
 
 fn link_of(bare: &Bare, pack: &Pack, part: &str) -> PathBuf {

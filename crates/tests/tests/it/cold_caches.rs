@@ -67,6 +67,28 @@ fn walk(directory: &std::path::Path) -> Vec<std::path::PathBuf> {
     found
 }
 
+/// As somebody leaves it who is killed while he removes it.
+#[tokio::test]
+async fn half_a_copy_is_made_whole() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    server.project(&ada, "p", 20).await;
+    let url = server.git_url(&ada, "ada/p");
+    let tree = WorkTree::new().await;
+    tree.commit("f", b"one\n", "one").await;
+    tree.push(&url, &["main"]).await.ok();
+    let copies = walk(&server.cache.path().join("0/repositories"));
+    let packs: Vec<_> = copies.iter().filter(|path| path.extension().is_some_and(|it| it == "pack")).collect();
+    assert_eq!(packs.len(), 1);
+    std::fs::remove_file(packs[0]).unwrap();
+    tree.commit("f", b"two\n", "two").await;
+    let other = server.another_node().await;
+    tree.push(&url.replace(&server.address(), &other), &["main"]).await.ok();
+    let (cloned, clone) = WorkTree::clone(&url, &[]).await;
+    cloned.ok();
+    clone.git(["fsck", "--full", "--strict"]).await.ok();
+}
+
 /// What a node does when it starts, before anybody asks.
 #[tokio::test]
 async fn a_new_node_fetches_what_was_active_last() {
