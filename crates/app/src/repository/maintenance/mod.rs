@@ -157,12 +157,18 @@ async fn is_whole_due(app: &App, listing: &Listing, id: RepositoryId, extent: Ex
         Some((_, generation)) if generation == listing.generation && listing.own().count() < 2 => false,
         _ if extent == Extent::Whole => true,
         // Where all would be made one anyhow, it is to have a bitmap; what is set apart is no matter.
-        Some((at, _)) if app.clock.now() - at < WHOLE_EVERY => {
-            listing.shared.is_empty() && listing.small().len() == listing.own().count()
+        Some((at, generation)) if app.clock.now() - at < WHOLE_EVERY => {
+            let is_all_small = listing.small().len() == listing.own().count();
+            listing.shared.is_empty() && (is_all_small || listing.has_grown_since(generation))
         }
         _ => true,
     })
 }
+
+/// So many bytes may be written again for each push.
+const BYTES_PER_PUSH: u64 = 64 << 10;
+/// So many pushes do little to a clone.
+const FEW_PUSHES: i64 = 100;
 
 /// The packs of a repository at one generation.
 struct Listing {
@@ -181,6 +187,12 @@ impl Listing {
 
     fn own(&self) -> impl Iterator<Item = &Pack> {
         self.packs.iter().filter(|pack| pack.cruft_since.is_none() && !self.shared.contains_key(&pack.id))
+    }
+
+    /// What came since then has no bitmap: every clone walks through it. Large repositories may have more of it.
+    fn has_grown_since(&self, generation: i64) -> bool {
+        let pushes = self.generation - generation;
+        pushes >= FEW_PUSHES && pushes.unsigned_abs() * BYTES_PER_PUSH >= bytes(self.own())
     }
 
     /// Of its own those that are not larger than all smaller ones together.

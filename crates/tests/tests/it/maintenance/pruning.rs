@@ -2,6 +2,7 @@ use chrono::TimeDelta;
 use holdfast_tests::{Client, Server, Setup, WorkTree};
 
 use super::{clone, has, live, packs, repack};
+use crate::equal_fetches::noise;
 
 /// A project with a branch that was deleted: its commit, and the work tree.
 async fn with_something_deleted(server: &Server, ada: &Client) -> (i64, WorkTree, String) {
@@ -101,6 +102,32 @@ async fn clones_stay_quick_where_something_is_set_apart() {
     server.work().await;
     let packs = packs(&server, 1).await;
     assert!(packs.len() < 6 && packs.iter().any(|(has_bitmap, _)| *has_bitmap), "{packs:?}");
+}
+
+/// What came since the last time has no bitmap, and every clone walks through it.
+#[tokio::test]
+async fn after_many_pushes_all_is_packed_anew() {
+    let mut setup = Setup::default();
+    setup.settings.git.compact_at = 3;
+    let server = Server::with(setup).await;
+    let (_, ada) = server.user("ada").await;
+    let project = server.project(&ada, "p", 0).await;
+    let url = server.git_url(&ada, "ada/p");
+    let tree = WorkTree::new().await;
+    tree.commit("large", &noise(1 << 20, 1), "large").await;
+    tree.push(&url, &["main"]).await.ok();
+    repack(&server, project).await.unwrap();
+    for (pushes, expected) in [(0, &[(true, false), (false, false)][..]), (100, &[(true, false)])] {
+        let mut database = server.database().await;
+        let statement = "update repositories set repacked_generation = repacked_generation - $1";
+        sqlx::query(statement).bind(pushes).execute(&mut database).await.unwrap();
+        for n in 0..3 {
+            tree.commit("f", format!("{pushes} {n}\n").as_bytes(), "more").await;
+            tree.push(&url, &["main"]).await.ok();
+        }
+        server.work().await;
+        assert_eq!(packs(&server, 1).await, expected, "{pushes}");
+    }
 }
 
 #[tokio::test]
