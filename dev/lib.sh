@@ -67,6 +67,13 @@ build() {
     cargo build --profile "${PROFILE/#debug/dev}" --package holdfast-server --bin holdfast
 }
 
+# cargo_tool NAME VERSION: into CACHE/tools. Published profiles optimise for long runs; these are over in a second.
+cargo_tool() {
+    env -u CARGO_TARGET_DIR CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
+        CARGO_PROFILE_RELEASE_OPT_LEVEL=1 \
+        cargo install -q "$1" --version "$2" --locked --root "$CACHE/tools"
+}
+
 port_taken() { (: <"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
 # free_port: below the ephemeral range, so that no outgoing connection takes it meanwhile.

@@ -40,6 +40,10 @@ enum Command {
     Migrate(command::migrate::Arguments),
     /// Check settings, database and storage, and say what to mend.
     Doctor,
+    /// Copy everything into a directory while everybody works; again into the same one copies only what is new.
+    Backup(command::backup::Create),
+    /// Make an empty installation what another one was when it was backed up.
+    Restore(command::backup::Restore),
     /// Kill nodes of an empty installation while clients push, and check that nothing is lost.
     Torture(command::torture::Arguments),
     /// Manage accounts and tokens, and look at jobs, from the server's own command line.
@@ -84,6 +88,8 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Worker => command::worker::run(&load()?),
         Command::Migrate(options) => command::migrate::run(&load()?, &options),
         Command::Doctor => command::doctor::run(load()),
+        Command::Backup(options) => command::backup::create(&load()?, &options),
+        Command::Restore(options) => command::backup::restore(&load()?, &options),
         Command::Torture(options) => command::torture::run(&load()?, arguments.config.as_deref(), &options),
         Command::Admin(admin) => admin::run(&load()?, admin),
         Command::Runner(runner) => runner::run(own_file(arguments.config.as_deref()), runner),

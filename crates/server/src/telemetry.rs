@@ -50,8 +50,11 @@ impl Drop for Telemetry {
 /// Request times from a tenth of a millisecond to ten seconds.
 const SECONDS: [f64; 12] = [0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0];
 
+const PACKS: [f64; 8] = [1.0, 5.0, 10.0, 20.0, 40.0, 60.0, 80.0, 100.0];
+
 pub fn metrics() -> anyhow::Result<PrometheusHandle> {
     let handle = PrometheusBuilder::new()
+        .set_buckets_for_metric(Matcher::Suffix("_packs".into()), &PACKS)?
         .set_buckets_for_metric(Matcher::Suffix("_seconds".into()), &SECONDS)?
         .install_recorder()?;
     metrics::describe_counter!("holdfast_http_requests_total", "Requests answered");
@@ -71,5 +74,18 @@ pub fn metrics() -> anyhow::Result<PrometheusHandle> {
     metrics::describe_gauge!("holdfast_hook_oldest_undelivered_seconds", "How long something waits to be told");
     metrics::describe_gauge!("holdfast_hook_events_waiting", "Events that were handed to nobody yet");
     metrics::describe_gauge!("holdfast_hooks", "Hooks that fail or are paused");
+    metrics::describe_counter!(
+        "holdfast_git_copies_total",
+        "Copies of repositories that were used, as they were or filled"
+    );
+    metrics::describe_histogram!(
+        "holdfast_pushed_repository_packs",
+        "Packs of its own that a repository has after a push"
+    );
+    metrics::describe_gauge!("holdfast_jobs_waiting", "Jobs that could be done now and that nobody does");
+    metrics::describe_gauge!("holdfast_job_oldest_waiting_seconds", "How long the oldest of them waits");
+    metrics::describe_gauge!("holdfast_jobs_given_up", "Jobs that were tried often enough: holdfast admin jobs");
+    metrics::describe_gauge!("holdfast_database_replicas", "Servers that follow the database");
+    metrics::describe_gauge!("holdfast_database_replication_lag_seconds", "How far behind the last of them is");
     Ok(handle)
 }

@@ -95,6 +95,13 @@ impl Database {
         (self.pool.size(), self.pool.num_idle())
     }
 
+    /// How many servers follow, and how many seconds the last of them is behind; only who may read all statistics
+    /// (`pg_read_all_stats`) is told the second.
+    pub async fn replication(&self) -> Result<(i64, Option<f64>)> {
+        const QUERY: &str = "select count(*), max(extract(epoch from replay_lag))::float8 from pg_stat_replication";
+        Ok(sqlx::query_as(QUERY).fetch_one(&mut *self.connection().await?).await?)
+    }
+
     pub async fn close(&self) {
         self.pool.close().await;
     }

@@ -3,11 +3,13 @@
 
 pub mod accounts;
 pub mod activity;
+pub mod backup;
 pub mod cache;
 pub mod chaos;
 pub mod ci;
 pub mod database;
 pub mod error;
+pub mod facts;
 pub mod hooks;
 pub mod migrate;
 pub mod namespaces;

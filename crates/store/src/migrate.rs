@@ -38,25 +38,6 @@ pub(crate) fn newest() -> i64 {
     MIGRATOR.iter().map(|step| step.version).max().unwrap_or_default()
 }
 
-/// As PostgreSQL numbers itself: 150004 is 15.4.
-pub async fn server_version(url: &str) -> Result<i32, Error> {
-    let mut connection = PgConnection::connect(url).await?;
-    let version =
-        sqlx::query_scalar("select current_setting('server_version_num')::int").fetch_one(&mut connection).await?;
-    connection.close().await?;
-    Ok(version)
-}
-
-/// How many replicas follow at the moment, and which of them a commit waits for.
-pub async fn replicas(url: &str) -> Result<(i64, String), Error> {
-    let mut connection = PgConnection::connect(url).await?;
-    const QUERY: &str =
-        "select (select count(*) from pg_stat_replication), current_setting('synchronous_standby_names')";
-    let found = sqlx::query_as(QUERY).fetch_one(&mut connection).await?;
-    connection.close().await?;
-    Ok(found)
-}
-
 /// The schema, that of the job queue, and the partitions from today on.
 pub async fn run(url: &str, today: NaiveDate) -> Result<(), Error> {
     let mut connection = PgConnection::connect(url).await?;

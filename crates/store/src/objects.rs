@@ -169,6 +169,15 @@ impl Objects {
         }
     }
 
+    /// None if there is no such object.
+    pub async fn size(&self, key: &str) -> Result<Option<u64>> {
+        match self.store()?.head(&Path::from(key)).await {
+            Ok(found) => Ok(Some(found.size)),
+            Err(Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// A part of an object; less of it if the object ends before.
     pub async fn get_range(&self, key: &str, range: Range<u64>) -> Result<Option<BoxStream<'static, Result<Bytes>>>> {
         let options = GetOptions { range: Some(range.into()), ..GetOptions::default() };

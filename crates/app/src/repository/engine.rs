@@ -112,9 +112,9 @@ impl Engine {
         self.cache.get().ok_or_else(|| unreachable!("it was opened just now"))
     }
 
-    /// What the copies on this node take; none while there are none.
-    pub fn cached_bytes(&self) -> Option<u64> {
-        self.cache.get().map(Cache::bytes)
+    /// The copies on this node; none while there are none.
+    pub fn copies(&self) -> Option<&Cache> {
+        self.cache.get()
     }
 
     /// For a database that was set back in time: what this node knows of it may never have happened.

@@ -1,6 +1,7 @@
 //! One file per command.
 
 pub mod admin;
+pub mod backup;
 pub mod config;
 pub mod doctor;
 pub mod documents;

@@ -11,6 +11,7 @@ use futures_util::FutureExt;
 use holdfast_app::ci::tending;
 use holdfast_app::hooks::sending;
 use holdfast_app::repository::warming;
+use holdfast_app::worker::job;
 use holdfast_app::{App, worker};
 use holdfast_http::Site;
 use holdfast_store::migrate::{self, State};
@@ -210,8 +211,11 @@ async fn render(app: Arc<App>, metrics: PrometheusHandle) -> String {
     let (size, idle) = app.database.pool_size();
     metrics::gauge!("holdfast_database_connections", "state" => "idle").set(idle as f64);
     metrics::gauge!("holdfast_database_connections", "state" => "busy").set(f64::from(size) - idle as f64);
-    if let Some(bytes) = app.engine.cached_bytes() {
-        metrics::gauge!("holdfast_git_cache_bytes").set(bytes as f64);
+    if let Some(copies) = app.engine.copies() {
+        metrics::gauge!("holdfast_git_cache_bytes").set(copies.bytes() as f64);
+        let (here, fetched) = copies.uses();
+        metrics::counter!("holdfast_git_copies_total", "how" => "here").absolute(here);
+        metrics::counter!("holdfast_git_copies_total", "how" => "fetched").absolute(fetched);
     }
     let (computed, shared) = app.engine.answers.counts();
     metrics::counter!("holdfast_git_answers_total", "how" => "computed").absolute(computed);
@@ -231,6 +235,21 @@ async fn render(app: Arc<App>, metrics: PrometheusHandle) -> String {
             metrics::gauge!("holdfast_build_oldest_waiting_seconds").set(builds.oldest_waiting.as_secs_f64());
         }
         Err(error) => tracing::warn!(%error, "there are no figures about builds"),
+    }
+    match job::overview(&app).await {
+        Ok(jobs) => {
+            metrics::gauge!("holdfast_jobs_waiting").set(jobs.waiting as f64);
+            metrics::gauge!("holdfast_job_oldest_waiting_seconds").set(jobs.oldest_waiting.as_secs_f64());
+            metrics::gauge!("holdfast_jobs_given_up").set(jobs.given_up as f64);
+        }
+        Err(error) => tracing::warn!(%error, "there are no figures about jobs"),
+    }
+    match app.database.replication().await {
+        Ok((replicas, lag)) => {
+            metrics::gauge!("holdfast_database_replicas").set(replicas as f64);
+            metrics::gauge!("holdfast_database_replication_lag_seconds").set(lag.unwrap_or_default());
+        }
+        Err(error) => tracing::warn!(%error, "there are no figures about replicas"),
     }
     metrics.render()
 }

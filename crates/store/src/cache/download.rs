@@ -35,17 +35,19 @@ struct Part {
 const ROUNDS: usize = 100;
 
 impl Cache {
-    /// Brings those packs here that are not, and links them.
+    /// Brings those packs here that are not, and links them; how many they were.
     pub(super) async fn complete(
         &self,
         database: &Database,
         objects: &Objects,
         bare: &Bare,
         packs: &[Pack],
-    ) -> Result<()> {
+    ) -> Result<usize> {
         let missing: Vec<Result<&Pack>> = packs.iter().filter(|pack| !is_linked(bare, pack)).map(Ok).collect();
+        let count = missing.len();
         let bring = |pack| self.bring(database, objects, bare, pack);
-        stream::iter(missing).try_for_each_concurrent(PACKS_AT_ONCE, bring).await
+        stream::iter(missing).try_for_each_concurrent(PACKS_AT_ONCE, bring).await?;
+        Ok(count)
     }
 
     async fn bring(&self, database: &Database, objects: &Objects, bare: &Bare, pack: &Pack) -> Result<()> {

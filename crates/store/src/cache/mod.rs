@@ -46,9 +46,17 @@ pub struct Cache {
     slot: slot::Slot,
     budget: u64,
     used: AtomicU64,
+    uses: Uses,
     repositories: Mutex<HashMap<RepositoryId, Arc<Entry>>>,
     downloads: Mutex<HashMap<PackId, Arc<tokio::sync::Mutex<()>>>>,
     started: Instant,
+}
+
+/// How often a copy was asked for.
+#[derive(Default)]
+struct Uses {
+    here: AtomicU64,
+    fetched: AtomicU64,
 }
 
 /// What is known of one repository's copy.
@@ -80,6 +88,7 @@ impl Cache {
             slot,
             budget,
             used,
+            uses: Uses::default(),
             repositories: Mutex::default(),
             downloads: Mutex::default(),
             started: Instant::now(),
@@ -155,26 +164,39 @@ impl Cache {
             *known = -1;
         }
         let bare = Bare::at(directory)?;
-        if *known < generation {
-            *known = match Box::pin(self.refresh(database, objects, id, &bare)).await {
+        let missing = if *known < generation {
+            let (listed, missing) = match Box::pin(self.refresh(database, objects, id, &bare)).await {
                 // It was on the list when that was read, and may have been replaced since.
                 Err(Error::Missing(_)) => Box::pin(self.refresh(database, objects, id, &bare)).await?,
                 refreshed => refreshed?,
             };
-        }
+            *known = listed;
+            missing
+        } else {
+            0
+        };
+        let uses = if missing > 0 { &self.uses.fetched } else { &self.uses.here };
+        uses.fetch_add(1, Ordering::Relaxed);
         let generation = *known;
         drop(known);
         Ok(Lease { bare, generation, entry, _use: used })
     }
 
-    async fn refresh(&self, database: &Database, objects: &Objects, id: RepositoryId, bare: &Bare) -> Result<i64> {
+    /// The generation, and how many packs were missing.
+    async fn refresh(
+        &self,
+        database: &Database,
+        objects: &Objects,
+        id: RepositoryId,
+        bare: &Bare,
+    ) -> Result<(i64, usize)> {
         let listed = pack::list(&mut *database.connection().await?, id).await?;
         let (generation, packs) = listed.ok_or(Error::NoRepository)?;
-        self.complete(database, objects, bare, &packs).await?;
+        let missing = self.complete(database, objects, bare, &packs).await?;
         // Before anything goes: no graph may name a commit that is not here.
         set_graph(bare, &packs)?;
         self.remove_unlisted(bare, &packs)?;
-        Ok(generation)
+        Ok((generation, missing))
     }
 
     /// What is no longer listed must not be found: somebody might come to depend on it.
@@ -282,6 +304,11 @@ impl Cache {
     pub fn room(&self) -> std::io::Result<u64> {
         let disk = rustix::fs::statvfs(self.slot.directory())?;
         Ok(disk.f_bavail * disk.f_frsize)
+    }
+
+    /// How often a copy that was asked for had all its packs, and how often some had to be fetched.
+    pub fn uses(&self) -> (u64, u64) {
+        (self.uses.here.load(Ordering::Relaxed), self.uses.fetched.load(Ordering::Relaxed))
     }
 
     pub fn bytes(&self) -> u64 {

@@ -121,6 +121,28 @@ pub async fn retry(database: &Database, id: JobId) -> Result<bool> {
     Ok(found > 0)
 }
 
+/// The queue at a glance.
+#[derive(Clone, Copy, Debug, sqlx::FromRow)]
+pub struct Queue {
+    /// That could be done now and that nobody does.
+    pub waiting: i64,
+    /// Since when the oldest of them could be.
+    pub oldest: Option<DateTime<Utc>>,
+    pub given_up: i64,
+}
+
+/// Of more than that many it is enough to know that they are many.
+const COUNTED: i64 = 10_000;
+
+pub async fn overview(database: &Database) -> Result<Queue> {
+    const QUERY: &str = "\
+        select count(*) filter (where j.attempts < j.max_attempts and j.run_at <= now()) as waiting, \
+          min(j.run_at) filter (where j.attempts < j.max_attempts and j.run_at <= now()) as oldest, \
+          count(*) filter (where j.attempts >= j.max_attempts) as given_up \
+        from (select attempts, max_attempts, run_at from graphile_worker.jobs where locked_at is null limit $1) j";
+    Ok(sqlx::query_as(QUERY).bind(COUNTED).fetch_one(&mut *database.connection().await?).await?)
+}
+
 /// Newest first: those still to be finished, and the last that were.
 pub async fn list(database: &Database, at_most: i64) -> Result<Vec<Job>> {
     const QUERY: &str = "\

@@ -41,6 +41,7 @@ pub struct MaintenanceSettings {
 pub(super) async fn request_if_due(app: &App, project: &Project) -> Result<()> {
     let mut connection = app.database.connection().await?;
     let load = pack::load(&mut connection, project.repository.id).await?;
+    metrics::histogram!("holdfast_pushed_repository_packs").record(load.own as f64);
     if load.own.max(load.shared) >= app.engine.settings.compact_at {
         maintenance::enqueue(&mut connection, project.id).await?;
     }

@@ -1,0 +1,112 @@
+use holdfast_app::repository::engine::Engine;
+use rustix::process::{Resource, geteuid, getrlimit};
+
+use super::{Finding, note, well, wrong};
+use crate::command::backup::has_programs;
+use crate::configuration::Configuration;
+
+/// The oldest git that is tested.
+const OLDEST_GIT: (u32, u32) = (2, 39);
+
+fn is_for_this_machine(configuration: &Configuration) -> bool {
+    let host = configuration.server.external_url.host_str();
+    host.is_some_and(|host| host == "localhost" || host.starts_with("127."))
+}
+
+pub fn address(configuration: &Configuration) -> Finding {
+    let url = &configuration.server.external_url;
+    if url.scheme() == "http" && !is_for_this_machine(configuration) {
+        return wrong(
+            format!("{url} is not https: tokens and passwords travel in the clear"),
+            "put a proxy with TLS in front and set server.external_url to https://…",
+        );
+    }
+    well(url.to_string())
+}
+
+pub fn secrets(configuration: &Configuration) -> anyhow::Result<Finding> {
+    Ok(match configuration.secrets.key()? {
+        Some(_) => well("there is a key"),
+        None => wrong(
+            "there is no key: projects can keep no secret variables for their builds",
+            "make one with `openssl rand -hex 32` and set secrets.key (HOLDFAST__SECRETS__KEY) on all nodes",
+        ),
+    })
+}
+
+pub fn user() -> Finding {
+    match geteuid().is_root() {
+        true => note(
+            "this is root: what it writes the service may not read, and a flaw would reach everything",
+            "run it as the user of the service, for example `runuser -u holdfast -- holdfast doctor`",
+        ),
+        false => well("not root"),
+    }
+}
+
+/// Every connection is a file, and every pack that is read.
+const FEW_FILES: u64 = 1024;
+
+pub fn open_files() -> Finding {
+    match getrlimit(Resource::Nofile).current {
+        Some(most) if most <= FEW_FILES => {
+            note(format!("only {most} can be open at once"), "LimitNOFILE=65536 in the unit, or `ulimit -n 65536`")
+        }
+        Some(most) => well(format!("{most} can be open at once")),
+        None => well("any number can be open at once"),
+    }
+}
+
+/// The program, and the place for copies of repositories.
+pub async fn git(configuration: &Configuration) -> Finding {
+    let settings = configuration.git.settings();
+    let program = settings.program.display().to_string();
+    let engine = Engine::new(settings);
+    let version = match engine.git.version().await {
+        Ok(version) => version,
+        Err(error) => {
+            let cure = "install git 2.39 or later, or set git.program (HOLDFAST__GIT__PROGRAM)";
+            return wrong(format!("{program} {error}"), cure);
+        }
+    };
+    let mut numbers = version.split('.').map(|part| part.parse().unwrap_or(0));
+    if (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) < OLDEST_GIT {
+        return wrong(format!("{program} is version {version}"), "install git 2.39 or later");
+    }
+    let cache = match engine.cache() {
+        Ok(cache) => cache,
+        Err(error) => {
+            return wrong(
+                format!("{} {error}", engine.settings.cache_directory.display()),
+                "let this user write there, or set git.cache_directory (HOLDFAST__GIT__CACHE_DIRECTORY)",
+            );
+        }
+    };
+    let (place, budget) = (cache.directory(), engine.settings.cache_max_bytes);
+    let room = cache.room().unwrap_or(u64::MAX).saturating_add(cache.bytes());
+    if room < budget {
+        return note(
+            format!("copies may take {} MB, and {} has room for {}", budget >> 20, place.display(), room >> 20),
+            "lower git.cache_max_bytes, or set git.cache_directory to a larger disk",
+        );
+    }
+    well(format!("version {version}, copies in {}", place.display()))
+}
+
+pub fn ssh(configuration: &Configuration) -> anyhow::Result<Finding> {
+    Ok(match configuration.ssh.listen()? {
+        None => well("switched off"),
+        Some(listen) if listen.ip().is_loopback() && !is_for_this_machine(configuration) => note(
+            format!("{listen} cannot be reached from elsewhere"),
+            "set ssh.listen to \"0.0.0.0:2222\", or to \"\" for none; or lead a balancer there",
+        ),
+        Some(listen) => well(listen.to_string()),
+    })
+}
+
+pub fn backup() -> Finding {
+    match has_programs() {
+        true => well("PostgreSQL's programs are there"),
+        false => note("pg_dump is missing, which `holdfast backup` needs", "install postgresql-client"),
+    }
+}
