@@ -19,6 +19,8 @@ pub struct Facts<'a> {
 
 pub trait Answer: Send {
     const STATUS: StatusCode;
+    /// Where there is nothing to say.
+    const OR_NOTHING: Option<StatusCode> = None;
     const IS_LIST: bool = false;
     const CONTENT_TYPES: &'static [&'static str] = &["application/json"];
 
@@ -64,6 +66,7 @@ macro_rules! unless_nothing {
 
         impl<T: Serialize + ToSchema + Send> Answer for $Name<T> {
             const STATUS: StatusCode = StatusCode::$STATUS;
+            const OR_NOTHING: Option<StatusCode> = Some(StatusCode::$NOTHING);
 
             fn schema() -> RefOr<Schema> {
                 T::schema()

@@ -83,6 +83,10 @@ fn operation(route: &Route) -> OperationBuilder {
                 utoipa::openapi::Ref::from_schema_name("Error").into(),
             ),
         );
+    if let Some(status) = route.or_nothing.filter(|status| *status != route.status) {
+        let unchanged = ResponseBuilder::new().description("Nothing changed: there is no body");
+        operation = operation.response(status.as_str(), unchanged);
+    }
     if route.access != Access::Anyone {
         operation = operation.security(SecurityRequirement::new(TOKEN, Vec::<String>::new()));
     }

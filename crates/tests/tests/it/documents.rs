@@ -97,5 +97,8 @@ fn the_openapi_document_has_every_route() {
         let operation = &document["paths"][routes::braced(route.path)][route.method.as_str().to_lowercase()];
         assert!(operation["responses"][route.status.as_str()].is_object(), "{} {}", route.method, route.path);
         assert!(!operation["summary"].as_str().unwrap().is_empty());
+        // A summary that names it would otherwise be the only place where a generated client could learn of it.
+        let tells_unchanged = operation["responses"]["304"].is_object();
+        assert_eq!(tells_unchanged, route.summary.contains("304"), "{} {}", route.method, route.path);
     }
 }
