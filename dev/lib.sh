@@ -37,6 +37,8 @@ need_packages() {
     for package in "$@"; do
         case $package in
             build-essential) command -v cc ;;
+            dpkg-dev) command -v dpkg-shlibdeps ;;
+            nginx-light) command -v nginx ;;
             openssh-client) command -v ssh ;;
             postgresql-15) [[ -x $POSTGRES/initdb ]] ;;
             python3-venv) python3 -c 'import ensurepip, venv' ;;
@@ -320,18 +322,27 @@ scratch_directory() {
 }
 
 scratch_end() {
-    local status=$?
+    local status=$? cluster
     set +e
     trap '' INT TERM
     stop "$SCRATCH" server
     stop "$SCRATCH" moto
     [[ ! -d $SCRATCH/garage ]] || stop "$SCRATCH/garage" garage
-    pg_stop "$SCRATCH/db"
+    for cluster in "$SCRATCH"/*/pg; do pg_stop "${cluster%/pg}"; done
     if ((status)) && mv "$SCRATCH/server.log" "$CACHE/" 2>/dev/null; then
         say "the log of the server is kept: $CACHE/server.log"
     fi
     ! mountpoint -q "$SCRATCH/disk" || umount -l "$SCRATCH/disk"
     rm -rf "$SCRATCH"
+}
+
+# small_disk SIZE: mounts one at SCRATCH/disk, to be filled; only root can.
+small_disk() {
+    mkdir "$SCRATCH/disk"
+    if ((EUID)) || ! mount -t tmpfs -o "size=$1,mode=755" holdfast "$SCRATCH/disk" 2>/dev/null; then
+        say "no small disk can be mounted here: none will be filled"
+        return 1
+    fi
 }
 
 # venv REQUIREMENTS: the directory of a Python environment with them, made once.

@@ -1,10 +1,10 @@
 //! Why a use case did not do what was asked. Which status that is, is for the front door to say.
 
 use std::fmt;
-use std::io::ErrorKind;
 use std::time::Duration;
 
 use holdfast_domain::Violations;
+use holdfast_git::is_full;
 
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -41,7 +41,7 @@ pub enum Error {
     #[error("the object store does not answer: {0}")]
     ObjectStore(#[from] holdfast_store::objects::Error),
     #[error("{0}")]
-    Git(#[from] holdfast_git::Error),
+    Git(#[source] holdfast_git::Error),
     #[error("too many requests")]
     Throttled { retry_after: Duration },
     /// Work that was begun and will be done.
@@ -141,7 +141,7 @@ impl From<holdfast_store::cache::Error> for Error {
             Cache::ObjectStore(cause) => cause.into(),
             Cache::Git(cause) => cause.into(),
             Cache::NoRepository => Self::NotFound(Thing::Project),
-            Cache::Io(cause) if is_full(&cause) => cause.into(),
+            Cache::Io(cause) if is_full(&cause) => full_disk(&cause),
             // A download that broke off.
             Cache::Io(cause) => match cause.downcast::<holdfast_store::objects::Error>() {
                 Ok(cause) => Self::ObjectStore(cause),
@@ -152,23 +152,27 @@ impl From<holdfast_store::cache::Error> for Error {
     }
 }
 
+impl From<holdfast_git::Error> for Error {
+    fn from(error: holdfast_git::Error) -> Self {
+        if error.is_of_full_disk() { full_disk(&error) } else { Self::Git(error) }
+    }
+}
+
 impl From<std::io::Error> for Error {
     /// What git said may have come on the way of bytes.
     fn from(error: std::io::Error) -> Self {
         match error.downcast::<holdfast_git::Error>() {
             Ok(cause) => cause.into(),
-            Err(error) if is_full(&error) => {
-                tracing::error!(%error, "this node's disk is full");
-                Self::NotYet("503 This node's disk is full")
-            }
+            Err(error) if is_full(&error) => full_disk(&error),
             Err(error) => Self::Internal(error.into()),
         }
     }
 }
 
 /// For now: somebody makes room, or other copies go.
-fn is_full(error: &std::io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+fn full_disk(error: &impl fmt::Display) -> Error {
+    tracing::error!(%error, "this node's disk is full");
+    Error::NotYet("503 This node's disk is full")
 }
 
 impl From<Violations> for Error {

@@ -1,3 +1,4 @@
+use std::io::ErrorKind;
 use std::time::Duration;
 
 pub type Result<T> = std::result::Result<T, Error>;
@@ -22,4 +23,19 @@ impl Error {
     pub fn protocol(text: impl Into<String>) -> Self {
         Self::Protocol(text.into())
     }
+
+    /// There is no room left on the disk, for us or for git.
+    pub fn is_of_full_disk(&self) -> bool {
+        match self {
+            Self::Io(error) => is_full(error),
+            Self::Failed { said, .. } => {
+                said.contains("No space left on device") || said.contains("Disk quota exceeded")
+            }
+            _ => false,
+        }
+    }
+}
+
+pub fn is_full(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }

@@ -24,7 +24,7 @@ mod rev_list;
 pub mod tag;
 
 pub use bare::{Bare, Incoming};
-pub use error::{Error, Result};
+pub use error::{Error, Result, is_full};
 pub use gix::ObjectId;
 
 /// The kind of all object ids so far.

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::Method;
-use axum::http::header::{HeaderName, HeaderValue};
+use axum::http::header::{CONNECTION, HeaderName, HeaderValue};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tracing::Instrument;
@@ -39,6 +39,9 @@ pub async fn observe(State(context): State<Arc<Context>>, request: Request, next
     let mut response = next.run(Request::from_parts(parts, body)).instrument(span.clone()).await;
     response.headers_mut().insert(REQUEST_ID, id);
     response.headers_mut().insert(NOSNIFF.0, NOSNIFF.1);
+    if context.app.is_leaving() {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
     let status = response.status().as_u16();
     let elapsed = started.elapsed();
     let _entered = span.enter();

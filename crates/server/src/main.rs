@@ -7,7 +7,9 @@ mod telemetry;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use command::{admin, config, documents, runner};
 
@@ -63,6 +65,13 @@ enum Command {
     Openapi,
     /// Print who may do what.
     Permissions,
+    /// Print what makes a shell complete these commands.
+    Completions { shell: clap_complete::Shell },
+    /// Write manual pages of these commands.
+    Manual {
+        /// Where to; made if it is missing.
+        directory: PathBuf,
+    },
 }
 
 fn main() -> ExitCode {
@@ -81,7 +90,14 @@ fn main() -> ExitCode {
     }
 }
 
+/// Every connection is a file, and every pack that is read; what a login shell allows at first is soon used up.
+fn allow_many_files() {
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).ok();
+}
+
 fn run(arguments: Arguments) -> anyhow::Result<()> {
+    allow_many_files();
     let load = || configuration::Configuration::load(arguments.config.as_deref());
     match arguments.command {
         Command::Serve => command::serve::run(&load()?),
@@ -98,6 +114,8 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Routes => documents::routes(),
         Command::Openapi => documents::openapi(&load()?),
         Command::Permissions => documents::permissions(),
+        Command::Completions { shell } => documents::completions(Arguments::command(), shell),
+        Command::Manual { directory } => documents::manual(Arguments::command(), &directory),
     }
 }
 

@@ -4,13 +4,18 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 fn holdfast(arguments: &[&str], variables: &[(&str, &str)]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_holdfast"));
-    // The port that it would take for SSH may be somebody else's on this machine.
+    // The port that it would take for SSH may be somebody else's on this machine, and so may be the directories.
     command.env("HOLDFAST__SSH__LISTEN", "127.0.0.1:0");
+    let own = env!("CARGO_TARGET_TMPDIR");
+    command.env("HOLDFAST__STORAGE__URL", format!("file://{own}/objects"));
+    command.env("HOLDFAST__GIT__CACHE_DIRECTORY", format!("{own}/cache"));
     command.args(arguments).envs(variables.iter().copied());
     command
 }
@@ -182,6 +187,15 @@ fn stopping_finishes_what_has_begun() {
     // The shell's own: a bare machine has no program of that name.
     let stopped = Command::new("sh").args(["-c", &format!("kill -TERM {}", server.child.id())]).status().unwrap();
     assert!(stopped.success());
+    server.wait_until("says goodbye", |server| match TcpStream::connect(&server.address) {
+        Ok(_) => server.get("/readyz").contains("about to stop"),
+        Err(_) => panic!("it closes the door while somebody could be on the way"),
+    });
+    let mut kept = server.connect();
+    kept.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    let mut last = String::new();
+    kept.read_to_string(&mut last).unwrap();
+    assert!(last.starts_with("HTTP/1.1 200") && last.contains("connection: close"), "{last}");
     server.wait_until("refuses new connections", |server| TcpStream::connect(&server.address).is_err());
     begun.write_all(b"&password=yy").unwrap();
     let mut answer = String::new();
@@ -308,6 +322,38 @@ fn the_doctor_finds_what_is_wrong() {
     }
 }
 
+fn assert_nobody_else_reads(directory: &Path) {
+    for entry in directory.read_dir().unwrap() {
+        let path = entry.unwrap().path();
+        assert_eq!(path.metadata().unwrap().mode() & 0o077, 0, "{}", path.display());
+        if path.is_dir() {
+            assert_nobody_else_reads(&path);
+        }
+    }
+    assert_eq!(directory.metadata().unwrap().mode() & 0o077, 0);
+}
+
+/// Where a backup cannot be finished, its disk is not left full.
+#[test]
+fn a_backup_that_fails_leaves_nothing_behind() {
+    let database = database("process_backup_fails");
+    let directory = tempfile::tempdir().unwrap();
+    let objects = format!("file://{}/objects", directory.path().display());
+    let here = [("HOLDFAST__DATABASE__URL", database.as_str()), ("HOLDFAST__STORAGE__URL", objects.as_str())];
+    assert!(run(&["migrate"], &here).status.success());
+    let backups = directory.path().join("backups");
+    // Without pg_dump.
+    let mut command = holdfast(&["backup", backups.to_str().unwrap()], &here);
+    let failed = command.env("PATH", directory.path()).output().unwrap();
+    assert!(
+        !failed.status.success() && text(&failed.stderr).contains("pg_dump is missing"),
+        "{}",
+        text(&failed.stderr)
+    );
+    let left: Vec<_> = backups.read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["objects"]);
+}
+
 /// What was acknowledged is there again, elsewhere; `dev/survive` tries it under load.
 #[test]
 fn a_backup_is_an_installation_again() {
@@ -335,6 +381,11 @@ fn a_backup_is_an_installation_again() {
     assert!(run(&["migrate"], &here).status.success());
     create("early");
     assert!(run(&["backup", backups], &here).status.success());
+    assert_nobody_else_reads(Path::new(backups));
+    // One that broke off, in the middle of its last file.
+    let torn = Path::new(backups).join("unfinished-20990101T000000.000000Z");
+    std::fs::create_dir(&torn).unwrap();
+    std::fs::write(torn.join("manifest.json"), "").unwrap();
     create("late");
     let unfit = run(&["restore", backups], &here);
     assert!(!unfit.status.success() && text(&unfit.stderr).contains("empty"), "{}", text(&unfit.stderr));

@@ -23,6 +23,7 @@ pub fn words(error: &Error, service: Service) -> String {
         }
         Error::Unavailable(_) => "The database cannot be reached, please try again.".into(),
         Error::ObjectStore(_) => "The object store cannot be reached, please try again.".into(),
+        Error::NotYet(text) => (*text).into(),
         _ => "Something went wrong on our side.".into(),
     }
 }

@@ -45,12 +45,14 @@ impl Moment {
     }
 }
 
-/// Whether something still needs that object.
+/// Whether something still needs that object. Those of a deleted project go before their rows.
 pub async fn is_needed(connection: &mut Connection, key: &str) -> Result<bool> {
     Ok(sqlx::query_scalar!(
         r#"select exists (select from packs where object_key = $1 and state = 'live')
-             or exists (select from uploads where object_key = $1 and project_id is not null)
-             or exists (select from build_objects where object_key = $1 and build_id is not null) as "needed!""#,
+             or exists (select from uploads u join projects p on p.id = u.project_id
+               where u.object_key = $1 and p.namespace_id is not null)
+             or exists (select from build_objects o join builds b on b.id = o.build_id join projects p on p.id = b.project_id
+               where o.object_key = $1 and p.namespace_id is not null) as "needed!""#,
         key,
     )
     .fetch_one(connection)

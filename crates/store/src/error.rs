@@ -27,14 +27,16 @@ impl Error {
     }
 
     /// The database cannot serve at the moment, through no fault of the request: no connection is to be had, or the
-    /// server is starting, stopping, read-only, too busy to finish a statement in time, or had to end one of two
-    /// transactions that waited for each other.
+    /// server is starting, stopping, read-only, out of room (class 53), too busy to finish a statement in time, or had to
+    /// end one of two transactions that waited for each other.
     pub fn is_unavailable(&self) -> bool {
         match &self.0 {
             sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed => true,
             sqlx::Error::Database(error) => {
-                let known = ["53300", "25006", "40001", "40P01"];
-                error.code().is_some_and(|code| code.starts_with("57") || known.contains(&&*code))
+                let (classes, known) = (["53", "57"], ["25006", "40001", "40P01"]);
+                let is_known =
+                    |code: &str| classes.iter().any(|class| code.starts_with(class)) || known.contains(&code);
+                error.code().is_some_and(|code| is_known(&code))
             }
             _ => false,
         }

@@ -1,11 +1,14 @@
 //! The schema's steps, embedded in the binary. They are applied under PostgreSQL's advisory lock, so that many nodes
 //! may start at once; the url must reach the server directly, not through a transaction-mode pooler.
 
+use std::time::{Duration, Instant};
+
 use chrono::NaiveDate;
 use graphile_worker::{Schema, WorkerUtils};
 use sqlx::migrate::{Migrate, MigrateError, Migrator};
 use sqlx::postgres::PgPoolOptions;
 use sqlx::{Connection, PgConnection};
+use tokio::time::MissedTickBehavior;
 
 use crate::worker::TASKS;
 
@@ -41,7 +44,7 @@ pub(crate) fn newest() -> i64 {
 /// The schema, that of the job queue, and the partitions from today on.
 pub async fn run(url: &str, today: NaiveDate) -> Result<(), Error> {
     let mut connection = PgConnection::connect(url).await?;
-    MIGRATOR.run(&mut connection).await?;
+    apply(&mut connection).await?;
     // The queue takes no lock of its own while it migrates.
     sqlx::query("select pg_advisory_lock(7219001)").execute(&mut connection).await?;
     let pool = PgPoolOptions::new().max_connections(2).connect(url).await?;
@@ -58,6 +61,32 @@ pub async fn run(url: &str, today: NaiveDate) -> Result<(), Error> {
     crate::activity::partition::make(&mut connection, today).await?;
     connection.close().await?;
     Ok(())
+}
+
+/// How long is tried to find a moment in which a step can be made.
+const PATIENCE: Duration = Duration::from_secs(300);
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// While a step waits for a table, everybody else waits behind it, and a request that has locked another one would wait in a
+/// circle with it: PostgreSQL would end one of them after a second. So a step waits for half as long, and is tried again.
+async fn apply(connection: &mut PgConnection) -> Result<(), Error> {
+    sqlx::query("set lock_timeout = '500ms'").execute(&mut *connection).await?;
+    let (begun, mut again) = (Instant::now(), tokio::time::interval(PAUSE));
+    again.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        again.tick().await;
+        match MIGRATOR.run(&mut *connection).await {
+            Err(error) if has_waited(&error) && begun.elapsed() < PATIENCE => {}
+            other => break other?,
+        }
+    }
+    sqlx::query("reset lock_timeout").execute(connection).await?;
+    Ok(())
+}
+
+fn has_waited(error: &MigrateError) -> bool {
+    let (MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _)) = error else { return false };
+    cause.as_database_error().is_some_and(|error| error.code().as_deref() == Some("55P03"))
 }
 
 pub async fn state(url: &str) -> Result<State, Error> {

@@ -10,6 +10,7 @@ mod receiver;
 pub mod ssh;
 
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -62,6 +63,8 @@ pub struct Setup {
     pub limits: Limits,
     /// None is a directory of its own.
     pub objects: Option<objects::Options>,
+    /// Where this node's copies are, in a directory of their own; None is wherever there is room.
+    pub cache_in: Option<PathBuf>,
 }
 
 impl Default for Setup {
@@ -117,6 +120,7 @@ impl Default for Setup {
                 trusted_proxies: Vec::new(),
             },
             objects: None,
+            cache_in: None,
         }
     }
 }
@@ -136,7 +140,7 @@ impl Server {
             move || *now.lock().expect("no test panics while holding it")
         });
         let directory = tempfile::tempdir().expect("a directory");
-        let cache = tempfile::tempdir().expect("a directory");
+        let cache = setup.cache_in.map_or_else(tempfile::tempdir, tempfile::tempdir_in).expect("a directory");
         let objects = setup.objects.unwrap_or(objects::Options::Directory(directory.path().to_owned()));
         let mut settings = setup.settings;
         settings.git.cache_directory = cache.path().to_owned();
@@ -162,14 +166,23 @@ impl Server {
 
     /// A second node on the same database and object store, with an empty cache; its host and port.
     pub async fn another_node(&self) -> String {
-        serve(self.another_app(), Setup::default().limits).await
+        self.another_node_in(self.cache.path()).await
+    }
+
+    /// The same, with its cache on another disk.
+    pub async fn another_node_in(&self, directory: &Path) -> String {
+        serve(self.another_app_in(directory), Setup::default().limits).await
     }
 
     pub fn another_app(&self) -> Arc<App> {
+        self.another_app_in(self.cache.path())
+    }
+
+    fn another_app_in(&self, directory: &Path) -> Arc<App> {
         let database = Database::new(&options(&self.database_url)).expect("a valid url");
         let mut settings = self.app.settings.clone();
         let number = self.nodes.fetch_add(1, Ordering::Relaxed);
-        settings.git.cache_directory = self.cache.path().join(format!("node-{number}"));
+        settings.git.cache_directory = directory.join(format!("node-{number}"));
         let objects = Objects::new(self.objects.clone());
         Arc::new(App::new(database, objects, settings, self.clock.clone(), Entropy::seeded(100 + number)))
     }

@@ -48,7 +48,7 @@ pub(crate) async fn run(app: &App, id: JobId, project: ProjectId) -> Result<()> 
     let now = app.clock.now();
     match &done {
         Ok(note) => rows::finish(&mut connection, project, Some(id), "finished", note.as_deref(), now).await?,
-        Err(Error::Unavailable(_) | Error::ObjectStore(_)) => return done.map(drop),
+        Err(Error::Unavailable(_) | Error::ObjectStore(_) | Error::NotYet(_)) => return done.map(drop),
         Err(Error::NotFound(_)) => false,
         Err(error) => {
             let text = match error {

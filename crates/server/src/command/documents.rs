@@ -1,5 +1,10 @@
 //! Documents that are printed from the code, so that they cannot disagree with it.
 
+use std::path::Path;
+
+use anyhow::Context as _;
+use clap::Command;
+use clap_complete::Shell;
 use holdfast_http::{api, openapi, routes};
 
 use super::print;
@@ -16,4 +21,15 @@ pub fn openapi(configuration: &Configuration) -> anyhow::Result<()> {
 
 pub fn permissions() -> anyhow::Result<()> {
     print(holdfast_domain::policy::to_markdown())
+}
+
+pub fn completions(mut command: Command, shell: Shell) -> anyhow::Result<()> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut command, "holdfast", &mut script);
+    print(String::from_utf8(script)?)
+}
+
+pub fn manual(command: Command, directory: &Path) -> anyhow::Result<()> {
+    let writing = std::fs::create_dir_all(directory).and_then(|()| clap_mangen::generate_to(command, directory));
+    writing.with_context(|| format!("cannot write to {}", directory.display()))
 }

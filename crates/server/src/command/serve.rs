@@ -80,9 +80,10 @@ async fn serve(configuration: &Configuration, metrics: PrometheusHandle) -> anyh
         ended = &mut ssh => bail!("SSH ended by itself: {:?}", ended?),
     }
     tracing::info!("stopping: finishing the requests that have begun");
-    handle.graceful_shutdown(Some(configuration.shutdown_grace()));
-    stopping.stop_waiting();
+    stopping.leave();
     drop((stop_jobs, stop_hooks, stop_ssh, stop_warming));
+    part(&handle).await;
+    handle.graceful_shutdown(Some(configuration.shutdown_grace()));
     public.await??;
     ssh.await??;
     // A job that is cut off is done again elsewhere; it is only quicker to let it finish.
@@ -96,6 +97,21 @@ fn listen(key: &str, address: SocketAddr) -> anyhow::Result<TcpListener> {
         .with_context(|| format!("cannot listen on {address}; set {key} to an address that is free"))?;
     listener.set_nonblocking(true)?;
     Ok(listener)
+}
+
+/// How long connections are waited for that a balancer keeps open and does not use.
+const PARTING: Duration = Duration::from_secs(5);
+
+/// A connection that is closed from here may meet a request that is just being sent on it, and a balancer does not dare to
+/// send a POST twice. So every answer now says that it is the last, and whoever keeps idle connections closes them.
+async fn part(handle: &Handle<SocketAddr>) {
+    let mut every = tokio::time::interval(Duration::from_millis(20));
+    let gone = async {
+        while handle.connection_count() > 0 {
+            every.tick().await;
+        }
+    };
+    tokio::time::timeout(PARTING, gone).await.ok();
 }
 
 /// A newer schema is fine: nodes of two versions run side by side during an upgrade. A database that is away is fine too:

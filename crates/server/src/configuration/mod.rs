@@ -258,6 +258,10 @@ impl Configuration {
         }
     }
 
+    pub fn has_pooler(&self) -> bool {
+        self.direct_url() != self.database.url.expose_secret()
+    }
+
     /// Where the database is, without the secrets of its address.
     pub fn database_place(&self) -> String {
         let Ok(url) = Url::parse(self.direct_url()) else { return "(unreadable)".into() };

@@ -9,8 +9,8 @@ use std::sync::{Arc, PoisonError};
 use bytes::{Bytes, BytesMut};
 use futures_util::{TryStreamExt, stream};
 use holdfast_domain::ids::PackId;
-use holdfast_git::Bare;
 use holdfast_git::index_pack::PARTS;
+use holdfast_git::{Bare, is_full};
 
 use super::{Cache, Error, Result, is_linked};
 use crate::repository::pack::{self, Pack};
@@ -129,10 +129,6 @@ impl Cache {
         }
         Ok(())
     }
-}
-
-pub(super) fn is_full(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 fn pieces(bytes: u64) -> impl Iterator<Item = Range<u64>> {

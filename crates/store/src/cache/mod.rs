@@ -7,6 +7,8 @@
 mod download;
 mod eviction;
 mod slot;
+
+pub use slot::bytes_below;
 mod warming;
 
 use std::collections::HashMap;

@@ -90,12 +90,22 @@ impl Slot {
     }
 
     pub fn bytes(&self) -> io::Result<u64> {
-        let mut sum = 0;
-        for file in std::fs::read_dir(self.packs())? {
-            sum += file?.metadata()?.len();
-        }
-        Ok(sum)
+        bytes(&self.packs())
     }
+}
+
+fn bytes(packs: &Path) -> io::Result<u64> {
+    let mut sum = 0;
+    for file in std::fs::read_dir(packs)? {
+        sum += file?.metadata()?.len();
+    }
+    Ok(sum)
+}
+
+/// What the processes that share a directory have there, all together.
+pub fn bytes_below(parent: &Path) -> io::Result<u64> {
+    let slots = (0..MOST).map(|number| parent.join(number.to_string()).join("packs"));
+    slots.filter(|packs| packs.is_dir()).map(|packs| bytes(&packs)).sum()
 }
 
 fn remove(directory: &Path) -> io::Result<()> {

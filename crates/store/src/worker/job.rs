@@ -138,8 +138,8 @@ pub async fn overview(database: &Database) -> Result<Queue> {
     const QUERY: &str = "\
         select count(*) filter (where j.attempts < j.max_attempts and j.run_at <= now()) as waiting, \
           min(j.run_at) filter (where j.attempts < j.max_attempts and j.run_at <= now()) as oldest, \
-          count(*) filter (where j.attempts >= j.max_attempts) as given_up \
-        from (select attempts, max_attempts, run_at from graphile_worker.jobs where locked_at is null limit $1) j";
+          count(*) filter (where j.attempts >= j.max_attempts and j.key like 'job-%') as given_up \
+        from (select key, attempts, max_attempts, run_at from graphile_worker.jobs where locked_at is null limit $1) j";
     Ok(sqlx::query_as(QUERY).bind(COUNTED).fetch_one(&mut *database.connection().await?).await?)
 }
 

@@ -1,7 +1,7 @@
 //! What is written about the interface is what it is.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use holdfast_http::{Site, api, openapi, routes};
 use serde_json::Value;
@@ -101,4 +101,39 @@ fn the_openapi_document_has_every_route() {
         let tells_unchanged = operation["responses"]["304"].is_object();
         assert_eq!(tells_unchanged, route.summary.contains("304"), "{} {}", route.method, route.path);
     }
+}
+
+fn markdown_below(directory: &Path) -> Vec<PathBuf> {
+    let entries = directory.read_dir().unwrap().map(|entry| entry.unwrap().path());
+    entries
+        .flat_map(|path| if path.is_dir() { markdown_below(&path) } else { vec![path] })
+        .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
+        .collect()
+}
+
+/// Where the links of a document lead, but for other sites, paths of a server, and places within the same document.
+fn links(text: &str) -> impl Iterator<Item = &str> {
+    let targets = text.split("](").skip(1).filter_map(|rest| Some(rest.split_once(')')?.0));
+    let files = targets.filter_map(|target| target.split('#').next());
+    files.filter(|file| !file.is_empty() && !file.starts_with('/') && !file.contains("://") && !file.contains(' '))
+}
+
+#[test]
+fn links_lead_somewhere_and_the_book_is_whole() {
+    let docs = repository().join("docs").canonicalize().unwrap();
+    let documents = markdown_below(&docs);
+    let readme = repository().join("README.md").canonicalize().unwrap();
+    let mut reached = BTreeSet::new();
+    for document in documents.iter().chain([&readme]) {
+        let text = std::fs::read_to_string(document).unwrap();
+        for link in links(&text) {
+            let target = document.parent().unwrap().join(link).canonicalize();
+            let target = target.unwrap_or_else(|_| panic!("{} leads to {link}", document.display()));
+            if document.ends_with("SUMMARY.md") {
+                reached.insert(target);
+            }
+        }
+    }
+    let missing: Vec<_> = documents.iter().filter(|it| !reached.contains(*it) && !it.ends_with("SUMMARY.md")).collect();
+    assert!(missing.is_empty(), "not in docs/SUMMARY.md: {missing:?}");
 }

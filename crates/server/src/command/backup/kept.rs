@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, NaiveDateTime, SecondsFormat, Utc};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 pub const DATABASE: &str = "database.dump";
 /// A key in each line.
@@ -33,8 +34,10 @@ pub struct Kept {
     pub manifest: Manifest,
 }
 
+const NAME: &str = "%Y%m%dT%H%M%S%.6fZ";
+
 pub fn name(at: DateTime<Utc>) -> String {
-    at.format("%Y%m%dT%H%M%S%.6fZ").to_string()
+    at.format(NAME).to_string()
 }
 
 pub fn time(at: DateTime<Utc>) -> String {
@@ -64,26 +67,27 @@ impl Kept {
     /// The last one, or the last of those that end before a time.
     pub fn find(directory: &Path, before: Option<DateTime<Utc>>) -> anyhow::Result<Self> {
         let entries = std::fs::read_dir(directory).with_context(|| format!("cannot read {}", directory.display()))?;
-        let mut found: Vec<Self> = Vec::new();
+        let mut found: Vec<(DateTime<Utc>, PathBuf)> = Vec::new();
         for entry in entries {
-            let directory = entry?.path();
-            let Ok(text) = std::fs::read(directory.join(MANIFEST)) else { continue };
-            let name = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let manifest: Manifest =
-                serde_json::from_slice(&text).with_context(|| format!("{name} cannot be understood"))?;
-            if name == self::name(manifest.at) {
-                found.push(Self { name, directory, manifest });
-            }
+            let path = entry?.path();
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            found.extend(NaiveDateTime::parse_from_str(name, NAME).ok().map(|at| (at.and_utc(), path)));
         }
-        found.sort_by_key(|kept| kept.manifest.at);
-        let Some(first) = found.first().map(|kept| time(kept.manifest.at)) else {
+        found.sort();
+        let Some((first, _)) = found.first().cloned() else {
             bail!("there is no backup in {}", directory.display());
         };
-        let fitting = found.into_iter().rfind(|kept| before.is_none_or(|before| kept.manifest.at <= before));
-        let Some(kept) = fitting else { bail!("the first backup in {} is of {first}", directory.display()) };
-        if kept.manifest.format > FORMAT {
-            bail!("{} was written by a later version: restore it with that", kept.name);
+        let Some((at, directory)) = found.into_iter().rfind(|(at, _)| before.is_none_or(|before| *at <= before)) else {
+            bail!("the first backup in {} is of {}", directory.display(), time(first));
+        };
+        let name = name(at);
+        let unreadable = || format!("{name} is damaged; `--at` chooses an earlier one");
+        let text = std::fs::read(directory.join(MANIFEST)).with_context(unreadable)?;
+        let manifest: Value = serde_json::from_slice(&text).with_context(unreadable)?;
+        if manifest["format"].as_u64().is_some_and(|format| format > FORMAT.into()) {
+            bail!("{name} was written by a later version: restore it with that");
         }
-        Ok(kept)
+        let manifest = serde_json::from_value(manifest).with_context(unreadable)?;
+        Ok(Self { name, directory, manifest })
     }
 }

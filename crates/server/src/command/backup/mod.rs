@@ -15,6 +15,8 @@ use futures_util::TryStreamExt;
 use holdfast_store::backup::{self, Moment};
 use holdfast_store::objects::Options;
 use holdfast_store::{Database, Objects};
+use rustix::fs::Mode;
+use rustix::process::umask;
 use tokio::fs::File;
 use tokio::io::{AsyncWriteExt, BufWriter};
 
@@ -22,7 +24,7 @@ use super::{block_on, print};
 use crate::configuration::Configuration;
 use copy::{Copied, copy};
 use kept::{FORMAT, Kept, Manifest};
-pub use postgres::has_programs;
+pub use postgres::version;
 
 #[derive(clap::Args)]
 pub struct Create {
@@ -44,50 +46,66 @@ fn objects_in(directory: &Path) -> Objects {
 }
 
 pub fn create(configuration: &Configuration, arguments: &Create) -> anyhow::Result<()> {
-    let storage = Objects::new(configuration.storage.options()?);
+    // What is copied is private, and so is the copy: also what pg_dump writes.
+    umask(Mode::RWXG | Mode::RWXO);
+    let directory = &arguments.directory;
+    std::fs::create_dir_all(directory.join("objects"))
+        .with_context(|| format!("cannot write to {}", directory.display()))?;
     block_on(async {
-        let directory = &arguments.directory;
-        std::fs::create_dir_all(directory.join("objects"))
-            .with_context(|| format!("cannot write to {}", directory.display()))?;
-        let mut moment = Moment::now(configuration.direct_url()).await?;
-        let at = moment.at;
-        let unfinished = directory.join(format!("unfinished-{}", kept::name(at)));
+        let moment = Moment::now(configuration.direct_url()).await?;
+        let unfinished = directory.join(format!("unfinished-{}", kept::name(moment.at)));
         std::fs::create_dir(&unfinished)?;
-        print(format!("{}: everything up to {}", kept::name(at), kept::time(at)))?;
-        let listed = list(&mut moment, &unfinished.join(kept::OBJECTS)).await?;
-        print(format!("the database, and {listed} objects that belong to it"))?;
-        postgres::dump(configuration.direct_url(), &moment.snapshot, &unfinished.join(kept::DATABASE)).await?;
-        let schema = moment.schema;
-        moment.end().await?;
-        let target = objects_in(directory);
-        let copied = copy(&storage, &target, &unfinished.join(kept::OBJECTS), listed).await?;
-        let database = Database::new(&configuration.database_options())?;
-        let (mut removed, mut lost) = (Vec::new(), Vec::new());
-        for key in copied.missing {
-            let is_needed = backup::is_needed(&mut *database.connection().await?, &key).await?;
-            if is_needed { &mut lost } else { &mut removed }.push(key);
+        let made = make(configuration, directory, &unfinished, moment).await;
+        if made.is_err() {
+            // It may be what the disk is full of.
+            std::fs::remove_dir_all(&unfinished).ok();
         }
-        let manifest = Manifest {
-            format: FORMAT,
-            program: env!("CARGO_PKG_VERSION").into(),
-            at,
-            schema,
-            objects: listed,
-            removed_meanwhile: removed,
-            lost_before: lost,
-        };
-        let kept = manifest.finish(directory, &unfinished)?;
-        print(format!("{} is complete: {} new objects, {} bytes", kept.name, copied.count, copied.bytes))?;
-        if !kept.manifest.lost_before.is_empty() {
-            bail!(
+        let Manifest { lost_before, .. } = made?.manifest;
+        match lost_before.first() {
+            None => Ok(()),
+            Some(first) => bail!(
                 "{} objects are missing in the storage, and the backup lacks them too; `holdfast admin repo fsck` says \
-                 whose they are. The first: {}",
-                kept.manifest.lost_before.len(),
-                kept.manifest.lost_before[0]
-            );
+                 whose they are. The first: {first}",
+                lost_before.len()
+            ),
         }
-        Ok(())
     })
+}
+
+async fn make(
+    configuration: &Configuration,
+    directory: &Path,
+    unfinished: &Path,
+    mut moment: Moment,
+) -> anyhow::Result<Kept> {
+    let storage = Objects::new(configuration.storage.options()?);
+    let at = moment.at;
+    print(format!("{}: everything up to {}", kept::name(at), kept::time(at)))?;
+    let listed = list(&mut moment, &unfinished.join(kept::OBJECTS)).await?;
+    print(format!("the database, and {listed} objects that belong to it"))?;
+    postgres::dump(configuration.direct_url(), &moment.snapshot, &unfinished.join(kept::DATABASE)).await?;
+    let schema = moment.schema;
+    moment.end().await?;
+    let target = objects_in(directory);
+    let copied = copy(&storage, &target, &unfinished.join(kept::OBJECTS), listed).await?;
+    let database = Database::new(&configuration.database_options())?;
+    let (mut removed, mut lost) = (Vec::new(), Vec::new());
+    for key in copied.missing {
+        let is_needed = backup::is_needed(&mut *database.connection().await?, &key).await?;
+        if is_needed { &mut lost } else { &mut removed }.push(key);
+    }
+    let manifest = Manifest {
+        format: FORMAT,
+        program: env!("CARGO_PKG_VERSION").into(),
+        at,
+        schema,
+        objects: listed,
+        removed_meanwhile: removed,
+        lost_before: lost,
+    };
+    let kept = manifest.finish(directory, unfinished)?;
+    print(format!("{} is complete: {} new objects, {} bytes", kept.name, copied.count, copied.bytes))?;
+    Ok(kept)
 }
 
 /// Writes down the keys of the objects; how many they are.

@@ -7,10 +7,12 @@ use anyhow::{Context as _, bail};
 use tokio::process::Command;
 use url::Url;
 
-pub fn has_programs() -> bool {
-    let tried =
-        std::process::Command::new("pg_dump").arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).status();
-    tried.is_ok()
+/// Of the programs on this machine; None if there are none.
+pub fn version() -> Option<i32> {
+    let said = std::process::Command::new("pg_dump").arg("--version").stdin(Stdio::null()).output().ok()?;
+    let said = String::from_utf8(said.stdout).ok()?;
+    // pg_dump (PostgreSQL) 15.14 (Debian 15.14-0+deb12u1)
+    said.split_whitespace().nth(2)?.split('.').next()?.parse().ok()
 }
 
 pub async fn dump(url: &str, snapshot: &str, file: &Path) -> anyhow::Result<()> {

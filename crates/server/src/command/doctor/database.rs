@@ -1,5 +1,6 @@
 use chrono::TimeDelta;
 use holdfast_app::Clock;
+use holdfast_store::Database;
 use holdfast_store::facts::Facts;
 use holdfast_store::migrate::{self, State};
 
@@ -39,6 +40,15 @@ pub async fn schema(configuration: &Configuration) -> Finding {
         Ok(State::Behind(steps)) => wrong(format!("{steps} steps behind"), "run `holdfast migrate`"),
         Ok(State::Ahead) => wrong("newer than this program", "run the version that migrated it, or a later one"),
         Err(error) => wrong(error.to_string(), "let database.direct_url reach the server without a pooler"),
+    }
+}
+
+/// What requests go through; the facts come from behind it.
+pub async fn pooler(configuration: &Configuration) -> Finding {
+    let reached = async { Database::new(&configuration.database_options())?.is_ready().await };
+    match reached.await {
+        Ok(_) => well("database.url leads to the same"),
+        Err(error) => wrong(format!("database.url {error}"), "let the pooler run there, with that user and password"),
     }
 }
 

@@ -1,8 +1,13 @@
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
 use holdfast_app::repository::engine::Engine;
+use holdfast_store::cache;
+use holdfast_store::facts::Facts;
 use rustix::process::{Resource, geteuid, getrlimit};
 
 use super::{Finding, note, well, wrong};
-use crate::command::backup::has_programs;
+use crate::command::backup;
 use crate::configuration::Configuration;
 
 /// The oldest git that is tested.
@@ -44,6 +49,19 @@ pub fn user() -> Finding {
     }
 }
 
+/// What root writes there, or makes there, the service could not use afterwards.
+pub fn is_of_another_user(directory: &Path) -> bool {
+    let owner = directory.ancestors().find_map(|place| std::fs::metadata(place).ok()).map(|about| about.uid());
+    geteuid().is_root() && owner.is_some_and(|owner| owner != 0)
+}
+
+pub fn not_tried(what: impl std::fmt::Display) -> Finding {
+    note(
+        format!("{what} was not tried: it is not root's"),
+        "run it as the user of the service, for example `runuser -u holdfast -- holdfast doctor`",
+    )
+}
+
 /// Every connection is a file, and every pack that is read.
 const FEW_FILES: u64 = 1024;
 
@@ -73,17 +91,22 @@ pub async fn git(configuration: &Configuration) -> Finding {
     if (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) < OLDEST_GIT {
         return wrong(format!("{program} is version {version}"), "install git 2.39 or later");
     }
+    let parent = &engine.settings.cache_directory;
+    if is_of_another_user(parent) {
+        return not_tried(parent.display());
+    }
     let cache = match engine.cache() {
         Ok(cache) => cache,
         Err(error) => {
             return wrong(
-                format!("{} {error}", engine.settings.cache_directory.display()),
+                format!("{} {error}", parent.display()),
                 "let this user write there, or set git.cache_directory (HOLDFAST__GIT__CACHE_DIRECTORY)",
             );
         }
     };
     let (place, budget) = (cache.directory(), engine.settings.cache_max_bytes);
-    let room = cache.room().unwrap_or(u64::MAX).saturating_add(cache.bytes());
+    // Copies of a node that runs here are copies, too.
+    let room = cache.room().unwrap_or(u64::MAX).saturating_add(cache::bytes_below(parent).unwrap_or_default());
     if room < budget {
         return note(
             format!("copies may take {} MB, and {} has room for {}", budget >> 20, place.display(), room >> 20),
@@ -104,9 +127,14 @@ pub fn ssh(configuration: &Configuration) -> anyhow::Result<Finding> {
     })
 }
 
-pub fn backup() -> Finding {
-    match has_programs() {
-        true => well("PostgreSQL's programs are there"),
-        false => note("pg_dump is missing, which `holdfast backup` needs", "install postgresql-client"),
+pub fn backup(facts: Option<&Facts>) -> Finding {
+    let server = facts.map_or(0, |facts| facts.version / 10_000);
+    match backup::version() {
+        None => note("pg_dump is missing, which `holdfast backup` needs", "install postgresql-client"),
+        Some(version) if version < server => note(
+            format!("pg_dump is version {version}, which copies no PostgreSQL {server}"),
+            "install postgresql-client of the server's version",
+        ),
+        Some(version) => well(format!("pg_dump {version} is there")),
     }
 }

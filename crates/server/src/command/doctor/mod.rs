@@ -4,8 +4,8 @@ mod database;
 mod machine;
 
 use anyhow::bail;
-use holdfast_store::Objects;
-use holdfast_store::facts;
+use holdfast_store::objects::Options;
+use holdfast_store::{Objects, facts};
 
 use super::{block_on, print};
 use crate::configuration::{Configuration, Invalid};
@@ -73,6 +73,9 @@ pub fn run(configuration: Result<Configuration, Invalid>) -> anyhow::Result<()> 
         report.tell("database", database::server(&configuration, &facts))?;
         if let Ok(facts) = &facts {
             report.tell("schema", database::schema(&configuration).await)?;
+            if configuration.has_pooler() {
+                report.tell("pooler", database::pooler(&configuration).await)?;
+            }
             report.tell("durable", database::durability(facts))?;
             report.tell("pool", database::pool(&configuration, facts))?;
             report.tell("clock", database::clock(facts))?;
@@ -80,7 +83,7 @@ pub fn run(configuration: Result<Configuration, Invalid>) -> anyhow::Result<()> 
         report.tell("git", machine::git(&configuration).await)?;
         report.tell("storage", storage(&configuration).await?)?;
         report.tell("ssh", machine::ssh(&configuration)?)?;
-        report.tell("backup", machine::backup())
+        report.tell("backup", machine::backup(facts.as_ref().ok()))
     })?;
     match report.wrong {
         0 => Ok(()),
@@ -89,8 +92,13 @@ pub fn run(configuration: Result<Configuration, Invalid>) -> anyhow::Result<()> 
 }
 
 async fn storage(configuration: &Configuration) -> anyhow::Result<Finding> {
-    let url = &configuration.storage.url;
-    Ok(match Objects::new(configuration.storage.options()?).check("check").await {
+    let (url, options) = (&configuration.storage.url, configuration.storage.options()?);
+    if let Options::Directory(directory) = &options
+        && machine::is_of_another_user(directory)
+    {
+        return Ok(machine::not_tried(url));
+    }
+    Ok(match Objects::new(options).check("check").await {
         Ok(()) => well(url.to_string()),
         Err(error) => wrong(
             format!("{url} {error}"),

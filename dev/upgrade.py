@@ -1,0 +1,100 @@
+"""Traffic of all kinds until somebody says that it is enough; started by dev/upgrade. Whatever fails is told."""
+import os
+import shutil
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+from trial import Load, Server, begin, expect, git, say
+
+RATE = 10
+LONGEST = 600
+
+
+class Crowd:
+    """Clients that each do one thing over and over."""
+
+    def __init__(self, server, scratch, seed, names):
+        self.server, self.scratch, self.seed, self.names = server, scratch, seed, names
+        self.done, self.failed = Counter(), []
+        self.stop = threading.Event()
+        kinds = [self.read, self.write, self.clone, self.push]
+        self.kinds = [kind.__name__ for kind in kinds]
+        self.threads = [threading.Thread(target=self._again, args=(kind,), daemon=True) for kind in kinds]
+        for thread in self.threads:
+            thread.start()
+
+    def _again(self, kind):
+        number = 0
+        while not self.stop.is_set():
+            try:
+                kind(number)
+                self.done[kind.__name__] += 1
+            except (Exception, SystemExit) as error:
+                self.failed.append(f"{kind.__name__} {number}: {error} {getattr(error, 'read', bytes)()[:300]}")
+                self.stop.wait(0.5)
+            number += 1
+
+    def read(self, number):
+        name = self.names[number % len(self.names)]
+        for path in ("", "/repository/branches", "/repository/tree", "/events", "/issues"):
+            self.server.ask(f"/projects/root%2F{name}{path}")
+
+    def write(self, number):
+        issue, _ = self.server.ask("/projects/root%2Fsurvivor-0/issues", f"title=number+{number}".encode())
+        self.server.ask(f"/projects/{issue['project_id']}/issues/{issue['id']}/notes", b"body=noted")
+
+    def clone(self, number):
+        place = self.scratch / "clones" / str(number)
+        git("clone", "-q", self.server.address(self.names[number % len(self.names)]), place)
+        git("fsck", cwd=place)
+        shutil.rmtree(place)
+
+    def push(self, number):
+        git("push", "-q", self.server.address("survivor-1"), f"main:refs/heads/branch-{number}", cwd=self.seed)
+
+    def end(self):
+        self.stop.set()
+        for thread in self.threads:
+            thread.join()
+
+
+def main():
+    scratch = Path(sys.argv[1])
+    server = Server(os.environ["HOLDFAST__SERVER__EXTERNAL_URL"], os.environ["TOKEN"])
+    seed, names = begin(server, scratch)
+    load = Load(server, seed, names, RATE, LONGEST)
+    crowd = Crowd(server, scratch, seed, names)
+    phases = []
+    for phase in ("begun", "migrated", "replaced", "enough"):
+        before = crowd.done.copy()
+        end = time.monotonic() + LONGEST
+        # Each of them has work in every phase.
+        while not all(crowd.done[kind] > before[kind] for kind in crowd.kinds) and not crowd.failed:
+            expect(time.monotonic() < end, f"nothing gets done: {crowd.done}")
+            time.sleep(0.1)
+        (scratch / f"{phase}.seen").touch()
+        while not (scratch / phase).exists():
+            expect(time.monotonic() < end, f"nobody says that it is {phase}")
+            time.sleep(0.1)
+        phases.append(sum((crowd.done - before).values()))
+    crowd.end()
+    pushes = load.end()
+    counts = ", ".join(f"{count} of {kind}" for kind, count in sorted(crowd.done.items()))
+    say(f"{counts}, {pushes} pushes by hand; by phases {phases}; {len(crowd.failed)} failed")
+    expect(not crowd.failed, "\n".join(crowd.failed[:10]))
+    # What was acknowledged is there, once.
+    for name in names:
+        place = scratch / f"{name}.git"
+        git("clone", "-q", "--mirror", server.address(name), place)
+        history = git("rev-list", "--reverse", "refs/heads/main", cwd=place).split()[1:]
+        expect(history == [commit for _, commit in load.acknowledged[name]], f"{name} is not what was pushed")
+    _, headers = server.ask("/projects/root%2Fsurvivor-0/issues?per_page=1")
+    expect(int(headers["X-Total"]) == crowd.done["write"], "issues are missing, or there twice")
+    _, headers = server.ask("/projects/root%2Fsurvivor-1/repository/branches?per_page=1")
+    expect(int(headers["X-Total"]) == crowd.done["push"] + 1, "branches are missing")
+
+
+main()
