@@ -85,6 +85,28 @@ async fn every_kind_of_push_and_fetch() {
     }
 }
 
+/// Git knows the tree without entries by heart: a client need not have it, and does not send it then.
+#[tokio::test]
+async fn a_commit_without_any_file_is_taken() {
+    const EMPTY: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+    for program in programs() {
+        let server = Server::start().await;
+        let (ada, url, tree) = world(&server, program).await;
+        tree.git(["checkout", "-q", "--orphan", "empty"]).await.ok();
+        tree.git(["rm", "-rfq", "--cached", "--ignore-unmatch", "."]).await.ok();
+        tree.git(["commit", "-q", "--allow-empty", "-m", "nothing yet"]).await.ok();
+        std::fs::remove_file(tree.path().join(format!(".git/objects/{}/{}", &EMPTY[..2], &EMPTY[2..]))).ok();
+        tree.push(&url, &["empty"]).await.ok();
+        let listed = ada.get("/projects/ada%2Fp/repository/tree?ref_name=empty").await;
+        assert_eq!(listed.both(), (200, &serde_json::json!([])));
+        let (cloned, clone) = WorkTree::clone(&url, &["-b", "empty"]).await;
+        cloned.ok();
+        assert_eq!(clone.head().await, tree.head().await);
+        clone.commit("first", b"one\n", "with a file").await;
+        clone.push(&url, &["empty"]).await.ok();
+    }
+}
+
 #[tokio::test]
 async fn a_large_file_goes_to_the_object_store_and_comes_back() {
     let server = Server::start().await;
