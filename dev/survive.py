@@ -121,7 +121,6 @@ def main():
     pushes, seconds = load.end(), time.monotonic() - begun
     say(f"{pushes} pushes in {seconds:.0f} s, {pushes / seconds:.1f} a second")
     expect(pushes >= 0.8 * options.rate * options.seconds, "that is less than was to be tried")
-    expect(manifests[1]["objects"] > manifests[0]["objects"], "nothing was pushed to the storage between the backups")
     for manifest, url in zip(manifests, (options.first, options.last)):
         place = options.scratch / manifest["at"]
         place.mkdir()
