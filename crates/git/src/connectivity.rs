@@ -73,10 +73,8 @@ async fn walk(
     let command = git.command(bare.directory(), "rev-list").words(["--objects", "--no-object-names", "--stdin"]);
     let input = rev_list::input(new.iter().copied(), old.iter().copied());
     let mut unsent = HashSet::new();
-    // Git has it everywhere: it need not be sent, and tells nobody anything.
-    let empty_tree = ObjectId::empty_tree(gix::hash::Kind::Sha1);
     let look = |id: ObjectId| {
-        if !sent.contains(id) && id != empty_tree {
+        if !sent.contains(id) {
             unsent.insert(id);
         }
         if unsent.len() > MOST_UNSENT { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

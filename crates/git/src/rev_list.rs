@@ -16,9 +16,9 @@ pub fn input(from: impl Iterator<Item = ObjectId>, up_to: impl Iterator<Item = O
     for id in from {
         writeln!(text, "{id}").ok();
     }
-    text.push_str("--not\n");
+    // Not behind `--not`, which git takes here since 2.42 only.
     for id in up_to {
-        writeln!(text, "{id}").ok();
+        writeln!(text, "^{id}").ok();
     }
     text
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use holdfast_tests::{Client, Server, WorkTree, programs};
+use holdfast_tests::{Client, Server, Setup, WorkTree, programs};
 
 /// A public project of ada's with one commit on `main`, and a clone of it.
 async fn world(server: &Server, program: PathBuf) -> (Client, String, WorkTree) {
@@ -85,25 +85,31 @@ async fn every_kind_of_push_and_fetch() {
     }
 }
 
-/// Git knows the tree without entries by heart: a client need not have it, and does not send it then.
+/// Those at the server, old and new: what it is told must be understood by all.
 #[tokio::test]
-async fn a_commit_without_any_file_is_taken() {
-    const EMPTY: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+async fn every_git_can_serve() {
     for program in programs() {
-        let server = Server::start().await;
+        let mut setup = Setup::default();
+        setup.settings.git.program = program.clone();
+        let server = Server::with(setup).await;
         let (ada, url, tree) = world(&server, program).await;
-        tree.git(["checkout", "-q", "--orphan", "empty"]).await.ok();
-        tree.git(["rm", "-rfq", "--cached", "--ignore-unmatch", "."]).await.ok();
-        tree.git(["commit", "-q", "--allow-empty", "-m", "nothing yet"]).await.ok();
-        std::fs::remove_file(tree.path().join(format!(".git/objects/{}/{}", &EMPTY[..2], &EMPTY[2..]))).ok();
-        tree.push(&url, &["empty"]).await.ok();
-        let listed = ada.get("/projects/ada%2Fp/repository/tree?ref_name=empty").await;
-        assert_eq!(listed.both(), (200, &serde_json::json!([])));
-        let (cloned, clone) = WorkTree::clone(&url, &["-b", "empty"]).await;
+        tree.git(["commit", "-q", "--allow-empty", "-m", "nothing new"]).await.ok();
+        tree.commit("g", b"two\n", "two").await;
+        tree.git(["push", "-q", "origin", "main", "HEAD~1:refs/heads/old", "HEAD:refs/tags/v1"]).await.ok();
+        tree.git(["push", "-q", "origin", "HEAD:old"]).await.ok();
+        tree.git(["push", "-q", "--force", "origin", "HEAD~1:old"]).await.ok();
+        let (cloned, clone) = WorkTree::clone(&url, &[]).await;
         cloned.ok();
         assert_eq!(clone.head().await, tree.head().await);
-        clone.commit("first", b"one\n", "with a file").await;
-        clone.push(&url, &["empty"]).await.ok();
+        clone.git(["fsck", "--full", "--strict"]).await.ok();
+        let id = server.app.engine.git.version().await.unwrap();
+        for path in ["tree?recursive=true", "compare?from=old&to=main", "contributors", "branches", "archive.tar"] {
+            let answer = ada.get(&format!("/projects/ada%2Fp/repository/{path}")).await;
+            assert_eq!(answer.status, 200, "git {id}: {path} {}", answer.body);
+        }
+        server.work().await;
+        let forked = ada.post("/projects/fork/ada%2Fp", &[]).await;
+        assert!(forked.status < 500, "git {id}: {}", forked.body);
     }
 }
 
