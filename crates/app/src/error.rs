@@ -44,7 +44,7 @@ pub enum Error {
     Git(#[source] holdfast_git::Error),
     #[error("too many requests")]
     Throttled { retry_after: Duration },
-    /// Work that was begun and will be done.
+    /// What passes by itself: work that was begun, a disk that is full.
     #[error("{0}")]
     NotYet(&'static str),
     #[error("the database cannot be reached: {0}")]

@@ -19,8 +19,6 @@ mod sealing;
 pub mod throttle;
 pub mod worker;
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use chrono::NaiveDate;
 use holdfast_domain::Site;
 use holdfast_store::{Database, Objects};
@@ -77,7 +75,6 @@ pub struct App {
     ci_files: Semaphore,
     /// Runners that wait for work at this node.
     pub(crate) waiting: Waiting,
-    leaving: AtomicBool,
 }
 
 impl App {
@@ -91,7 +88,6 @@ impl App {
             sealing: Sealing::new(settings.sealing_key.as_ref()),
             ci_files: Semaphore::new(CI_FILES_AT_ONCE),
             waiting: Waiting::default(),
-            leaving: AtomicBool::default(),
             settings,
             clock,
             entropy,
@@ -100,12 +96,11 @@ impl App {
 
     /// This node is about to stop. Runners that wait for work here are let go.
     pub fn leave(&self) {
-        self.leaving.store(true, Ordering::Relaxed);
         self.waiting.close();
     }
 
     pub fn is_leaving(&self) -> bool {
-        self.leaving.load(Ordering::Relaxed)
+        self.waiting.is_closed()
     }
 
     pub fn today(&self) -> NaiveDate {

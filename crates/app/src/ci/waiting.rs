@@ -97,13 +97,17 @@ impl Waiting {
         self.closed.store(true, Ordering::Relaxed);
         self.closing.notify_waiters();
     }
+
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
+    }
 }
 
 /// Until there may be something for who sits there, or until that time. Whoever sits down looks for work once more before
 /// waiting.
 pub(super) async fn wait(app: &App, seat: &Seat<'_>, until: Instant) -> Result<()> {
     let closing = app.waiting.closing.notified();
-    if app.waiting.closed.load(Ordering::Relaxed) {
+    if app.waiting.is_closed() {
         return Ok(());
     }
     let call = async {

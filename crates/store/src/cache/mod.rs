@@ -7,9 +7,9 @@
 mod download;
 mod eviction;
 mod slot;
+mod warming;
 
 pub use slot::bytes_below;
-mod warming;
 
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;

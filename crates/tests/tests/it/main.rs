@@ -29,6 +29,7 @@ mod jobs;
 mod maintenance;
 mod members;
 mod merged_branches;
+mod migrations;
 mod outages;
 mod pages;
 mod params;

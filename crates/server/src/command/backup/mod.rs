@@ -24,7 +24,7 @@ use super::{block_on, print};
 use crate::configuration::Configuration;
 use copy::{Copied, copy};
 use kept::{FORMAT, Kept, Manifest};
-pub use postgres::version;
+pub use postgres::pg_dump_version;
 
 #[derive(clap::Args)]
 pub struct Create {

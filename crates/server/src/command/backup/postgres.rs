@@ -7,8 +7,8 @@ use anyhow::{Context as _, bail};
 use tokio::process::Command;
 use url::Url;
 
-/// Of the programs on this machine; None if there are none.
-pub fn version() -> Option<i32> {
+/// None if there is none on this machine.
+pub fn pg_dump_version() -> Option<i32> {
     let said = std::process::Command::new("pg_dump").arg("--version").stdin(Stdio::null()).output().ok()?;
     let said = String::from_utf8(said.stdout).ok()?;
     // pg_dump (PostgreSQL) 15.14 (Debian 15.14-0+deb12u1)

@@ -7,7 +7,7 @@ use holdfast_store::facts::Facts;
 use rustix::process::{Resource, geteuid, getrlimit};
 
 use super::{Finding, note, well, wrong};
-use crate::command::backup;
+use crate::command::backup::pg_dump_version;
 use crate::configuration::Configuration;
 
 /// The oldest git that is tested.
@@ -129,7 +129,7 @@ pub fn ssh(configuration: &Configuration) -> anyhow::Result<Finding> {
 
 pub fn backup(facts: Option<&Facts>) -> Finding {
     let server = facts.map_or(0, |facts| facts.version / 10_000);
-    match backup::version() {
+    match pg_dump_version() {
         None => note("pg_dump is missing, which `holdfast backup` needs", "install postgresql-client"),
         Some(version) if version < server => note(
             format!("pg_dump is version {version}, which copies no PostgreSQL {server}"),
