@@ -68,7 +68,7 @@ def main():
     load = Load(server, seed, names, RATE, LONGEST)
     crowd = Crowd(server, scratch, seed, names)
     phases = []
-    for phase in ("begun", "migrated", "replaced", "enough"):
+    for phase in ("begun", "migrated", "half", "upgraded", "restarted", "enough"):
         before = crowd.done.copy()
         end = time.monotonic() + LONGEST
         # Each of them has work in every phase.

@@ -1,7 +1,7 @@
 //! Taking connections, and letting go of those that do not sign in.
 
 use std::borrow::Cow;
-use std::future::Future;
+use std::future::{Future, pending};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -75,6 +75,8 @@ pub async fn serve(
 const BREATH: Duration = Duration::from_millis(100);
 /// How long a client may take to leave when there is nothing left to do for it.
 const PARTING: Duration = Duration::from_secs(2);
+/// How long whoever has just come may take to say what it wants.
+const JUST_COME: Duration = Duration::from_secs(5);
 const RETRY: Duration = Duration::from_secs(5);
 
 /// While the database is away nobody can sign in anyway.
@@ -168,11 +170,11 @@ impl Door {
                 Ok(session) => session?,
                 Err(_) => return Ok(()),
             },
-            () = self.stopping.cancelled() => return Ok(()),
+            () = self.nothing_more_is_begun() => return Ok(()),
         };
         drop(place);
         let done = async {
-            self.stopping.cancelled().await;
+            self.nothing_more_is_begun().await;
             work.close();
             work.wait().await;
         };
@@ -181,5 +183,10 @@ impl Door {
             () = done => {}
         }
         timeout(PARTING, &mut session).await.unwrap_or(Ok(()))
+    }
+
+    async fn nothing_more_is_begun(&self) {
+        self.stopping.cancelled().await;
+        timeout(JUST_COME, pending::<()>()).await.ok();
     }
 }

@@ -5,6 +5,7 @@ pub mod backup;
 pub mod config;
 pub mod doctor;
 pub mod documents;
+mod door;
 pub mod migrate;
 pub mod runner;
 pub mod serve;

@@ -19,7 +19,7 @@ use hyper_util::rt::TokioTimer;
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::application;
+use super::{application, door};
 use crate::configuration::Configuration;
 use crate::telemetry;
 
@@ -36,6 +36,8 @@ async fn serve(configuration: &Configuration, metrics: PrometheusHandle) -> anyh
 
     let listener = listen("server.listen", configuration.server.listen)?;
     let ssh_listener = configuration.ssh.listen()?.map(|address| listen("ssh.listen", address)).transpose()?;
+    let doors = [Some(&listener), ssh_listener.as_ref()].into_iter().flatten();
+    let doors = doors.map(TcpListener::try_clone).collect::<Result<Vec<_>, _>>()?;
     refuse_old_schema(configuration).await?;
     let mut public = tokio::spawn(serve_on(listener, router, handle.clone()));
     let (stop_ssh, stopped) = tokio::sync::oneshot::channel::<()>();
@@ -81,8 +83,9 @@ async fn serve(configuration: &Configuration, metrics: PrometheusHandle) -> anyh
     }
     tracing::info!("stopping: finishing the requests that have begun");
     stopping.leave();
-    drop((stop_jobs, stop_hooks, stop_ssh, stop_warming));
-    part(&handle).await;
+    drop((stop_jobs, stop_hooks, stop_warming));
+    door::part(&handle, doors).await;
+    drop(stop_ssh);
     handle.graceful_shutdown(Some(configuration.shutdown_grace()));
     public.await??;
     ssh.await??;
@@ -97,21 +100,6 @@ fn listen(key: &str, address: SocketAddr) -> anyhow::Result<TcpListener> {
         .with_context(|| format!("cannot listen on {address}; set {key} to an address that is free"))?;
     listener.set_nonblocking(true)?;
     Ok(listener)
-}
-
-/// How long connections are waited for that a balancer keeps open and does not use.
-const PARTING: Duration = Duration::from_secs(5);
-
-/// A connection that is closed from here may meet a request that is just being sent on it, and a balancer does not dare to
-/// send a POST twice. So every answer now says that it is the last, and whoever keeps idle connections closes them.
-async fn part(handle: &Handle<SocketAddr>) {
-    let mut every = tokio::time::interval(Duration::from_millis(20));
-    let gone = async {
-        while handle.connection_count() > 0 {
-            every.tick().await;
-        }
-    };
-    tokio::time::timeout(PARTING, gone).await.ok();
 }
 
 /// A newer schema is fine: nodes of two versions run side by side during an upgrade. A database that is away is fine too:

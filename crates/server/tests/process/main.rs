@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod stopping;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::MetadataExt;
@@ -172,36 +174,6 @@ fn from_an_empty_database_to_a_first_request() {
     let server = Server::start(&url);
     let answer = server.get(&format!("/api/v3/user?private_token={token}"));
     assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("\"username\":\"root\""), "{answer}");
-}
-
-/// A request that has begun is finished; new ones are not taken; then the process ends by itself.
-#[test]
-fn stopping_finishes_what_has_begun() {
-    let url = database("process_stop");
-    assert!(run(&["migrate"], &[("HOLDFAST__DATABASE__URL", &url)]).status.success());
-    let mut server = Server::start(&url);
-    let mut begun = server.connect();
-    begun.write_all(b"POST /api/v3/session HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 19\r\n\r\nlogin=x").unwrap();
-    // The rest of the body is held back until the server knows that it is to stop.
-    server.wait_until("begun to read", |server| server.get("/healthz").starts_with("HTTP/1.1 200"));
-    // The shell's own: a bare machine has no program of that name.
-    let stopped = Command::new("sh").args(["-c", &format!("kill -TERM {}", server.child.id())]).status().unwrap();
-    assert!(stopped.success());
-    server.wait_until("says goodbye", |server| match TcpStream::connect(&server.address) {
-        Ok(_) => server.get("/readyz").contains("about to stop"),
-        Err(_) => panic!("it closes the door while somebody could be on the way"),
-    });
-    let mut kept = server.connect();
-    kept.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
-    let mut last = String::new();
-    kept.read_to_string(&mut last).unwrap();
-    assert!(last.starts_with("HTTP/1.1 200") && last.contains("connection: close"), "{last}");
-    server.wait_until("refuses new connections", |server| TcpStream::connect(&server.address).is_err());
-    begun.write_all(b"&password=yy").unwrap();
-    let mut answer = String::new();
-    begun.read_to_string(&mut answer).unwrap();
-    assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
-    assert!(server.child.wait().unwrap().success());
 }
 
 #[test]

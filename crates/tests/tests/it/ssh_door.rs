@@ -275,6 +275,30 @@ async fn stopping_waits_for_nobody_who_does_nothing() {
     timeout(DEADLINE, idle.wait()).await.expect("it was closed").unwrap();
 }
 
+/// A client that was let in, but has not said a word yet.
+#[tokio::test]
+async fn stopping_serves_who_has_just_come() {
+    let server = Server::start().await;
+    let ssh = server.ssh().await;
+    let key = Key::of(&server.admin).await;
+    let port = ssh.port;
+    let mut slow = connect(&ssh).await;
+    let relay = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let through = relay.local_addr().unwrap().port();
+    let through = format!("exec 3<>/dev/tcp/127.0.0.1/{through}; cat <&3 & exec cat >&3");
+    let mut late = ssh.command(&key, &["-T", "-o", &format!("ProxyCommand=bash -c '{through}'")]);
+    let stopping = tokio::spawn(ssh.stop());
+    poll("the door is closed", async || TcpStream::connect(("127.0.0.1", port)).await.is_err()).await;
+    let relay = tokio::spawn(async move {
+        let (mut client, _) = relay.accept().await.unwrap();
+        tokio::io::copy_bidirectional(&mut client, &mut slow).await.ok();
+    });
+    let greeted = heard(&mut late).await;
+    assert!(greeted.stdout.starts_with("Welcome to Holdfast"), "{greeted:?}");
+    relay.await.unwrap();
+    timeout(DEADLINE, stopping).await.expect("it stops").unwrap();
+}
+
 async fn connect(ssh: &Ssh) -> TcpStream {
     TcpStream::connect(("127.0.0.1", ssh.port)).await.unwrap()
 }
