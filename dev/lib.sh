@@ -48,13 +48,16 @@ need_packages() {
     ((${#missing[@]})) || return 0
     say "installing ${missing[*]}"
     ((EUID == 0)) || sudo=(sudo)
-    # Left alone, Debian's PostgreSQL package would make and start a cluster of its own.
+    # Left alone, Debian's packages would make a cluster and start it, and a web server on port 80.
     # shellcheck disable=SC2016
     "${sudo[@]}" bash -euc '
-        conf=/etc/postgresql-common/createcluster.d/holdfast.conf
-        trap "rm -f $conf" EXIT
+        conf=/etc/postgresql-common/createcluster.d/holdfast.conf policy=/usr/sbin/policy-rc.d
+        made=("$conf")
+        [[ -e $policy ]] || made+=("$policy")
+        trap "rm -f ${made[*]}" EXIT
         mkdir -p "${conf%/*}"
         echo "create_main_cluster = false" >"$conf"
+        [[ -e $policy ]] || install -m 755 <(printf "#!/bin/sh\nexit 101\n") "$policy"
         export DEBIAN_FRONTEND=noninteractive
         apt-get -qq update
         apt-get -qq -o DPkg::Lock::Timeout=120 install -y "$@"
@@ -185,7 +188,7 @@ answers() {
 }
 
 stop() {
-    local pid deadline=$((SECONDS + 20))
+    local pid deadline=$((SECONDS + 45))
     pid=$(running "$1" "$2") || return 0
     kill "$pid" || true
     while running "$1" "$2" >/dev/null; do

@@ -172,7 +172,7 @@ impl From<std::io::Error> for Error {
 /// For now: somebody makes room, or other copies go.
 fn full_disk(error: &impl fmt::Display) -> Error {
     tracing::error!(%error, "this node's disk is full");
-    Error::NotYet("503 This node's disk is full")
+    Error::NotYet("This node's disk is full, please try again later")
 }
 
 impl From<Violations> for Error {

@@ -1,7 +1,7 @@
 //! Taking connections, and letting go of those that do not sign in.
 
 use std::borrow::Cow;
-use std::future::{Future, pending};
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use russh::server::{self, Config};
 use russh::{MethodKind, MethodSet, Preferred, SshId, compression, kex};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -43,7 +43,9 @@ pub async fn serve(
     };
     let connections = TaskTracker::new();
     loop {
+        // Whoever waits to be let in comes first: it would be turned away with the listener.
         let accepted = tokio::select! {
+            biased;
             accepted = listener.accept() => accepted,
             () = &mut stop => break,
         };
@@ -75,8 +77,8 @@ pub async fn serve(
 const BREATH: Duration = Duration::from_millis(100);
 /// How long a client may take to leave when there is nothing left to do for it.
 const PARTING: Duration = Duration::from_secs(2);
-/// How long whoever has just come may take to say what it wants.
-const JUST_COME: Duration = Duration::from_secs(5);
+/// How long whoever has just come may take to say what it wants, when this node is about to stop.
+const JUST_COME: Duration = Duration::from_secs(10);
 const RETRY: Duration = Duration::from_secs(5);
 
 /// While the database is away nobody can sign in anyway.
@@ -152,6 +154,7 @@ impl Door {
 
     async fn converse(self, socket: TcpStream, place: OwnedSemaphorePermit) -> Result<()> {
         socket.set_nodelay(true)?;
+        let came = Instant::now();
         let settings = &self.context.settings;
         let (work, cut) = (TaskTracker::new(), self.cut.child_token());
         // A session goes its own way: whatever ends this, cuts its line.
@@ -170,11 +173,11 @@ impl Door {
                 Ok(session) => session?,
                 Err(_) => return Ok(()),
             },
-            () = self.nothing_more_is_begun() => return Ok(()),
+            () = self.nothing_more_begins(came) => return Ok(()),
         };
         drop(place);
         let done = async {
-            self.nothing_more_is_begun().await;
+            self.nothing_more_begins(came).await;
             work.close();
             work.wait().await;
         };
@@ -185,8 +188,8 @@ impl Door {
         timeout(PARTING, &mut session).await.unwrap_or(Ok(()))
     }
 
-    async fn nothing_more_is_begun(&self) {
+    async fn nothing_more_begins(&self, came: Instant) {
         self.stopping.cancelled().await;
-        timeout(JUST_COME, pending::<()>()).await.ok();
+        sleep_until(came + JUST_COME).await;
     }
 }

@@ -33,6 +33,14 @@ pub struct Options {
     pub statement_timeout: Duration,
 }
 
+/// Of the connections that a node may have.
+#[derive(Clone, Copy, Debug)]
+pub struct PoolUse {
+    pub busy: u32,
+    pub idle: u32,
+    pub unopened: u32,
+}
+
 const TRUSTED_FOR: Duration = Duration::from_secs(1);
 
 #[derive(Clone)]
@@ -91,8 +99,10 @@ impl Database {
         &self.pool
     }
 
-    pub fn pool_size(&self) -> (u32, usize) {
-        (self.pool.size(), self.pool.num_idle())
+    pub fn pool_use(&self) -> PoolUse {
+        let (open, idle) = (self.pool.size(), self.pool.num_idle() as u32);
+        let unopened = self.pool.options().get_max_connections().saturating_sub(open);
+        PoolUse { busy: open.saturating_sub(idle), idle, unopened }
     }
 
     /// How many servers follow, and how many seconds the last of them is behind; only who may read all statistics

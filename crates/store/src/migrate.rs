@@ -44,9 +44,9 @@ pub(crate) fn newest() -> i64 {
 /// The schema, that of the job queue, and the partitions from today on.
 pub async fn run(url: &str, today: NaiveDate) -> Result<(), Error> {
     let mut connection = PgConnection::connect(url).await?;
-    apply(&mut connection).await?;
-    // The queue takes no lock of its own while it migrates.
+    // For as long as it takes: whoever is here already may be building a large index.
     sqlx::query("select pg_advisory_lock(7219001)").execute(&mut connection).await?;
+    apply(&mut connection).await?;
     let pool = PgPoolOptions::new().max_connections(2).connect(url).await?;
     let migrated = WorkerUtils::new(pool.clone(), Schema::default()).migrate().await;
     pool.close().await;

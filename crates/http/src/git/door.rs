@@ -57,7 +57,9 @@ pub async fn identify(context: &Context, parts: &Parts) -> Result<Actor, Refusal
     let actor = match parts.headers.get(header::AUTHORIZATION) {
         None => Ok(Actor::Anonymous),
         Some(value) => match basic(value) {
-            Some((name, secret)) => authenticate_basic(&context.app, &name, &secret, &address.to_string()).await,
+            Some((name, secret)) => {
+                authenticate_basic(&context.app, &name, &secret, &client_address::key(address)).await
+            }
             None => Err(Error::Unauthenticated),
         },
     };

@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use axum_server::Handle;
 use socket2::{SockFilter, SockRef};
+use tokio::time::{Instant, sleep_until};
 
 /// How long connections are waited for that a balancer keeps open and does not use.
 const PARTING: Duration = Duration::from_secs(5);
-/// How long whoever has begun to connect may take to be let in, and to say the first word.
-const ON_THE_WAY: Duration = Duration::from_millis(300);
+/// How long whoever has begun to connect may take to be let in and to say the first word: a connection that has not is closed
+/// then. Less than the second after which those who were not heard ask again.
+const ON_THE_WAY: Duration = Duration::from_millis(800);
 
 /// No request may be lost that a balancer does not dare to send twice. A connection that is closed from here may meet one
 /// that is just being sent on it: so every answer now says that it is the last, and whoever keeps idle connections closes
@@ -28,7 +30,7 @@ pub async fn part(handle: &Handle<SocketAddr>, doors: Vec<TcpListener>) {
             tracing::warn!(%error, "who connects in this moment may be turned away");
         }
     }
-    tokio::time::timeout(ON_THE_WAY, std::future::pending::<()>()).await.ok();
+    sleep_until(Instant::now() + ON_THE_WAY).await;
 }
 
 /// Drops what would begin a connection, and lets those finish that have begun. Who is not heard asks again after a second,

@@ -14,6 +14,7 @@ use holdfast_app::repository::warming;
 use holdfast_app::worker::job;
 use holdfast_app::{App, worker};
 use holdfast_http::Site;
+use holdfast_store::database::PoolUse;
 use holdfast_store::migrate::{self, State};
 use hyper_util::rt::TokioTimer;
 use metrics_exporter_prometheus::PrometheusHandle;
@@ -212,9 +213,10 @@ pub(super) async fn told_to_stop() -> anyhow::Result<()> {
 }
 
 async fn render(app: Arc<App>, metrics: PrometheusHandle) -> String {
-    let (size, idle) = app.database.pool_size();
-    metrics::gauge!("holdfast_database_connections", "state" => "idle").set(idle as f64);
-    metrics::gauge!("holdfast_database_connections", "state" => "busy").set(f64::from(size) - idle as f64);
+    let PoolUse { busy, idle, unopened } = app.database.pool_use();
+    for (state, count) in [("busy", busy), ("idle", idle), ("unopened", unopened)] {
+        metrics::gauge!("holdfast_database_connections", "state" => state).set(f64::from(count));
+    }
     if let Some(copies) = app.engine.copies() {
         metrics::gauge!("holdfast_git_cache_bytes").set(copies.bytes() as f64);
         let (here, fetched) = copies.uses();

@@ -41,7 +41,9 @@ pub fn show(file: Option<&Path>) -> Result<String, Invalid> {
     for (section, keys) in sections {
         text += &format!("[{section}]\n");
         for (key, value) in keys {
-            let is_secret = key.ends_with("secret_access_key") || section == "database" && key.ends_with("url");
+            let is_secret = key.ends_with("secret_access_key")
+                || section == "secrets"
+                || section == "database" && key.ends_with("url");
             let value = match value.kind {
                 config::ValueKind::String(text) if is_secret && !text.is_empty() => "\"(hidden)\"".to_owned(),
                 config::ValueKind::String(text) => format!("{text:?}"),

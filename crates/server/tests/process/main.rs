@@ -80,6 +80,24 @@ fn a_wrong_setting_is_told_with_its_cure() {
     assert!(!misspelt.status.success() && text(&misspelt.stdout).contains("listn"), "{}", text(&misspelt.stdout));
 }
 
+#[test]
+fn settings_are_shown_without_their_secrets() {
+    let shown = run(
+        &["config", "show"],
+        &[
+            ("HOLDFAST__DATABASE__URL", "postgres://u:hunter42@127.0.0.1:1/none"),
+            ("HOLDFAST__STORAGE__URL", "s3://holdfast"),
+            ("HOLDFAST__STORAGE__ACCESS_KEY_ID", "shown"),
+            ("HOLDFAST__STORAGE__SECRET_ACCESS_KEY", "hunter42"),
+            ("HOLDFAST__SECRETS__KEY", KEY),
+            ("HOLDFAST__SERVER__EXTERNAL_URL", "http://shown.example"),
+        ],
+    );
+    let told = text(&shown.stdout);
+    assert!(shown.status.success() && told.contains("shown.example"), "{told}{}", text(&shown.stderr));
+    assert!(!told.contains("hunter42") && !told.contains(KEY), "{told}");
+}
+
 /// What the doctor finds to mend, but for one thing: PostgreSQL writes nothing through for tests.
 fn complaints(found: &Output) -> Vec<String> {
     let told = text(&found.stdout);

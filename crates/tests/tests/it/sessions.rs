@@ -56,6 +56,31 @@ async fn too_many_tries_have_to_wait() {
     assert!(refused.header("retry-after").unwrap().parse::<u64>().unwrap() >= 1);
 }
 
+/// Whoever has an IPv6 network has more addresses than can be counted.
+#[tokio::test]
+async fn a_network_is_one_client_at_every_door() {
+    for door in ["/api/v3/session", "/ada/p.git/info/refs?service=git-upload-pack"] {
+        let mut setup = Setup::default();
+        setup.settings.sign_ins_per_minute = 3;
+        setup.limits.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
+        let server = Server::with(setup).await;
+        let sign_in = async |from: &str, name: &str| {
+            let client = reqwest::Client::new();
+            let url = format!("http://{}{door}", server.address());
+            let request = match door.contains("session") {
+                true => client.post(url).form(&[("login", name), ("password", "wrong password")]),
+                false => client.get(url).basic_auth(name, Some("wrong password")),
+            };
+            request.header("X-Forwarded-For", from).send().await.unwrap().status().as_u16()
+        };
+        for n in 1..=3 {
+            assert_eq!(sign_in(&format!("2001:db8::{n}"), &format!("user-{n}")).await, 401, "{door}");
+        }
+        assert_eq!(sign_in("2001:db8::4", "user-4").await, 429, "{door}");
+        assert_eq!(sign_in("2001:db8:0:1::4", "user-4").await, 401, "{door}");
+    }
+}
+
 #[tokio::test]
 async fn a_reset_password_signs_out() {
     use holdfast_app::{Actor, accounts::user};

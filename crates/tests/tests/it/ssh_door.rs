@@ -283,6 +283,8 @@ async fn stopping_serves_who_has_just_come() {
     let key = Key::of(&server.admin).await;
     let port = ssh.port;
     let mut slow = connect(&ssh).await;
+    // The server speaks first: it was let in.
+    assert_eq!(timeout(DEADLINE, slow.peek(&mut [0])).await.unwrap().unwrap(), 1);
     let relay = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let through = relay.local_addr().unwrap().port();
     let through = format!("exec 3<>/dev/tcp/127.0.0.1/{through}; cat <&3 & exec cat >&3");
