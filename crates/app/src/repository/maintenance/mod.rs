@@ -168,8 +168,6 @@ async fn is_whole_due(app: &App, listing: &Listing, id: RepositoryId, extent: Ex
 
 /// So many bytes may be written again for each push.
 const BYTES_PER_PUSH: u64 = 64 << 10;
-/// So many pushes do little to a clone.
-const FEW_PUSHES: i64 = 100;
 
 /// The packs of a repository at one generation.
 struct Listing {
@@ -192,8 +190,7 @@ impl Listing {
 
     /// What came since then has no bitmap: every clone walks through it. Large repositories may have more of it.
     fn has_grown_since(&self, generation: i64) -> bool {
-        let pushes = self.generation - generation;
-        pushes >= FEW_PUSHES && pushes.unsigned_abs() * BYTES_PER_PUSH >= bytes(self.own())
+        (self.generation - generation).unsigned_abs() * BYTES_PER_PUSH >= bytes(self.own())
     }
 
     /// Of its own those that are not larger than all smaller ones together.
