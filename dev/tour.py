@@ -104,7 +104,7 @@ def people():
     say("""
 # A tour of the interface
 
-Every endpoint of version 3 once, in the order in which somebody might need it: from the first user to the last clean-up.
+Every endpoint of the specification once (there are more: [routes.txt](routes.txt)), in the order in which somebody might need it: from the first user to the last clean-up.
 All of it was done with curl on a fresh server; `dev/tour` does it again and writes this page. Of long answers the fields
 that matter are shown, and `…` for the rest. Each answer begins with its status.
 

@@ -103,7 +103,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Serve => command::serve::run(&load()?),
         Command::Worker => command::worker::run(&load()?),
         Command::Migrate(options) => command::migrate::run(&load()?, &options),
-        Command::Doctor => command::doctor::run(load()),
+        Command::Doctor => command::doctor::run(arguments.config.as_deref(), load()),
         Command::Backup(options) => command::backup::create(&load()?, &options),
         Command::Restore(options) => command::backup::restore(&load()?, &options),
         Command::Torture(options) => command::torture::run(&load()?, arguments.config.as_deref(), &options),

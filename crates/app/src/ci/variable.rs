@@ -3,7 +3,7 @@
 use holdfast_domain::Violations;
 use holdfast_domain::ids::ProjectId;
 use holdfast_domain::page::{Page, PageRequest};
-use holdfast_domain::policy::ProjectAction;
+use holdfast_domain::policy::{InstanceAction, ProjectAction};
 use holdfast_domain::violations::{BLANK, INVALID, TAKEN};
 use holdfast_store::ci::job::Job as Facts;
 use holdfast_store::ci::variable::{self, Sealed};
@@ -50,6 +50,13 @@ pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequ
     let (request, total, has_next) = (found.request, found.total, found.has_next);
     let items = found.items.into_iter().map(|it| opened(app, project.id, it)).collect::<Result<_>>()?;
     Ok(Page { items, request, total, has_next })
+}
+
+/// Whether what was sealed can be opened, as far as there is something.
+pub async fn has_its_key(app: &App, actor: &Actor) -> Result<bool> {
+    access::instance(actor, InstanceAction::ManageUsers)?;
+    let any = variable::find_any(&mut *app.database.connection().await?).await?;
+    Ok(any.is_none_or(|(project, it)| opened(app, project, it).is_ok()))
 }
 
 async fn find(app: &App, connection: &mut Connection, project: ProjectId, key: &str) -> Result<Variable> {

@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use holdfast_app::ci::artifact::{self, Upload};
 use holdfast_domain::ids::BuildId;
 
-use super::door::{Answered, build_token, denied, forbidden, refused};
+use super::door::{Answered, build_token, denied, forbidden, query, query_token, refused};
 use crate::Context;
 use crate::answer::{Answer, Facts};
 use crate::error::ApiError;
@@ -107,15 +107,6 @@ async fn take(context: &Context, form: Request, upload: &mut Upload) -> Result<T
         }
     }
     Ok(taken)
-}
-
-fn query(parts: &Parts, name: &str) -> Option<String> {
-    let pairs = url::form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes());
-    pairs.into_iter().find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
-}
-
-pub(super) fn query_token(parts: &Parts) -> Option<String> {
-    query(parts, "token")
 }
 
 /// For a build that runs, what one of its pipeline left.

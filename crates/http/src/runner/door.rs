@@ -16,7 +16,6 @@ use holdfast_domain::ci::Status;
 use holdfast_domain::ids::BuildId;
 use serde_json::json;
 
-use super::artifacts::query_token;
 use super::fields::Fields;
 use crate::error::ApiError;
 use crate::{Context, client_address};
@@ -109,6 +108,15 @@ pub fn denied(context: &Context, parts: &Parts, denied: Denied, status_header: &
 fn start_of(headers: &HeaderMap) -> Option<i64> {
     let range = headers.get("content-range")?.to_str().ok()?;
     range.trim().split('-').next()?.trim().parse().ok()
+}
+
+pub fn query(parts: &Parts, name: &str) -> Option<String> {
+    let pairs = url::form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes());
+    pairs.into_iter().find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
+}
+
+pub fn query_token(parts: &Parts) -> Option<String> {
+    query(parts, "token")
 }
 
 /// Adds to what a build said.

@@ -25,15 +25,14 @@ pub async fn part(handle: &Handle<SocketAddr>, doors: Vec<TcpListener>) {
         }
     };
     tokio::time::timeout(PARTING, gone).await.ok();
-    for door in doors {
-        if let Err(error) = hear_nobody_new(&door) {
-            tracing::warn!(%error, "who connects in this moment may be turned away");
-        }
+    if let Err(error) = doors.iter().try_for_each(hear_nobody_new) {
+        tracing::info!(%error, "who connects in this moment may be turned away: see docs/operations.md, Stopping");
     }
+    drop(doors);
     sleep_until(Instant::now() + ON_THE_WAY).await;
 }
 
-/// Drops what would begin a connection, and lets those finish that have begun. Who is not heard asks again after a second,
+/// Drops what would begin a connection, and lets those finish that have begun. Newer kernels want `CAP_NET_ADMIN` for it. Who is not heard asks again after a second,
 /// finds the door closed and goes elsewhere.
 fn hear_nobody_new(listener: &TcpListener) -> io::Result<()> {
     const LOAD_BYTE: u16 = 0x30;

@@ -1,8 +1,9 @@
+use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, bail};
+use anyhow::{anyhow, bail};
 use axum::Router;
 use axum::routing::get;
 use axum_server::Handle;
@@ -97,8 +98,14 @@ async fn serve(configuration: &Configuration, metrics: PrometheusHandle) -> anyh
 }
 
 fn listen(key: &str, address: SocketAddr) -> anyhow::Result<TcpListener> {
-    let listener = TcpListener::bind(address)
-        .with_context(|| format!("cannot listen on {address}; set {key} to an address that is free"))?;
+    let listener = TcpListener::bind(address).map_err(|error| {
+        let cure = match error.kind() {
+            ErrorKind::PermissionDenied => "ports below 1024 are for root: name a higher one",
+            ErrorKind::AddrNotAvailable => "that is no address of this machine",
+            _ => "name one that is free",
+        };
+        anyhow!("cannot listen on {address}: {error}; set {key}: {cure}")
+    })?;
     listener.set_nonblocking(true)?;
     Ok(listener)
 }

@@ -19,6 +19,10 @@ pub(super) fn merge(
         if !path.exists() {
             return Err(Invalid::new("--config", path.display(), "there is no such file", "name a file that exists"));
         }
+        if let Err(error) = std::fs::File::open(path) {
+            let cure = "let the user of the service read it, for example: chgrp holdfast, chmod 640";
+            return Err(Invalid::new("--config", path.display(), &format!("it cannot be read: {error}"), cure));
+        }
         sources = sources.add_source(config::File::from(path).format(config::FileFormat::Toml));
     }
     // An empty variable would be a list of one empty text.

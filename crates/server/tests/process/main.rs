@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod secrets;
 mod stopping;
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -227,6 +228,7 @@ impl Server {
             ("HOLDFAST__SERVER__LISTEN", &address),
             ("HOLDFAST__OPERATIONS__LISTEN", &operations),
             ("HOLDFAST__LOG__FORMAT", "json"),
+            ("HOLDFAST__SECRETS__KEY", KEY),
         ];
         let mut child = holdfast(&["serve"], &variables).stderr(Stdio::piped()).spawn().unwrap();
         let mut log = BufReader::new(child.stderr.take().unwrap()).lines();

@@ -118,10 +118,10 @@ pub async fn list(database: &Database, user: UserId, page: PageRequest) -> Resul
     list.fetch(&mut *database.connection().await?, page).await
 }
 
-/// Whether there was such a token that was still valid.
+/// Whether there was such a personal token that was still valid.
 pub async fn revoke(connection: &mut Connection, user: UserId, id: TokenId, now: DateTime<Utc>) -> Result<bool> {
     let done = sqlx::query!(
-        "update tokens set revoked_at = $3 where user_id = $1 and id = $2 and revoked_at is null",
+        "update tokens set revoked_at = $3 where user_id = $1 and id = $2 and kind = 'personal' and revoked_at is null",
         user.get(),
         id.get(),
         now,

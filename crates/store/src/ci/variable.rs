@@ -40,6 +40,13 @@ pub async fn find(connection: &mut Connection, project: ProjectId, key: &str) ->
     .await?)
 }
 
+/// Of any project.
+pub async fn find_any(connection: &mut Connection) -> Result<Option<(ProjectId, Sealed)>> {
+    const QUERY: &str = "select project_id, key, value from project_variables limit 1";
+    let found: Option<(i64, String, Vec<u8>)> = sqlx::query_as(QUERY).fetch_optional(connection).await?;
+    Ok(found.map(|(project, key, value)| (project.into(), Sealed { key, value })))
+}
+
 pub async fn insert(connection: &mut Connection, project: ProjectId, it: &Sealed, now: DateTime<Utc>) -> Result<()> {
     sqlx::query!(
         "insert into project_variables (project_id, key, value, created_at, updated_at) values ($1, $2, $3, $4, $4)",

@@ -1,4 +1,4 @@
-use holdfast_tests::Server;
+use holdfast_tests::{PASSWORD, Server};
 use insta::assert_json_snapshot;
 use serde_json::json;
 
@@ -27,6 +27,19 @@ async fn a_token_is_told_once() {
     let listed = ada.get("/user/personal_access_tokens?per_page=1").await;
     assert!(listed.body[0].get("token").is_none());
     assert_eq!(listed.body[0]["name"], "backup");
+}
+
+/// A sign-in has a number, too, which no list shows.
+#[tokio::test]
+async fn only_personal_tokens_are_revoked() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let signed_in = server.anonymous().post("/session", &[("login", "ada"), ("password", PASSWORD)]).await;
+    let session = server.with_token(signed_in.body["private_token"].as_str().unwrap());
+    let query = "select max(id) from tokens where kind = 'session'";
+    let id: i64 = sqlx::query_scalar(query).fetch_one(&mut server.database().await).await.unwrap();
+    assert_eq!(ada.delete(&format!("/user/personal_access_tokens/{id}")).await.status, 404);
+    assert_eq!(session.get("/user").await.status, 200);
 }
 
 #[tokio::test]

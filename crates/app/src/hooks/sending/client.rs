@@ -118,7 +118,12 @@ impl Client {
             Some(Host::Domain(_)) => true,
             None => false,
         };
-        let refused = || tracing::info!(host = url.host_str(), "hooks may not lead here, or nobody knows where it is");
+        let refused = || {
+            tracing::info!(
+                host = url.host_str(),
+                "hooks may not lead here (hooks.allowed_networks), or nobody knows where it is"
+            )
+        };
         if !is_allowed {
             refused();
             return not_allowed;

@@ -4,7 +4,7 @@ mod recover;
 mod repo;
 
 use anyhow::{Context as _, anyhow};
-use chrono::NaiveDate;
+use chrono::{DateTime, NaiveDate, Utc};
 use clap::{Args, Subcommand};
 use holdfast_app::accounts::token::CreateToken;
 use holdfast_app::accounts::user::{User, UserChanges};
@@ -230,18 +230,30 @@ async fn run_token(app: &App, command: TokenCommand) -> anyhow::Result<()> {
             let user = find(app, &user).await?;
             let newest = PageRequest::new(None, Some(100));
             let page = token::list_of(app, &Actor::Operator, user.id, newest).await.map_err(explain)?;
-            print(format!("{:>6}  {:<8}  {:<12}  {:<20}  {}", "id", "state", "expires", "scopes", "name"))?;
+            let heading = ["state", "made", "last used", "expires", "scopes"];
+            let row = |id: &str, [state, made, used, expires, scopes]: [&str; 5], name: &str| {
+                print(format!("{id:>6}  {state:<8}  {made:<10}  {used:<10}  {expires:<10}  {scopes:<20}  {name}"))
+            };
+            row("id", heading, "name")?;
             for token in page.items {
                 let state = if app.is_active(&token) { "active" } else { "ended" };
-                let expires = token.expires_at.map_or("never".into(), |end| end.date_naive().to_string());
+                let day = |at: Option<DateTime<Utc>>| at.map_or("never".into(), |at| at.date_naive().to_string());
+                let days = [Some(token.created_at), token.last_used_at, token.expires_at].map(day);
+                let [made, used, expires] = days.each_ref().map(String::as_str);
                 let scopes = token.scopes.to_string();
-                print(format!("{:>6}  {state:<8}  {expires:<12}  {scopes:<20}  {}", token.id.get(), token.name))?;
+                row(&token.id.to_string(), [state, made, used, expires, &scopes], &token.name)?;
             }
             Ok(())
         }
         TokenCommand::Revoke { user, id } => {
             let user = find(app, &user).await?;
-            token::revoke_of(app, &Actor::Operator, user.id, id.into()).await.map_err(explain)?;
+            let revoked = token::revoke_of(app, &Actor::Operator, user.id, id.into()).await;
+            revoked.map_err(|error| match error {
+                Error::NotFound(_) => {
+                    anyhow!("{} has no valid token {id}; see `holdfast admin token list`", user.username)
+                }
+                other => explain(other),
+            })?;
             print(format!("token {id} is revoked"))
         }
     }

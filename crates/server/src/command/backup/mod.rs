@@ -144,7 +144,7 @@ pub fn restore(configuration: &Configuration, arguments: &Restore) -> anyhow::Re
         print("the database")?;
         postgres::restore(configuration.direct_url(), &kept.directory.join(kept::DATABASE)).await?;
         print(
-            "all is there. What comes next:\n  holdfast migrate          in case this program is newer than the backup\n  \
+            "all is there. What comes next:\n  secrets.key               must be that of the backed up installation\n  holdfast migrate          in case this program is newer than the backup\n  \
              holdfast admin recover    what was pushed after it, if the storage is that of before\n  holdfast doctor\n  \
              holdfast serve",
         )

@@ -1,10 +1,12 @@
 use chrono::TimeDelta;
-use holdfast_app::Clock;
+use holdfast_app::ci::variable;
+use holdfast_app::{Actor, Clock};
 use holdfast_store::Database;
 use holdfast_store::facts::Facts;
 use holdfast_store::migrate::{self, State};
 
 use super::{Finding, note, well, wrong};
+use crate::command::application;
 use crate::configuration::Configuration;
 
 /// The oldest PostgreSQL that is tested.
@@ -41,6 +43,25 @@ pub async fn schema(configuration: &Configuration) -> Finding {
         Ok(State::Ahead) => wrong("newer than this program", "run the version that migrated it, or a later one"),
         Err(error) => wrong(error.to_string(), "let database.direct_url reach the server without a pooler"),
     }
+}
+
+pub async fn secrets(configuration: &Configuration) -> anyhow::Result<Finding> {
+    if configuration.secrets.key()?.is_none() {
+        return Ok(wrong(
+            "there is no key: projects can keep no secret variables for their builds",
+            "make one with `openssl rand -hex 32` and set secrets.key (HOLDFAST__SECRETS__KEY) on all nodes; after a restore, \
+             the one of before",
+        ));
+    }
+    Ok(match variable::has_its_key(&application(configuration)?, &Actor::Operator).await {
+        Ok(true) => well("there is a key"),
+        Ok(false) => wrong(
+            "the key is not the one with which the variables of projects were sealed",
+            "set secrets.key to the one of before; if it is lost, set the variables again",
+        ),
+        // A database that is away or empty is told below.
+        Err(_) => well("there is a key; whether it is the right one cannot be seen"),
+    })
 }
 
 /// What requests go through; the facts come from behind it.

@@ -29,14 +29,18 @@ pub fn address(configuration: &Configuration) -> Finding {
     well(url.to_string())
 }
 
-pub fn secrets(configuration: &Configuration) -> anyhow::Result<Finding> {
-    Ok(match configuration.secrets.key()? {
-        Some(_) => well("there is a key"),
-        None => wrong(
-            "there is no key: projects can keep no secret variables for their builds",
-            "make one with `openssl rand -hex 32` and set secrets.key (HOLDFAST__SECRETS__KEY) on all nodes",
+/// Where the package keeps them.
+const PACKAGED: &str = "/etc/holdfast/holdfast.toml";
+
+pub fn settings(file: Option<&Path>) -> Finding {
+    match file {
+        Some(file) => well(file.display().to_string()),
+        None if Path::new(PACKAGED).exists() => note(
+            format!("defaults and variables alone: {PACKAGED} is not read"),
+            "export HOLDFAST_CONFIG=/etc/holdfast/holdfast.toml, unless that is meant",
         ),
-    })
+        None => well("defaults and variables"),
+    }
 }
 
 pub fn user() -> Finding {

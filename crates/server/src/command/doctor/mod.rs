@@ -3,6 +3,8 @@
 mod database;
 mod machine;
 
+use std::path::Path;
+
 use anyhow::bail;
 use holdfast_store::objects::Options;
 use holdfast_store::{Objects, facts};
@@ -54,7 +56,7 @@ impl Report {
     }
 }
 
-pub fn run(configuration: Result<Configuration, Invalid>) -> anyhow::Result<()> {
+pub fn run(file: Option<&Path>, configuration: Result<Configuration, Invalid>) -> anyhow::Result<()> {
     let configuration = match configuration {
         Ok(configuration) => configuration,
         Err(error) => {
@@ -63,14 +65,14 @@ pub fn run(configuration: Result<Configuration, Invalid>) -> anyhow::Result<()> 
         }
     };
     let mut report = Report::default();
-    report.tell("settings", well(""))?;
+    report.tell("settings", machine::settings(file))?;
     report.tell("address", machine::address(&configuration))?;
-    report.tell("secrets", machine::secrets(&configuration)?)?;
     report.tell("user", machine::user())?;
     report.tell("files", machine::open_files())?;
     block_on(async {
         let facts = facts::read(configuration.direct_url()).await;
         report.tell("database", database::server(&configuration, &facts))?;
+        report.tell("secrets", database::secrets(&configuration).await?)?;
         if let Ok(facts) = &facts {
             report.tell("schema", database::schema(&configuration).await)?;
             if configuration.has_pooler() {

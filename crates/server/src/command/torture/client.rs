@@ -11,10 +11,10 @@ use rand::{Rng as _, RngExt as _, SeedableRng as _};
 use super::World;
 use super::branches::Branches;
 use super::git::NewCommit;
-use super::hooks::wire::Wire;
 use super::node::Node;
 use super::push::{Expected, Wish, push};
 use super::rest::Project;
+use super::wire::Wire;
 
 pub struct Client {
     pub world: Arc<World>,

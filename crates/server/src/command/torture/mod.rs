@@ -17,6 +17,7 @@ mod read;
 mod report;
 mod rest;
 mod setup;
+mod wire;
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};

@@ -7,10 +7,10 @@ use rand::RngExt as _;
 use rand::seq::IndexedRandom as _;
 
 use crate::command::torture::client::Client;
-use crate::command::torture::hooks::wire::Move;
 use crate::command::torture::ledger::Fate;
 use crate::command::torture::push::Wish;
 use crate::command::torture::rest::Project;
+use crate::command::torture::wire::Move;
 
 /// Of each project that is no fork.
 pub const COMMITS: usize = 8;

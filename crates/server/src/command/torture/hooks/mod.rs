@@ -6,7 +6,6 @@ mod receipt;
 mod receiver;
 mod request;
 mod wait;
-pub mod wire;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;

@@ -6,11 +6,11 @@ use rand::RngExt as _;
 use rand::seq::IndexedRandom as _;
 
 use super::Scene;
-use super::wire::{Move, Wire};
 use crate::command::torture::client::Client;
 use crate::command::torture::ledger::Fate;
 use crate::command::torture::push::Wish;
 use crate::command::torture::rest::Project;
+use crate::command::torture::wire::{Move, Wire};
 
 /// Share of pushes that git itself makes, with new commits.
 const BY_GIT: f64 = 0.03;

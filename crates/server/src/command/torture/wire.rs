@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 
-use crate::command::torture::World;
-use crate::command::torture::ledger::{Fate, Push};
-use crate::command::torture::node::Node;
-use crate::command::torture::push::{Circumstances, Wish, is_refusal, judge};
-use crate::command::torture::rest::Project;
+use super::World;
+use super::ledger::{Fate, Push};
+use super::node::Node;
+use super::push::{Circumstances, Wish, is_refusal, judge};
+use super::rest::Project;
 
 pub struct Wire(reqwest::Client);
 
