@@ -4,10 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{anyhow, bail};
-use axum::Router;
 use axum::routing::get;
-use axum_server::Handle;
-use axum_server::accept::NoDelayAcceptor;
 use futures_util::FutureExt;
 use holdfast_app::ci::tending;
 use holdfast_app::hooks::sending;
@@ -17,11 +14,11 @@ use holdfast_app::{App, worker};
 use holdfast_http::Site;
 use holdfast_store::database::PoolUse;
 use holdfast_store::migrate::{self, State};
-use hyper_util::rt::TokioTimer;
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{application, door};
+use super::application;
+use super::door::Door;
 use crate::configuration::Configuration;
 use crate::telemetry;
 
@@ -34,14 +31,14 @@ pub fn run(configuration: &Configuration) -> anyhow::Result<()> {
 async fn serve(configuration: &Configuration, metrics: PrometheusHandle) -> anyhow::Result<()> {
     let app = Arc::new(application(configuration)?);
     let router = holdfast_http::router(app.clone(), configuration.limits());
-    let handle = Handle::new();
+    let (door, grace) = (Door::default(), configuration.shutdown_grace());
 
     let listener = listen("server.listen", configuration.server.listen)?;
     let ssh_listener = configuration.ssh.listen()?.map(|address| listen("ssh.listen", address)).transpose()?;
     let doors = [Some(&listener), ssh_listener.as_ref()].into_iter().flatten();
     let doors = doors.map(TcpListener::try_clone).collect::<Result<Vec<_>, _>>()?;
     refuse_old_schema(configuration).await?;
-    let mut public = tokio::spawn(serve_on(listener, router, handle.clone()));
+    let mut public = tokio::spawn(door.clone().serve(listener, router, grace));
     let (stop_ssh, stopped) = tokio::sync::oneshot::channel::<()>();
     let mut ssh = tokio::spawn(serve_ssh(
         app.clone(),
@@ -65,7 +62,7 @@ async fn serve(configuration: &Configuration, metrics: PrometheusHandle) -> anyh
         let router = holdfast_http::health_router(app.clone())
             .route("/metrics", get(move || render(app.clone(), metrics.clone())));
         // It answers to the last: nobody waits for it.
-        tokio::spawn(serve_on(listener, router, Handle::new()));
+        tokio::spawn(Door::default().serve(listener, router, grace));
     }
     tracing::info!(
         listen = %configuration.server.listen,
@@ -86,13 +83,12 @@ async fn serve(configuration: &Configuration, metrics: PrometheusHandle) -> anyh
     tracing::info!("stopping: finishing the requests that have begun");
     stopping.leave();
     drop((stop_jobs, stop_hooks, stop_warming));
-    door::part(&handle, doors).await;
+    door.close(doors).await;
     drop(stop_ssh);
-    handle.graceful_shutdown(Some(configuration.shutdown_grace()));
     public.await??;
     ssh.await??;
     // A job that is cut off is done again elsewhere; it is only quicker to let it finish.
-    tokio::time::timeout(configuration.shutdown_grace(), async { tokio::join!(jobs, hooks) }).await.ok();
+    tokio::time::timeout(grace, async { tokio::join!(jobs, hooks) }).await.ok();
     tracing::info!("stopped");
     Ok(())
 }
@@ -119,18 +115,6 @@ pub(super) async fn refuse_old_schema(configuration: &Configuration) -> anyhow::
         Err(error) => tracing::warn!(%error, "the schema cannot be checked"),
     }
     Ok(())
-}
-
-/// How long a client may take to send the head of a request.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(15);
-
-async fn serve_on(listener: TcpListener, router: Router, handle: Handle<SocketAddr>) -> std::io::Result<()> {
-    // Telling HTTP/1 from HTTP/2 would wait for the first bytes without a limit; proxies in front speak HTTP/1.1.
-    // An answer in pieces would otherwise wait for the client to confirm each of them, which takes 40 ms.
-    let server = axum_server::from_tcp(listener)?.acceptor(NoDelayAcceptor::new());
-    let mut server = server.handle(handle).http1_only();
-    server.http_builder().http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
-    server.serve(router.into_make_service_with_connect_info::<SocketAddr>()).await
 }
 
 fn ssh_settings(configuration: &Configuration, site: Site) -> holdfast_ssh::Settings {
