@@ -74,8 +74,7 @@ const ARTIFACTS_AT_ONCE: usize = 16;
 const PIECES_AT_ONCE: usize = 8;
 const GIT_REQUESTS_AT_ONCE: usize = 64;
 
-/// The whole service as one router. It wants the peer's address:
-/// serve it with `into_make_service_with_connect_info::<SocketAddr>()`.
+/// The whole service as one router. Its requests must carry the peer's address, as `ConnectInfo`.
 pub fn router(app: Arc<App>, limits: Limits) -> Router {
     let context = Arc::new(Context {
         site: app.settings.site.clone(),

@@ -190,6 +190,6 @@ impl Door {
 
     async fn nothing_more_begins(&self, came: Instant) {
         self.stopping.cancelled().await;
-        sleep_until(came + JUST_COME).await;
+        sleep_until((came + JUST_COME).max(Instant::now() + PARTING)).await;
     }
 }

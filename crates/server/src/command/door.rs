@@ -30,6 +30,8 @@ const ON_THE_WAY: Duration = Duration::from_millis(200);
 const FIRST_WORD: Duration = Duration::from_millis(800);
 /// How long a client may take to send the head of a request.
 const HEAD: Duration = Duration::from_secs(15);
+/// Nobody has more of them waiting (`net.core.somaxconn`).
+const LONGEST_QUEUE: usize = 4096;
 /// For a process that has run out of file descriptors.
 const BREATH: Duration = Duration::from_millis(100);
 
@@ -45,28 +47,35 @@ impl Door {
     /// Until it is told to close, and then for as long as what has begun takes, within the grace.
     pub async fn serve(self, listener: TcpListener, router: Router, grace: Duration) -> io::Result<()> {
         let listener = tokio::net::TcpListener::from_std(listener)?;
+        let let_in = |socket, address| {
+            drop(self.connections.spawn(converse(socket, address, router.clone(), self.end.clone(), grace)));
+        };
         loop {
-            // Whoever waits to be let in comes first: it would be turned away with the listener.
             let accepted = tokio::select! {
-                biased;
                 accepted = listener.accept() => accepted,
                 () = self.closing.cancelled() => break,
             };
             match accepted {
-                Ok((socket, address)) => {
-                    self.connections.spawn(converse(socket, address, router.clone(), self.end.clone()));
-                }
+                Ok((socket, address)) => let_in(socket, address),
                 Err(error) => {
                     tracing::warn!(%error, "a connection cannot be accepted");
-                    timeout(BREATH, self.closing.cancelled()).await.ok();
+                    if timeout(BREATH, self.closing.cancelled()).await.is_ok() {
+                        break;
+                    }
                 }
             }
+        }
+        // Those of whom the runtime has not heard yet.
+        let listener = listener.into_std()?;
+        for (socket, address) in std::iter::from_fn(|| listener.accept().ok()).take(LONGEST_QUEUE) {
+            socket.set_nonblocking(true)?;
+            let_in(TcpStream::from_std(socket)?, address);
         }
         drop(listener);
         sleep_until(Instant::now() + FIRST_WORD).await;
         self.end.cancel();
         self.connections.close();
-        timeout(grace, self.connections.wait()).await.ok();
+        self.connections.wait().await;
         Ok(())
     }
 
@@ -88,7 +97,7 @@ impl Door {
     }
 }
 
-async fn converse(socket: TcpStream, address: SocketAddr, router: Router, end: CancellationToken) {
+async fn converse(socket: TcpStream, address: SocketAddr, router: Router, end: CancellationToken, grace: Duration) {
     // An answer in pieces would otherwise wait for the client to confirm each of them, which takes 40 ms.
     socket.set_nodelay(true).ok();
     let answer = service_fn(move |mut request: hyper::Request<Incoming>| {
@@ -99,15 +108,14 @@ async fn converse(socket: TcpStream, address: SocketAddr, router: Router, end: C
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD);
     let mut connection = std::pin::pin!(http.serve_connection(TokioIo::new(socket), answer));
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        () = end.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
-        }
-    };
-    if let Err(error) = ended {
-        tracing::debug!(%error, "a connection ended");
+    // What has arrived is read first: what was not heard when the end is told is closed.
+    tokio::select! {
+        biased;
+        _ = connection.as_mut() => return,
+        () = end.cancelled() => connection.as_mut().graceful_shutdown(),
+    }
+    if timeout(grace, connection).await.is_err() {
+        tracing::info!(%address, "a request took longer than server.shutdown_grace_seconds and is cut off");
     }
 }
 
