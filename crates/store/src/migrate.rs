@@ -44,7 +44,7 @@ pub(crate) fn newest() -> i64 {
 /// The schema, that of the job queue, and the partitions from today on.
 pub async fn run(url: &str, today: NaiveDate) -> Result<(), Error> {
     let mut connection = PgConnection::connect(url).await?;
-    // For as long as it takes: whoever is here already may be building a large index.
+    // One at a time, for the queue takes no lock of its own; and waited for as long as it takes, which a large index may.
     sqlx::query("select pg_advisory_lock(7219001)").execute(&mut connection).await?;
     apply(&mut connection).await?;
     let pool = PgPoolOptions::new().max_connections(2).connect(url).await?;

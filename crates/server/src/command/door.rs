@@ -68,8 +68,10 @@ impl Door {
         // Those of whom the runtime has not heard yet.
         let listener = listener.into_std()?;
         for (socket, address) in std::iter::from_fn(|| listener.accept().ok()).take(LONGEST_QUEUE) {
-            socket.set_nonblocking(true)?;
-            let_in(TcpStream::from_std(socket)?, address);
+            match socket.set_nonblocking(true).and_then(|()| TcpStream::from_std(socket)) {
+                Ok(socket) => let_in(socket, address),
+                Err(error) => tracing::warn!(%error, "a connection cannot be accepted"),
+            }
         }
         drop(listener);
         sleep_until(Instant::now() + FIRST_WORD).await;
@@ -79,8 +81,8 @@ impl Door {
         Ok(())
     }
 
-    /// Closes it, and `others`, which may be its own listener and that of SSH: these hear nobody new from then on.
-    pub async fn close(&self, others: Vec<TcpListener>) {
+    /// Closes it. `listeners` are those that hear nobody new shortly before: its own, and that of SSH, which is closed next.
+    pub async fn close(&self, listeners: Vec<TcpListener>) {
         let mut every = tokio::time::interval(Duration::from_millis(20));
         let gone = async {
             while !self.connections.is_empty() {
@@ -88,10 +90,10 @@ impl Door {
             }
         };
         timeout(PARTING, gone).await.ok();
-        if let Err(error) = others.iter().try_for_each(hear_nobody_new) {
+        if let Err(error) = listeners.iter().try_for_each(hear_nobody_new) {
             tracing::info!(%error, "who connects in this moment may be turned away: see docs/operations.md, Stopping");
         }
-        drop(others);
+        drop(listeners);
         sleep_until(Instant::now() + ON_THE_WAY).await;
         self.closing.cancel();
     }
