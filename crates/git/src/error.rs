@@ -15,8 +15,10 @@ pub enum Error {
     /// The peer does not speak the protocol.
     #[error("{0}")]
     Protocol(String),
-    #[error("object {0} is missing or damaged")]
+    #[error("object {0} cannot be read")]
     Object(String),
+    #[error("object {0} is missing")]
+    Missing(String),
 }
 
 impl Error {

@@ -34,7 +34,7 @@ pub fn is_ours(error: &Error) -> bool {
         Error::Unavailable(_) | Error::ObjectStore(_) => true,
         Error::Internal(cause) => !cause.downcast_ref::<io::Error>().is_some_and(is_leaving),
         Error::Git(holdfast_git::Error::Io(cause)) => !is_leaving(cause),
-        Error::Git(cause) => matches!(cause, holdfast_git::Error::Object(_)),
+        Error::Git(cause) => matches!(cause, holdfast_git::Error::Object(_) | holdfast_git::Error::Missing(_)),
         _ => false,
     }
 }

@@ -125,7 +125,9 @@ impl Reader {
     /// Against its first parent, at most so many. A file that was renamed is one that was removed and one that was added.
     pub fn changed_paths(&self, commit: ObjectId, most: usize) -> Result<ChangedPaths> {
         let tree = |commit: Option<ObjectId>| match commit {
-            Some(commit) => Ok(self.0.find_tree(self.tree_of(commit)?).map_err(super::damaged(commit))?.data.clone()),
+            Some(commit) => {
+                Ok(self.0.find_tree(self.tree_of(commit)?).map_err(super::unreadable(commit))?.data.clone())
+            }
             None => Ok::<_, Error>(Vec::new()),
         };
         let (old, new) = (tree(self.parents(commit)?.first().copied())?, tree(Some(commit))?);
@@ -141,7 +143,7 @@ impl Reader {
         let (old, new) = (TreeRefIter::from_bytes(&old, kind), TreeRefIter::from_bytes(&new, kind));
         match gix::diff::tree(old, new, State::default(), &self.0.objects, &mut walk) {
             Ok(()) | Err(DiffError::Cancelled) => {}
-            Err(DiffError::Failure(_)) => return Err(Error::Object(commit.to_string())),
+            Err(DiffError::Failure(error)) => return Err(super::unreadable(commit)(error)),
         }
         let mut found = walk.found;
         for paths in [&mut found.added, &mut found.modified, &mut found.removed] {

@@ -2,7 +2,7 @@ use encoding_rs::Encoding;
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
 
-use super::{Kind, Reader, damaged};
+use super::{Kind, Reader, unreadable};
 use crate::{Error, Result};
 
 /// Who did something, and when.
@@ -29,8 +29,8 @@ pub struct Commit {
 impl Reader {
     pub fn commit(&self, id: ObjectId) -> Result<Commit> {
         self.expect_commit(id)?;
-        let found = self.0.find_commit(id).map_err(damaged(id))?;
-        let commit = found.decode().map_err(damaged(id))?;
+        let found = self.0.find_commit(id).map_err(unreadable(id))?;
+        let commit = found.decode().map_err(unreadable(id))?;
         // What it was written in, where that is not UTF-8; git tells it so, too.
         let encoding = commit.encoding.and_then(|name| Encoding::for_label(name));
         let text = |bytes: &[u8]| match encoding {
@@ -38,7 +38,7 @@ impl Reader {
             None => String::from_utf8_lossy(bytes).into_owned(),
         };
         let signature = |raw: gix::Result<gix::actor::SignatureRef<'_>>| {
-            let raw = raw.map_err(damaged(id))?;
+            let raw = raw.map_err(unreadable(id))?;
             // A time that cannot be read is no reason to hide a commit that git accepts.
             let time = raw.time().unwrap_or_default();
             Ok::<_, Error>(Signature {
@@ -62,8 +62,8 @@ impl Reader {
         if self.small(id)? != Kind::Tag {
             return Ok(None);
         }
-        let found = self.0.find_tag(id).map_err(damaged(id))?;
-        let tag = found.decode().map_err(damaged(id))?;
+        let found = self.0.find_tag(id).map_err(unreadable(id))?;
+        let tag = found.decode().map_err(unreadable(id))?;
         // It takes the empty line before a message of nothing but empty lines for a part of it.
         let text = found.data.split_once_str("\n\n").map_or(&b""[..], |(_, text)| text);
         let text = tag.signature.and_then(|signature| text.strip_suffix(&**signature)).unwrap_or(text);
@@ -74,7 +74,7 @@ impl Reader {
     /// The tree of a commit.
     pub fn tree_of(&self, commit: ObjectId) -> Result<ObjectId> {
         self.expect_commit(commit)?;
-        let found = self.0.find_commit(commit).map_err(damaged(commit))?;
-        Ok(found.tree_id().map_err(damaged(commit))?.detach())
+        let found = self.0.find_commit(commit).map_err(unreadable(commit))?;
+        Ok(found.tree_id().map_err(unreadable(commit))?.detach())
     }
 }

@@ -5,7 +5,7 @@ use gix::ObjectId;
 use gix::revision::walk::Sorting;
 use gix::traverse::commit::simple::CommitTimeOrder;
 
-use super::{Commit, Reader, damaged};
+use super::{Commit, Reader, unreadable};
 use crate::Result;
 
 /// What a push brought.
@@ -30,8 +30,8 @@ impl Reader {
     /// A commit and all before it, newest first.
     fn walk(&self, from: ObjectId) -> Result<impl Iterator<Item = Result<ObjectId>>> {
         let by_time = Sorting::ByCommitTime(CommitTimeOrder::NewestFirst);
-        let walk = self.0.rev_walk([from]).sorting(by_time).all().map_err(damaged(from))?;
-        Ok(walk.map(move |info| Ok(info.map_err(damaged(from))?.id)))
+        let walk = self.0.rev_walk([from]).sorting(by_time).all().map_err(unreadable(from))?;
+        Ok(walk.map(move |info| Ok(info.map_err(unreadable(from))?.id)))
     }
 
     /// Whether so many commits lead to this one.
@@ -153,7 +153,7 @@ impl Reader {
     }
 
     fn time_and_parents(&self, id: ObjectId) -> Result<(i64, Vec<ObjectId>)> {
-        let commit = self.0.find_commit(id).map_err(damaged(id))?;
+        let commit = self.0.find_commit(id).map_err(unreadable(id))?;
         let seconds = commit.time().map_or(0, |time| time.seconds);
         Ok((seconds, commit.parent_ids().map(gix::Id::detach).collect()))
     }

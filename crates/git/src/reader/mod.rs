@@ -34,8 +34,8 @@ const LARGEST_OBJECT: &str = "gitoxide.objects.allocLimit=64m";
 const LARGEST_READ: u64 = 1 << 20;
 const MOST_TAGS: usize = 20;
 
-fn damaged(id: ObjectId) -> impl FnOnce(gix::Error) -> Error {
-    move |_| Error::Object(id.to_string())
+fn unreadable(id: ObjectId) -> impl FnOnce(gix::Error) -> Error {
+    move |error| if error.is_not_found() { Error::Missing(id.to_string()) } else { Error::Object(id.to_string()) }
 }
 
 impl Kept {
@@ -64,7 +64,7 @@ impl Reader {
 
     /// Its kind and its size. None if there is no such object.
     pub fn header(&self, id: ObjectId) -> Result<Option<(Kind, u64)>> {
-        let header = self.0.try_find_header(id).map_err(damaged(id))?;
+        let header = self.0.try_find_header(id).map_err(unreadable(id))?;
         Ok(header.map(|header| (header.kind(), header.size())))
     }
 
@@ -80,7 +80,7 @@ impl Reader {
 
     /// What is in it. For those whose size is known to be small.
     pub fn content(&self, id: ObjectId) -> Result<Vec<u8>> {
-        Ok(self.0.find_object(id).map_err(damaged(id))?.detach().data)
+        Ok(self.0.find_object(id).map_err(unreadable(id))?.detach().data)
     }
 
     /// Follows tags to their end, without a look into what is there.
@@ -91,8 +91,8 @@ impl Reader {
             if kind != Kind::Tag {
                 return Ok((Target { id, peeled: (at != id).then_some(at) }, kind));
             }
-            let tag = self.0.find_tag(at).map_err(damaged(at))?;
-            at = tag.target_id().map_err(damaged(at))?.detach();
+            let tag = self.0.find_tag(at).map_err(unreadable(at))?;
+            at = tag.target_id().map_err(unreadable(at))?.detach();
         }
         Err(Error::protocol("too many tags of tags"))
     }
@@ -104,7 +104,7 @@ impl Reader {
 
     /// Its kind. What is read whole must not be larger than anybody writes on purpose.
     fn small(&self, id: ObjectId) -> Result<Kind> {
-        let header = self.0.find_header(id).map_err(damaged(id))?;
+        let header = self.0.find_header(id).map_err(unreadable(id))?;
         if matches!(header.kind(), Kind::Tag | Kind::Commit) && header.size() > LARGEST_READ {
             return Err(Error::protocol("a commit or a tag is larger than 1 MiB"));
         }

@@ -4,7 +4,7 @@ use gix::ObjectId;
 use gix::object::tree::EntryMode;
 use gix::objs::TreeRefIter;
 
-use super::{Reader, damaged};
+use super::{Reader, unreadable};
 use crate::{Error, Result, SHA1};
 
 /// A line of a directory.
@@ -52,11 +52,11 @@ const LARGEST_TREE: u64 = 1 << 20;
 impl Reader {
     /// A directory, as git orders it; None if it is too large to be read at once.
     pub fn tree(&self, id: ObjectId) -> Result<Option<Vec<Entry>>> {
-        let (_, size) = self.header(id)?.ok_or_else(|| Error::Object(id.to_string()))?;
+        let (_, size) = self.header(id)?.ok_or_else(|| Error::Missing(id.to_string()))?;
         if size > LARGEST_TREE {
             return Ok(None);
         }
-        let tree = self.0.find_tree(id).map_err(damaged(id))?;
+        let tree = self.0.find_tree(id).map_err(unreadable(id))?;
         let entries = TreeRefIter::from_bytes(&tree.data, SHA1).map(|entry| {
             let entry = entry.map_err(|_| Error::Object(id.to_string()))?;
             Ok(Entry { path: entry.filename.to_vec(), mode: plain(entry.mode), id: entry.oid.to_owned() })

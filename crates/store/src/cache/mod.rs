@@ -302,6 +302,11 @@ impl Cache {
         }
     }
 
+    /// Takes that of one repository for current only after another look at the list.
+    pub async fn doubt(&self, id: RepositoryId) {
+        *self.entry(id).generation.lock().await = -1;
+    }
+
     /// What the disk has left.
     pub fn room(&self) -> std::io::Result<u64> {
         let disk = rustix::fs::statvfs(self.slot.directory())?;

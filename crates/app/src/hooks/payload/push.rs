@@ -85,8 +85,8 @@ async fn with_paths(app: &App, told: &Told, mut commits: Vec<Value>) -> Result<V
 /// What is wrong with a repository for longer will not be better later.
 const PATIENCE: TimeDelta = TimeDelta::hours(1);
 
-/// The project may be gone by now, and so may be its commits: then that is told which was written down. Whatever else is
-/// wrong passes, as a full disk does: it is told later, as it was.
+/// The project may be gone by now: then that is told which was written down. Whatever else is wrong passes, as a full disk
+/// does: it is told later, as it was.
 fn or_nothing<T: Default>(app: &App, told: &Told, found: Result<T>) -> Result<T> {
     let is_old = app.clock.now() - told.created_at > PATIENCE;
     match found {

@@ -1,5 +1,6 @@
 use chrono::TimeDelta;
-use holdfast_tests::{Client, Server, Setup, WorkTree};
+use holdfast_tests::{Client, Receiver, Server, Setup, WorkTree};
+use serde_json::json;
 
 use super::{clone, has, live, packs, repack};
 use crate::equal_fetches::noise;
@@ -200,4 +201,48 @@ async fn packs_that_pile_up_slow_pushes_down_and_refuse_none() {
         assert!(live(&server).await <= 10);
     }
     clone(&server, &ada, "ada/p").await;
+}
+
+/// A hook may be behind by more than what was pushed is kept. It must not wait for what never comes back.
+#[tokio::test]
+async fn what_was_removed_is_told_of_without_what_was_in_it() {
+    let mut setup = Setup::default();
+    (setup.settings.maintenance.undo, setup.settings.maintenance.prune_after) = (TimeDelta::zero(), TimeDelta::zero());
+    let server = Server::with(setup).await;
+    let (_, ada) = server.user("ada").await;
+    let project = server.project(&ada, "p", 20).await;
+    let receiver = Receiver::start().await;
+    let form = [("url", &*receiver.url("/hook")), ("tag_push_events", "true")];
+    assert_eq!(ada.post(&format!("/projects/{project}/hooks"), &form).await.status, 201);
+    let url = server.git_url(&ada, "ada/p");
+    let tree = WorkTree::new().await;
+    tree.commit("f", b"one\n", "one").await;
+    tree.push(&url, &["main"]).await.ok();
+    tree.git(["checkout", "-q", "-b", "gone"]).await.ok();
+    let gone = tree.commit("g", b"gone\n", "gone").await;
+    tree.git(["tag", "-a", "v1", "-m", "One"]).await.ok();
+    let tag = tree.git(["rev-parse", "v1"]).await.ok().line().to_owned();
+    tree.push(&url, &["gone"]).await.ok();
+    tree.push(&url, &["v1"]).await.ok();
+    tree.push(&url, &[":gone"]).await.ok();
+    tree.push(&url, &[":v1"]).await.ok();
+    repack(&server, project).await.unwrap();
+    server.advance(TimeDelta::minutes(1));
+    tomorrow(&server).await;
+    assert_eq!(packs(&server, 1).await, [(true, false)]);
+    // What is removed from a node's copy by mistake is no reason to tell less.
+    WorkTree::clone(&url, &[]).await.0.ok();
+    let listed = std::fs::read_dir(server.cache.path().join("0/repositories/1.git/objects/pack")).unwrap();
+    for file in listed {
+        std::fs::remove_file(file.unwrap().path()).unwrap();
+    }
+    server.deliver().await;
+    let received = receiver.take();
+    let [first, pushed, tagged, _, _] = &received[..] else { panic!("{received:?}") };
+    assert_eq!(first.body["commits"][0]["added"], json!(["f"]));
+    assert_eq!((&pushed.body["after"], &pushed.body["total_commits_count"]), (&json!(gone), &json!(1)));
+    let commit = &pushed.body["commits"][0];
+    assert_eq!((&commit["id"], &commit["message"], &commit["added"]), (&json!(gone), &json!("gone\n"), &json!([])));
+    assert_eq!((&tagged.body["after"], &tagged.body["checkout_sha"]), (&json!(tag), &json!(gone)));
+    assert_eq!((&tagged.body["message"], &tagged.body["commits"]), (&json!(null), &json!([])));
 }
