@@ -168,8 +168,8 @@ async fn is_whole_due(app: &App, listing: &Listing, id: RepositoryId, extent: Ex
 
 /// So many bytes may be written again for each push.
 const BYTES_PER_PUSH: u64 = 64 << 10;
-/// So many pushes do little to a clone.
-const FEW_PUSHES: i64 = 100;
+/// So there are some dozens of these at most, until they are removed.
+const PUSHES_PER_PACK_SET_APART: u64 = 10;
 
 /// The packs of a repository at one generation.
 struct Listing {
@@ -190,10 +190,12 @@ impl Listing {
         self.packs.iter().filter(|pack| pack.cruft_since.is_none() && !self.shared.contains_key(&pack.id))
     }
 
-    /// What came since then has no bitmap: every clone walks through it. Large repositories may have more of it.
+    /// What came since then has no bitmap: every clone walks through it. Large repositories may have more of it, and those
+    /// with much that is set apart: each time may leave another pack of that.
     fn has_grown_since(&self, generation: i64) -> bool {
-        let pushes = self.generation - generation;
-        pushes >= FEW_PUSHES && pushes.unsigned_abs() * BYTES_PER_PUSH >= bytes(self.own())
+        let pushes = (self.generation - generation).unsigned_abs();
+        let set_apart = self.packs.iter().filter(|pack| pack.cruft_since.is_some()).count() as u64;
+        pushes * BYTES_PER_PUSH >= bytes(self.own()) && pushes >= set_apart * PUSHES_PER_PACK_SET_APART
     }
 
     /// Of its own those that are not larger than all smaller ones together.
