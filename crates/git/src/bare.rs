@@ -18,7 +18,8 @@ const CONFIG: &str = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n";
 impl Bare {
     /// Makes it where it is missing.
     pub fn at(directory: PathBuf) -> Result<Self> {
-        if !directory.join("HEAD").exists() {
+        // Somebody may have deleted a part.
+        if ["HEAD", "config", "refs", "objects/info", "objects/pack"].iter().any(|it| !directory.join(it).exists()) {
             std::fs::create_dir_all(directory.join("objects/pack"))?;
             std::fs::create_dir_all(directory.join("objects/info"))?;
             std::fs::create_dir_all(directory.join("refs"))?;

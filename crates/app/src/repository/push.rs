@@ -210,6 +210,11 @@ async fn refuse_unconnected(
     if check(&new).await? {
         return Ok(());
     }
+    // Somebody may have deleted a part of this node's copy meanwhile.
+    app.lease(opened.project.repository.id, opened.refs.generation).await?;
+    if check(&new).await? {
+        return Ok(());
+    }
     for (command, verdict) in commands.iter().zip(verdicts) {
         if let (Some(tip), Ok(_)) = (command.new, &verdict)
             && (new.len() > TOLD_APART || !check(&[tip]).await?)

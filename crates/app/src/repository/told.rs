@@ -15,8 +15,8 @@ use crate::{Actor, App, Result};
 /// Of one commit. A commit that changes more is told of in part.
 const PATHS: usize = 1000;
 
-/// Looks for objects that refs need not lead to any more. What is missing was removed since, if it is still missing after
-/// this node's copy was compared with the list of packs: who deletes files may have deleted some of that.
+/// Looks for objects that refs need not lead to any more. What is missing was removed since; unless somebody deletes this
+/// node's copy in that moment, which the second time is there again.
 async fn read<T: Send + 'static>(
     app: &App,
     project: ProjectId,
@@ -35,7 +35,6 @@ async fn read<T: Send + 'static>(
     if !is_any {
         return Ok(found);
     }
-    app.engine.cache()?.doubt(opened.project.repository.id).await;
     Ok(once().await?.0)
 }
 

@@ -16,7 +16,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use holdfast_domain::ids::{PackId, RepositoryId};
 use holdfast_git::index_pack::{IndexedPack, PARTS};
@@ -160,13 +160,10 @@ impl Cache {
     ) -> Result<Lease> {
         let (entry, used) = self.hold(id).await;
         let mut known = entry.generation.lock().await;
-        let directory = self.slot.repository(id);
-        // Somebody may have deleted it.
-        if !directory.join("HEAD").exists() {
+        let bare = Bare::at(self.slot.repository(id))?;
+        let missing = if *known < generation || !is_untouched(&bare) {
+            // Until it is known again, also of who gives up on the way.
             *known = -1;
-        }
-        let bare = Bare::at(directory)?;
-        let missing = if *known < generation {
             let (listed, missing) = match Box::pin(self.refresh(database, objects, id, &bare)).await {
                 // It was on the list when that was read, and may have been replaced since.
                 Err(Error::Missing(_)) => Box::pin(self.refresh(database, objects, id, &bare)).await?,
@@ -198,7 +195,11 @@ impl Cache {
         // Before anything goes: no graph may name a commit that is not here.
         set_graph(bare, &packs)?;
         self.remove_unlisted(bare, &packs)?;
-        Ok((generation, missing))
+        mark_untouched(bare)?;
+        match packs.iter().find(|pack| !is_linked(bare, pack)) {
+            Some(pack) => Err(Error::Missing(pack.id)),
+            None => Ok((generation, missing)),
+        }
     }
 
     /// What is no longer listed must not be found: somebody might come to depend on it.
@@ -302,11 +303,6 @@ impl Cache {
         }
     }
 
-    /// Takes that of one repository for current only after another look at the list.
-    pub async fn doubt(&self, id: RepositoryId) {
-        *self.entry(id).generation.lock().await = -1;
-    }
-
     /// What the disk has left.
     pub fn room(&self) -> std::io::Result<u64> {
         let disk = rustix::fs::statvfs(self.slot.directory())?;
@@ -345,6 +341,18 @@ fn set_graph(bare: &Bare, packs: &[Pack]) -> std::io::Result<()> {
     std::fs::remove_file(&beside).ok();
     std::fs::hard_link(&graph, &beside)?;
     std::fs::rename(beside, place)
+}
+
+/// That of a directory of packs in which nothing was changed since it was compared with the list: who deletes files in
+/// it, makes it newer.
+const UNTOUCHED: SystemTime = SystemTime::UNIX_EPOCH;
+
+fn mark_untouched(bare: &Bare) -> std::io::Result<()> {
+    std::fs::File::open(bare.packs())?.set_modified(UNTOUCHED)
+}
+
+fn is_untouched(bare: &Bare) -> bool {
+    std::fs::metadata(bare.packs()).and_then(|packs| packs.modified()).is_ok_and(|changed| changed == UNTOUCHED)
 }
 
 /// All of it: somebody may have deleted a part.

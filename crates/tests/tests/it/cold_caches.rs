@@ -89,6 +89,49 @@ async fn half_a_copy_is_made_whole() {
     clone.git(["fsck", "--full", "--strict"]).await.ok();
 }
 
+/// Copies may be deleted at any time, whole or in part, and nobody who comes later notices.
+#[tokio::test]
+async fn what_is_deleted_below_a_running_node_comes_back() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    server.project(&ada, "p", 20).await;
+    let url = server.git_url(&ada, "ada/p");
+    let tree = WorkTree::new().await;
+    tree.commit("f", b"one\n", "one").await;
+    tree.push(&url, &["main"]).await.ok();
+    let copy = server.cache.path().join("0/repositories/1.git");
+    let packs = |extension: &str| {
+        let mut files = walk(&copy.join("objects/pack"));
+        files.retain(|path| path.extension().is_some_and(|it| it == extension));
+        files
+    };
+    for part in ["pack", "idx", "objects/pack", "objects/info", "objects", "refs", "HEAD", ""] {
+        for next in ["clone", "push", "read"] {
+            match part {
+                "pack" | "idx" => packs(part).iter().for_each(|file| std::fs::remove_file(file).unwrap()),
+                "HEAD" => std::fs::remove_file(copy.join(part)).unwrap(),
+                _ => std::fs::remove_dir_all(copy.join(part)).unwrap(),
+            }
+            match next {
+                "clone" => {
+                    let (cloned, clone) = WorkTree::clone(&url, &[]).await;
+                    cloned.ok();
+                    assert_eq!(clone.head().await, tree.head().await, "{part}");
+                }
+                "push" => {
+                    tree.commit("g", part.as_bytes(), "more").await;
+                    tree.push(&url, &["main"]).await.ok();
+                }
+                _ => {
+                    let read = ada.get("/projects/1/repository/tree?recursive=true&per_page=100").await;
+                    assert!(read.status == 200 && read.text.contains("\"f\""), "{part}: {}", read.text);
+                }
+            }
+        }
+    }
+    WorkTree::clone(&url, &[]).await.1.git(["fsck", "--full", "--strict"]).await.ok();
+}
+
 /// What a node does when it starts, before anybody asks.
 #[tokio::test]
 async fn a_new_node_fetches_what_was_active_last() {
