@@ -27,7 +27,7 @@ const PARTING: Duration = Duration::from_secs(5);
 /// How long whoever has begun to connect may take to be let in.
 const ON_THE_WAY: Duration = Duration::from_millis(200);
 /// How long whoever was let in may take to say the first word.
-const FIRST_WORD: Duration = Duration::from_millis(800);
+const FIRST_WORD: Duration = Duration::from_secs(2);
 /// How long a client may take to send the head of a request.
 const HEAD: Duration = Duration::from_secs(15);
 /// Nobody has more of them waiting (`net.core.somaxconn`).
@@ -138,4 +138,46 @@ fn hear_nobody_new(listener: &TcpListener) -> io::Result<()> {
         SockFilter::new(RETURN, 0, 0, 0),
         SockFilter::new(RETURN, 0, 0, u32::MAX),
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+    use axum::routing::get;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    async fn connected() -> TcpStream {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let address = listener.local_addr().unwrap();
+        let router = Router::new().route("/", get(async || "here"));
+        drop(tokio::spawn(Door::default().serve(listener, router, Duration::ZERO)));
+        TcpStream::connect(address).await.unwrap()
+    }
+
+    /// However many say nothing, or one letter a minute: each keeps a file descriptor for no longer than this.
+    #[tokio::test(start_paused = true)]
+    async fn whoever_does_not_finish_the_head_of_a_request_is_let_go() {
+        for beginning in ["", "GET / HTTP/1.1\r\nHost: x\r\n"] {
+            let (begun, mut client) = (Instant::now(), connected().await);
+            client.write_all(beginning.as_bytes()).await.unwrap();
+            client.read_to_end(&mut Vec::new()).await.unwrap();
+            assert!((HEAD..2 * HEAD).contains(&begun.elapsed()), "{beginning:?}: {:?}", begun.elapsed());
+        }
+    }
+
+    #[tokio::test]
+    async fn a_connection_serves_one_request_after_the_other() {
+        let mut client = connected().await;
+        for _ in 0..3 {
+            client.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+            let mut answer = Vec::new();
+            while !answer.ends_with(b"here") {
+                assert!(client.read_buf(&mut answer).await.unwrap() > 0);
+            }
+        }
+    }
 }
