@@ -113,7 +113,7 @@ pg_start() {
     chmod 700 "$dir"
     ((EUID)) || chown postgres: "$dir"
     [[ -e $dir/password ]] || pg_init "$dir" "$durable"
-    as_postgres "$POSTGRES/pg_ctl" start -w -D "$dir/pg" -l "$dir/pg.log" -o "-p $(free_port)" >/dev/null || {
+    as_postgres "$POSTGRES/pg_ctl" start -w -t 300 -D "$dir/pg" -l "$dir/pg.log" -o "-p $(free_port)" >/dev/null || {
         tail -n 20 "$dir/pg.log" >&2
         die "PostgreSQL does not start"
     }

@@ -99,7 +99,7 @@ impl Default for Setup {
                 hooks: HookSettings {
                     allowed_networks: vec!["127.0.0.0/8".parse().expect("a network")],
                     concurrency: 16,
-                    timeout: Duration::from_secs(2),
+                    timeout: Duration::from_secs(20),
                     kept: TimeDelta::days(30),
                 },
                 ci: CiSettings {
@@ -273,8 +273,8 @@ fn options(url: &str) -> Options {
     Options {
         url: url.to_owned(),
         max_connections: 5,
-        acquire_timeout: Duration::from_secs(30),
-        statement_timeout: Duration::from_secs(30),
+        acquire_timeout: Duration::from_secs(120),
+        statement_timeout: Duration::from_secs(120),
     }
 }
 

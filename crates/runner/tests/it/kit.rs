@@ -48,7 +48,7 @@ pub async fn eventually<T>(what: &str, mut check: impl FnMut() -> Option<T>) -> 
             }
         }
     };
-    tokio::time::timeout(Duration::from_secs(30), waiting).await.unwrap_or_else(|_| panic!("never: {what}"))
+    tokio::time::timeout(Duration::from_secs(120), waiting).await.unwrap_or_else(|_| panic!("never: {what}"))
 }
 
 pub fn is_alive(pid: &str) -> bool {

@@ -135,6 +135,6 @@ async fn told_to_stop_while_nothing_runs() {
     let (_fake, url) = Fake::start().await;
     let runner = Runner::new(url, "runner-token");
     runner.signals.stop.cancel();
-    let ended = tokio::time::timeout(Duration::from_secs(5), runner.run(false)).await.unwrap();
+    let ended = tokio::time::timeout(Duration::from_secs(60), runner.run(false)).await.unwrap();
     assert_eq!(ended.unwrap(), 0);
 }

@@ -234,7 +234,11 @@ pub async fn release_jobs(connection: &mut Connection) -> Result<()> {
         select graphile_worker.force_unlock_workers( \
           array(select locked_by from graphile_worker._private_jobs where locked_by is not null \
             union select locked_by from graphile_worker._private_job_queues where locked_by is not null))";
-    sqlx::query(QUERY).execute(connection).await?;
+    sqlx::query(QUERY).execute(&mut *connection).await?;
+    // Those that failed wait longer each time.
+    sqlx::query("update graphile_worker._private_jobs set run_at = now() where run_at > now()")
+        .execute(connection)
+        .await?;
     Ok(())
 }
 

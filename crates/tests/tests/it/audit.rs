@@ -263,5 +263,5 @@ async fn whether_it_is_used_and_whether_it_is_busy() {
             }
         }
     };
-    tokio::time::timeout(Duration::from_secs(20), quiet).await.expect("nobody else has a transaction open");
+    tokio::time::timeout(Duration::from_secs(120), quiet).await.expect("nobody else has a transaction open");
 }

@@ -128,7 +128,7 @@ async fn who_is_slow_or_leaves_does_not_disturb_others() {
         }
         bytes
     }));
-    let whole = tokio::time::timeout(Duration::from_secs(60), whole).await.expect("nobody waits for the slow one");
+    let whole = tokio::time::timeout(Duration::from_secs(300), whole).await.expect("nobody waits for the slow one");
     assert!(whole[0] > 24 << 20 && whole[0] == whole[1], "{whole:?}");
     let mut bytes = begun;
     while let Some(part) = slow.next().await {
@@ -155,7 +155,7 @@ async fn git_ends_when_the_last_one_leaves() {
         let url = server.git_url(&ada, "ada/p");
         async move { WorkTree::clone(&url, &["--depth", &(n + 1).to_string(), "--no-checkout"]).await.0 }
     }));
-    let again = tokio::time::timeout(Duration::from_secs(60), again).await.expect("the turns are free");
+    let again = tokio::time::timeout(Duration::from_secs(300), again).await.expect("the turns are free");
     again.into_iter().for_each(|outcome| drop(outcome.ok()));
 }
 

@@ -25,7 +25,7 @@ async fn a_step_lets_others_through_until_its_table_is_free() {
                 every.tick().await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(30), waits).await.expect("the step waits for its table");
+        tokio::time::timeout(Duration::from_secs(120), waits).await.expect("the step waits for its table");
         // A push, which the step stands before: it would wait for ever, as nothing else ends meanwhile.
         other.execute("set statement_timeout = '20s'").await.unwrap();
         other.execute("begin; lock table ref_log in row exclusive mode; commit").await.unwrap();

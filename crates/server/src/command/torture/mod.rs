@@ -172,7 +172,9 @@ async fn torture(configuration: &Configuration, file: Option<&Path>, arguments: 
         let checked = check::check(&world, &app, &program).await?;
         report::summary(&world, &app, began.elapsed(), checked).await?;
     }
+    let counts = world.ledger.counts();
     match world.ledger.violations() {
+        0 if counts.acknowledged == 0 || counts.kills == 0 => bail!("nothing was tried: nobody pushed, or nobody died"),
         0 => Ok(()),
         count => {
             let kept = temporary.map_or(world.directory.clone(), tempfile::TempDir::keep);

@@ -26,7 +26,7 @@ fn start(app: Arc<App>) -> Running {
 impl Running {
     async fn stop(self) {
         drop(self.stop);
-        tokio::time::timeout(Duration::from_secs(30), self.ended).await.expect("it ends").unwrap();
+        tokio::time::timeout(Duration::from_secs(120), self.ended).await.expect("it ends").unwrap();
     }
 }
 
@@ -40,7 +40,7 @@ async fn receive(world: &World, count: usize) -> Vec<Received> {
             received.extend(world.receiver.take());
         }
     };
-    tokio::time::timeout(Duration::from_secs(30), waiting).await.expect("they come");
+    tokio::time::timeout(Duration::from_secs(120), waiting).await.expect("they come");
     received
 }
 

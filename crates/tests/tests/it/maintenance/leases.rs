@@ -44,7 +44,7 @@ async fn who_was_thought_dead_and_is_not_changes_nothing() {
            wait_event_type = 'Lock' and query like 'delete from repository_packs%')";
         let mut every = tokio::time::interval(Duration::from_millis(10));
         let mut looks = server.database().await;
-        for _ in 0..1000 {
+        for _ in 0..10_000 {
             every.tick().await;
             if sqlx::query_scalar::<_, bool>(waits).fetch_one(&mut looks).await.unwrap() {
                 // While it is about to make it count nobody takes it over.
@@ -70,7 +70,7 @@ async fn who_was_thought_dead_and_is_not_changes_nothing() {
         let taken = "update leases set token = nextval('lease_tokens')";
         let mut every = tokio::time::interval(Duration::from_millis(10));
         let mut looks = server.database().await;
-        for _ in 0..1000 {
+        for _ in 0..10_000 {
             every.tick().await;
             if sqlx::query(taken).execute(&mut looks).await.unwrap().rows_affected() > 0 {
                 sqlx::query("rollback").execute(&mut database).await.unwrap();

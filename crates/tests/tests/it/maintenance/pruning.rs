@@ -147,7 +147,7 @@ async fn a_push_that_was_checked_before_objects_were_removed_is_checked_again() 
            wait_event_type = 'Lock')";
         let mut every = tokio::time::interval(std::time::Duration::from_millis(10));
         let mut looks = server.database().await;
-        for _ in 0..1000 {
+        for _ in 0..10_000 {
             every.tick().await;
             if sqlx::query_scalar::<_, bool>(waits).fetch_one(&mut looks).await.unwrap() {
                 sqlx::query("commit").execute(&mut database).await.unwrap();

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use super::{Ground, Runner, SIMPLE, Said, send};
 
-const SOON: Duration = Duration::from_secs(20);
+const SOON: Duration = Duration::from_secs(120);
 
 fn many() -> String {
     (0..20).map(|number| format!("job{number}:\n  script: make\n")).collect()
@@ -82,6 +82,7 @@ async fn contact(server: &Server, runner: &Runner) -> Value {
 async fn with_wait(seconds: u64) -> Ground {
     let mut setup = Setup::default();
     setup.settings.ci.longest_wait = Duration::from_secs(seconds);
+    setup.limits.request_timeout = Duration::from_secs(600);
     Ground::on(Server::with(setup).await, SIMPLE).await
 }
 
@@ -135,7 +136,7 @@ async fn nobody_waits_for_ever() {
 
 #[tokio::test]
 async fn of_two_who_wait_one_gets_it() {
-    let ground = with_wait(2).await;
+    let ground = with_wait(6).await;
     let (one, two) = (ground.runner().await, ground.runner().await);
     one.finish(&one.take().await, "success").await;
     let requests = [waiting(&ground.server, &one).await, waiting(&ground.server, &two).await];

@@ -55,8 +55,8 @@ pub async fn restart(world: Arc<World>, command: String) -> anyhow::Result<()> {
     while world.pause(Duration::from_millis(random.random_range(RESTARTS))).await {
         let _strike = world.faults.strike(Kind::RestartedDatabase, Victim::All);
         let ended = Command::new("sh").arg("-c").arg(&command).kill_on_drop(true).output();
-        let ended = tokio::time::timeout(Duration::from_secs(60), ended).await;
-        let ended = ended.context("the database was not restarted within a minute")??;
+        let ended = tokio::time::timeout(Duration::from_secs(300), ended).await;
+        let ended = ended.context("the database was not restarted within five minutes")??;
         if !ended.status.success() {
             bail!("{command} failed: {}", String::from_utf8_lossy(&ended.stderr).trim());
         }

@@ -286,7 +286,7 @@ mod tests {
         };
         let asking = async {
             let client = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());
-            let client = client.timeout(Duration::from_millis(500)).build().unwrap();
+            let client = client.timeout(Duration::from_secs(3)).build().unwrap();
             let answer = client.post(url).body("{}").send().await.ok()?;
             Some((answer.status().as_u16(), answer.bytes().await.is_ok()))
         };

@@ -22,16 +22,20 @@ const PATIENCE_AT_THE_END: Duration = Duration::from_secs(30);
 /// Gives up, for the check to find out what is missing, when nothing comes any more.
 pub async fn until_all_is_told(scene: &Scene, app: &App) -> anyhow::Result<()> {
     let mut every = tokio::time::interval(Duration::from_secs(1));
-    let half = untold(scene, app).await? / 2;
+    let mut half = None;
     let (mut accepted, mut since) = (0, Instant::now());
     let mut said = Instant::now();
     loop {
         every.tick().await;
-        let untold = untold(scene, app).await?;
-        if untold <= half {
+        let (untold, pending) = match async { Ok((untold(scene, app).await?, pending(scene).await?)) }.await {
+            // A connection that was cut off last is noticed by the next who uses it.
+            Err(error) if since.elapsed() > PATIENCE => return Err(error),
+            Err(_) => continue,
+            Ok(left) => left,
+        };
+        if untold <= *half.get_or_insert(untold / 2) {
             scene.receiver.calm_down();
         }
-        let pending = pending(scene).await?;
         if untold + pending == 0 {
             return Ok(());
         }
