@@ -16,10 +16,9 @@ const HEAD: &str = "ref: refs/heads/master\n";
 const CONFIG: &str = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n";
 
 impl Bare {
-    /// Makes it where it is missing.
+    /// Makes what is missing of it.
     pub fn at(directory: PathBuf) -> Result<Self> {
-        // Somebody may have deleted a part.
-        if ["HEAD", "config", "refs", "objects/info", "objects/pack"].iter().any(|it| !directory.join(it).exists()) {
+        if !Self::is_at(&directory) {
             std::fs::create_dir_all(directory.join("objects/pack"))?;
             std::fs::create_dir_all(directory.join("objects/info"))?;
             std::fs::create_dir_all(directory.join("refs"))?;
@@ -27,6 +26,11 @@ impl Bare {
             replace(&directory.join("HEAD"), HEAD.as_bytes())?;
         }
         Ok(Self(directory))
+    }
+
+    /// Whole: somebody may have deleted a part.
+    pub fn is_at(directory: &Path) -> bool {
+        ["HEAD", "config", "refs", "objects/info", "objects/pack"].iter().all(|part| directory.join(part).exists())
     }
 
     pub fn directory(&self) -> &Path {

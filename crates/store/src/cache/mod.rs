@@ -7,16 +7,17 @@
 mod download;
 mod eviction;
 mod slot;
+mod touch;
 mod warming;
 
 pub use slot::bytes_below;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
 use holdfast_domain::ids::{PackId, RepositoryId};
 use holdfast_git::index_pack::{IndexedPack, PARTS};
@@ -40,6 +41,17 @@ pub enum Error {
     Missing(PackId),
     #[error("there is no such repository")]
     NoRepository,
+}
+
+impl Error {
+    /// What is gone was on the list when that was read, and may have been replaced since; or somebody deletes copies.
+    fn is_passing(&self) -> bool {
+        match self {
+            Self::Missing(_) => true,
+            Self::Io(error) => error.kind() == std::io::ErrorKind::NotFound,
+            _ => false,
+        }
+    }
 }
 
 pub type Result<T> = std::result::Result<T, Error>;
@@ -160,13 +172,14 @@ impl Cache {
     ) -> Result<Lease> {
         let (entry, used) = self.hold(id).await;
         let mut known = entry.generation.lock().await;
-        let bare = Bare::at(self.slot.repository(id))?;
-        let missing = if *known < generation || !is_untouched(&bare) {
-            // Until it is known again, also of who gives up on the way.
+        let directory = self.slot.repository(id);
+        let is_whole = Bare::is_at(&directory);
+        let bare = Bare::at(directory)?;
+        let missing = if *known < generation || !is_whole || !touch::is_untouched(&bare) {
+            // Until it is known again, also where somebody gives up on the way.
             *known = -1;
             let (listed, missing) = match Box::pin(self.refresh(database, objects, id, &bare)).await {
-                // It was on the list when that was read, and may have been replaced since.
-                Err(Error::Missing(_)) => Box::pin(self.refresh(database, objects, id, &bare)).await?,
+                Err(error) if error.is_passing() => Box::pin(self.refresh(database, objects, id, &bare)).await?,
                 refreshed => refreshed?,
             };
             *known = listed;
@@ -189,13 +202,14 @@ impl Cache {
         id: RepositoryId,
         bare: &Bare,
     ) -> Result<(i64, usize)> {
+        Bare::at(bare.directory().to_owned())?;
         let listed = pack::list(&mut *database.connection().await?, id).await?;
         let (generation, packs) = listed.ok_or(Error::NoRepository)?;
         let missing = self.complete(database, objects, bare, &packs).await?;
         // Before anything goes: no graph may name a commit that is not here.
         set_graph(bare, &packs)?;
         self.remove_unlisted(bare, &packs)?;
-        mark_untouched(bare)?;
+        touch::forget(bare)?;
         match packs.iter().find(|pack| !is_linked(bare, pack)) {
             Some(pack) => Err(Error::Missing(pack.id)),
             None => Ok((generation, missing)),
@@ -204,7 +218,7 @@ impl Cache {
 
     /// What is no longer listed must not be found: somebody might come to depend on it.
     fn remove_unlisted(&self, bare: &Bare, listed: &[Pack]) -> Result<()> {
-        let stems: std::collections::HashSet<String> = listed.iter().map(stem).collect();
+        let stems: HashSet<String> = listed.iter().map(stem).collect();
         let mut unlisted = Vec::new();
         for file in std::fs::read_dir(bare.packs())? {
             let path = file?.path();
@@ -242,8 +256,7 @@ impl Cache {
             return Ok(());
         }
         if let Some((pack, files)) = new {
-            self.take_over(&pack, files)?;
-            self.link(&lease.bare, &pack)?;
+            self.add(&lease.bare, &pack, files)?;
         }
         // Others may have changed the list in between.
         if *known == generation - 1 {
@@ -255,8 +268,14 @@ impl Cache {
     /// Keeps a pack for when the list is read next.
     pub async fn keep(&self, lease: &Lease, pack: &Pack, files: &IndexedPack) -> Result<()> {
         let _alone = lease.entry.generation.lock().await;
-        self.take_over(pack, files)?;
-        self.link(&lease.bare, pack)
+        self.add(&lease.bare, pack, files)
+    }
+
+    fn add(&self, bare: &Bare, pack: &Pack, files: &IndexedPack) -> Result<()> {
+        touch::add(bare, || {
+            self.take_over(pack, files)?;
+            self.link(bare, pack)
+        })
     }
 
     fn take_over(&self, pack: &Pack, files: &IndexedPack) -> Result<()> {
@@ -341,18 +360,6 @@ fn set_graph(bare: &Bare, packs: &[Pack]) -> std::io::Result<()> {
     std::fs::remove_file(&beside).ok();
     std::fs::hard_link(&graph, &beside)?;
     std::fs::rename(beside, place)
-}
-
-/// That of a directory of packs in which nothing was changed since it was compared with the list: who deletes files in
-/// it, makes it newer.
-const UNTOUCHED: SystemTime = SystemTime::UNIX_EPOCH;
-
-fn mark_untouched(bare: &Bare) -> std::io::Result<()> {
-    std::fs::File::open(bare.packs())?.set_modified(UNTOUCHED)
-}
-
-fn is_untouched(bare: &Bare) -> bool {
-    std::fs::metadata(bare.packs()).and_then(|packs| packs.modified()).is_ok_and(|changed| changed == UNTOUCHED)
 }
 
 /// All of it: somebody may have deleted a part.

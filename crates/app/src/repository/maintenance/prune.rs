@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use holdfast_domain::ids::PackId;
 use holdfast_domain::policy::ProjectAction;
 use holdfast_git::index_pack::{Index, IndexedPack};
-use holdfast_git::reader::Reader;
 use holdfast_git::{ObjectId, reachability, repack};
 use holdfast_store::projects::project::{Project, ProjectRef};
 use holdfast_store::repository::pack::Pack;
@@ -38,22 +37,17 @@ pub(super) async fn prune(app: &App, held: &Held, project: &Project) -> Result<(
     let lease = app.lease(id, listing.generation).await?;
     // The clock of who brings something back at the last moment may be behind.
     let since = now - settings.undo - settings.undo / 30;
-    let roots = retained::roots(&mut *app.database.connection().await?, id, since).await?;
+    let mut roots = retained::roots(&mut *app.database.connection().await?, id, since).await?;
     let cache = app.engine.cache()?;
     let copy = cache.copy(&lease, &listing.packs, &[])?;
     let indices = |packs: &[&Pack]| packs.iter().map(|pack| cache.index(&lease, pack)).collect::<Vec<_>>();
-    let (old_indices, other_indices, bare) = (indices(&old), indices(&others), copy.bare().clone());
+    let (old_indices, other_indices) = (indices(&old), indices(&others));
     let prepare = tokio::task::spawn_blocking(move || {
         let open = |paths: Vec<_>| paths.into_iter().map(Index::open).collect::<holdfast_git::Result<Vec<_>>>();
-        let reader = Reader::open(&bare)?;
-        let mut there = Vec::with_capacity(roots.len());
-        for root in roots {
-            // Of what was removed earlier nothing can be kept. Of what refs lead to nothing may be missing.
-            if reader.kind(root)?.is_some() {
-                there.push(root);
-            }
-        }
-        Ok::<_, Error>((open(old_indices)?, open(other_indices)?, there))
+        let (old, others): (Vec<Index>, Vec<Index>) = (open(old_indices)?, open(other_indices)?);
+        // Of what was removed earlier nothing can be kept. Of what refs lead to nothing may be missing.
+        roots.retain(|&root| old.iter().chain(&others).any(|index| index.contains(root)));
+        Ok::<_, Error>((old, others, roots))
     });
     let (old_indices, other_indices, roots) = prepare.await.map_err(|panicked| Error::Internal(panicked.into()))??;
     let needed = copy.directory().join("needed");
