@@ -157,10 +157,12 @@ async fn is_whole_due(app: &App, listing: &Listing, id: RepositoryId, extent: Ex
         // Packs may have become its own since, because forks went.
         Some((_, generation)) if generation == listing.generation && listing.own().count() < 2 => false,
         _ if extent == Extent::Whole => true,
-        // Where all would be made one anyhow, it is to have a bitmap; what is set apart is no matter.
+        // Where all would be made one anyhow, it is to have a bitmap. What came since has none: every clone walks through it.
         Some((at, generation)) if app.clock.now() - at < WHOLE_EVERY => {
             let is_all_small = listing.small().len() == listing.own().count();
-            listing.shared.is_empty() && (is_all_small || listing.has_grown_since(generation))
+            let pushes = (listing.generation - generation).unsigned_abs();
+            let pays = is_all_small || pushes * BYTES_PER_PUSH >= bytes(listing.own());
+            listing.shared.is_empty() && pays && pushes >= listing.set_apart() * PUSHES_PER_PACK_SET_APART
         }
         _ => true,
     })
@@ -168,8 +170,8 @@ async fn is_whole_due(app: &App, listing: &Listing, id: RepositoryId, extent: Ex
 
 /// So many bytes may be written again for each push.
 const BYTES_PER_PUSH: u64 = 64 << 10;
-/// So there are some dozens of these at most, until they are removed.
-const PUSHES_PER_PACK_SET_APART: u64 = 10;
+/// Each time may leave another one: by a thousand pushes a day there are some eighty of them in two weeks.
+const PUSHES_PER_PACK_SET_APART: u64 = 4;
 
 /// The packs of a repository at one generation.
 struct Listing {
@@ -190,12 +192,8 @@ impl Listing {
         self.packs.iter().filter(|pack| pack.cruft_since.is_none() && !self.shared.contains_key(&pack.id))
     }
 
-    /// What came since then has no bitmap: every clone walks through it. Large repositories may have more of it, and those
-    /// with much that is set apart: each time may leave another pack of that.
-    fn has_grown_since(&self, generation: i64) -> bool {
-        let pushes = (self.generation - generation).unsigned_abs();
-        let set_apart = self.packs.iter().filter(|pack| pack.cruft_since.is_some()).count() as u64;
-        pushes * BYTES_PER_PUSH >= bytes(self.own()) && pushes >= set_apart * PUSHES_PER_PACK_SET_APART
+    fn set_apart(&self) -> u64 {
+        self.packs.iter().filter(|pack| pack.cruft_since.is_some()).count() as u64
     }
 
     /// Of its own those that are not larger than all smaller ones together.
