@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
+use std::io::ErrorKind;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -89,18 +90,21 @@ const MOST_MOVED: i64 = 10_000;
 /// What is in it does not depend on how many of them are named.
 const MOST_TIPS: usize = 1000;
 
-/// The file as it is sent.
-pub async fn content(app: &App, opened: &Opened, bundle: &Bundle) -> Result<Answer> {
+/// The file as it is sent; nothing if the pack was replaced since it was found.
+pub async fn content(app: &App, opened: &Opened, bundle: &Bundle) -> Result<Option<Answer>> {
     let lease = app.lease(opened.project.repository.id, opened.refs.generation).await?;
     let path = lease.bare.packs().join(format!("{}.pack", cache::stem(&bundle.pack)));
-    let file = tokio::fs::File::open(path).await?;
+    let file = match tokio::fs::File::open(path).await {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        file => file?,
+    };
     let header = futures_util::stream::once(std::future::ready(Ok(bundle.header.clone())));
     // The copy stays until the last byte is sent.
     let pack = ReaderStream::with_capacity(file, CHUNK).map_ok(move |bytes| {
         let _held = &lease;
         bytes
     });
-    Ok(header.chain(pack).boxed())
+    Ok(Some(header.chain(pack).boxed()))
 }
 
 const CHUNK: usize = 256 << 10;

@@ -19,10 +19,9 @@ pub async fn serve(
     let (parts, _) = request.into_parts();
     let actor = door::identify(&context, &parts).await?;
     let opened = door::open(&context, &actor, &door::named(namespace, &project), Service::UploadPack).await?;
-    let Some(bundle) = bundle::find(&context.app, &opened).await? else {
-        return Err(Refusal::text(StatusCode::NOT_FOUND, "There is no bundle of this project at the moment."));
-    };
-    let content = bundle::content(&context.app, &opened, &bundle).await?;
+    let none = || Refusal::text(StatusCode::NOT_FOUND, "There is no bundle of this project at the moment.");
+    let bundle = bundle::find(&context.app, &opened).await?.ok_or_else(none)?;
+    let content = bundle::content(&context.app, &opened, &bundle).await?.ok_or_else(none)?;
     let length = [(header::CONTENT_LENGTH, HeaderValue::from(bundle.bytes()))];
     let kind = [(header::CONTENT_TYPE, HeaderValue::from_static("application/x-git-bundle"))];
     Ok((NOT_KEPT, kind, length, Body::from_stream(content)).into_response())
