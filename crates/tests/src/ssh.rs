@@ -82,7 +82,7 @@ impl Ssh {
         let mut settings = Settings {
             max_unauthenticated: 64,
             handshake_timeout: Duration::from_secs(20),
-            idle_timeout: Duration::from_secs(60),
+            idle_timeout: Duration::from_secs(600),
             shutdown_grace: Duration::from_secs(10),
             url: Arc::new(|path| format!("git@holdfast.test:{path}.git")),
         };

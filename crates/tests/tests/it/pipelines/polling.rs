@@ -151,7 +151,7 @@ async fn of_two_who_wait_one_gets_it() {
 
 #[tokio::test]
 async fn who_says_nothing_of_the_last_time_does_not_wait() {
-    let ground = Ground::with(SIMPLE).await;
+    let ground = with_wait(300).await;
     let runner = ground.runner().await;
     runner.take().await;
     let nothing = timeout(SOON, runner.request()).await.expect("it is answered at once");
