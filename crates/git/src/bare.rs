@@ -18,7 +18,7 @@ const CONFIG: &str = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n";
 impl Bare {
     /// Makes what is missing of it.
     pub fn at(directory: PathBuf) -> Result<Self> {
-        if !Self::is_at(&directory) {
+        if Self::find(directory.clone()).is_none() {
             std::fs::create_dir_all(directory.join("objects/pack"))?;
             std::fs::create_dir_all(directory.join("objects/info"))?;
             std::fs::create_dir_all(directory.join("refs"))?;
@@ -28,9 +28,10 @@ impl Bare {
         Ok(Self(directory))
     }
 
-    /// Whole: somebody may have deleted a part.
-    pub fn is_at(directory: &Path) -> bool {
-        ["HEAD", "config", "refs", "objects/info", "objects/pack"].iter().all(|part| directory.join(part).exists())
+    /// If it is whole: somebody may have deleted a part.
+    pub fn find(directory: PathBuf) -> Option<Self> {
+        let parts = ["HEAD", "config", "refs", "objects/info", "objects/pack"];
+        parts.iter().all(|part| directory.join(part).exists()).then_some(Self(directory))
     }
 
     pub fn directory(&self) -> &Path {

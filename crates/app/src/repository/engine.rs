@@ -167,6 +167,11 @@ async fn turn(semaphore: Arc<Semaphore>) -> OwnedSemaphorePermit {
 impl App {
     /// This node's copy of a repository, with at least the packs of that generation.
     pub(super) async fn lease(&self, id: RepositoryId, generation: i64) -> Result<Lease> {
-        Ok(self.engine.cache()?.lease(&self.database, &self.objects, id, generation).await?)
+        let lease = self.engine.cache()?.lease(&self.database, &self.objects, id, generation).await?;
+        if lease.was_missing {
+            // A reader never looks again for a pack that was gone when it was wanted.
+            self.engine.readers.invalidate(&id);
+        }
+        Ok(lease)
     }
 }

@@ -35,8 +35,6 @@ async fn read<T: Send + 'static>(
     if !is_any {
         return Ok(found);
     }
-    // Nor must what could not be opened for a moment count as removed: readers do not look for it again.
-    app.engine.readers.invalidate(&opened.project.repository.id);
     Ok(once().await?.0)
 }
 

@@ -27,9 +27,9 @@ impl Cache {
                 tracing::warn!(%error, repository = id.get(), "cannot evict a copy");
             }
         }
-        // What is left behind by no copy that is known, such as one that somebody deleted.
+        // Somebody may have deleted copies, or packs, which are still counted.
         if self.bytes() > bytes
-            && let Err(error) = self.remove_unlinked()
+            && let Err(error) = self.remove_unlinked().and_then(|()| self.count())
         {
             tracing::warn!(%error, "cannot look through the packs");
         }
@@ -74,6 +74,11 @@ impl Cache {
         for file in std::fs::read_dir(self.slot.packs())? {
             self.remove_if_unlinked(&file?.path())?;
         }
+        Ok(())
+    }
+
+    fn count(&self) -> std::io::Result<()> {
+        self.used.store(self.slot.bytes()?, Ordering::Relaxed);
         Ok(())
     }
 

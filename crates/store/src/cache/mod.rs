@@ -48,7 +48,7 @@ impl Error {
     fn is_passing(&self) -> bool {
         match self {
             Self::Missing(_) => true,
-            Self::Io(error) => error.kind() == std::io::ErrorKind::NotFound,
+            Self::Io(error) | Self::Git(holdfast_git::Error::Io(error)) => error.kind() == std::io::ErrorKind::NotFound,
             _ => false,
         }
     }
@@ -89,6 +89,8 @@ pub struct Lease {
     pub bare: Bare,
     /// That of its packs.
     pub generation: i64,
+    /// Some of them, until now.
+    pub was_missing: bool,
     entry: Arc<Entry>,
     _use: OwnedRwLockReadGuard<()>,
 }
@@ -172,47 +174,41 @@ impl Cache {
     ) -> Result<Lease> {
         let (entry, used) = self.hold(id).await;
         let mut known = entry.generation.lock().await;
-        let directory = self.slot.repository(id);
-        let is_whole = Bare::is_at(&directory);
-        let bare = Bare::at(directory)?;
-        let missing = if *known < generation || !is_whole || !touch::is_untouched(&bare) {
-            // Until it is known again, also where somebody gives up on the way.
-            *known = -1;
-            let (listed, missing) = match Box::pin(self.refresh(database, objects, id, &bare)).await {
-                Err(error) if error.is_passing() => Box::pin(self.refresh(database, objects, id, &bare)).await?,
-                refreshed => refreshed?,
-            };
-            *known = listed;
-            missing
-        } else {
-            0
+        let untouched = Bare::find(self.slot.repository(id)).filter(touch::is_untouched);
+        let (bare, was_missing) = match untouched {
+            Some(bare) if *known >= generation => (bare, false),
+            _ => {
+                // Until it is known again, also where somebody gives up on the way.
+                *known = -1;
+                let refresh = || Box::pin(self.refresh(database, objects, id));
+                let (bare, listed, missing) = match refresh().await {
+                    Err(error) if error.is_passing() => refresh().await?,
+                    refreshed => refreshed?,
+                };
+                *known = listed;
+                (bare, missing > 0)
+            }
         };
-        let uses = if missing > 0 { &self.uses.fetched } else { &self.uses.here };
+        let uses = if was_missing { &self.uses.fetched } else { &self.uses.here };
         uses.fetch_add(1, Ordering::Relaxed);
         let generation = *known;
         drop(known);
-        Ok(Lease { bare, generation, entry, _use: used })
+        Ok(Lease { bare, generation, was_missing, entry, _use: used })
     }
 
-    /// The generation, and how many packs were missing.
-    async fn refresh(
-        &self,
-        database: &Database,
-        objects: &Objects,
-        id: RepositoryId,
-        bare: &Bare,
-    ) -> Result<(i64, usize)> {
-        Bare::at(bare.directory().to_owned())?;
+    /// The copy, the generation, and how many packs were missing.
+    async fn refresh(&self, database: &Database, objects: &Objects, id: RepositoryId) -> Result<(Bare, i64, usize)> {
+        let bare = Bare::at(self.slot.repository(id))?;
         let listed = pack::list(&mut *database.connection().await?, id).await?;
         let (generation, packs) = listed.ok_or(Error::NoRepository)?;
-        let missing = self.complete(database, objects, bare, &packs).await?;
+        let missing = self.complete(database, objects, &bare, &packs).await?;
         // Before anything goes: no graph may name a commit that is not here.
-        set_graph(bare, &packs)?;
-        self.remove_unlisted(bare, &packs)?;
-        touch::forget(bare)?;
-        match packs.iter().find(|pack| !is_linked(bare, pack)) {
+        set_graph(&bare, &packs)?;
+        self.remove_unlisted(&bare, &packs)?;
+        touch::forget(&bare)?;
+        match packs.iter().find(|pack| !is_linked(&bare, pack)) {
             Some(pack) => Err(Error::Missing(pack.id)),
-            None => Ok((generation, missing)),
+            None => Ok((bare, generation, missing)),
         }
     }
 
@@ -275,7 +271,9 @@ impl Cache {
         touch::add(bare, || {
             self.take_over(pack, files)?;
             self.link(bare, pack)
-        })
+        })?;
+        // Somebody may have deleted it before its going counted.
+        if is_linked(bare, pack) { Ok(()) } else { Err(Error::Missing(pack.id)) }
     }
 
     fn take_over(&self, pack: &Pack, files: &IndexedPack) -> Result<()> {

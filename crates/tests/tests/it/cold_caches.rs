@@ -132,6 +132,31 @@ async fn what_is_deleted_below_a_running_node_comes_back() {
     WorkTree::clone(&url, &[]).await.1.git(["fsck", "--full", "--strict"]).await.ok();
 }
 
+/// What others deleted does not count any more: the rest would be evicted for it, again and again.
+#[tokio::test]
+async fn what_was_deleted_takes_no_room() {
+    let mut setup = Setup::default();
+    setup.settings.git.cache_max_bytes = 512 << 10;
+    let server = Server::with(setup).await;
+    let (_, ada) = server.user("ada").await;
+    let cache = server.app.engine.cache().unwrap();
+    for (seed, name) in ["p", "q"].into_iter().enumerate() {
+        server.project(&ada, name, 20).await;
+        let tree = WorkTree::new().await;
+        tree.commit("noise", &noise(300 << 10, seed as u64), "large").await;
+        tree.push(&server.git_url(&ada, &format!("ada/{name}")), &["main"]).await.ok();
+        if name == "p" {
+            walk(&server.cache.path().join("0/packs")).iter().for_each(|file| std::fs::remove_file(file).unwrap());
+            walk(&server.cache.path().join("0/repositories/1.git/objects/pack"))
+                .iter()
+                .for_each(|file| std::fs::remove_file(file).unwrap());
+        }
+    }
+    WorkTree::clone(&server.git_url(&ada, "ada/q"), &[]).await.0.ok();
+    let there: u64 = walk(&server.cache.path().join("0/packs")).iter().map(|it| it.metadata().unwrap().len()).sum();
+    assert!(there > 300 << 10 && cache.bytes() == there, "{there}, {} counted", cache.bytes());
+}
+
 /// What a node does when it starts, before anybody asks.
 #[tokio::test]
 async fn a_new_node_fetches_what_was_active_last() {
