@@ -45,6 +45,7 @@ pub async fn check(git: &Git, bare: &Bare, new: &[ObjectId], known: Known<'_>, s
             Err(Error::TimedOut { .. }) => Err(Error::protocol(
                 "it takes too long to find what the push depends on: push from a clone that has all branches",
             )),
+            Err(Error::Failed { .. }) => Ok(false),
             answer => answer,
         },
     }
