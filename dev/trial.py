@@ -108,9 +108,12 @@ class Load:
         except Exception as error:
             self.failed.append(f"{name}: {error}")
 
+    def made(self):
+        return sum(map(len, self.acknowledged.values()))
+
     def end(self):
         self.stop.set()
         for thread in self.threads:
             thread.join()
         expect(not self.failed, self.failed)
-        return sum(map(len, self.acknowledged.values()))
+        return self.made()
