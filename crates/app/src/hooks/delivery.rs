@@ -2,14 +2,15 @@
 
 use holdfast_domain::ids::HookId;
 use holdfast_domain::page::{Page, PageRequest};
+use holdfast_store::hooks::stored_event::{self, BodyKey};
 use holdfast_store::hooks::{delivery, hook, queue};
 use holdfast_store::{Connection, commit};
 use serde_json::Value;
 
 pub use holdfast_store::hooks::delivery::{Delivery, State};
 
+use super::body;
 use super::hook::Whose;
-use super::payload;
 use super::request::Request;
 use crate::{Actor, App, Error, Result, Thing};
 
@@ -43,10 +44,15 @@ pub async fn show(app: &App, actor: &Actor, whose: &Whose, hook: HookId, sequenc
     find_hook(app, &mut connection, actor, whose, hook).await?;
     let found = delivery::find(&mut connection, hook, sequence).await?.ok_or(NO_DELIVERY)?;
     let receiver = delivery::receiver(&mut connection, hook).await?.ok_or(Error::NotFound(Thing::Record))?;
-    let told = delivery::told(&mut connection, found.outbox_id, found.created_at).await?;
+    let (outbox_id, created_at) = (found.outbox_id, found.created_at);
+    let key = BodyKey { outbox_id, created_at, for_project_hook: receiver.is_of_project };
+    let event = stored_event::find(&mut connection, key).await?;
     drop(connection);
-    let body = match &told {
-        Some(told) => Some(payload::body(app, told, receiver.is_of_project).await?),
+    let body = match event {
+        Some(event) => {
+            let body = body::find_or_create(app, key, event).await?;
+            Some(serde_json::from_slice(&body).map_err(|error| Error::Internal(error.into()))?)
+        }
         None => None,
     };
     let request = Request::new(&receiver, &found.kind, found.id(), sequence);

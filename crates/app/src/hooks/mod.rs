@@ -1,5 +1,6 @@
 //! Hooks: who is told of what happens, and telling them.
 
+mod body;
 pub mod delivery;
 mod fan_out;
 pub mod hook;

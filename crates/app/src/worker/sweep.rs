@@ -60,7 +60,9 @@ async fn forget_deliveries(app: &App, now: DateTime<Utc>) -> Result<()> {
     let before = now - app.settings.hooks.kept;
     let mut connection = app.database.connection().await?;
     partition::forget(&mut connection, Log::Deliveries, before).await?;
-    Ok(partition::forget(&mut connection, Log::Outbox, before - PARTITION).await?)
+    // An event without its body would be given another one; a body without its event is never looked up.
+    partition::forget(&mut connection, Log::Outbox, before - PARTITION).await?;
+    Ok(partition::forget(&mut connection, Log::EventBodies, before - PARTITION).await?)
 }
 
 /// Each repository is a job of its own, for any node.

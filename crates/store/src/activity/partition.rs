@@ -15,6 +15,7 @@ pub async fn make(connection: &mut Connection, today: NaiveDate) -> Result<()> {
 #[derive(Clone, Copy, Debug)]
 pub enum Log {
     Outbox,
+    EventBodies,
     Deliveries,
 }
 
@@ -22,6 +23,7 @@ pub enum Log {
 pub async fn forget(connection: &mut Connection, log: Log, before: DateTime<Utc>) -> Result<()> {
     let (name, rest) = match log {
         Log::Outbox => ("outbox", "delete from outbox_default where created_at < $1"),
+        Log::EventBodies => ("event_bodies", "delete from event_bodies_default where created_at < $1"),
         Log::Deliveries => ("deliveries", "delete from deliveries_default where created_at < $1"),
     };
     sqlx::query!("select drop_partitions($1, $2)", name, before).execute(&mut *connection).await?;

@@ -120,43 +120,6 @@ pub async fn receiver(connection: &mut Connection, hook: HookId) -> Result<Optio
     .await?)
 }
 
-/// What happened, as it was told.
-#[derive(Clone, Debug)]
-pub struct Told {
-    pub id: i64,
-    pub kind: String,
-    pub project_id: Option<i64>,
-    pub payload: Value,
-    pub created_at: DateTime<Utc>,
-}
-
-/// Several of them, but for those that take much room.
-pub async fn told_briefly(connection: &mut Connection, messages: &[(i64, DateTime<Utc>)]) -> Result<Vec<Told>> {
-    let (ids, times): (Vec<i64>, Vec<DateTime<Utc>>) = messages.iter().copied().unzip();
-    Ok(sqlx::query_as!(
-        Told,
-        "select o.id, o.kind, o.project_id, o.payload, o.created_at
-         from unnest($1::bigint[], $2::timestamptz[]) m (id, created_at)
-         join outbox o on o.id = m.id and o.created_at = m.created_at where pg_column_size(o.payload) < 8192",
-        &ids,
-        &times,
-    )
-    .fetch_all(connection)
-    .await?)
-}
-
-/// None once it is older than what is kept.
-pub async fn told(connection: &mut Connection, outbox_id: i64, created_at: DateTime<Utc>) -> Result<Option<Told>> {
-    Ok(sqlx::query_as!(
-        Told,
-        "select id, kind, project_id, payload, created_at from outbox where id = $1 and created_at = $2",
-        outbox_id,
-        created_at,
-    )
-    .fetch_optional(connection)
-    .await?)
-}
-
 /// The last number that was given out, while nobody gives out another.
 pub async fn lock_last(connection: &mut Connection, hook: HookId) -> Result<Option<i64>> {
     Ok(sqlx::query_scalar!("select last_sequence from hook_queues where hook_id = $1 for no key update", hook.get(),)

@@ -6,25 +6,25 @@ mod push;
 
 use holdfast_domain::Site;
 use holdfast_domain::hooks::Kind;
-use holdfast_store::hooks::delivery::Told;
+use holdfast_store::hooks::stored_event::StoredEvent;
 use serde_json::{Value, json};
 
 use crate::{App, Result};
 
 /// The instance's own hooks are told less of a push than a project's.
-pub(super) async fn body(app: &App, told: &Told, is_of_project: bool) -> Result<Value> {
+pub(super) async fn body(app: &App, event: &StoredEvent, is_of_project: bool) -> Result<Value> {
     let site = &app.settings.site;
-    Ok(match Kind::from_word(&told.kind) {
-        Some(Kind::Push) => push::push(app, told, is_of_project).await?,
-        Some(Kind::TagPush) => push::tag_push(app, told, is_of_project).await?,
-        Some(Kind::Issue) => issue::issue(&told.payload, site),
-        Some(Kind::Note) => issue::note(&told.payload, site),
-        Some(Kind::Build) => pipeline::build(&told.payload, site),
-        Some(Kind::Pipeline) => pipeline::pipeline(&told.payload, site),
-        Some(Kind::Test) => told.payload.clone(),
+    Ok(match Kind::from_word(&event.kind) {
+        Some(Kind::Push) => push::push(app, event, is_of_project).await?,
+        Some(Kind::TagPush) => push::tag_push(app, event, is_of_project).await?,
+        Some(Kind::Issue) => issue::issue(&event.payload, site),
+        Some(Kind::Note) => issue::note(&event.payload, site),
+        Some(Kind::Build) => pipeline::build(&event.payload, site),
+        Some(Kind::Pipeline) => pipeline::pipeline(&event.payload, site),
+        Some(Kind::Test) => event.payload.clone(),
         _ => {
-            let mut body = told.payload.clone();
-            body["event_name"] = told.kind.as_str().into();
+            let mut body = event.payload.clone();
+            body["event_name"] = event.kind.as_str().into();
             body
         }
     })

@@ -2,45 +2,45 @@ use std::collections::HashMap;
 
 use chrono::TimeDelta;
 use holdfast_git::ObjectId;
-use holdfast_store::hooks::delivery::Told;
+use holdfast_store::hooks::stored_event::StoredEvent;
 use serde_json::{Value, json};
 
 use super::{Addresses, project, whole_repository};
-use crate::repository::told;
+use crate::repository::push_event_details;
 use crate::{App, Error, Result};
 
-pub(super) async fn push(app: &App, told: &Told, is_of_project: bool) -> Result<Value> {
-    let facts = &told.payload;
-    let mut body = common(app, told, "push");
+pub(super) async fn push(app: &App, event: &StoredEvent, is_of_project: bool) -> Result<Value> {
+    let facts = &event.payload;
+    let mut body = common(app, event, "push");
     if is_of_project {
         let commits = facts["commits"].as_array().cloned().unwrap_or_default();
-        body["commits"] = with_paths(app, told, commits).await?;
+        body["commits"] = with_paths(app, event, commits).await?;
         body["total_commits_count"] = facts["total_commits_count"].clone();
     }
     Ok(body)
 }
 
-pub(super) async fn tag_push(app: &App, told: &Told, is_of_project: bool) -> Result<Value> {
-    let mut body = common(app, told, "tag_push");
+pub(super) async fn tag_push(app: &App, event: &StoredEvent, is_of_project: bool) -> Result<Value> {
+    let mut body = common(app, event, "tag_push");
     if !is_of_project {
         body["message"] = "".into();
         return Ok(body);
     }
-    let id = |field: &str| told.payload[field].as_str().and_then(|id| id.parse::<ObjectId>().ok());
-    if let (Some(tag), Some(object), Some(project)) = (id("after"), id("checkout_sha"), told.project_id) {
-        let found = told::tag(app, project.into(), tag, object).await;
-        let (message, commit) = or_nothing(app, told, found)?;
+    let id = |field: &str| event.payload[field].as_str().and_then(|id| id.parse::<ObjectId>().ok());
+    if let (Some(tag), Some(object), Some(project)) = (id("after"), id("checkout_sha"), event.project_id) {
+        let found = push_event_details::tag_details(app, project.into(), tag, object).await;
+        let (message, commit) = or_default(app, event, found)?;
         let commits: Vec<Value> = commit.into_iter().collect();
         body["message"] = message.into();
         body["total_commits_count"] = commits.len().into();
-        body["commits"] = with_paths(app, told, commits).await?;
+        body["commits"] = with_paths(app, event, commits).await?;
     }
     Ok(body)
 }
 
 /// Without commits.
-fn common(app: &App, told: &Told, kind: &str) -> Value {
-    let facts = &told.payload;
+fn common(app: &App, event: &StoredEvent, kind: &str) -> Value {
+    let facts = &event.payload;
     let at = Addresses::of(&facts["project"], &app.settings.site);
     let repository = whole_repository(&facts["project"], &at);
     json!({
@@ -64,14 +64,16 @@ fn common(app: &App, told: &Told, kind: &str) -> Value {
 }
 
 /// Commits with their addresses, and with the files they changed.
-async fn with_paths(app: &App, told: &Told, mut commits: Vec<Value>) -> Result<Value> {
+async fn with_paths(app: &App, event: &StoredEvent, mut commits: Vec<Value>) -> Result<Value> {
     let id = |commit: &Value| commit["id"].as_str().and_then(|id| id.parse::<ObjectId>().ok());
     let ids: Vec<ObjectId> = commits.iter().filter_map(id).collect();
-    let mut paths = match told.project_id {
-        Some(project) if !ids.is_empty() => or_nothing(app, told, told::changed_paths(app, project.into(), ids).await)?,
+    let mut paths = match event.project_id {
+        Some(project) if !ids.is_empty() => {
+            or_default(app, event, push_event_details::changed_paths(app, project.into(), ids).await)?
+        }
         _ => HashMap::new(),
     };
-    let home = Addresses::of(&told.payload["project"], &app.settings.site).home;
+    let home = Addresses::of(&event.payload["project"], &app.settings.site).home;
     for commit in &mut commits {
         let paths = id(commit).and_then(|id| paths.remove(&id)).unwrap_or_default();
         commit["url"] = format!("{home}/commit/{}", commit["id"].as_str().unwrap_or_default()).into();
@@ -82,17 +84,18 @@ async fn with_paths(app: &App, told: &Told, mut commits: Vec<Value>) -> Result<V
     Ok(commits.into())
 }
 
-/// What is wrong with a repository for longer will not be better later.
-const PATIENCE: TimeDelta = TimeDelta::hours(1);
+/// How long an event waits for a repository that cannot be read, as while the object store is down. After that the
+/// delivery is sent without the details, so that those behind it are not held up any longer. The hour is arbitrary.
+const UNREADABLE_REPOSITORY_TIMEOUT: TimeDelta = TimeDelta::hours(1);
 
-/// The project may be gone by now: then that is told which was written down. Whatever else is wrong passes, as a full disk
-/// does: it is told later, as it was.
-fn or_nothing<T: Default>(app: &App, told: &Told, found: Result<T>) -> Result<T> {
-    let is_old = app.clock.now() - told.created_at > PATIENCE;
+/// Returns the details, or none of them if the project has been deleted or its repository cannot be read for too long.
+/// Any other failure passes, as a full disk does: the delivery is tried again later.
+fn or_default<T: Default>(app: &App, event: &StoredEvent, found: Result<T>) -> Result<T> {
+    let is_old = app.clock.now() - event.created_at > UNREADABLE_REPOSITORY_TIMEOUT;
     match found {
         Err(Error::NotFound(_)) => Ok(T::default()),
         Err(error @ (Error::Git(_) | Error::Internal(_))) if is_old => {
-            tracing::warn!(%error, "a push is told of without what is in its repository");
+            tracing::warn!(%error, "push payload made without repository details");
             Ok(T::default())
         }
         other => other,

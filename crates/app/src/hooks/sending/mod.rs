@@ -5,19 +5,19 @@ mod client;
 mod line;
 mod visit;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::num::NonZero;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::TimeDelta;
 use futures_util::FutureExt;
 use futures_util::future::join_all;
 use holdfast_domain::hooks::Lane;
 use holdfast_store::commit;
-use holdfast_store::hooks::delivery::{self, Told};
 use holdfast_store::hooks::queue::{self, Message, Places, Run};
+use holdfast_store::hooks::stored_event::{self, BodyKey, StoredEvent};
 use moka::future::Cache;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::sync::{Notify, OwnedSemaphorePermit};
@@ -26,7 +26,7 @@ use client::{Client, system_lookup};
 use line::{AT_ONCE, Line};
 use visit::Finished;
 
-use super::{fan_out, payload};
+use super::{body, fan_out};
 use crate::network::Guard;
 use crate::{App, Error};
 
@@ -45,8 +45,8 @@ const MOST_LOOKS: usize = 25;
 const LEFT_AT_ONCE: usize = 256;
 /// Deliveries that one visit makes at the most.
 const PER_VISIT: i64 = 20;
-/// What is kept of bodies, since many hooks are told the same.
-const BODY_BYTES: u64 = 64 << 20;
+/// The memory that is used for bodies, since many hooks are sent the same one.
+const MAX_CACHED_BODY_BYTES: u64 = 64 << 20;
 /// Of those that take long or fail, so many times fewer are served at once.
 const SLOW: usize = 4;
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
@@ -56,83 +56,72 @@ const WRITTEN_AT_MOST: usize = 10;
 /// What was done, with the place that is free once that is written down: who cannot write takes nothing more on.
 type Done = (Finished, OwnedSemaphorePermit);
 
-/// Hooks that were taken on, what is known of what they are to be told, and when that was.
+/// Hooks that were taken on, the events that were loaded for them, and when that was.
 struct Taken {
     runs: Vec<Run>,
-    known: Known,
+    events: Prefetched,
     begun: Instant,
 }
 
-/// What is told of, by its number in the outbox.
-type Known = Arc<HashMap<i64, Told>>;
+/// Events that were loaded together.
+type Prefetched = Arc<HashMap<BodyKey, StoredEvent>>;
 
 pub(crate) struct Sender {
     app: Arc<App>,
     client: Client,
-    bodies: Cache<(i64, bool), Option<Bytes>>,
+    /// Bodies that are stored in the database; None for events that are older than the retention of the outbox.
+    bodies: Cache<BodyKey, Option<Bytes>>,
 }
 
 impl Sender {
     fn new(app: Arc<App>) -> Result<Self> {
         let settings = &app.settings.hooks;
         let client = Client::new(Guard::new(&settings.allowed_networks), system_lookup(), settings.timeout)?;
-        let weigh = |_: &(i64, bool), body: &Option<Bytes>| {
+        let weigh = |_: &BodyKey, body: &Option<Bytes>| {
             u32::try_from(body.as_ref().map_or(0, Bytes::len) + 100).unwrap_or(u32::MAX)
         };
-        let bodies = Cache::builder().max_capacity(BODY_BYTES).weigher(weigh).build();
+        let bodies = Cache::builder().max_capacity(MAX_CACHED_BODY_BYTES).weigher(weigh).build();
         Ok(Self { app, client, bodies })
     }
 
-    /// What is to be told, as far as that is little: asked for together, it costs a fraction.
-    async fn ask(&self, runs: &[Run]) -> Result<Known> {
-        let is_new =
-            |run: &Run, message: &Message| !self.bodies.contains_key(&(message.outbox_id, run.receiver.is_of_project));
-        let wanted: HashMap<i64, DateTime<Utc>> = runs
-            .iter()
-            .flat_map(|run| run.messages.iter().filter(|message| is_new(run, message)))
-            .map(|message| (message.outbox_id, message.created_at))
-            .collect();
-        if wanted.is_empty() {
-            return Ok(Known::default());
+    /// Loads the small events of these hooks that are not cached. One statement for all costs a fraction of one for each.
+    async fn prefetch(&self, runs: &[Run]) -> Result<Prefetched> {
+        let keys = runs.iter().flat_map(|run| run.messages.iter().map(|message| body_key(run, message)));
+        let missing: HashSet<BodyKey> = keys.filter(|key| !self.bodies.contains_key(key)).collect();
+        if missing.is_empty() {
+            return Ok(Prefetched::default());
         }
-        let wanted: Vec<_> = wanted.into_iter().collect();
-        let found = delivery::told_briefly(&mut *self.app.database.connection().await?, &wanted).await?;
-        Ok(Arc::new(found.into_iter().map(|told| (told.id, told)).collect()))
+        let missing: Vec<_> = missing.into_iter().collect();
+        let found = stored_event::find_small(&mut *self.app.database.connection().await?, &missing).await?;
+        Ok(Arc::new(found.into_iter().collect()))
     }
 
-    /// None if it is no longer kept.
-    async fn body(&self, message: &Message, is_of_project: bool, known: &Known) -> Result<Option<Bytes>, Arc<Error>> {
+    /// Returns the stored body, which is made and stored first where that is needed. Returns None if the event is older
+    /// than the retention of the outbox.
+    async fn body(&self, key: BodyKey, events: &Prefetched) -> Result<Option<Bytes>, Arc<Error>> {
         let loading = async {
-            let told = match known.get(&message.outbox_id) {
-                Some(told) => Some(told.clone()),
-                None => {
-                    let mut connection = self.app.database.connection().await?;
-                    delivery::told(&mut connection, message.outbox_id, message.created_at).await?
-                }
+            let event = match events.get(&key) {
+                Some(event) => Some(event.clone()),
+                None => stored_event::find(&mut *self.app.database.connection().await?, key).await?,
             };
-            let Some(told) = told else { return Ok::<_, Error>(None) };
-            Ok(Some(Bytes::from(payload::body(&self.app, &told, is_of_project).await?.to_string())))
+            let Some(event) = event else { return Ok::<_, Error>(None) };
+            Ok(Some(body::find_or_create(&self.app, key, event).await?))
         };
-        self.bodies.try_get_with((message.outbox_id, is_of_project), loading).await
+        self.bodies.try_get_with(key, loading).await
     }
 
-    /// The same, unless it takes too long, as when a repository is fetched for it. Then it goes on by itself, and is there
-    /// the next time.
-    async fn body_in_time(
-        self: &Arc<Self>,
-        message: &Message,
-        is_of_project: bool,
-        known: &Known,
-    ) -> Result<Option<Bytes>, String> {
-        if let Some(body) = self.bodies.get(&(message.outbox_id, is_of_project)).await {
+    /// Like [`Self::body`], but fails if it takes too long, as when a repository is downloaded for it. The work then goes on
+    /// in the background, and its result is there at the next attempt.
+    async fn body_with_timeout(self: &Arc<Self>, key: BodyKey, events: &Prefetched) -> Result<Option<Bytes>, String> {
+        if let Some(body) = self.bodies.get(&key).await {
             return Ok(body);
         }
-        let (sender, message, known) = (self.clone(), message.clone(), known.clone());
-        let loading = tokio::spawn(async move { sender.body(&message, is_of_project, &known).await });
+        let (sender, events) = (self.clone(), events.clone());
+        let loading = tokio::spawn(async move { sender.body(key, &events).await });
         match tokio::time::timeout(self.app.settings.hooks.timeout, loading).await {
             Ok(Ok(loaded)) => loaded.map_err(|error| error.to_string()),
             Ok(Err(panicked)) => Err(panicked.to_string()),
-            Err(_) => Err("what it is to be told is not yet at hand".into()),
+            Err(_) => Err("making the body takes too long".into()),
         }
     }
 
@@ -150,16 +139,16 @@ impl Sender {
     async fn take(&self, places: &[Places]) -> Result<Taken> {
         let begun = Instant::now();
         if places.is_empty() {
-            return Ok(Taken { runs: Vec::new(), known: Known::default(), begun });
+            return Ok(Taken { runs: Vec::new(), events: Prefetched::default(), begun });
         }
         let lease = (i64::from_le_bytes(self.app.entropy.bytes()), self.lease());
         let now = self.app.clock.now();
         let mut transaction = self.app.database.begin().await?;
         let runs = queue::take(&mut transaction, places, PER_VISIT, lease, now).await?;
         commit(transaction).await?;
-        // Whatever is not known then is asked for one by one.
-        let known = self.ask(&runs).await.unwrap_or_default();
-        Ok(Taken { runs, known, begun })
+        // Events that are missing after a failure here are loaded one at a time.
+        let events = self.prefetch(&runs).await.unwrap_or_default();
+        Ok(Taken { runs, events, begun })
     }
 
     async fn leave<'a>(&self, finished: impl Iterator<Item = &'a Finished>) -> Result<()> {
@@ -169,6 +158,11 @@ impl Sender {
         queue::leave(&mut transaction, &attempts, &left, self.app.clock.now()).await?;
         Ok(commit(transaction).await?)
     }
+}
+
+fn body_key(run: &Run, message: &Message) -> BodyKey {
+    let (outbox_id, created_at) = (message.outbox_id, message.created_at);
+    BodyKey { outbox_id, created_at, for_project_hook: run.receiver.is_of_project }
 }
 
 /// Until `stop` is fulfilled; what was begun is finished.
@@ -234,7 +228,7 @@ async fn serve(sender: &Arc<Sender>, news: &Notify, done: UnboundedSender<Done>,
         stand_back(&sender.app).await;
         let room: Vec<Places> = lines.iter().map(Line::room).filter(|room| room.most > 0).collect();
         let pause = match in_time(sender.take(&room)).await {
-            Ok(Taken { runs, known, begun }) => {
+            Ok(Taken { runs, events, begun }) => {
                 let mut there_is_more = false;
                 for room in room {
                     for line in lines.iter_mut().filter(|line| line.lane == room.lane) {
@@ -244,9 +238,9 @@ async fn serve(sender: &Arc<Sender>, news: &Notify, done: UnboundedSender<Done>,
                 for run in runs {
                     let line = lines.iter().find(|line| line.lane == run.lane);
                     let Some(Ok(place)) = line.map(|line| line.places.clone().try_acquire_owned()) else { continue };
-                    let (sender, done, known) = (sender.clone(), done.clone(), known.clone());
+                    let (sender, done, events) = (sender.clone(), done.clone(), events.clone());
                     tokio::spawn(async move {
-                        done.send((sender.visit(run, &known, begun).await, place)).ok();
+                        done.send((sender.visit(run, &events, begun).await, place)).ok();
                     });
                 }
                 if there_is_more { SOON } else { EVERY }
@@ -289,12 +283,12 @@ pub async fn settle(app: &Arc<App>) -> Result<()> {
     let sender = Arc::new(Sender::new(app.clone())?);
     while fan_out::portion(app).await? == Some(true) {}
     loop {
-        let Taken { runs, known, begun } =
+        let Taken { runs, events, begun } =
             sender.take(&Lane::ALL.map(|lane| Line::new(lane, AT_ONCE as usize).room())).await?;
         if runs.is_empty() {
             return Ok(());
         }
-        let finished = join_all(runs.into_iter().map(|run| sender.visit(run, &known, begun))).await;
+        let finished = join_all(runs.into_iter().map(|run| sender.visit(run, &events, begun))).await;
         sender.leave(finished.iter()).await?;
     }
 }

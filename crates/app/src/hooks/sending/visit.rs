@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
+use futures_util::{StreamExt, stream};
 use holdfast_domain::hooks::{Failure, Next, Trouble};
 use holdfast_store::hooks::delivery;
 use holdfast_store::hooks::queue::{Attempt, Left, Message, Run};
@@ -12,7 +13,7 @@ use serde_json::{Map, Value, json};
 use url::Url;
 
 use super::client::{Answer, Called};
-use super::{Known, Sender};
+use super::{Prefetched, Sender, body_key};
 use crate::hooks::request::{Request, hide, secrets};
 
 /// What is to be written down afterwards.
@@ -21,6 +22,9 @@ pub(super) struct Finished {
     pub left: Left,
 }
 
+/// Bodies that are loaded or made while the delivery before them is under way: each of a new event waits for the disk of
+/// the database.
+const BODIES_AHEAD: usize = 4;
 /// Of those behind one that fails for days, so many are tried at a time.
 const PROBES: usize = 10;
 /// When something of ours is at fault.
@@ -30,16 +34,20 @@ const QUICK_MS: i32 = 100;
 const LONGEST_HEADERS: usize = 4096;
 
 impl Sender {
-    pub(super) async fn visit(self: &Arc<Self>, run: Run, known: &Known, begun: Instant) -> Finished {
+    pub(super) async fn visit(self: &Arc<Self>, run: Run, events: &Prefetched, begun: Instant) -> Finished {
         let mut visit =
             Visit { trouble: run.trouble, reached: None, due_at: self.app.clock.now(), probes: 0, slowest: 0 };
         let mut attempts = Vec::new();
+        let keys: Vec<_> = run.messages.iter().map(|message| body_key(&run, message)).collect();
+        let load = stream::iter(keys).map(|key| self.body_with_timeout(key, events));
+        let mut bodies = load.buffered(BODIES_AHEAD);
         for message in &run.messages {
             // Longer than this nobody relies on it that we are alive.
             if begun.elapsed() >= self.app.settings.hooks.timeout {
                 break;
             }
-            let (attempt, is_over) = match self.body_in_time(message, run.receiver.is_of_project, known).await {
+            let Some(body) = bodies.next().await else { break };
+            let (attempt, is_over) = match body {
                 Ok(Some(body)) => {
                     let (attempt, failure) = self.attempt(&run, message, body).await;
                     visit.slowest = visit.slowest.max(attempt.duration_ms.unwrap_or_default());

@@ -203,6 +203,61 @@ async fn packs_that_pile_up_slow_pushes_down_and_refuse_none() {
     clone(&server, &ada, "ada/p").await;
 }
 
+/// A receiver recognizes a delivery by its id and trusts that nothing else has changed. Paths and tag messages come from
+/// the repository, where the objects may have been pruned between two attempts.
+#[tokio::test]
+async fn a_delivery_has_the_same_bytes_after_its_objects_were_pruned() {
+    let mut setup = Setup::default();
+    (setup.settings.maintenance.undo, setup.settings.maintenance.prune_after) = (TimeDelta::zero(), TimeDelta::zero());
+    let server = Server::with(setup).await;
+    let (_, ada) = server.user("ada").await;
+    let project = server.project(&ada, "p", 20).await;
+    let url = server.git_url(&ada, "ada/p");
+    let tree = WorkTree::new().await;
+    tree.commit("f", b"one\n", "one").await;
+    tree.push(&url, &["main"]).await.ok();
+    server.deliver().await;
+    let receiver = Receiver::start().await;
+    let form = [("url", &*receiver.url("/hook")), ("tag_push_events", "true")];
+    let hook = ada.post(&format!("/projects/{project}/hooks"), &form).await;
+    assert_eq!(hook.status, 201, "{}", hook.text);
+    let hook = format!("/projects/{project}/hooks/{}", hook.body["id"]);
+    tree.git(["checkout", "-q", "-b", "gone"]).await.ok();
+    tree.commit("g", b"gone\n", "gone").await;
+    tree.git(["tag", "-a", "v1", "-m", "One"]).await.ok();
+    tree.push(&url, &["gone"]).await.ok();
+    tree.push(&url, &["v1"]).await.ok();
+    // The first attempt of the push fails.
+    receiver.fail(1);
+    server.deliver().await;
+    let failed = receiver.take();
+    assert_eq!(failed.len(), 1);
+    assert_eq!(failed[0].body["commits"][0]["added"], json!(["g"]));
+    // The tag is shown before it is sent.
+    let shown = ada.get(&format!("{hook}/deliveries/2")).await;
+    assert_eq!(shown.body["request"]["body"]["message"], "One", "{}", shown.text);
+    tree.push(&url, &[":gone"]).await.ok();
+    tree.push(&url, &[":v1"]).await.ok();
+    repack(&server, project).await.unwrap();
+    server.advance(TimeDelta::minutes(1));
+    tomorrow(&server).await;
+    assert_eq!(packs(&server, 1).await, [(true, false)], "the commit is pruned");
+    server.deliver().await;
+    let received = receiver.take();
+    let [pushed, tagged, _, _] = &received[..] else { panic!("{received:?}") };
+    assert_eq!(pushed.header("webhook-id"), failed[0].header("webhook-id"));
+    assert_eq!(pushed.raw, failed[0].raw);
+    assert_eq!(tagged.body, shown.body["request"]["body"]);
+    // A replay, too.
+    assert_eq!(ada.post(&format!("{hook}/replay?from=1"), &[]).await.status, 201);
+    server.deliver().await;
+    let replayed = receiver.take();
+    assert_eq!(
+        replayed.iter().map(|it| &it.raw).collect::<Vec<_>>(),
+        received.iter().map(|it| &it.raw).collect::<Vec<_>>()
+    );
+}
+
 /// A hook may be behind by more than what was pushed is kept. It must not wait for what never comes back.
 #[tokio::test]
 async fn what_was_removed_is_told_of_without_what_was_in_it() {
