@@ -1,7 +1,7 @@
 //! Whether tips reach an object. A pack may hold more than its repository's refs lead to: what a forced push left
 //! behind, or what a fork's parent keeps to itself. Knowing an id gives no right to it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -12,21 +12,47 @@ use crate::{Bare, Error, Git, Result, rev_list};
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Whether all of `wanted` can be reached.
-pub async fn reach_all(git: &Git, bare: &Bare, tips: &[ObjectId], wanted: HashSet<ObjectId>) -> Result<bool> {
-    let (there, missing) = look_up(bare, wanted).await?;
-    Ok(missing.is_empty() && walk(git, bare, tips, there).await?.is_empty())
+/// What a search for an object has to pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Commits alone, which are far fewer than all objects.
+    Commits,
+    Objects,
 }
 
-/// Those that cannot.
+/// Whether all of `wanted` are reachable from tips.
+pub async fn reach_all(git: &Git, bare: &Bare, tips: &[ObjectId], wanted: HashSet<ObjectId>) -> Result<bool> {
+    if wanted.is_empty() {
+        return Ok(true);
+    }
+    let scope = if are_commits(bare, &wanted).await? { Scope::Commits } else { Scope::Objects };
+    Ok(unreached(git, bare, tips, wanted, scope).await?.is_empty())
+}
+
+/// Returns those of `wanted` that are not reachable from tips within the scope.
+///
+/// An id that does not exist costs the same walk as one that is hidden, to the end of the history: otherwise the time of
+/// a refusal would tell whether somebody once pushed an object with that id. The walk ends when the last id is found.
 pub async fn unreached(
     git: &Git,
     bare: &Bare,
     tips: &[ObjectId],
-    wanted: HashSet<ObjectId>,
+    mut wanted: HashSet<ObjectId>,
+    scope: Scope,
 ) -> Result<HashSet<ObjectId>> {
-    let (there, missing) = look_up(bare, wanted).await?;
-    Ok(walk(git, bare, tips, there).await?.into_keys().chain(missing).collect())
+    let mut command = git.command(bare.directory(), "rev-list").words(["--stdin", "--use-bitmap-index"]);
+    if scope == Scope::Objects {
+        command = command.words(["--objects", "--no-object-names"]);
+    }
+    let input = rev_list::input(tips.iter().copied(), std::iter::empty());
+    // Nothing is wanted where an abbreviation matches nothing: that, too, is a walk to the end.
+    let ends_early = !wanted.is_empty();
+    let look = |id| {
+        wanted.remove(&id);
+        if ends_early && wanted.is_empty() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    rev_list::each(command, input, PATIENCE, look).await?;
+    Ok(wanted)
 }
 
 /// However long it takes to walk through all of a repository.
@@ -43,39 +69,17 @@ pub async fn each(
     rev_list::each(command, rev_list::input(tips, std::iter::empty()), LONG, look).await
 }
 
-type Kinds = HashMap<ObjectId, Kind>;
-
-async fn look_up(bare: &Bare, ids: HashSet<ObjectId>) -> Result<(Kinds, Vec<ObjectId>)> {
-    let bare = bare.clone();
+/// Whether all of them exist and are commits.
+async fn are_commits(bare: &Bare, ids: &HashSet<ObjectId>) -> Result<bool> {
+    let (bare, ids) = (bare.clone(), ids.clone());
     let looking = tokio::task::spawn_blocking(move || {
         let reader = Reader::open(&bare)?;
-        let (mut there, mut missing) = (Kinds::new(), Vec::new());
         for id in ids {
-            match reader.kind(id)? {
-                Some(kind) => _ = there.insert(id, kind),
-                None => missing.push(id),
+            if reader.kind(id)? != Some(Kind::Commit) {
+                return Ok(false);
             }
         }
-        Ok((there, missing))
+        Ok(true)
     });
     looking.await.map_err(|panicked| Error::protocol(panicked.to_string()))?
-}
-
-/// What is left of them at the end. Commits are looked for among commits alone, which is much less than everything; the
-/// walk ends when the last of them is found.
-async fn walk(git: &Git, bare: &Bare, tips: &[ObjectId], mut wanted: Kinds) -> Result<Kinds> {
-    if wanted.is_empty() {
-        return Ok(wanted);
-    }
-    let mut command = git.command(bare.directory(), "rev-list").words(["--stdin", "--use-bitmap-index"]);
-    if wanted.values().any(|kind| *kind != Kind::Commit) {
-        command = command.words(["--objects", "--no-object-names"]);
-    }
-    let input = rev_list::input(tips.iter().copied(), std::iter::empty());
-    let look = |id| {
-        wanted.remove(&id);
-        if wanted.is_empty() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    };
-    rev_list::each(command, input, PATIENCE, look).await?;
-    Ok(wanted)
 }

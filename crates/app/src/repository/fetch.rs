@@ -21,6 +21,7 @@ use holdfast_store::repository::snapshot::Snapshot;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 
 use super::answer::{self, Key, Source};
+use super::reach;
 use crate::{Actor, App, Error, Result, access};
 
 /// A repository at one generation, which every answer about it uses.
@@ -87,17 +88,18 @@ pub async fn answer(app: &App, opened: &Opened, version: Version, mut fetch: Fet
     answer.ok_or_else(|| unreachable!("nobody else could have begun it"))
 }
 
-/// Most ask for tips, and nothing has to be looked up for them. Otherwise gives what was needed to look.
+/// Refuses wants that no ref reaches, and removes from the request what the client may not claim to have. Returns the
+/// permits and the lease if they were needed for that: most fetches want tips, and have nothing or what is near them.
 async fn check(app: &App, opened: &Opened, fetch: &mut Fetch) -> Result<Option<Held>> {
-    let wanted = without_tips(opened, std::mem::take(&mut fetch.wants));
-    let deepens = fetch.deepens && !fetch.shallow.is_empty();
-    if wanted.is_empty() && !deepens {
-        return Ok(None);
+    let mut held = None;
+    let wanted = without_tips(opened, fetch.wants.clone());
+    if !wanted.is_empty() {
+        let held = held.insert(hold(app, opened).await?);
+        check_reachable(app, opened, &held.lease, wanted).await?;
     }
-    let held = hold(app, opened).await?;
-    check_reachable(app, opened, &held.lease, wanted).await?;
-    hide_unreached(app, opened, &held.lease, fetch).await?;
-    Ok(Some(held))
+    let wants = std::mem::take(&mut fetch.wants);
+    reach::remove_unreached_claims(app, opened, fetch, &wants, &mut held).await?;
+    Ok(held)
 }
 
 async fn make(app: &App, opened: &Opened, version: Version, fetch: &Fetch, held: Option<Held>) -> Result<Source> {
@@ -160,9 +162,11 @@ pub async fn converse(
     input: &mut (impl AsyncRead + Unpin + Send),
     output: &mut (impl AsyncWrite + Unpin + Send),
 ) -> Result<()> {
-    let _turns = app.engine.turn_to_fetch(opened.project.repository.id).await;
-    let lease = app.lease(opened.project.repository.id, opened.refs.generation).await?;
-    let view = view(app, opened, &lease)?;
+    let mut held = Some(hold(app, opened).await?);
+    let view = match &held {
+        Some(held) => view(app, opened, &held.lease)?,
+        None => unreachable!("it was acquired just now"),
+    };
     let directory = view.directory();
     let command = app.engine.git.command_with(directory, "upload-pack", ONLY_WHAT_REFS_NAME);
     let command = command.environment("GIT_PROTOCOL", version.variable()).word("--strict").path(directory);
@@ -174,11 +178,22 @@ pub async fn converse(
             let Some(mut fetch) = upload::read_v0_wants(input, LONGEST_REQUEST).await.map_err(io::Error::other)? else {
                 return Ok(());
             };
-            hide_unreached(app, opened, &lease, &mut fetch).await.map_err(io::Error::other)?;
-            stdin.write_all(&fetch.raw).await?;
-            tokio::io::copy(input, &mut stdin).await.map(drop)
+            let wants = std::mem::take(&mut fetch.wants);
+            let mut is_last = false;
+            loop {
+                let checked = reach::remove_unreached_claims(app, opened, &mut fetch, &wants, &mut held).await;
+                checked.map_err(io::Error::other)?;
+                stdin.write_all(&fetch.raw).await?;
+                let next = if is_last {
+                    None
+                } else {
+                    upload::read_v0_haves(input, LONGEST_REQUEST).await.map_err(io::Error::other)?
+                };
+                let Some(next) = next else { return Ok(()) };
+                (fetch, is_last) = (next.round, next.is_last);
+            }
         };
-        let heard = heard.await;
+        let heard: io::Result<()> = heard.await;
         drop(stdin);
         match heard {
             // Git may have heard enough before the client has said everything.
@@ -198,23 +213,11 @@ pub async fn converse(
     Ok(running.succeeded(&said).await?)
 }
 
-/// To deepen a history git goes on behind where the client says it ends, and asks nobody whether that may be seen. An end
-/// that no ref leads to is one that was forced away, or a guess.
-async fn hide_unreached(app: &App, opened: &Opened, lease: &Lease, fetch: &mut Fetch) -> Result<()> {
-    if !fetch.deepens || fetch.shallow.is_empty() {
-        return Ok(());
-    }
-    let tips: Vec<ObjectId> = opened.refs.tips().collect();
-    let shallow = std::mem::take(&mut fetch.shallow);
-    let hidden = reachability::unreached(&app.engine.git, &lease.bare, &tips, shallow).await?;
-    Ok(fetch.forget_shallow(&hidden).await?)
-}
-
 /// Few are compared one by one: of a million refs that is much quicker than to look up each.
 const FEW: usize = 16;
 
 /// Those of them that no ref points at.
-fn without_tips(opened: &Opened, mut wanted: HashSet<ObjectId>) -> HashSet<ObjectId> {
+pub(super) fn without_tips(opened: &Opened, mut wanted: HashSet<ObjectId>) -> HashSet<ObjectId> {
     if wanted.len() > FEW {
         opened.refs.tips().for_each(|tip| _ = wanted.remove(&tip));
         return wanted;

@@ -3,20 +3,22 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use holdfast_git::reader::Kind;
-use holdfast_git::{ObjectId, reachability};
+use holdfast_git::ObjectId;
+use holdfast_git::protocol::upload::Fetch;
+use holdfast_git::reachability::{self, Scope};
+use holdfast_git::reader::{Kind, Reader};
 
-use super::fetch::{self, Opened};
+use super::fetch::{self, Held, Opened};
 use super::objects;
 use crate::{App, Error, Result};
 
-/// More objects that begin alike are as good as none.
-const MOST_ALIKE: usize = 16;
-const LEAST_DIGITS: usize = 4;
+/// The minimum length of an abbreviated id, as git itself abbreviates them at least. Shorter ones are found by trying.
+const MIN_ABBREVIATION: usize = 7;
 
-/// The object of that kind whose id begins so, if there is just one.
+/// Returns the object of that kind whose id begins with these digits, if refs reach just one. Without one, the time that
+/// this takes does not depend on whether an object that no ref reaches begins so.
 pub(super) async fn find(app: &App, opened: &Opened, hex: &str, kind: Kind) -> Result<Option<ObjectId>> {
-    if hex.len() < LEAST_DIGITS || !hex.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+    if hex.len() < MIN_ABBREVIATION || !hex.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Ok(None);
     }
     let hex = hex.to_ascii_lowercase();
@@ -38,12 +40,8 @@ pub(super) async fn find(app: &App, opened: &Opened, hex: &str, kind: Kind) -> R
         }
         Ok(alike)
     });
-    let alike = alike.await?;
-    if alike.len() > MOST_ALIKE {
-        return Ok(None);
-    }
-    let reached = reached(app, opened, alike, kind).await?;
-    Ok(if let [id] = reached[..] { Some(id) } else { None })
+    let reached = reached(app, opened, alike.await?, kind, &mut None).await?;
+    Ok(if reached.len() == 1 { reached.into_iter().next() } else { None })
 }
 
 /// What was found once need not be looked for again until a ref moves.
@@ -52,29 +50,76 @@ fn is_known(app: &App, opened: &Opened, id: ObjectId, kind: Kind) -> bool {
     app.engine.reached.get(&key) == Some(opened.refs.generation)
 }
 
-/// Those of them that a ref leads to.
-async fn reached(app: &App, opened: &Opened, ids: HashSet<ObjectId>, kind: Kind) -> Result<Vec<ObjectId>> {
-    let (mut reached, mut doubtful): (Vec<_>, HashSet<_>) = (Vec::new(), HashSet::new());
+/// Returns those of them that refs reach. `held` is filled if a walk is needed and it is empty.
+pub(super) async fn reached(
+    app: &App,
+    opened: &Opened,
+    ids: HashSet<ObjectId>,
+    kind: Kind,
+    held: &mut Option<Held>,
+) -> Result<HashSet<ObjectId>> {
+    let (mut reached, mut doubtful) = (HashSet::new(), HashSet::new());
     for id in ids {
         let is_found =
             is_known(app, opened, id, kind) || kind == Kind::Blob && is_in_default_branch(app, opened, id).await?;
         if is_found {
-            reached.push(id);
+            reached.insert(id);
         } else {
             doubtful.insert(id);
         }
     }
-    if !doubtful.is_empty() {
-        let held = fetch::hold(app, opened).await?;
+    if !doubtful.is_empty() || reached.is_empty() {
+        let held = match held {
+            Some(held) => held,
+            None => held.insert(fetch::hold(app, opened).await?),
+        };
         let tips: Vec<ObjectId> = opened.refs.tips().collect();
-        let asked = doubtful.clone();
-        let hidden = reachability::unreached(&app.engine.git, &held.lease.bare, &tips, asked).await?;
-        reached.extend(doubtful.difference(&hidden));
+        let scope = if kind == Kind::Commit { Scope::Commits } else { Scope::Objects };
+        let unreached =
+            reachability::unreached(&app.engine.git, &held.lease.bare, &tips, doubtful.clone(), scope).await?;
+        reached.extend(doubtful.difference(&unreached));
     }
     for id in &reached {
         app.engine.reached.insert((opened.project.repository.id, *id, kind), opened.refs.generation);
     }
     Ok(reached)
+}
+
+/// The commits that are passed before all of history is searched for one: most of those that clients have are among them.
+const MAX_RECENT_COMMITS: usize = 2000;
+
+/// Removes the `have` and `shallow` lines of a fetch whose commits no ref reaches. Git takes a client's word for what it
+/// has: it would acknowledge these commits, leave out what they contain, name their objects as the bases of deltas, and
+/// go on behind them to deepen a shallow history. `wants` are the ids that the client asks for, which refs reach.
+pub(super) async fn remove_unreached_claims(
+    app: &App,
+    opened: &Opened,
+    fetch: &mut Fetch,
+    wants: &HashSet<ObjectId>,
+    held: &mut Option<Held>,
+) -> Result<()> {
+    let claimed: HashSet<ObjectId> = fetch.haves.union(&fetch.shallow).copied().collect();
+    if claimed.is_empty() {
+        return Ok(());
+    }
+    let near: Vec<ObjectId> = wants.iter().copied().chain(opened.refs.head_target()).collect();
+    let search = move |reader: &Reader| {
+        let mut commits = HashSet::new();
+        for id in claimed {
+            if reader.kind(id)? == Some(Kind::Commit) {
+                commits.insert(id);
+            }
+        }
+        let recent = reader.recent_among(near.into_iter(), &commits, MAX_RECENT_COMMITS)?;
+        Ok((commits.difference(&recent).copied().collect::<HashSet<_>>(), recent))
+    };
+    let (older, mut reachable) = objects::read(app, opened, search).await?;
+    let doubtful = fetch::without_tips(opened, older.clone());
+    reachable.extend(older.difference(&doubtful));
+    if !doubtful.is_empty() {
+        reachable.extend(reached(app, opened, doubtful, Kind::Commit, held).await?);
+    }
+    Ok(fetch.keep_commits(&reachable).await?)
 }
 
 /// A megabyte of ids.

@@ -21,10 +21,10 @@ pub struct LsRefs {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fetch {
     pub wants: HashSet<ObjectId>,
-    /// Where the client says its history ends.
+    /// The commits that the client says it has.
+    pub haves: HashSet<ObjectId>,
+    /// The commits at which the client says its history ends.
     pub shallow: HashSet<ObjectId>,
-    /// Whether it wants more than that, for which git looks behind where it ends.
-    pub deepens: bool,
     /// Whether it names refs that git must find on the disk.
     pub names_refs: bool,
     pub raw: Vec<u8>,
@@ -170,11 +170,11 @@ impl Fetch {
             self.wants.insert(id);
         } else if line.starts_with(b"want-ref ") {
             return Err(Error::protocol("refs are asked for by id"));
+        } else if let Some(id) = line.strip_prefix(b"have ") {
+            self.haves.insert(read_id(id)?);
         } else if let Some(id) = line.strip_prefix(b"shallow ") {
-            let id = ObjectId::from_hex(id).map_err(|_| Error::protocol("a shallow id cannot be read"))?;
-            self.shallow.insert(id);
-        } else if line.starts_with(b"deepen") {
-            self.deepens = true;
+            self.shallow.insert(read_id(id)?);
+        } else {
             self.names_refs |= line.starts_with(b"deepen-not ");
         }
         Ok(())
@@ -201,15 +201,17 @@ impl Fetch {
         Ok(kept)
     }
 
-    /// As if the client had not named these as the ends of its history.
-    pub async fn forget_shallow(&mut self, ids: &HashSet<ObjectId>) -> Result<()> {
+    /// Removes the `have` and `shallow` lines of all commits but these.
+    pub async fn keep_commits(&mut self, ids: &HashSet<ObjectId>) -> Result<()> {
+        if self.haves.is_subset(ids) && self.shallow.is_subset(ids) {
+            return Ok(());
+        }
         let mut kept = BytesMut::with_capacity(self.raw.len());
         let mut input = &self.raw[..];
         while let Some(packet) = pkt::read(&mut input).await? {
             match packet {
                 Packet::Data(data) => {
-                    let id = pkt::line(&data).strip_prefix(b"shallow ").and_then(|id| ObjectId::from_hex(id).ok());
-                    if !id.is_some_and(|id| ids.contains(&id)) {
+                    if claimed_commit(&data)?.is_none_or(|id| ids.contains(&id)) {
                         kept.packet(&data);
                     }
                 }
@@ -218,7 +220,45 @@ impl Fetch {
                 Packet::ResponseEnd => return Err(Error::protocol("unexpected packet")),
             }
         }
+        self.haves.retain(|id| ids.contains(id));
+        self.shallow.retain(|id| ids.contains(id));
         self.raw = kept.to_vec();
         Ok(())
     }
+}
+
+/// One round of the negotiation in versions 0 and 1 on a connection that stays open: the `have` lines up to a flush
+/// packet or `done`, as they came.
+pub async fn read_v0_haves(input: &mut (impl AsyncRead + Unpin), at_most: usize) -> Result<Option<Negotiation>> {
+    let mut packets = Recorder { input, raw: Vec::new(), at_most };
+    let mut round = Fetch::default();
+    let is_last = loop {
+        match packets.next().await? {
+            Some(Packet::Data(data)) if pkt::line(&data) == b"done" => break true,
+            Some(Packet::Data(data)) => round.read_line(pkt::line(&data))?,
+            Some(Packet::Flush) => break false,
+            None => return Ok(None),
+            Some(_) => return Err(Error::protocol("unexpected packet")),
+        }
+    };
+    round.raw = packets.raw;
+    Ok(Some(Negotiation { round, is_last }))
+}
+
+/// A round of `have` lines, and whether the client is done with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Negotiation {
+    pub round: Fetch,
+    pub is_last: bool,
+}
+
+/// Git reads the first forty digits and ignores what follows; here nothing may follow.
+fn read_id(hex: &[u8]) -> Result<ObjectId> {
+    ObjectId::from_hex(hex).map_err(|_| Error::protocol("an object id cannot be read"))
+}
+
+/// Returns the id of a `have` or `shallow` line.
+fn claimed_commit(data: &[u8]) -> Result<Option<ObjectId>> {
+    let line = pkt::line(data);
+    line.strip_prefix(b"have ").or_else(|| line.strip_prefix(b"shallow ")).map(read_id).transpose()
 }

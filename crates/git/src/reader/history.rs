@@ -5,7 +5,7 @@ use gix::ObjectId;
 use gix::revision::walk::Sorting;
 use gix::traverse::commit::simple::CommitTimeOrder;
 
-use super::{Commit, Reader, unreadable};
+use super::{Commit, Kind, Reader, unreadable};
 use crate::Result;
 
 /// What a push brought.
@@ -34,6 +34,37 @@ impl Reader {
         Ok(walk.map(move |info| Ok(info.map_err(unreadable(from))?.id)))
     }
 
+    /// Returns those of `ids` that are among the newest `max_commits` reachable from `tips`; a tip that does not lead to
+    /// a commit is passed over.
+    pub fn recent_among(
+        &self,
+        tips: impl Iterator<Item = ObjectId>,
+        ids: &HashSet<ObjectId>,
+        max_commits: usize,
+    ) -> Result<HashSet<ObjectId>> {
+        let mut commits = Vec::new();
+        for tip in tips {
+            let (target, kind) = self.peel(tip)?;
+            if kind == Kind::Commit {
+                commits.push(target.object());
+            }
+        }
+        let Some(first) = commits.first().copied().filter(|_| !ids.is_empty()) else { return Ok(HashSet::new()) };
+        let by_time = Sorting::ByCommitTime(CommitTimeOrder::NewestFirst);
+        let walk = self.0.rev_walk(commits).sorting(by_time).all().map_err(unreadable(first))?;
+        let mut found = HashSet::new();
+        for info in walk.take(max_commits) {
+            let id = info.map_err(unreadable(first))?.id;
+            if ids.contains(&id) {
+                found.insert(id);
+                if found.len() == ids.len() {
+                    break;
+                }
+            }
+        }
+        Ok(found)
+    }
+
     /// Whether so many commits lead to this one.
     pub fn is_longer_than(&self, length: usize, tip: ObjectId) -> Result<bool> {
         Ok(self.walk(tip)?.nth(length).transpose()?.is_some())
@@ -41,17 +72,7 @@ impl Reader {
 
     /// Those of `tips` that `from` leads to. One walk for all of them, however many they are.
     pub fn merged(&self, from: ObjectId, tips: &HashSet<ObjectId>) -> Result<HashSet<ObjectId>> {
-        let mut found = HashSet::new();
-        for id in self.walk(from)? {
-            let id = id?;
-            if tips.contains(&id) {
-                found.insert(id);
-                if found.len() == tips.len() {
-                    break;
-                }
-            }
-        }
-        Ok(found)
+        self.recent_among([from].into_iter(), tips, usize::MAX)
     }
 
     /// The commits that `new` reaches and `hidden` do not; of the newest `keep` all is told.

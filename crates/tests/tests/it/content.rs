@@ -135,22 +135,24 @@ async fn revisions_are_read_as_git_reads_them() {
 #[tokio::test]
 async fn ids_that_begin_alike() {
     let (server, ada, api, tree) = world().await;
-    let mut stream = "commit refs/heads/main\ncommitter A <a@b> 1 +0000\ndata 1\nm\n".to_owned();
-    for n in 0..2000 {
-        stream += &format!("M 100644 inline f{n}\ndata {}\n{n}\n", n.to_string().len());
+    // The ids of the files "4827\n" and "11742\n" begin with the same seven digits.
+    for number in [4827, 11742, 1] {
+        tree.commit(&format!("f{number}"), format!("{number}\n").as_bytes(), "more").await;
     }
-    tree.import(stream.into_bytes()).await;
     tree.push(&server.git_url(&ada, "ada/p"), &["main"]).await.ok();
-    let listed = tree.git(["ls-tree", "main"]).await.ok().stdout;
-    let mut ids: Vec<&str> = listed.lines().map(|line| line.split([' ', '\t']).nth(2).unwrap()).collect();
-    ids.sort_unstable();
-    let alike = |digits: usize| ids.windows(2).find(|two| two[0][..digits] == two[1][..digits]).unwrap()[0];
-    let alone = ids.windows(3).find(|ids| ids[0][..4] != ids[1][..4] && ids[1][..4] != ids[2][..4]).unwrap()[1];
+    let mut ids = Vec::new();
+    for number in [4827, 11742, 1] {
+        ids.push(tree.git(["rev-parse", &format!("main:f{number}")]).await.ok().line().to_owned());
+    }
+    let [one, other, alone] = &ids[..] else { unreachable!() };
+    assert_eq!(one[..7], other[..7]);
     let status = async |id: &str| ada.get(&format!("{api}/raw_blobs/{id}")).await.status;
-    assert_eq!(status(&alone[..4]).await, 200);
-    assert_eq!(status(&alone[..3]).await, 404, "too short");
-    assert_eq!(status(&alike(4)[..4]).await, 404, "which of them?");
-    assert_eq!(status(alike(4)).await, 200);
+    assert_eq!(status(&alone[..7]).await, 200);
+    assert_eq!(status(&alone[..6]).await, 404, "too short");
+    assert_eq!(status(&one[..7]).await, 404, "ambiguous");
+    for id in [&one[..20], &other[..20], one, other] {
+        assert_eq!(status(id).await, 200);
+    }
 }
 
 /// A commit says in what it was written, and git tells it in UTF-8. So do all who show it.

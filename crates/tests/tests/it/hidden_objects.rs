@@ -1,6 +1,12 @@
 //! What was pushed once and no ref leads to any more: nobody gets to see it. Each test tells the attack.
 
-use holdfast_tests::WorkTree;
+use std::collections::HashSet;
+use std::process::Stdio;
+use std::time::Instant;
+
+use holdfast_tests::ssh::{Key, Ssh};
+use holdfast_tests::{Client, Server, WorkTree};
+use tokio::io::AsyncWriteExt as _;
 
 use crate::git_security::{NONE, hex, packet, world};
 
@@ -100,4 +106,249 @@ async fn what_lies_behind_a_made_up_end_is_not_shown() {
     let filter = format!("--filter=sparse:oid={blob}");
     let (refused, _) = WorkTree::clone(&url, &["--no-checkout", &filter]).await;
     assert!(refused.refused().stderr.contains("not supported"));
+}
+
+/// One way to fetch: over HTTP or SSH, in one version of the protocol.
+#[derive(Clone, Copy)]
+enum Transport<'a> {
+    Http(u8),
+    Ssh(u8, &'a Ssh, &'a Key),
+}
+
+impl std::fmt::Debug for Transport<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Http(version) => write!(f, "HTTP, version {version}"),
+            Self::Ssh(version, ..) => write!(f, "SSH, version {version}"),
+        }
+    }
+}
+
+/// The parts of a response, of any version of the protocol, that say what the server knows.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct FetchResponse {
+    /// The commits that the server has in common with the client.
+    acknowledged: HashSet<String>,
+    /// The bytes of the pack, empty if the negotiation is to go on.
+    pack: Vec<u8>,
+}
+
+impl FetchResponse {
+    /// Reads a response whose request asked for a sideband. An advertisement before it is passed over.
+    fn read(mut bytes: &[u8]) -> Self {
+        let mut response = Self::default();
+        while let Some((length, rest)) = bytes.split_at_checked(4) {
+            let length = usize::from_str_radix(std::str::from_utf8(length).unwrap(), 16).unwrap();
+            let (data, rest) = rest.split_at(length.saturating_sub(4));
+            bytes = rest;
+            if let Some(part) = data.strip_prefix(b"\x01") {
+                response.pack.extend_from_slice(part);
+            } else if let Some(rest) = data.strip_prefix(b"ACK ") {
+                response.acknowledged.insert(String::from_utf8_lossy(&rest[..40]).into_owned());
+            }
+        }
+        response
+    }
+}
+
+/// What a client says in a fetch.
+#[derive(Clone, Copy, Debug)]
+struct Said<'a> {
+    want: &'a str,
+    shallow: &'a str,
+    have: &'a str,
+    is_done: bool,
+}
+
+impl Transport<'_> {
+    async fn fetch(self, server: &Server, client: &Client, path: &str, said: Said<'_>) -> FetchResponse {
+        let (Transport::Http(version) | Transport::Ssh(version, ..)) = self;
+        let body = if version == 2 { said.version_2() } else { said.version_0() };
+        let response = match self {
+            Self::Http(_) => {
+                let request = reqwest::Client::new()
+                    .post(format!("{}/{path}.git/git-upload-pack", server.base))
+                    .basic_auth("anybody", Some(client.token()))
+                    .header("Content-Type", "application/x-git-upload-pack-request")
+                    .header("Git-Protocol", format!("version={version}"))
+                    .body(body);
+                let response = request.send().await.unwrap();
+                assert_eq!(response.status(), 200);
+                response.bytes().await.unwrap().to_vec()
+            }
+            Self::Ssh(_, ssh, key) => {
+                let mut command = ssh.command(key, &["-T", "-o", "SendEnv=GIT_PROTOCOL"]);
+                command.arg(format!("git-upload-pack '{path}.git'")).env("GIT_PROTOCOL", format!("version={version}"));
+                let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+                let mut stdin = child.stdin.take().unwrap();
+                stdin.write_all(&body).await.unwrap();
+                drop(stdin);
+                child.wait_with_output().await.unwrap().stdout
+            }
+        };
+        FetchResponse::read(&response)
+    }
+}
+
+impl Said<'_> {
+    fn version_0(&self) -> Vec<u8> {
+        let want = format!("want {} multi_ack_detailed thin-pack side-band-64k no-progress\n", self.want);
+        let mut body = packet(&want);
+        body.extend(packet(&format!("shallow {}\n", self.shallow)));
+        body.extend_from_slice(b"0000");
+        body.extend(packet(&format!("have {}\n", self.have)));
+        body.extend(if self.is_done { packet("done\n") } else { b"0000".to_vec() });
+        body
+    }
+
+    fn version_2(&self) -> Vec<u8> {
+        let mut body = packet("command=fetch");
+        body.extend_from_slice(b"0001");
+        let lines = [format!("want {}", self.want), format!("shallow {}", self.shallow), format!("have {}", self.have)];
+        for line in lines.iter().map(String::as_str).chain(["thin-pack", "no-progress"]) {
+            body.extend(packet(&format!("{line}\n")));
+        }
+        if self.is_done {
+            body.extend(packet("done\n"));
+        }
+        body.extend_from_slice(b"0000");
+        body
+    }
+}
+
+/// Whether the objects of a repository complete a pack: all that its deltas are differences to is in one of them.
+fn completes(repository: &WorkTree, response: &FetchResponse) -> bool {
+    let file = repository.path().join("response.pack");
+    std::fs::write(&file, &response.pack).unwrap();
+    let mut command = std::process::Command::new("git");
+    command.args(["index-pack", "--stdin", "--fix-thin"]).current_dir(repository.path());
+    command.stdin(std::fs::File::open(file).unwrap()).output().unwrap().status.success()
+}
+
+/// A thin pack names objects of the client as the bases of deltas, and a server believes what a client says it has. Somebody
+/// who has heard of a hidden commit, as everybody does from the feed, forks the project, pushes a guess at a file, and
+/// fetches the guess while claiming to have the commit. The delta then tells the id and the size of the hidden file, and
+/// how many bytes of the guess are right: 28 unknown bytes came out in 58 fetches.
+#[tokio::test]
+async fn a_claim_to_have_a_hidden_commit_counts_for_nothing() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let (_, mallory) = server.user("mallory").await;
+    let project = server.project(&ada, "p", 20).await;
+    let url = server.git_url(&ada, "ada/p");
+    let tree = WorkTree::new().await;
+    let settings: String = (0..200).map(|n| format!("setting_{n} = {}\n", n * 7919 % 997)).collect();
+    let public = tree.commit("config", settings.as_bytes(), "settings").await;
+    let tip = tree.commit("other", b"other\n", "other").await;
+    tree.push(&url, &["main"]).await.ok();
+    let secret = format!("{settings}db_password = hunter2-Zx9Q7\n");
+    let hidden = tree.commit("config", secret.as_bytes(), "password").await;
+    tree.push(&url, &["main:hidden"]).await.ok();
+    tree.push(&url, &[":hidden"]).await.ok();
+    let forked = mallory.post(&format!("/projects/fork/{project}"), &[("namespace", "mallory")]).await;
+    assert_eq!(forked.status, 201, "{}", forked.text);
+    server.work().await;
+    let thief = WorkTree::new().await;
+    thief.commit("config", format!("{settings}db_password = hunter2-A").as_bytes(), "guess").await;
+    let guess = thief.git(["rev-parse", "HEAD"]).await.ok().line().to_owned();
+    let fork = server.git_url(&mallory, "mallory/p");
+    thief.push(&fork, &["main:guess"]).await.ok();
+    thief.git(["fetch", "-q", &fork, "+refs/heads/*:refs/heads/fork/*"]).await.ok();
+    // A repository with everything that refs of the fork reach, and one with nothing.
+    let (_, mirror) = WorkTree::clone(&fork, &["--no-checkout"]).await;
+    let empty = WorkTree::new().await;
+
+    let ssh = server.ssh().await;
+    let key = Key::of(&mallory).await;
+    let transports =
+        [0, 1, 2].into_iter().flat_map(|version| [Transport::Http(version), Transport::Ssh(version, &ssh, &key)]);
+    let never = "1".repeat(40);
+    for transport in transports {
+        let fetch = async |have: &str, is_done: bool| {
+            let said = Said { want: &guess, shallow: &public, have, is_done };
+            transport.fetch(&server, &mallory, "mallory/p", said).await
+        };
+        let response = fetch(&hidden, false).await;
+        assert!(response.acknowledged.is_empty(), "{transport:?}: {response:?}");
+        let response = fetch(&hidden, true).await;
+        assert!(completes(&mirror, &response), "{transport:?}: a delta against what no ref reaches");
+        assert_eq!(response, fetch(&never, true).await, "{transport:?}");
+        // What refs reach counts: the tip, and a commit that is reached from neither what is wanted nor the default branch.
+        for have in [&tip, &public] {
+            let response = fetch(have, false).await;
+            assert_eq!(response.acknowledged, HashSet::from([have.clone()]), "{transport:?}");
+            let response = fetch(have, true).await;
+            assert!(completes(&mirror, &response) && !completes(&empty, &response), "{transport:?}: no thin pack");
+        }
+    }
+}
+
+/// The end of a history that somebody else had is not taken for the client's own either: git would refuse one that is no
+/// commit and thereby tell what a hidden object is.
+#[tokio::test]
+async fn a_hidden_object_as_the_end_of_a_history_counts_for_nothing() {
+    let world = world().await;
+    let url = world.server.git_url(&world.ada, "ada/p");
+    let tip = world.refs().await.split('\t').next().unwrap().to_owned();
+    let hidden = WorkTree::new().await;
+    let commit = hidden.commit("secret", b"hunter2\n", "secret").await;
+    let blob = hidden.git(["rev-parse", "HEAD:secret"]).await.ok().line().to_owned();
+    hidden.push(&url, &["main:hidden"]).await.ok();
+    hidden.push(&url, &[":hidden"]).await.ok();
+    let ssh = world.server.ssh().await;
+    let key = Key::of(&world.ada).await;
+    for version in [0, 1, 2] {
+        for transport in [Transport::Http(version), Transport::Ssh(version, &ssh, &key)] {
+            let fetch = async |id: &str| {
+                let said = Said { want: &tip, shallow: id, have: id, is_done: true };
+                transport.fetch(&world.server, &world.ada, "ada/p", said).await
+            };
+            let expected = fetch(&"1".repeat(40)).await;
+            assert!(!expected.pack.is_empty());
+            assert_eq!(fetch(&commit).await, expected, "{transport:?}");
+            assert_eq!(fetch(&blob).await, expected, "{transport:?}");
+        }
+    }
+}
+
+/// Whoever tries the beginnings of ids, or the ids of guessed files, learns nothing from the time that a refusal takes.
+/// Times vary, so the quickest quarter of many is compared, and one round of several has to show no difference.
+#[tokio::test]
+async fn a_hidden_object_is_refused_as_quickly_as_none() {
+    let world = world().await;
+    let url = world.server.git_url(&world.ada, "ada/p");
+    let hidden = WorkTree::new().await;
+    let commit = hidden.commit("secret", b"hunter2\n", "secret").await;
+    let blob = hidden.git(["rev-parse", "HEAD:secret"]).await.ok().line().to_owned();
+    hidden.push(&url, &["main:hidden"]).await.ok();
+    hidden.push(&url, &[":hidden"]).await.ok();
+    let api = "/projects/ada%2Fp/repository";
+    let pairs = [
+        (format!("{api}/commits/{}/statuses", &commit[..7]), format!("{api}/commits/{}/statuses", "1".repeat(7))),
+        (format!("{api}/raw_blobs/{blob}"), format!("{api}/raw_blobs/{}", "1".repeat(40))),
+    ];
+    const ROUNDS: usize = 5;
+    const REQUESTS: usize = 24;
+    for (there, nowhere) in pairs {
+        let mut seen = Vec::new();
+        for _ in 0..ROUNDS {
+            let mut times = [Vec::new(), Vec::new()];
+            for _ in 0..REQUESTS {
+                for (times, path) in times.iter_mut().zip([&there, &nowhere]) {
+                    let begun = Instant::now();
+                    assert_eq!(world.ada.get(path).await.status, 404);
+                    times.push(begun.elapsed());
+                }
+            }
+            let [hidden, missing] = times.map(|mut times| {
+                times.sort_unstable();
+                times[REQUESTS / 4].as_secs_f64()
+            });
+            seen.push(hidden / missing);
+            if (0.8..1.25).contains(&(hidden / missing)) {
+                break;
+            }
+        }
+        assert!((0.8..1.25).contains(seen.last().unwrap()), "{there}: {seen:?}");
+    }
 }

@@ -35,7 +35,7 @@ impl Wire {
     /// What became of each ref.
     pub async fn push(&self, world: &World, project: &Project, node: &Node, moves: &[Move]) -> Vec<Fate> {
         let (life, since) = (node.life(), Instant::now());
-        let answered = self.send(world, &project.url(node), body(moves)).await;
+        let answered = self.send(world, &project.url(node), "git-receive-pack", body(moves)).await;
         let was_harmed = life.is_none() || node.life() != life;
         let (report, said) = match answered {
             Ok(answer) => (read_report(&answer), String::from_utf8_lossy(&answer).into_owned()),
@@ -51,11 +51,24 @@ impl Wire {
         fates
     }
 
-    async fn send(&self, world: &World, url: &str, body: Vec<u8>) -> anyhow::Result<Vec<u8>> {
-        let request = self.0.post(format!("{url}/git-receive-pack"));
+    /// Fetches a thin pack of what is wanted, claiming to have some commits, and returns the bytes of the pack.
+    pub async fn fetch_thin(&self, world: &World, url: &str, want: &str, haves: &[&str]) -> anyhow::Result<Vec<u8>> {
+        let mut body = b"0011command=fetch0001".to_vec();
+        let claims = haves.iter().map(|id| format!("have {id}"));
+        for line in ["thin-pack".into(), "no-progress".into(), format!("want {want}")].into_iter().chain(claims) {
+            body.extend(format!("{:04x}{line}", line.len() + 4).into_bytes());
+        }
+        body.extend(b"0008done0000");
+        let response = self.send(world, url, "git-upload-pack", body).await?;
+        Ok(packets(&response).filter_map(|data| data.strip_prefix(b"\x01")).collect::<Vec<_>>().concat())
+    }
+
+    async fn send(&self, world: &World, url: &str, service: &str, body: Vec<u8>) -> anyhow::Result<Vec<u8>> {
+        let request = self.0.post(format!("{url}/{service}"));
         let request = request
             .header("Authorization", &world.git.authorization)
-            .header("Content-Type", "application/x-git-receive-pack-request")
+            .header("Content-Type", format!("application/x-{service}-request"))
+            .header("Git-Protocol", "version=2")
             .body(body);
         let answer = request.send().await?.error_for_status()?;
         Ok(answer.bytes().await.context("the answer broke off")?.to_vec())
@@ -78,13 +91,21 @@ fn body(moves: &[Move]) -> Vec<u8> {
     body
 }
 
+/// Returns the data of each packet, up to one that is not complete.
+fn packets(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let (length, rest) = bytes.split_at_checked(4)?;
+        let length = usize::from_str_radix(std::str::from_utf8(length).ok()?, 16).ok()?;
+        let (data, rest) = rest.split_at_checked(length.saturating_sub(4))?;
+        bytes = rest;
+        Some(data)
+    })
+}
+
 /// By ref, why it was not moved. What is not whole is not believed.
-fn read_report(mut answer: &[u8]) -> HashMap<String, Option<String>> {
+fn read_report(answer: &[u8]) -> HashMap<String, Option<String>> {
     let mut report = HashMap::new();
-    while let Some((length, rest)) = answer.split_at_checked(4) {
-        let length = std::str::from_utf8(length).ok().and_then(|digits| usize::from_str_radix(digits, 16).ok());
-        let Some((line, rest)) = length.and_then(|length| rest.split_at_checked(length.checked_sub(4)?)) else { break };
-        answer = rest;
+    for line in packets(answer) {
         let line = String::from_utf8_lossy(line);
         match line.trim_end().split_once(' ') {
             Some(("ok", name)) => _ = report.insert(name.to_owned(), None),

@@ -10,6 +10,7 @@ use rand::{RngExt as _, SeedableRng as _};
 
 use crate::command::torture::World;
 use crate::command::torture::node::Node;
+use crate::command::torture::wire::Wire;
 
 /// Of what was pushed to this project, and of what was pushed to others.
 const SAMPLES: usize = 3;
@@ -41,6 +42,7 @@ pub async fn check(world: &World, fresh: &Node, repository: &Audited, mirror: &P
         if fetch(world, mirror, &url, &id).await? {
             violate(world, project, &format!("{id} was given by a fetch"));
         }
+        check_thin_pack(world, project, mirror, &url, &id).await?;
         let Some(target) = target(world, &repository, &id, &reachable).await? else { continue };
         if fetch(world, mirror, &url, &target.blob).await? {
             violate(world, project, &format!("the blob {} was given by a fetch", target.blob));
@@ -53,6 +55,27 @@ pub async fn check(world: &World, fresh: &Node, repository: &Audited, mirror: &P
         world.ledger.count(|counts| counts.hidden += 1);
     }
     check_readable(world, fresh, project, mirror).await
+}
+
+/// Fetches a thin pack while claiming to have a hidden commit and, so that the pack is thin at all, the parent of the tip.
+/// The mirror has exactly what refs reach: it completes the pack, unless a delta is one against something else.
+async fn check_thin_pack(world: &World, project: i64, mirror: &Path, url: &str, hidden: &str) -> anyhow::Result<()> {
+    let Ok(tip) = world.git.local(mirror, &["rev-parse", "--verify", "HEAD^{commit}"], b"").await else {
+        return Ok(());
+    };
+    let parent = world.git.local(mirror, &["rev-parse", "--verify", "HEAD^"], b"").await;
+    let haves: Vec<&str> = [hidden].into_iter().chain(parent.as_deref().ok()).collect();
+    let pack = Wire::new()?.fetch_thin(world, url, &tip, &haves).await?;
+    let completed = world.git.run(mirror, &["index-pack", "--stdin", "--fix-thin"], &pack).await?;
+    if !completed.success {
+        let said = completed.said.trim();
+        violate(
+            world,
+            project,
+            &format!("a pack for a client that claims to have {hidden} cannot be completed: {said}"),
+        );
+    }
+    Ok(())
 }
 
 fn violate(world: &World, project: i64, text: &str) {
