@@ -178,8 +178,23 @@ impl Server {
         self.another_app_in(self.cache.path())
     }
 
+    /// Starts a node that reaches the database through this address, and returns its host and port and its SSH server.
+    pub async fn another_node_through(&self, address: &str) -> (String, ssh::Ssh) {
+        let mut url: url::Url = self.database_url.parse().expect("a valid url");
+        let address: SocketAddr = address.parse().expect("an address with a port");
+        url.set_ip_host(address.ip())
+            .and(url.set_port(Some(address.port())))
+            .expect("the url of a database has a host");
+        let app = self.another_app_of(url.as_str(), self.cache.path());
+        (serve(app.clone(), Setup::default().limits).await, ssh::Ssh::of(app, |_| {}))
+    }
+
     fn another_app_in(&self, directory: &Path) -> Arc<App> {
-        let database = Database::new(&options(&self.database_url)).expect("a valid url");
+        self.another_app_of(&self.database_url, directory)
+    }
+
+    fn another_app_of(&self, database_url: &str, directory: &Path) -> Arc<App> {
+        let database = Database::new(&options(database_url)).expect("a valid url");
         let mut settings = self.app.settings.clone();
         let number = self.nodes.fetch_add(1, Ordering::Relaxed);
         settings.git.cache_directory = directory.join(format!("node-{number}"));

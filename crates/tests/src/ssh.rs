@@ -78,7 +78,7 @@ impl Server {
 }
 
 impl Ssh {
-    fn of(app: Arc<App>, adjust: impl FnOnce(&mut Settings)) -> Self {
+    pub(crate) fn of(app: Arc<App>, adjust: impl FnOnce(&mut Settings)) -> Self {
         let mut settings = Settings {
             max_unauthenticated: 64,
             handshake_timeout: Duration::from_secs(20),

@@ -5,13 +5,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use holdfast_store::objects;
+use holdfast_tests::ssh::{Key, heard};
 use holdfast_tests::{Answer, Client, Server, Setup, WorkTree};
 use serde_json::json;
 use sqlx::{Connection, Executor};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
 use crate::equal_fetches::noise;
+use crate::ssh_door::poll;
 
 /// More than the kit keeps in the database.
 const LARGE: usize = 200 << 10;
@@ -107,11 +110,20 @@ async fn a_database_without_room_is_told_as_one_that_is_away() {
     assert_eq!(server.contents().await, before);
 }
 
-/// The only way to the S3 server; it can be shut.
+/// The only way to the S3 server or to the database; it can be shut.
 struct Way {
     address: String,
     target: String,
     open: Option<JoinHandle<()>>,
+}
+
+/// What a proxy without a server does with a new connection.
+#[derive(Clone, Copy, Debug)]
+enum WithoutServer {
+    /// It closes the connection at once, as HAProxy does.
+    Closes,
+    /// It declines TLS and answers the first message with an error, as PgBouncer does.
+    Refuses,
 }
 
 impl Way {
@@ -147,6 +159,92 @@ impl Way {
         let listener = TcpListener::bind(&self.address).await.unwrap();
         self.serve(listener);
     }
+
+    /// Ends all connections, as a proxy does whose server was lost, and serves new ones without it.
+    async fn lose_server(&mut self, kind: WithoutServer) {
+        self.shut().await;
+        let listener = TcpListener::bind(&self.address).await.unwrap();
+        self.open = Some(tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                if matches!(kind, WithoutServer::Refuses) {
+                    refuse(client).await.ok();
+                }
+            }
+        }));
+    }
+}
+
+/// Answers a PostgreSQL client with the error that PgBouncer gives when it cannot reach its server.
+async fn refuse(mut client: TcpStream) -> std::io::Result<()> {
+    let mut tls_request = [0; 8];
+    client.read_exact(&mut tls_request).await?;
+    client.write_all(b"N").await?;
+    let length = client.read_u32().await?;
+    let mut startup = vec![0; length as usize - 4];
+    client.read_exact(&mut startup).await?;
+    let fields = b"SFATAL\0VFATAL\0C08P01\0Mserver login failed: no server\0\0";
+    client.write_all(b"E").await?;
+    client.write_u32(fields.len() as u32 + 4).await?;
+    client.write_all(fields).await
+}
+
+/// Fails over behind HAProxy or PgBouncer: the proxy is there and the database is not. Clients were answered 500, took
+/// that for a fault of their own and did not try again.
+#[tokio::test]
+async fn a_proxy_without_a_database_is_answered_with_503() {
+    let server = Server::start().await;
+    let (ada, url, tree) = project(&server).await;
+    let first = tree.head().await;
+    let key = Key::of(&ada).await;
+    let database: url::Url = std::env::var("HOLDFAST_TEST_DATABASE_URL").unwrap().parse().unwrap();
+    let target = format!("{}:{}", database.host_str().unwrap(), database.port().unwrap_or(5432));
+    let mut way = Way::to(&target).await;
+    let (node, ssh) = server.another_node_through(&way.address).await;
+    let (ada, url) = (ada.at(&node), url.replace(&server.address(), &node));
+    let directory = tempfile::tempdir().unwrap();
+    let control = format!("ControlPath={}/socket", directory.path().display());
+    let mut master = ssh.command(&key, &["-M", "-N", "-o", &control]).spawn().unwrap();
+    let through = ["-T", "-o", "ControlMaster=no", "-o", &control];
+    poll("the connection is there", async || directory.path().join("socket").exists()).await;
+    let greeted = heard(&mut ssh.command(&key, &through)).await;
+    assert_eq!(greeted.status, Some(0), "{greeted:?}");
+    tree.commit("g", b"two\n", "second").await;
+    let before = server.contents().await;
+
+    for kind in [WithoutServer::Closes, WithoutServer::Refuses] {
+        assert_eq!(ada.get("/projects/ada%2Fp").await.status, 200);
+        way.lose_server(kind).await;
+        // The first of these finds a connection that was cut, the others none.
+        for _ in 0..3 {
+            assert_told_to_come_back(&ada.get("/projects/ada%2Fp").await);
+        }
+        assert_told_to_come_back(&ada.post("/projects/ada%2Fp/issues", &[("title", "t")]).await);
+        let ready = reqwest::get(format!("http://{node}/readyz")).await.unwrap();
+        assert_eq!(ready.status(), 503, "{kind:?}");
+        let refs = reqwest::get(format!("http://{node}/ada/p.git/info/refs?service=git-upload-pack")).await.unwrap();
+        assert_eq!((refs.status().as_u16(), refs.headers().contains_key("retry-after")), (503, true), "{kind:?}");
+        let fetched = tree.git(["ls-remote", &url]).await.refused();
+        assert!(fetched.stderr.contains("503"), "{kind:?}: {}", fetched.stderr);
+        let pushed = tree.push(&url, &["main"]).await.refused();
+        assert!(pushed.stderr.contains("503"), "{kind:?}: {}", pushed.stderr);
+        for command in ["git-upload-pack ada/p", "git-receive-pack ada/p"] {
+            let told = heard(ssh.command(&key, &through).arg(command)).await;
+            let expected = "ERROR: The database cannot be reached, please try again.\n";
+            assert_eq!((told.status, told.stderr.as_str()), (Some(128), expected), "{kind:?}");
+        }
+        // Whose key it is cannot be told: that is no refusal of the key.
+        let unknown = ssh.run(&key, &[]).await;
+        assert!(unknown.status == Some(255) && !unknown.stderr.contains("denied"), "{kind:?}: {unknown:?}");
+        assert_eq!(server.contents().await, before, "{kind:?}");
+
+        way.shut().await;
+        way.reopen().await;
+        assert_eq!(ada.get("/projects/ada%2Fp").await.status, 200, "{kind:?}");
+        let refs = tree.git(["ls-remote", &url, "refs/heads/main"]).await.ok();
+        assert!(refs.stdout.starts_with(&first), "{kind:?}: {}", refs.stdout);
+    }
+    tree.push(&url, &["main"]).await.ok();
+    master.kill().await.unwrap();
 }
 
 #[tokio::test]

@@ -312,7 +312,7 @@ async fn is_closed(socket: &mut TcpStream) -> bool {
     timeout(DEADLINE, socket.read_to_end(&mut rest)).await.is_ok()
 }
 
-async fn poll(what: &str, is_so: impl AsyncFn() -> bool) {
+pub async fn poll(what: &str, is_so: impl AsyncFn() -> bool) {
     let polling = async {
         let mut every = tokio::time::interval(Duration::from_millis(20));
         while !is_so().await {
