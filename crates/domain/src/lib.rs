@@ -16,6 +16,7 @@ pub mod policy;
 pub mod projects;
 pub mod repository;
 mod site;
+pub mod text;
 pub mod violations;
 pub mod visibility;
 

@@ -34,6 +34,13 @@ impl Violations {
         }
     }
 
+    /// Records text of more bytes than are kept.
+    pub fn check_size(&mut self, field: &'static str, text: &str, maximum: usize) {
+        if text.len() > maximum {
+            self.add(field, format!("is too long (maximum is {maximum} bytes)"));
+        }
+    }
+
     /// Records text that is too long for its column or is not one line of plain text: control characters and marks that
     /// turn the direction of writing could make it look like another.
     pub fn check_line(&mut self, field: &'static str, text: &str) {

@@ -1,9 +1,14 @@
 //! What endpoints answer with. The type says the status and the schema, so that no endpoint can forget either.
 
+use std::io;
+
 use axum::Json;
-use axum::http::header::{HeaderName, HeaderValue, LINK};
+use axum::body::Body as HttpBody;
+use axum::http::header::{CONTENT_TYPE, HeaderName, HeaderValue, LINK};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::stream;
 use holdfast_domain::page::Page;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
@@ -115,7 +120,7 @@ impl Answer for Nothing {
 /// 200 with one page of a list and where the others are.
 pub struct Listed<T>(pub Page<T>);
 
-impl<T: Serialize + ToSchema + Send> Answer for Listed<T> {
+impl<T: Serialize + ToSchema + Send + 'static> Answer for Listed<T> {
     const STATUS: StatusCode = StatusCode::OK;
     const IS_LIST: bool = true;
 
@@ -128,7 +133,42 @@ impl<T: Serialize + ToSchema + Send> Answer for Listed<T> {
     }
 
     fn respond(self, facts: &Facts<'_>) -> Response {
-        (Self::STATUS, page_headers(&self.0, facts), Json(self.0.items)).into_response()
+        let mut headers = page_headers(&self.0, facts);
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        (Self::STATUS, headers, list_body(self.0.items)).into_response()
+    }
+}
+
+/// How much of a list is written at a time. Nearly all lists are shorter, and are sent with their length.
+const CHUNK_SIZE: usize = 1 << 20;
+
+/// Writes a list as JSON while it is sent. Every item is dropped when it has been written, so that a long list is not in
+/// memory twice, and a client that does not read it holds one chunk beside what is left of the items.
+fn list_body<T: Serialize + Send + 'static>(items: Vec<T>) -> HttpBody {
+    let mut items = items.into_iter();
+    let (mut separator, mut is_open) = (&b"["[..], true);
+    let mut next_chunk = move || {
+        let mut chunk = Vec::new();
+        while is_open && chunk.len() < CHUNK_SIZE {
+            let Some(item) = items.next() else {
+                chunk.extend_from_slice(if separator == b"[" { b"[]" } else { b"]" });
+                is_open = false;
+                break;
+            };
+            chunk.extend_from_slice(separator);
+            separator = b",";
+            if let Err(error) = serde_json::to_writer(&mut chunk, &item) {
+                return Some(Err(io::Error::other(error)));
+            }
+        }
+        (!chunk.is_empty()).then(|| Ok(Bytes::from(chunk)))
+    };
+    match (next_chunk(), next_chunk()) {
+        (Some(Ok(whole)), None) => whole.into(),
+        (first, second) => {
+            let rest = std::iter::from_fn(next_chunk);
+            HttpBody::from_stream(stream::iter(first.into_iter().chain(second).chain(rest)))
+        }
     }
 }
 

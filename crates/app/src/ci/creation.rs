@@ -5,6 +5,7 @@ use holdfast_domain::ci::Status;
 use holdfast_domain::ci::file::{self, CiFile, Job, Target};
 use holdfast_domain::ids::{PipelineId, ProjectId, TriggerId, UserId};
 use holdfast_domain::policy::ProjectAction;
+use holdfast_domain::text::cut;
 use holdfast_git::protocol::advertisement::Refs;
 use holdfast_git::{ObjectId, SHA1};
 use holdfast_store::ci::build::{self, NewBuild, Options};
@@ -151,6 +152,9 @@ fn twice() -> Error {
     Error::Internal("a pipeline was made twice".into())
 }
 
+/// Maximum size of a commit's message that is kept with a pipeline: each of its builds, of which there may be 1,000, shows it.
+const MAX_MESSAGE_BYTES: usize = 16 << 10;
+
 struct New<'a> {
     ref_name: &'a str,
     tag: bool,
@@ -195,6 +199,9 @@ impl New<'_> {
         plan: std::result::Result<&[NewBuild], (Status, Option<&str>)>,
     ) -> Result<Option<Pipeline>> {
         let now = app.clock.now();
+        // The whole message has been searched for marks such as `[ci skip]`; this much of it is kept.
+        let message = cut(&self.facts.message, MAX_MESSAGE_BYTES).to_owned();
+        let facts = CommitFacts { message, ..self.facts.clone() };
         let new = NewPipeline {
             project,
             user: self.user,
@@ -202,7 +209,7 @@ impl New<'_> {
             tag: self.tag,
             sha: &self.facts.id,
             before_sha: self.before_sha,
-            commit: self.facts,
+            commit: &facts,
             status: plan.map_or_else(|(status, _)| status, |_| Status::Created),
             yaml_errors: plan.err().and_then(|(_, text)| text),
             generation: self.generation,

@@ -4,6 +4,7 @@ use chrono::{DateTime, NaiveDate, Utc};
 use holdfast_domain::ids::{LabelId, MilestoneId, ProjectId, UserId};
 use holdfast_domain::planning::{Color, LabelTitle, StateEvent};
 use holdfast_domain::policy::ProjectAction;
+use holdfast_domain::text::MAX_TEXT_BYTES;
 use holdfast_domain::violations::{BLANK, INVALID};
 use holdfast_domain::{Field, Violations};
 use holdfast_store::Connection;
@@ -50,6 +51,13 @@ impl IssueChanges {
         now: Attributes,
     ) -> Result<Changed> {
         let manages = access::may(actor, project, ProjectAction::ManageIssues);
+        let mut violations = Violations::default();
+        // A description that was longer before there was a limit stays, until it is changed.
+        if let Field::Value(description) = &self.description
+            && now.description.as_ref() != Some(description)
+        {
+            violations.check_size("description", description, MAX_TEXT_BYTES);
+        }
         let mut a = Attributes {
             title: self.title.unwrap_or(now.title),
             description: self.description.or_nullable(now.description),
@@ -58,7 +66,6 @@ impl IssueChanges {
             due_date: self.due_date.or_nullable(now.due_date),
             ..now
         };
-        let mut violations = Violations::default();
         if a.title.trim().is_empty() {
             violations.add("title", BLANK);
         }

@@ -3,6 +3,7 @@ use holdfast_domain::activity::{Action, Audience};
 use holdfast_domain::ids::MilestoneId;
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
+use holdfast_domain::text::MAX_MILESTONE_TEXT_BYTES;
 use holdfast_domain::violations::{BLANK, TAKEN};
 use holdfast_domain::{Field, Violations};
 use holdfast_store::activity::event::{self, NewEvent, Subject};
@@ -75,6 +76,13 @@ pub struct MilestoneChanges {
 
 impl MilestoneChanges {
     fn apply(self, now: Attributes) -> Result<Attributes> {
+        let mut violations = Violations::default();
+        // A description that was longer before there was a limit stays, until it is changed.
+        if let Field::Value(description) = &self.description
+            && now.description.as_ref() != Some(description)
+        {
+            violations.check_size("description", description, MAX_MILESTONE_TEXT_BYTES);
+        }
         let a = Attributes {
             title: self.title.unwrap_or(now.title),
             description: self.description.or_nullable(now.description),
@@ -82,7 +90,6 @@ impl MilestoneChanges {
             start_date: self.start_date.or_nullable(now.start_date),
             due_date: self.due_date.or_nullable(now.due_date),
         };
-        let mut violations = Violations::default();
         if a.title.trim().is_empty() {
             violations.add("title", BLANK);
         }

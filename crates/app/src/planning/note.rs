@@ -6,6 +6,7 @@ use holdfast_domain::activity::Action;
 use holdfast_domain::ids::{IssueId, NoteId};
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
+use holdfast_domain::text::MAX_TEXT_BYTES;
 use holdfast_domain::violations::BLANK;
 use holdfast_store::Connection;
 use holdfast_store::activity::event::{self, NewEvent, Subject};
@@ -53,8 +54,13 @@ async fn find(
     found.ok_or(Error::NotFound(Thing::Note))
 }
 
-fn check(body: &str) -> Result<()> {
-    if body.trim().is_empty() { Err(Violations::of("note", BLANK).into()) } else { Ok(()) }
+fn check(body: &str) -> std::result::Result<(), Violations> {
+    let mut violations = Violations::default();
+    if body.trim().is_empty() {
+        violations.add("note", BLANK);
+    }
+    violations.check_size("note", body, MAX_TEXT_BYTES);
+    violations.into_result()
 }
 
 pub async fn create(
@@ -102,7 +108,10 @@ pub async fn update(
     let mut transaction = app.database.begin().await?;
     let (project, issue, note) = editable(app, &mut transaction, actor, project, issue, id).await?;
     // As existing clients know it.
-    check(body).map_err(|_| Error::Refused(format!("Failed to save note {{:note=>[\"{BLANK}\"]}}")))?;
+    check(body).map_err(|violations| {
+        let messages = violations.iter().flat_map(|(_, messages)| messages).map(|text| format!("\"{text}\""));
+        Error::Refused(format!("Failed to save note {{:note=>[{}]}}", messages.collect::<Vec<_>>().join(", ")))
+    })?;
     note::update(&mut transaction, issue.id, note.id, body, app.clock.now()).await?;
     let note = find(&mut transaction, actor, &project, &issue, id).await?;
     mention(app, &mut transaction, actor, &project, &issue, body).await?;

@@ -34,7 +34,7 @@ pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequ
     let total = opened.refs.count(Listed::Branches);
     let found = opened.refs.listed(Listed::Branches, page.range(total));
     let rules = protection::list(&mut *app.database.connection().await?, opened.project.id).await?;
-    let commits = commit::load(app, &opened, found.iter().map(|(_, target)| target.id).collect()).await?;
+    let commits = commit::load_listed(app, &opened, found.iter().map(|(_, target)| target.id).collect()).await?;
     let branches = found.iter().zip(commits).map(|((name, _), commit)| branch_of((*name).to_owned(), commit, &rules));
     Ok(Page::of_total(branches.collect(), page, total))
 }
@@ -51,7 +51,7 @@ pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, name: &str) ->
 
 async fn shown(app: &App, opened: &Opened, name: &str, id: ObjectId) -> Result<Branch> {
     let rules = protection::list(&mut *app.database.connection().await?, opened.project.id).await?;
-    let commit = commit::load(app, opened, vec![id]).await?.remove(0);
+    let commit = commit::load(app, opened, id).await?;
     Ok(branch_of(name.to_owned(), commit, &rules))
 }
 

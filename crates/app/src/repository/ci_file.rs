@@ -39,11 +39,11 @@ fn facts(reader: &Reader, id: ObjectId) -> Result<CommitFacts> {
     let at = time(&commit.committer).unwrap_or_default();
     Ok(CommitFacts {
         id: id.to_string(),
-        message: push_details::text(&commit.message),
-        author_name: push_details::text(&commit.author.name),
-        author_email: push_details::text(&commit.author.email),
-        committer_name: push_details::text(&commit.committer.name),
-        committer_email: push_details::text(&commit.committer.email),
+        message: push_details::text(&commit.message, usize::MAX),
+        author_name: push_details::name(&commit.author.name),
+        author_email: push_details::name(&commit.author.email),
+        committer_name: push_details::name(&commit.committer.name),
+        committer_email: push_details::name(&commit.committer.email),
         created_at: at.to_rfc3339_opts(SecondsFormat::Millis, false),
     })
 }

@@ -1,6 +1,7 @@
 //! Commits, as branches and tags show them.
 
 use chrono::{DateTime, FixedOffset};
+use holdfast_domain::text::shorten;
 use holdfast_git::ObjectId;
 use holdfast_git::reader::{self, Reader, Signature};
 
@@ -23,6 +24,28 @@ pub struct Person {
     pub email: String,
     /// In the time zone in which it was recorded.
     pub at: DateTime<FixedOffset>,
+}
+
+/// Maximum size of the message of a commit or a tag in a list. Git has no limit; the longest messages that people write
+/// are merges that list what they bring.
+pub(super) const MAX_LISTED_MESSAGE_BYTES: usize = 32 << 10;
+/// Maximum size of a name or an address of a commit in a list.
+const MAX_LISTED_NAME_BYTES: usize = 1 << 10;
+/// Maximum number of parents of a commit in a list.
+const MAX_LISTED_PARENTS: usize = 100;
+
+impl Commit {
+    /// Cuts the commit to what a list shows of it: a commit may have a megabyte of message, names or parents.
+    pub(super) fn abridge(&mut self) {
+        shorten(&mut self.message, MAX_LISTED_MESSAGE_BYTES);
+        for person in [&mut self.author, &mut self.committer] {
+            shorten(&mut person.name, MAX_LISTED_NAME_BYTES);
+            shorten(&mut person.email, MAX_LISTED_NAME_BYTES);
+        }
+        if self.parents.len() > MAX_LISTED_PARENTS {
+            self.parents = self.parents[..MAX_LISTED_PARENTS].to_vec();
+        }
+    }
 }
 
 impl From<reader::Commit> for Commit {
@@ -50,11 +73,22 @@ pub(super) fn time(signature: &Signature) -> Option<DateTime<FixedOffset>> {
     Some(DateTime::from_timestamp(signature.seconds, 0)?.with_timezone(&offset))
 }
 
-/// One for each id.
-pub(super) async fn load(app: &App, opened: &Opened, ids: Vec<ObjectId>) -> Result<Vec<Commit>> {
-    objects::read(app, opened, move |reader| load_with(reader, ids)).await
+/// Reads one commit as a whole.
+pub(super) async fn load(app: &App, opened: &Opened, id: ObjectId) -> Result<Commit> {
+    objects::read(app, opened, move |reader| Ok(reader.commit(id)?.into())).await
 }
 
-pub(super) fn load_with(reader: &Reader, ids: Vec<ObjectId>) -> Result<Vec<Commit>> {
-    ids.into_iter().map(|id| Ok(reader.commit(id)?.into())).collect()
+/// Reads commits as a list shows them, one for each id.
+pub(super) async fn load_listed(app: &App, opened: &Opened, ids: Vec<ObjectId>) -> Result<Vec<Commit>> {
+    objects::read(app, opened, move |reader| load_listed_with(reader, ids)).await
+}
+
+/// Like [`load_listed`], with a reader that is open already.
+pub(super) fn load_listed_with(reader: &Reader, ids: Vec<ObjectId>) -> Result<Vec<Commit>> {
+    let load = |id| {
+        let mut commit = Commit::from(reader.commit(id)?);
+        commit.abridge();
+        Ok(commit)
+    };
+    ids.into_iter().map(load).collect()
 }

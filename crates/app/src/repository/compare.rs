@@ -12,7 +12,7 @@ use holdfast_store::projects::project::ProjectRef;
 use tokio::time::Instant;
 use tracing::Instrument;
 
-use super::commit::{Commit, load_with};
+use super::commit::{Commit, load_listed_with};
 use super::fetch;
 use super::objects::GitObjects;
 use super::outlet::{Outlet, gone, outlet};
@@ -95,7 +95,7 @@ const COMMITS: usize = 100;
 async fn send_commits(objects: &GitObjects, ids: Vec<ObjectId>, outlet: &mut Outlet<Part>) -> Result<()> {
     for some in ids.rchunks(COMMITS) {
         let some = some.to_vec();
-        let commits = objects.read(move |reader| load_with(reader, some)).await?;
+        let commits = objects.read(move |reader| load_listed_with(reader, some)).await?;
         for commit in commits.into_iter().rev() {
             outlet.send(Part::Commit(Box::new(commit)), AROUND).await?;
         }

@@ -3,6 +3,7 @@
 use chrono::SecondsFormat;
 use holdfast_domain::hooks::Kind;
 use holdfast_domain::planning::closed_by;
+use holdfast_domain::text::{MAX_TEXT_BYTES, fair_share, shorten};
 use holdfast_git::reader::{Commit, NewCommits, Reader};
 use holdfast_git::{ObjectId, RefName};
 use holdfast_store::activity::event::Notice;
@@ -16,7 +17,8 @@ use super::fetch::Opened;
 use crate::Result;
 use crate::actor::Caller;
 
-/// Commits that are told of one by one.
+/// Commits that are told of one by one. Their messages together have at most [`MAX_TEXT_BYTES`]: a feed shows 100 pushes at
+/// a time.
 const COMMITS: usize = 20;
 /// Of a push that moves more refs than this, the commits of the others are not counted: that could take minutes.
 const REFS: usize = 20;
@@ -48,6 +50,7 @@ fn new_commits(reader: &Reader, it: &Move, head: Option<ObjectId>) -> Result<New
 
 fn notice(opened: &Opened, caller: &Caller, it: &Move, commits: &NewCommits) -> Notice {
     let hex = |id: Option<ObjectId>| id.unwrap_or(ObjectId::null(holdfast_git::SHA1)).to_string();
+    let share = fair_share(commits.newest.iter().map(|commit| commit.message.len()), MAX_TEXT_BYTES);
     let payload = json!({
         "before": hex(it.old),
         "after": hex(it.new.map(|new| new.id)),
@@ -58,7 +61,7 @@ fn notice(opened: &Opened, caller: &Caller, it: &Move, commits: &NewCommits) -> 
         "user_email": caller.account.person.email,
         "user_username": caller.account.person.username,
         "project": project_facts(&opened.project),
-        "commits": commits.newest.iter().map(commit).collect::<Vec<_>>(),
+        "commits": commits.newest.iter().map(|it| commit(it, share)).collect::<Vec<_>>(),
         "total_commits_count": commits.total,
     });
     Notice { kind: kind(&it.name), payload }
@@ -101,18 +104,27 @@ fn kind(name: &RefName) -> Kind {
     }
 }
 
-const LONGEST_TEXT: usize = 100_000;
+/// Maximum size of a name or an address that is told. Git has no limit.
+const MAX_NAME_BYTES: usize = 1 << 10;
 
-/// PostgreSQL keeps no zero bytes in texts; git does.
-pub(super) fn text(text: &str) -> String {
-    text.chars().filter(|c| *c != '\0').take(LONGEST_TEXT).collect()
+/// Returns the beginning of a text, at most `maximum` bytes of it, without zero bytes: git keeps them in texts, PostgreSQL
+/// does not.
+pub(super) fn text(text: &str, maximum: usize) -> String {
+    let mut text = text.replace('\0', "");
+    shorten(&mut text, maximum);
+    text
 }
 
-pub(super) fn commit(commit: &Commit) -> Value {
+pub(super) fn name(name: &str) -> String {
+    text(name, MAX_NAME_BYTES)
+}
+
+/// Returns what is told of a commit, with at most so many bytes of its message.
+pub(super) fn commit(commit: &Commit, max_message_bytes: usize) -> Value {
     json!({
         "id": commit.id.to_string(),
-        "message": text(&commit.message),
+        "message": text(&commit.message, max_message_bytes),
         "timestamp": time(&commit.committer).map(|time| time.to_rfc3339_opts(SecondsFormat::Secs, true)),
-        "author": { "name": text(&commit.author.name), "email": text(&commit.author.email) },
+        "author": { "name": name(&commit.author.name), "email": name(&commit.author.email) },
     })
 }

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use holdfast_domain::ids::ProjectId;
 use holdfast_domain::policy::ProjectAction;
+use holdfast_domain::text::MAX_TEXT_BYTES;
 use holdfast_git::ObjectId;
 use holdfast_git::reader::{ChangedPaths, Kind, Reader};
 use holdfast_store::projects::project::ProjectRef;
@@ -61,7 +62,8 @@ pub(crate) async fn tag_details(
         let message = if tag == object { None } else { unless_pruned(reader.annotation(tag))?.flatten() };
         let is_commit = unless_pruned(reader.peel(object))?.is_some_and(|(_, kind)| kind == Kind::Commit);
         let commit = if is_commit { unless_pruned(reader.commit(object))? } else { None };
-        Ok((message.map(|text| push_details::text(&text)), commit.map(|commit| push_details::commit(&commit))))
+        let message = message.map(|text| push_details::text(&text, MAX_TEXT_BYTES));
+        Ok((message, commit.map(|commit| push_details::commit(&commit, MAX_TEXT_BYTES))))
     };
     read(app, project, collect).await
 }

@@ -1,6 +1,8 @@
 //! Notes on tags.
 
+use holdfast_domain::Violations;
 use holdfast_domain::policy::ProjectAction;
+use holdfast_domain::text::MAX_TEXT_BYTES;
 use holdfast_store::Transaction;
 use holdfast_store::commit;
 use holdfast_store::projects::project::ProjectRef;
@@ -12,6 +14,7 @@ use crate::{Actor, App, Error, Result, Thing};
 /// Of a tag that has none yet.
 pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, tag: &str, description: &str) -> Result<()> {
     let opened = fetch::open(app, actor, project, ProjectAction::WriteCode).await?;
+    check("description", description)?;
     let mut transaction = locked_with_tag(app, &opened, tag).await?;
     if !release::insert(&mut transaction, opened.project.id, tag, description, app.clock.now()).await? {
         return Err(Error::Conflict("Release already exists".into()));
@@ -21,11 +24,19 @@ pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, tag: &str, d
 
 pub async fn update(app: &App, actor: &Actor, project: &ProjectRef, tag: &str, description: &str) -> Result<()> {
     let opened = fetch::open(app, actor, project, ProjectAction::WriteCode).await?;
+    check("description", description)?;
     let mut transaction = locked_with_tag(app, &opened, tag).await?;
     if !release::update(&mut transaction, opened.project.id, tag, description, app.clock.now()).await? {
         return Err(Error::NotFound(Thing::Named("Release does not exist")));
     }
     Ok(commit(transaction).await?)
+}
+
+/// Checks a text that stands beside a tag: its notes or its message.
+pub(super) fn check(field: &'static str, text: &str) -> Result<()> {
+    let mut violations = Violations::default();
+    violations.check_size(field, text, MAX_TEXT_BYTES);
+    Ok(violations.into_result()?)
 }
 
 /// While the repository is locked no tag goes away, and its notes with it.

@@ -2,6 +2,7 @@
 
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
+use holdfast_domain::text::{MAX_TEXT_BYTES, shorten};
 use holdfast_git::protocol::advertisement::Refs;
 use holdfast_git::reader::{Kind, Signature};
 use holdfast_git::tag::Annotation;
@@ -11,7 +12,7 @@ use holdfast_store::repository::ref_change::Mover;
 use holdfast_store::repository::release;
 use holdfast_store::repository::snapshot::Listed;
 
-use super::commit::{self, Commit};
+use super::commit::{self, Commit, MAX_LISTED_MESSAGE_BYTES};
 use super::fetch::{self, Opened};
 use super::pack::store;
 use super::push_details;
@@ -48,8 +49,9 @@ pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequ
     let mut found = opened.refs.listed(Listed::Tags, total - range.end..total - range.start);
     found.reverse();
     let (names, targets): (Vec<&str>, Vec<Target>) = found.into_iter().unzip();
-    let mut releases = release::find(&mut *app.database.connection().await?, opened.project.id, &names).await?;
-    let looked = look(app, &opened, targets).await?;
+    let mut releases =
+        release::find(&mut *app.database.connection().await?, opened.project.id, &names, MAX_TEXT_BYTES as i32).await?;
+    let looked = look(app, &opened, targets, Shown::InList).await?;
     let tags = names.into_iter().zip(looked).map(|(name, (message, commit))| Tag {
         name: name.to_owned(),
         message,
@@ -62,18 +64,35 @@ pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequ
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, name: &str) -> Result<Tag> {
     let opened = fetch::open(app, actor, project, ProjectAction::ReadCode).await?;
     let target = opened.refs.find(&format!("refs/tags/{name}")).ok_or(Error::NotFound(Thing::Tag))?;
-    let (message, commit) = look(app, &opened, vec![target]).await?.remove(0);
-    let mut releases = release::find(&mut *app.database.connection().await?, opened.project.id, &[name]).await?;
+    let (message, commit) = look(app, &opened, vec![target], Shown::Whole).await?.remove(0);
+    let mut releases =
+        release::find(&mut *app.database.connection().await?, opened.project.id, &[name], i32::MAX).await?;
     Ok(Tag { name: name.to_owned(), message, commit, release: releases.remove(name) })
 }
 
+/// Whether something is shown as a whole or as one of many.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    Whole,
+    InList,
+}
+
 /// What each says, and the commit it leads to.
-async fn look(app: &App, opened: &Opened, targets: Vec<Target>) -> Result<Vec<(Option<String>, Option<Commit>)>> {
+async fn look(
+    app: &App,
+    opened: &Opened,
+    targets: Vec<Target>,
+    shown: Shown,
+) -> Result<Vec<(Option<String>, Option<Commit>)>> {
     objects::read(app, opened, move |reader| {
         let look = |target: Target| {
-            let message = if target.peeled.is_some() { reader.annotation(target.id)? } else { None };
+            let mut message = if target.peeled.is_some() { reader.annotation(target.id)? } else { None };
             let is_commit = reader.kind(target.object())? == Some(Kind::Commit);
-            let commit = if is_commit { Some(reader.commit(target.object())?.into()) } else { None };
+            let mut commit = if is_commit { Some(Commit::from(reader.commit(target.object())?)) } else { None };
+            if shown == Shown::InList {
+                message.iter_mut().for_each(|message| shorten(message, MAX_LISTED_MESSAGE_BYTES));
+                commit.iter_mut().for_each(Commit::abridge);
+            }
             Ok((message, commit))
         };
         targets.into_iter().map(look).collect()
@@ -107,6 +126,8 @@ pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, input: Creat
     let id = id.ok_or_else(|| refused(format!("Target {} is invalid", input.at)))?;
     let message = input.message.map(|message| message.trim().to_owned()).filter(|message| !message.is_empty());
     let release = input.release_description.filter(|notes| !notes.is_empty());
+    super::release::check("message", message.as_deref().unwrap_or_default())?;
+    super::release::check("release_description", release.as_deref().unwrap_or_default())?;
     let refusal = match &message {
         None => {
             let it = Move { name, old: None, new: Some(Target { id, peeled: None }) };
@@ -122,7 +143,7 @@ pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, input: Creat
         Some(ref_change::LOST_RACE) => return Err(exists()),
         Some(text) => return Err(refused(text.into())),
     }
-    let commit = commit::load(app, &opened, vec![id]).await?.remove(0);
+    let commit = commit::load(app, &opened, id).await?;
     Ok(Tag { name: input.name, message, commit: Some(commit), release })
 }
 

@@ -29,8 +29,8 @@ pub struct EventBody {
     pub note: Option<NoteBody>,
 }
 
-pub fn event(event: Event, site: &Site) -> EventBody {
-    let data = event.data.as_ref().and_then(|details| push(details, site));
+pub fn event(mut event: Event, site: &Site) -> EventBody {
+    let data = event.data.take().and_then(|details| push(details, site));
     let subject = event.subject();
     let action_name = data.as_ref().map_or(event.action.name(subject.is_some()), push_name);
     let note = event.comment().zip(subject).map(|(comment, on)| note::commented(&comment, on, &event.author, site));
@@ -55,33 +55,25 @@ pub fn event(event: Event, site: &Site) -> EventBody {
     }
 }
 
-/// The details of a push, with addresses.
-fn push(details: &Value, site: &Site) -> Option<Map<String, Value>> {
+/// The details of a push, with addresses. The messages of its commits, which may be long, are not copied.
+fn push(mut details: Value, site: &Site) -> Option<Map<String, Value>> {
+    let mut commits = details["commits"].take();
     let project = &details["project"];
     let path = project["path_with_namespace"].as_str()?;
     let homepage = site.url(&format!("/{path}"));
-    let with_address = |commit: &Value| {
-        let mut commit = commit.clone();
+    for commit in commits.as_array_mut()? {
         commit["url"] = format!("{homepage}/commit/{}", commit["id"].as_str().unwrap_or_default()).into();
-        commit
-    };
-    let commits: Vec<Value> = details["commits"].as_array()?.iter().map(with_address).collect();
-    let body = json!({
-        "before": details["before"],
-        "after": details["after"],
-        "ref": details["ref"],
-        "user_id": details["user_id"],
-        "user_name": details["user_name"],
-        "repository": {
-            "name": project["name"],
-            "url": site.ssh_url(path),
-            "description": project["description"],
-            "homepage": homepage,
-        },
-        "commits": commits,
-        "total_commits_count": details["total_commits_count"],
+    }
+    let repository = json!({
+        "name": project["name"],
+        "url": site.ssh_url(path),
+        "description": project["description"],
+        "homepage": homepage,
     });
-    body.as_object().cloned()
+    let same = ["before", "after", "ref", "user_id", "user_name", "total_commits_count"];
+    let mut body: Map<String, Value> = same.iter().map(|name| ((*name).to_owned(), details[name].take())).collect();
+    body.extend([("repository".to_owned(), repository), ("commits".to_owned(), commits)]);
+    Some(body)
 }
 
 fn push_name(data: &Map<String, Value>) -> &'static str {

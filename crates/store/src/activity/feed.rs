@@ -119,6 +119,16 @@ pub async fn list_of_user(database: &Database, user: UserId, reader: Reader, pag
 /// What finds an event again, by an index and in one part of the table. All of it is in the indexes.
 const FOUND: &str = "id, created_at, project_id, audience";
 
+/// The details of a push. Those that were written before there was a limit may have two megabytes of messages: of each,
+/// the beginning is shown. Small ones are told by their size on disk, without a look into them.
+macro_rules! told_data {
+    () => {
+        "case when pg_column_size(e.data) > 1900 and octet_length(e.data::text) > 262144 then jsonb_set(e.data, '{commits}', \
+         (select coalesce(jsonb_agg(jsonb_set(c, '{message}', to_jsonb(left(c ->> 'message', 1000)))), '[]') \
+         from jsonb_array_elements(e.data -> 'commits') c)) else e.data end"
+    };
+}
+
 async fn list(
     connection: &mut Connection,
     from: impl Fn(&mut QueryBuilder<Postgres>, Purpose),
@@ -127,8 +137,10 @@ async fn list(
 ) -> Result<Page<Event>> {
     let list = List {
         columns: concat!(
-            "e.project_id, e.action, e.data, e.created_at as happened_at, e.subject_kind, e.subject_id, e.note_id, \
-             coalesce(i.title, m.title) as subject_title, nt.body, nt.created_at as said_at, nt.updated_at as edited_at, ",
+            "e.project_id, e.action, ",
+            told_data!(),
+            " as data, e.created_at as happened_at, e.subject_kind, e.subject_id, e.note_id, \
+             coalesce(i.title, m.title) as subject_title, left(nt.body, 65536) as body, nt.created_at as said_at, nt.updated_at as edited_at, ",
             person_columns!()
         ),
         rows: "e.id, e.created_at, e.project_id, e.audience",

@@ -46,12 +46,17 @@ impl Issue {
     }
 }
 
-/// Of `i` and what [`issue_joins`] adds to it, as seen by `viewer (id)`.
+/// Of `i` and what [`issue_joins`] adds to it, as seen by `viewer (id)`. A list names another expression for the
+/// description: those that were written before there was a limit are cut to it.
 macro_rules! issue_columns {
     () => {
+        issue_columns!("i.description")
+    };
+    ($description:literal) => {
         concat!(
-            "i.id as issue_id, i.iid, i.project_id, n.path || '/' || p.path as project_path, i.title, i.description, \
-             i.state as issue_state, i.confidential, i.due_date, i.notes_count, i.moved_to_id, i.created_at, i.updated_at, \
+            "i.id as issue_id, i.iid, i.project_id, n.path || '/' || p.path as project_path, i.title, ",
+            $description,
+            " as description, i.state as issue_state, i.confidential, i.due_date, i.notes_count, i.moved_to_id, i.created_at, i.updated_at, \
              i.assignee_id, i.milestone_id, array(select l.title from issue_labels x join labels l on l.id = x.label_id \
                where x.issue_id = i.id order by l.title) as labels, \
              coalesce((select s.subscribed from issue_subscriptions s where s.issue_id = i.id and s.user_id = viewer.id), \

@@ -57,7 +57,7 @@ pub async fn list(connection: &mut Connection, filter: &Filter, page: PageReques
     let viewer = filter.reader.user.map(UserId::get);
     let direction = if filter.descending { " desc" } else { "" };
     let list = List {
-        columns: issue_columns!(),
+        columns: issue_columns!("left(i.description, 65536)"),
         rows: "found_id, place",
         from: |query: &mut QueryBuilder<Postgres>, purpose| Sql { filter, query, purpose }.push(),
         order: &format!("place{direction}, found_id{direction}"),

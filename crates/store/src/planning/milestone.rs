@@ -23,9 +23,18 @@ pub struct Milestone {
     pub updated_at: DateTime<Utc>,
 }
 
+/// Of `m`. A list names another expression for the description: those that were written before there was a limit are cut
+/// to it.
 macro_rules! milestone_columns {
     () => {
-        "m.id, m.iid, m.project_id, m.title, m.description, m.closed, m.start_date, m.due_date, m.created_at, m.updated_at"
+        milestone_columns!("m.description")
+    };
+    ($description:literal) => {
+        concat!(
+            "m.id, m.iid, m.project_id, m.title, ",
+            $description,
+            " as description, m.closed, m.start_date, m.due_date, m.created_at, m.updated_at"
+        )
     };
 }
 
@@ -38,7 +47,7 @@ pub async fn list(
     page: PageRequest,
 ) -> Result<Page<Milestone>> {
     let list = List {
-        columns: milestone_columns!(),
+        columns: milestone_columns!("left(m.description, 16384)"),
         rows: "m.*",
         from: |query: &mut QueryBuilder<Postgres>, _| {
             query.push("from milestones m where m.project_id = ").push_bind(project.get());
@@ -64,7 +73,8 @@ pub async fn find(connection: &mut Connection, project: ProjectId, id: Milestone
 
 /// Those that were named by what was found before.
 pub(super) async fn some(connection: &mut Connection, ids: &[i64]) -> Result<Vec<Milestone>> {
-    const QUERY: &str = concat!("select ", milestone_columns!(), " from milestones m where m.id = any($1)");
+    const QUERY: &str =
+        concat!("select ", milestone_columns!("left(m.description, 16384)"), " from milestones m where m.id = any($1)");
     Ok(sqlx::query_as(QUERY).bind(ids).fetch_all(connection).await?)
 }
 

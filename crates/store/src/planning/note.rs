@@ -25,10 +25,16 @@ pub struct Note {
     pub author: Person,
 }
 
-/// Of `nt` and its author `u`.
+/// Of `nt` and its author `u`. A list names another expression for the body: those that were written before there was a
+/// limit are cut to it.
 macro_rules! note_columns {
-    () => {
-        concat!("nt.id as note_id, nt.issue_id, nt.body, nt.system, nt.created_at, nt.updated_at, ", person_columns!())
+    ($body:literal) => {
+        concat!(
+            "nt.id as note_id, nt.issue_id, ",
+            $body,
+            " as body, nt.system, nt.created_at, nt.updated_at, ",
+            person_columns!()
+        )
     };
 }
 
@@ -47,7 +53,7 @@ fn push_seen(query: &mut QueryBuilder<Postgres>, seen: Seen) {
 /// Oldest first, as far as the reader sees what they tell of.
 pub async fn list(database: &Database, issue: IssueId, seen: Seen, page: PageRequest) -> Result<Page<Note>> {
     let list = List {
-        columns: note_columns!(),
+        columns: note_columns!("left(nt.body, 65536)"),
         rows: "nt.*",
         from: |query: &mut QueryBuilder<Postgres>, _| {
             query.push("from notes nt where nt.issue_id = ").push_bind(issue.get());
@@ -66,7 +72,7 @@ pub async fn list(database: &Database, issue: IssueId, seen: Seen, page: PageReq
 pub async fn find(connection: &mut Connection, issue: IssueId, id: NoteId, seen: Seen) -> Result<Option<Note>> {
     let mut query = QueryBuilder::new(concat!(
         "select ",
-        note_columns!(),
+        note_columns!("nt.body"),
         " from notes nt join users u on u.id = nt.author_id where nt.issue_id = "
     ));
     query.push_bind(issue.get()).push(" and nt.id = ").push_bind(id.get());

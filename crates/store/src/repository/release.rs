@@ -5,12 +5,19 @@ use holdfast_domain::ids::ProjectId;
 
 use crate::{Connection, Result};
 
-/// Those of these tags that have one.
-pub async fn find(connection: &mut Connection, project: ProjectId, tags: &[&str]) -> Result<HashMap<String, String>> {
+/// Those of these tags that have one, cut to so many characters.
+pub async fn find(
+    connection: &mut Connection,
+    project: ProjectId,
+    tags: &[&str],
+    max_characters: i32,
+) -> Result<HashMap<String, String>> {
     let rows = sqlx::query!(
-        "select tag_name, description from releases where project_id = $1 and tag_name = any($2)",
+        r#"select tag_name, left(description, $3) as "description!" from releases
+           where project_id = $1 and tag_name = any($2)"#,
         project.get(),
         tags as &[&str],
+        max_characters,
     )
     .fetch_all(connection)
     .await?;

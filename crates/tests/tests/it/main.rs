@@ -51,6 +51,7 @@ mod ref_log;
 mod releases;
 mod repositories;
 mod sessions;
+mod sizes;
 mod ssh;
 mod ssh_door;
 mod ssh_keys;

@@ -246,6 +246,11 @@ async fn a_body_has_a_limit_and_a_known_type() {
         let answer = send("application/json", broken.to_vec()).await;
         assert_eq!(answer.both(), (400, &json!({"error": "message body does not match declared format"})));
     }
+    // A megabyte of JSON would be 17 in memory for as long as the request waits.
+    for many in [format!("{{\"x\":[0{}]}}", ",0".repeat(500_000)), format!("{{\"x\":[{}0]}}", "[0],".repeat(5000))] {
+        let answer = send("application/json", many.into_bytes()).await;
+        assert_eq!(answer.both(), (400, &json!({"error": "too many parameters"})));
+    }
     let encoding = send("application/x-www-form-urlencoded", b"email=%ff%fe".to_vec()).await;
     assert_eq!(encoding.both(), (400, &json!({"error": "email is invalid"})));
     let zero = send("application/json", br#"{"email": "a\u0000@b"}"#.to_vec()).await;
