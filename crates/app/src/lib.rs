@@ -19,6 +19,8 @@ mod sealing;
 pub mod throttle;
 pub mod worker;
 
+use std::sync::Arc;
+
 use chrono::NaiveDate;
 use holdfast_domain::Site;
 use holdfast_store::{Database, Objects};
@@ -59,6 +61,10 @@ pub struct Settings {
 }
 
 const CI_FILES_AT_ONCE: usize = 4;
+/// CI files that are checked for anybody at once. Each takes a processor for up to a second.
+const MAX_CONCURRENT_LINTS: usize = 2;
+/// The same with those that wait; further requests are turned away. Bounds the memory for their files.
+const MAX_LINT_REQUESTS: usize = 16;
 
 /// Everything a use case needs beside its input.
 pub struct App {
@@ -72,7 +78,9 @@ pub struct App {
     sign_ins: Throttle,
     sealing: Sealing,
     /// CI files that are read at once.
-    ci_files: Semaphore,
+    ci_files: Arc<Semaphore>,
+    lints: Arc<Semaphore>,
+    lint_requests: Semaphore,
     /// Runners that wait for work at this node.
     pub(crate) waiting: Waiting,
 }
@@ -86,7 +94,9 @@ impl App {
             engine: Engine::new(settings.git.clone()),
             sign_ins: Throttle::per_minute(settings.sign_ins_per_minute),
             sealing: Sealing::new(settings.sealing_key.as_ref()),
-            ci_files: Semaphore::new(CI_FILES_AT_ONCE),
+            ci_files: Arc::new(Semaphore::new(CI_FILES_AT_ONCE)),
+            lints: Arc::new(Semaphore::new(MAX_CONCURRENT_LINTS)),
+            lint_requests: Semaphore::new(MAX_LINT_REQUESTS),
             waiting: Waiting::default(),
             settings,
             clock,

@@ -1,5 +1,7 @@
 //! How pipelines come to be: by a push, by the interface, by a trigger.
 
+use std::time::Duration;
+
 use holdfast_domain::Violations;
 use holdfast_domain::ci::Status;
 use holdfast_domain::ci::file::{self, CiFile, Job, Target};
@@ -13,6 +15,7 @@ use holdfast_store::ci::pipeline::{self, CommitFacts, NewPipeline, Pipeline};
 use holdfast_store::projects::project;
 use holdfast_store::worker::pipelines::Pushed;
 use holdfast_store::{Connection, commit};
+use tokio::sync::{AcquireError, OwnedSemaphorePermit};
 
 use super::course::Course;
 use crate::projects::project::ProjectRef;
@@ -252,13 +255,32 @@ const LONGEST_ERROR: usize = 1000;
 
 /// Some milliseconds of work, and more if somebody means harm; so many at once, and no more.
 async fn read(app: &App, text: Vec<u8>) -> Result<std::result::Result<CiFile, String>> {
-    let _turn = app.ci_files.acquire().await;
-    let reading = tokio::task::spawn_blocking(move || file::read(&text));
+    parse(app.ci_files.clone().acquire_owned().await, text).await
+}
+
+/// Parses a CI file on a blocking thread. The thread holds the permit: it goes on when the request is given up.
+async fn parse(
+    permit: std::result::Result<OwnedSemaphorePermit, AcquireError>,
+    text: Vec<u8>,
+) -> Result<std::result::Result<CiFile, String>> {
+    let reading = tokio::task::spawn_blocking(move || {
+        let _permit = permit;
+        file::read(&text)
+    });
     let file = reading.await.map_err(|panicked| Error::Internal(panicked.into()))?;
     Ok(file.map_err(|text| text.chars().take(LONGEST_ERROR).collect()))
 }
 
-/// Whether a file could be used; what is wrong with it if not.
+/// How soon somebody may try again who was turned away: a file takes about a second at most.
+const LINT_RETRY_AFTER: Duration = Duration::from_secs(2);
+
+/// Returns what is wrong with a CI file, or None if it could be used. Anybody may ask, so this has permits of its own: who
+/// asks too much keeps others from asking, but no pipeline from being created.
 pub async fn lint(app: &App, text: String) -> Result<Option<String>> {
-    Ok(read(app, text.into_bytes()).await?.err())
+    if text.len() as u64 > ci_file::LARGEST {
+        return Ok(Some(TOO_LARGE.to_owned()));
+    }
+    let busy = |_| Error::Throttled { retry_after: LINT_RETRY_AFTER };
+    let _request = app.lint_requests.try_acquire().map_err(busy)?;
+    Ok(parse(app.lints.clone().acquire_owned().await, text.into_bytes()).await?.err())
 }

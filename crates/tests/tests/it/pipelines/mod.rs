@@ -7,6 +7,7 @@ mod creation;
 mod git_access;
 mod hooks;
 mod job_answer;
+mod lint;
 mod old_builds;
 mod old_protocol;
 mod polling;
