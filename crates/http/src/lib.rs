@@ -9,10 +9,12 @@ mod door;
 pub mod error;
 mod git;
 mod health;
+mod minimum_rate;
 mod observe;
 pub mod openapi;
 pub mod params;
 mod present;
+mod project_permits;
 pub mod routes;
 mod runner;
 mod slashes;
@@ -38,6 +40,8 @@ pub use door::Cx;
 pub use holdfast_domain::Site;
 pub use routes::{Route, Routes};
 
+use project_permits::ProjectPermits;
+
 /// What operators decide about requests.
 #[derive(Clone, Debug)]
 pub struct Limits {
@@ -60,18 +64,21 @@ pub(crate) struct Context {
     anonymous: Throttle,
     /// Files are in memory while they are sent: so many at once, and no more.
     files: Semaphore,
-    /// Of those that builds leave some parts are in memory.
-    artifacts: Semaphore,
-    /// Long pieces of what builds say, from runners that have them; and what comes from anybody.
-    pieces: Semaphore,
-    updates: Semaphore,
+    /// Artifacts on their way into the object store; some parts of each are in memory.
+    artifacts: ProjectPermits,
+    /// Long parts of traces, which are in memory.
+    traces: ProjectPermits,
     /// The same for what git asks for.
     git_requests: Semaphore,
 }
 
 const FILES_AT_ONCE: usize = 8;
-const ARTIFACTS_AT_ONCE: usize = 16;
-const PIECES_AT_ONCE: usize = 8;
+/// Uploads of artifacts, each with up to 40 MiB in memory on the way to S3.
+const MAX_CONCURRENT_ARTIFACTS: usize = 16;
+const MAX_CONCURRENT_ARTIFACTS_OF_PROJECT: usize = 4;
+/// Long parts of traces, each with up to 32 MiB in memory.
+const MAX_CONCURRENT_TRACES: usize = 8;
+const MAX_CONCURRENT_TRACES_OF_PROJECT: usize = 2;
 const GIT_REQUESTS_AT_ONCE: usize = 64;
 
 /// The whole service as one router. Its requests must carry the peer's address, as `ConnectInfo`.
@@ -82,9 +89,8 @@ pub fn router(app: Arc<App>, limits: Limits) -> Router {
         users: Throttle::per_minute(limits.requests_per_minute),
         anonymous: Throttle::per_minute(limits.anonymous_requests_per_minute),
         files: Semaphore::new(FILES_AT_ONCE),
-        artifacts: Semaphore::new(ARTIFACTS_AT_ONCE),
-        pieces: Semaphore::new(PIECES_AT_ONCE),
-        updates: Semaphore::new(PIECES_AT_ONCE),
+        artifacts: ProjectPermits::new(MAX_CONCURRENT_ARTIFACTS, MAX_CONCURRENT_ARTIFACTS_OF_PROJECT),
+        traces: ProjectPermits::new(MAX_CONCURRENT_TRACES, MAX_CONCURRENT_TRACES_OF_PROJECT),
         git_requests: Semaphore::new(GIT_REQUESTS_AT_ONCE),
         limits,
     });

@@ -3,7 +3,7 @@
 
 use holdfast_domain::Violations;
 use holdfast_domain::ci::{Event, Status};
-use holdfast_domain::ids::{BuildId, RunnerId};
+use holdfast_domain::ids::{BuildId, ProjectId, RunnerId};
 use holdfast_domain::violations::INVALID;
 use holdfast_store::ci::build::{self, Held};
 use holdfast_store::ci::run;
@@ -116,9 +116,9 @@ pub(super) async fn held(connection: &mut Connection, id: BuildId, key: Key<'_>)
     }
 }
 
-/// Whether this is the token of that build, and it runs: asked before what is sent with it is read.
-pub async fn check(app: &App, id: BuildId, token: &str) -> std::result::Result<(), Denied> {
-    held(&mut *app.database.connection().await?, id, Key::Build(token)).await.map(drop)
+/// Returns the project of a running build that the key fits. Asked before the body of a request is read.
+pub async fn check(app: &App, id: BuildId, key: Key<'_>) -> std::result::Result<ProjectId, Denied> {
+    Ok(held(&mut *app.database.connection().await?, id, key).await?.project)
 }
 
 /// What is to be done with a piece of what a build says.
@@ -208,7 +208,8 @@ pub async fn finish(
     Ok(())
 }
 
-/// Who a build acts for while it runs, reading code alone. It is no administrator, whoever started it.
+/// Authenticates a running build by its token. It has the rights of its pipeline's user, to read code alone and as far as
+/// the project that is read lets it in; it is never an administrator, whoever started it.
 pub(crate) async fn authenticate(app: &App, token: &str) -> Result<Actor> {
     let run = run::find_by_token(&mut *app.database.connection().await?, &digest(token)).await?;
     let (project, user) = run.ok_or(Error::Unauthenticated)?;

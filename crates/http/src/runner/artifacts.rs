@@ -1,20 +1,21 @@
 //! Files that builds leave and get. They pass through without being held.
 
 use std::sync::Arc;
-use std::time::Duration;
 
+use axum::extract::multipart::MultipartError;
 use axum::extract::{FromRequest, Multipart, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use holdfast_app::ci::artifact::{self, Upload};
+use holdfast_app::ci::runner_door::{self, Key};
 use holdfast_domain::ids::BuildId;
 
 use super::door::{Answered, build_token, denied, forbidden, query, query_token, refused};
-use crate::Context;
 use crate::answer::{Answer, Facts};
 use crate::error::ApiError;
 use crate::stored::Left;
+use crate::{Context, minimum_rate};
 
 pub async fn upload(
     context: &Arc<Context>,
@@ -27,21 +28,24 @@ pub async fn upload(
     let query = query(&parts, "expire_in");
     let from_query = query_token(&parts);
     let Some(token) = build_token(&parts.headers, token_headers, from_query.as_deref()).map(str::to_owned) else {
-        crate::body::read(body, 0).await;
+        crate::body::discard(body);
         return Err(refused(context, &parts, forbidden()));
     };
     let app = &context.app;
-    let upload = artifact::begin(app, id, &token).await;
-    let mut upload = match upload {
-        Ok(upload) => upload,
+    // Whoever may not send one waits for nobody, and nobody waits for them.
+    let begun = async {
+        let project = runner_door::check(app, id, Key::Build(&token)).await?;
+        let permits = context.artifacts.acquire(project).await;
+        Ok((artifact::begin(app, id, &token).await?, permits))
+    };
+    let (mut upload, _permits) = match begun.await {
+        Ok(begun) => begun,
         Err(error) => {
-            crate::body::read(body, 0).await;
+            crate::body::discard(body);
             return Err(denied(context, &parts, error, status_header));
         }
     };
-    // Only for who may send one, and as long as something comes.
-    let _permit = context.artifacts.acquire().await.ok();
-    let mut form = Request::new(body);
+    let mut form = Request::new(minimum_rate::enforce(body));
     form.headers_mut().clone_from(&parts.headers);
     form.extensions_mut().clone_from(&parts.extensions);
     let taken = take(context, form, &mut upload).await;
@@ -71,21 +75,21 @@ struct Taken {
 
 const LONGEST_FIELD: usize = 1000;
 
-/// Between two parts of what is sent.
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+fn malformed() -> ApiError {
+    ApiError::error(StatusCode::BAD_REQUEST, "message body does not match declared format")
+}
 
-async fn soon<T>(next: impl Future<Output = T>) -> Result<T, ApiError> {
-    tokio::time::timeout(LONGEST_PAUSE, next).await.map_err(|_| ApiError::timed_out())
+fn unreadable(error: MultipartError) -> ApiError {
+    if minimum_rate::is_too_slow(&error) { ApiError::timed_out() } else { malformed() }
 }
 
 async fn take(context: &Context, form: Request, upload: &mut Upload) -> Result<Taken, ApiError> {
-    let malformed = || ApiError::error(StatusCode::BAD_REQUEST, "message body does not match declared format");
     let mut form = Multipart::from_request(form, &()).await.map_err(|_| malformed())?;
     let mut taken = Taken::default();
-    while let Some(mut field) = soon(form.next_field()).await?.map_err(|_| malformed())? {
+    while let Some(mut field) = form.next_field().await.map_err(unreadable)? {
         match (field.name(), field.file_name().map(str::to_owned)) {
             (Some("file"), Some(name)) if taken.name.is_none() => {
-                while let Some(bytes) = soon(field.chunk()).await?.map_err(|_| malformed())? {
+                while let Some(bytes) = field.chunk().await.map_err(unreadable)? {
                     if !upload.write(&context.app, bytes).await? {
                         return Err(ApiError::too_large());
                     }
@@ -94,7 +98,7 @@ async fn take(context: &Context, form: Request, upload: &mut Upload) -> Result<T
             }
             (Some("expire_in"), None) => {
                 let mut text = Vec::new();
-                while let Some(bytes) = soon(field.chunk()).await?.map_err(|_| malformed())? {
+                while let Some(bytes) = field.chunk().await.map_err(unreadable)? {
                     text.extend_from_slice(&bytes);
                     if text.len() > LONGEST_FIELD {
                         return Err(malformed());

@@ -10,7 +10,7 @@ use axum::http::header::CONTENT_LENGTH;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use holdfast_app::ci::runner_door::{self, Appended, Denied};
+use holdfast_app::ci::runner_door::{self, Appended, Denied, Key};
 use holdfast_app::{App, Error};
 use holdfast_domain::ci::Status;
 use holdfast_domain::ids::BuildId;
@@ -18,12 +18,15 @@ use serde_json::json;
 
 use super::fields::Fields;
 use crate::error::ApiError;
-use crate::{Context, client_address};
+use crate::{Context, body, client_address};
 
-/// What one request may bring beside files.
-const LARGEST: usize = 1 << 20;
-/// Of what a build says, at a time or as a whole.
-const LONGEST_PIECE: usize = 16 << 20;
+/// Maximum size of a body without a trace, and how much is read of any body before the token in it is known to be good.
+/// Runners send some kilobytes.
+const MAX_BODY_BYTES: usize = 256 << 10;
+/// Runners send at most this much of a trace at a time. More needs a permit.
+const MAX_SHORT_TRACE_BYTES: usize = 1 << 20;
+/// Maximum size of a part of a trace, or of a whole one that comes with the status of its build.
+const MAX_TRACE_BYTES: usize = 16 << 20;
 
 pub type Answered = Result<Response, Response>;
 
@@ -49,8 +52,16 @@ pub struct Asked {
 
 impl Asked {
     pub async fn read(context: Arc<Context>, request: Request) -> Result<Self, Response> {
-        let (parts, body) = request.into_parts();
-        let sent = Fields::read(&parts, body, LARGEST).await.map_err(IntoResponse::into_response)?;
+        let (parts, mut body) = request.into_parts();
+        let reading = body::read_start(&mut body, MAX_BODY_BYTES);
+        // Whoever asks for work may wait for a long time, but has to ask in time.
+        let read = tokio::time::timeout(context.limits.request_timeout, reading).await;
+        let (start, is_whole) = read.map_err(|_| ApiError::timed_out().into_response())?.ok_or_else(broken_off)?;
+        if !is_whole {
+            body::discard(body);
+            return Err(ApiError::too_large().into_response());
+        }
+        let sent = Fields::parse(&parts, &start).map_err(IntoResponse::into_response)?;
         match sent.text("token").map(str::to_owned) {
             Some(token) => Ok(Self { context, parts, sent, token }),
             None => Err(refused(&context, &parts, forbidden())),
@@ -66,19 +77,46 @@ impl Asked {
     }
 }
 
-fn is_short(parts: &Parts) -> bool {
-    let length = parts.headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
-    length.is_some_and(|length| length <= LARGEST)
+fn broken_off() -> Response {
+    ApiError::error(StatusCode::BAD_REQUEST, "message body does not match declared format").into_response()
 }
 
-/// What says how a build does. All that it said may come with it, which is held in memory: so many at once, and no more.
-/// The token may be in it, so that anybody can send one: these keep nobody waiting but each other.
-pub async fn read_update(context: &Context, parts: &Parts, body: Body) -> Result<Fields, ApiError> {
-    if is_short(parts) {
-        return Fields::read(parts, body, LARGEST).await;
+/// Reads what says how a build does. The whole trace may come with it, which is held in memory: only the start of such a
+/// body is read before the token is found to be good, in the header, the query or that start.
+pub async fn read_update(
+    context: &Context,
+    parts: &Parts,
+    mut body: Body,
+    id: BuildId,
+    key: for<'a> fn(&'a str) -> Key<'a>,
+    token_header: Option<&str>,
+    denied: impl Fn(Denied) -> Response,
+) -> Result<Fields, Response> {
+    if let Some(token) = token_header
+        && let Err(error) = runner_door::check(&context.app, id, key(token)).await
+    {
+        body::discard(body);
+        return Err(denied(error));
     }
-    let _permit = context.updates.acquire().await.ok();
-    Fields::read(parts, body, LONGEST_PIECE).await
+    let (start, is_whole) = body::read_start(&mut body, MAX_BODY_BYTES).await.ok_or_else(broken_off)?;
+    if is_whole {
+        return Fields::parse(parts, &start).map_err(IntoResponse::into_response);
+    }
+    let Some(token) = token_header.map(str::to_owned).or_else(|| Fields::token_in_start(parts, &start)) else {
+        body::discard(body);
+        return Err(ApiError::too_large().into_response());
+    };
+    let project = match runner_door::check(&context.app, id, key(&token)).await {
+        Ok(project) => project,
+        Err(error) => {
+            body::discard(body);
+            return Err(denied(error));
+        }
+    };
+    let _permits = context.traces.acquire(project).await;
+    let body = body::read_on(start, body, MAX_TRACE_BYTES).await;
+    let body = body.ok_or_else(|| ApiError::too_large().into_response())?;
+    Fields::parse(parts, &body).map_err(IntoResponse::into_response)
 }
 
 /// The token of a build, as each protocol sends it.
@@ -104,6 +142,11 @@ pub fn denied(context: &Context, parts: &Parts, denied: Denied, status_header: &
     }
 }
 
+fn is_short(parts: &Parts) -> bool {
+    let length = parts.headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    length.is_some_and(|length| length <= MAX_SHORT_TRACE_BYTES)
+}
+
 /// `Content-Range: 0-1692`. Runners differ in what the end means, so that the beginning alone counts.
 fn start_of(headers: &HeaderMap) -> Option<i64> {
     let range = headers.get("content-range")?.to_str().ok()?;
@@ -119,7 +162,7 @@ pub fn query_token(parts: &Parts) -> Option<String> {
     query(parts, "token")
 }
 
-/// Adds to what a build said.
+/// Appends a part to the trace of a build.
 pub async fn append(
     context: &Context,
     parts: &Parts,
@@ -130,16 +173,18 @@ pub async fn append(
 ) -> Answered {
     let from_query = query_token(parts);
     let Some(token) = build_token(&parts.headers, token_headers, from_query.as_deref()) else {
-        crate::body::read(body, 0).await;
+        body::discard(body);
         return Err(refused(context, parts, forbidden()));
     };
-    if let Err(error) = runner_door::check(&context.app, id, token).await {
-        // Not kept: it may be anybody's.
-        crate::body::read(body, 0).await;
-        return Err(denied(context, parts, error, status_header));
-    }
-    let _permit = if is_short(parts) { None } else { context.pieces.acquire().await.ok() };
-    let body = crate::body::read(body, LONGEST_PIECE).await;
+    let project = match runner_door::check(&context.app, id, Key::Build(token)).await {
+        Ok(project) => project,
+        Err(error) => {
+            body::discard(body);
+            return Err(denied(context, parts, error, status_header));
+        }
+    };
+    let _permits = if is_short(parts) { None } else { Some(context.traces.acquire(project).await) };
+    let body = body::read(body, MAX_TRACE_BYTES).await;
     let body = body.ok_or_else(|| ApiError::too_large().into_response())?;
     let start = start_of(&parts.headers).filter(|start| *start >= 0);
     let start = start

@@ -87,18 +87,19 @@ fn knows_204(headers: &HeaderMap) -> bool {
 /// still good.
 async fn update(State(context): State<Arc<Context>>, Path(id): Path<String>, request: Request) -> Answered {
     let (parts, body) = request.into_parts();
-    let sent = read_update(&context, &parts, body).await.map_err(IntoResponse::into_response)?;
-    let id = id.strip_suffix(".json").unwrap_or(&id).parse::<i64>();
-    let token = sent.text("token").ok_or_else(|| refused(&context, &parts, forbidden()))?;
-    let app = &context.app;
-    let (Ok(id), said) = (id, sent.bytes("trace")) else { return Err(not_found()) };
+    let Ok(id) = id.strip_suffix(".json").unwrap_or(&id).parse::<i64>() else {
+        crate::body::discard(body);
+        return Err(not_found());
+    };
     let id = BuildId::from(id);
     let failed = |error: Denied| match error {
         Denied::Unknown => refused(&context, &parts, forbidden()),
         Denied::Over(_) => not_found(),
         Denied::Failed(error) => ApiError::from(error).into_response(),
     };
-    let key = Key::Runner(token);
+    let sent = read_update(&context, &parts, body, id, |token| Key::Runner(token), None, failed).await?;
+    let token = sent.text("token").ok_or_else(|| refused(&context, &parts, forbidden()))?;
+    let (app, key, said) = (&context.app, Key::Runner(token), sent.bytes("trace"));
     let updated = match sent.text("state") {
         Some("success") => runner_door::finish(app, id, key, Outcome::Success, said).await,
         Some("failed") => runner_door::finish(app, id, key, Outcome::Failed("script_failure"), said).await,

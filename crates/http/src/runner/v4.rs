@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, patch, post, put};
 use axum::{Json, Router};
 use holdfast_app::ci::job::{self, Requested};
-use holdfast_app::ci::runner_door::{self, Key, Outcome, Registered};
+use holdfast_app::ci::runner_door::{self, Denied, Key, Outcome, Registered};
 use holdfast_domain::ids::BuildId;
 use serde_json::{Value, json};
 
@@ -94,16 +94,13 @@ pub fn nothing(last_update: &str) -> Response {
 
 async fn update(State(context): State<Arc<Context>>, Path(id): Path<i64>, request: Request) -> Answered {
     let (parts, body) = request.into_parts();
-    if let Some(token) = build_token(&parts.headers, &TOKEN, None)
-        && let Err(error) = runner_door::check(&context.app, id.into(), token).await
-    {
-        crate::body::read(body, 0).await;
-        return Err(denied(&context, &parts, error, STATUS));
-    }
-    let sent = read_update(&context, &parts, body).await.map_err(IntoResponse::into_response)?;
+    let id = BuildId::from(id);
+    let failed = |error: Denied| denied(&context, &parts, error, STATUS);
+    let header = build_token(&parts.headers, &TOKEN, None);
+    let sent = read_update(&context, &parts, body, id, |token| Key::Build(token), header, failed).await?;
     let token = build_token(&parts.headers, &TOKEN, sent.text("token"));
     let token = token.ok_or_else(|| refused(&context, &parts, forbidden()))?;
-    let (id, key, said) = (BuildId::from(id), Key::Build(token), sent.bytes("trace"));
+    let (key, said) = (Key::Build(token), sent.bytes("trace"));
     let app = &context.app;
     let updated = match sent.text("state") {
         Some("running") | None => runner_door::touch(app, id, key, said).await,
@@ -117,7 +114,7 @@ async fn update(State(context): State<Arc<Context>>, Path(id): Path<i64>, reques
             return Err(ApiError::error(StatusCode::BAD_REQUEST, text).into_response());
         }
     };
-    updated.map_err(|error| denied(&context, &parts, error, STATUS))?;
+    updated.map_err(failed)?;
     Ok(Json(json!("200")).into_response())
 }
 

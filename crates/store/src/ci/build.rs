@@ -182,6 +182,7 @@ pub async fn place(connection: &mut Connection, project: ProjectId, id: BuildId)
 
 /// What a runner may know of a build that it has, or had.
 pub struct Held {
+    pub project: ProjectId,
     pub pipeline: PipelineId,
     pub status: Status,
     pub erased: bool,
@@ -189,6 +190,7 @@ pub struct Held {
 
 #[derive(sqlx::FromRow)]
 struct HeldRow {
+    project_id: i64,
     pipeline_id: i64,
     status: String,
     erased: bool,
@@ -199,7 +201,8 @@ impl TryFrom<HeldRow> for Held {
 
     fn try_from(row: HeldRow) -> Result<Self> {
         let status = Status::named(&row.status).ok_or(Error::unreadable("a status"))?;
-        Ok(Self { pipeline: row.pipeline_id.into(), status, erased: row.erased })
+        let (project, pipeline) = (row.project_id.into(), row.pipeline_id.into());
+        Ok(Self { project, pipeline, status, erased: row.erased })
     }
 }
 
@@ -207,7 +210,7 @@ impl TryFrom<HeldRow> for Held {
 pub async fn find_held(connection: &mut Connection, id: BuildId, token_digest: &[u8]) -> Result<Option<Held>> {
     let row = sqlx::query_as!(
         HeldRow,
-        r#"select b.pipeline_id, b.status, b.erased_at is not null as "erased!" from builds b
+        r#"select b.project_id, b.pipeline_id, b.status, b.erased_at is not null as "erased!" from builds b
            join projects p on p.id = b.project_id
            where b.id = $1 and b.token_digest = $2 and p.namespace_id is not null"#,
         id.get(),
@@ -221,7 +224,7 @@ pub async fn find_held(connection: &mut Connection, id: BuildId, token_digest: &
 pub async fn find_of_runner(connection: &mut Connection, id: BuildId, runner: RunnerId) -> Result<Option<Held>> {
     let row = sqlx::query_as!(
         HeldRow,
-        r#"select b.pipeline_id, b.status, b.erased_at is not null as "erased!" from builds b
+        r#"select b.project_id, b.pipeline_id, b.status, b.erased_at is not null as "erased!" from builds b
            join projects p on p.id = b.project_id
            where b.id = $1 and b.runner_id = $2 and p.namespace_id is not null"#,
         id.get(),

@@ -15,6 +15,7 @@ mod removal;
 mod runner_management;
 mod runners;
 mod scene;
+mod slow_runners;
 mod secrets;
 mod security;
 mod statuses;

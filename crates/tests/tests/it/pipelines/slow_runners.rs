@@ -1,0 +1,158 @@
+//! Requests of runners, or of anybody, that do not end or bring too much.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::old_protocol::Old;
+use super::{Ground, Job, Runner, SIMPLE, said};
+
+/// Longer than anything here takes, and shorter than what would wait for a client.
+const SOON: Duration = Duration::from_secs(20);
+
+/// Sends the start of a request whose body does not come to its end.
+async fn begin(ground: &Ground, method: &str, path: &str, headers: &str, start: &[u8]) -> TcpStream {
+    let mut stream = TcpStream::connect(ground.server.address()).await.unwrap();
+    let head =
+        format!("{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n{headers}\r\n", start.len() + (15 << 20));
+    stream.write_all(head.as_bytes()).await.unwrap();
+    stream.write_all(start).await.unwrap();
+    stream
+}
+
+/// The status of the response, and the body, while the client has not sent everything.
+async fn response(stream: &mut TcpStream) -> (u16, String) {
+    let reading = async {
+        let mut text = String::new();
+        let mut buffer = [0; 1024];
+        while !text.contains("\r\n\r\n") || !text.contains('}') {
+            let count = stream.read(&mut buffer).await.unwrap();
+            assert_ne!(count, 0, "closed after {text:?}");
+            text.push_str(&String::from_utf8_lossy(&buffer[..count]));
+        }
+        let status = text.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, text.split_once("\r\n\r\n").unwrap().1.to_owned())
+    };
+    tokio::time::timeout(SOON, reading).await.expect("a response before the body has come")
+}
+
+const FORM: &str = "Content-Type: multipart/form-data; boundary=X\r\n";
+const FILE: &[u8] = b"--X\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\nabc";
+
+/// Audit M7, t18_runner.py: sixteen uploads that go on without an end, of anybody with a runner, stopped all others.
+#[tokio::test]
+async fn slow_artifact_uploads_of_one_project_do_not_stop_those_of_others() {
+    let ground = Ground::with(SIMPLE).await;
+    let job = ground.runner().await.take().await;
+    let headers = format!("{FORM}JOB-TOKEN: {}\r\n", job.token);
+    let path = format!("/api/v4/jobs/{}/artifacts", job.id);
+    let mut slow = Vec::new();
+    for _ in 0..20 {
+        slow.push(begin(&ground, "POST", &path, &headers, FILE).await);
+    }
+    // As many as a project may have at once have begun.
+    let begun = async {
+        let mut every = tokio::time::interval(Duration::from_millis(20));
+        while super::scene::rows(&ground.server, "build_objects").await < 4 {
+            every.tick().await;
+        }
+    };
+    tokio::time::timeout(SOON, begun).await.expect("four uploads begin");
+    let other = ground.another_project("q", SIMPLE).await;
+    let token = ground.ada.get(&format!("/projects/{other}")).await.body["runners_token"].clone();
+    let runner = Runner::register(&ground.server, json!({ "token": token })).await;
+    let theirs = runner.take().await;
+    let left = tokio::time::timeout(SOON, runner.leave(&theirs, "a.zip", b"x")).await;
+    assert_eq!(left.expect("another project's upload is not held up").status, 201);
+    assert_eq!(super::scene::rows(&ground.server, "build_objects").await, 5, "the others still wait");
+}
+
+/// Audit M1, t14_hold.py: who has no token, or a wrong one, was read to the end, however long that took.
+#[tokio::test]
+async fn wrong_tokens_are_refused_before_the_body_has_come() {
+    let ground = Ground::with(SIMPLE).await;
+    let job = ground.runner().await.take().await;
+    let before = ground.server.contents().await;
+    let forbidden = r#"{"message":"403 Forbidden"}"#;
+    for (version, header) in [("/api/v4/jobs", "JOB-TOKEN"), ("/ci/api/v1/builds", "BUILD-TOKEN")] {
+        for token in ["", &format!("{header}: wrong\r\n")] {
+            for (method, below) in [("POST", "artifacts"), ("PATCH", "trace")] {
+                let path = format!("{version}/{}/{below}", job.id);
+                let headers = format!("{FORM}{token}Content-Range: 0-1\r\n");
+                let mut stream = begin(&ground, method, &path, &headers, FILE).await;
+                assert_eq!(response(&mut stream).await, (403, forbidden.to_owned()), "{method} {path} {token}");
+            }
+        }
+    }
+    let path = format!("/api/v4/jobs/{}", job.id);
+    let mut stream = begin(&ground, "PUT", &path, "JOB-TOKEN: wrong\r\n", b"").await;
+    assert_eq!(response(&mut stream).await, (403, forbidden.to_owned()));
+    // And the connection does not stay.
+    let closed = tokio::time::timeout(SOON, stream.read(&mut [0; 16])).await.expect("the connection is closed");
+    assert_eq!(closed.unwrap_or(0), 0);
+    assert_eq!(ground.server.contents().await, before);
+}
+
+/// Audit M2: fifteen megabytes of JSON of anybody became a hundred megabytes in memory before the token was looked at.
+#[tokio::test]
+async fn only_the_start_of_a_long_body_is_read_before_its_token_is_known() {
+    let ground = Ground::with(SIMPLE).await;
+    let job = ground.runner().await.take().await;
+    let before = ground.server.contents().await;
+    let zeros = "0,".repeat(150 << 10);
+    let json = "Content-Type: application/json\r\n";
+    let too_large = (413, r#"{"message":"413 Request Entity Too Large"}"#.to_owned());
+    let forbidden = (403, r#"{"message":"403 Forbidden"}"#.to_owned());
+    for path in [format!("/api/v4/jobs/{}", job.id), format!("/ci/api/v1/builds/{}", job.id)] {
+        let start = format!("{{\"x\":[{zeros}");
+        let mut stream = begin(&ground, "PUT", &path, json, start.as_bytes()).await;
+        assert_eq!(response(&mut stream).await, too_large, "{path}");
+        let start = format!("{{\"token\":\"wrong\",\"x\":[{zeros}");
+        let mut stream = begin(&ground, "PUT", &path, json, start.as_bytes()).await;
+        assert_eq!(response(&mut stream).await, forbidden, "{path}");
+        let start = format!("token=wrong&trace={zeros}");
+        let mut stream = begin(&ground, "PUT", &path, "", start.as_bytes()).await;
+        assert_eq!(response(&mut stream).await, forbidden, "{path}");
+    }
+    for (method, path) in [("POST", "/api/v4/jobs/request"), ("POST", "/api/v4/runners"), ("DELETE", "/api/v4/runners")]
+    {
+        let start = format!("{{\"token\":\"wrong\",\"x\":[{zeros}");
+        let mut stream = begin(&ground, method, path, json, start.as_bytes()).await;
+        assert_eq!(response(&mut stream).await, too_large, "{path}");
+    }
+    assert_eq!(ground.server.contents().await, before);
+}
+
+/// Who waits for work may wait for long, but not to say so.
+#[tokio::test]
+async fn a_request_for_work_has_to_come_in_time() {
+    let mut setup = holdfast_tests::Setup::default();
+    setup.limits.request_timeout = Duration::from_secs(3);
+    let ground = Ground::on(holdfast_tests::Server::with(setup).await, SIMPLE).await;
+    let mut stream = begin(&ground, "POST", "/api/v4/jobs/request", "Content-Type: application/json\r\n", b"{").await;
+    assert_eq!(response(&mut stream).await.0, 503);
+}
+
+/// Runners of the years before 11.6 send the whole trace with the status, and the token in front of it alone.
+#[tokio::test]
+async fn a_whole_trace_with_the_token_in_the_body_is_taken() {
+    let ground = Ground::with("one: {script: x}\ntwo: {script: x}\n").await;
+    let (runner, old) = (ground.runner().await, Old::register(&ground, json!({})).await);
+    let trace = "words\n".repeat(500 << 10);
+    let job: Job = runner.take().await;
+    let url = format!("{}/api/v4/jobs/{}", ground.server.base, job.id);
+    let body = format!(r#"{{"info":{{}},"token":"{}","state":"success","trace":{}}}"#, job.token, json!(trace));
+    let request = reqwest::Client::new().put(url).header("Content-Type", "application/json").body(body);
+    let answer = said(request).await;
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    let build = old.take().await;
+    let answer = old.put(&build, json!({ "state": "success", "trace": trace })).await;
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    for id in [json!(job.id), build["id"].clone()] {
+        let shown = ground.ada.get(&ground.path(&format!("/builds/{id}/trace"))).await;
+        assert!(shown.text == trace, "{}", shown.text.len());
+    }
+    assert_eq!(ground.pipeline().await["status"], "success");
+}
