@@ -2,8 +2,10 @@
 //! does not exist (404), what it may see but not do is forbidden (403).
 
 use holdfast_domain::AccessLevel;
-use holdfast_domain::policy::{Feature, GroupAction, InstanceAction, ProjectAction};
+use holdfast_domain::ids::ProjectId;
+use holdfast_domain::policy::{Feature, GroupAction, InstanceAction, ProjectAction, Standing};
 use holdfast_store::Connection;
+use holdfast_store::ci::job_token_allowlist;
 use holdfast_store::namespaces::group::{self, Group, GroupRef};
 use holdfast_store::namespaces::namespace;
 use holdfast_store::projects::project::{self, Project, ProjectRef};
@@ -82,7 +84,7 @@ pub async fn project(
     action: ProjectAction,
 ) -> Result<Project> {
     let found = project::find(connection, project, actor.user_id(), app.today()).await?;
-    checked(found.ok_or(Error::NotFound(Thing::Project))?, actor, action)
+    authorize(connection, found.ok_or(Error::NotFound(Thing::Project))?, actor, action).await
 }
 
 /// The same, with the project locked until the end of the transaction.
@@ -98,7 +100,7 @@ pub async fn locked_project(
         ProjectRef::Path { .. } => self::project(app, connection, actor, project, action).await?.id,
     };
     if let Some(found) = project::find_unlocked(connection, id, actor.user_id(), app.today()).await? {
-        return checked(found, actor, action);
+        return authorize(connection, found, actor, action).await;
     }
     // There is none, or somebody is at it: wait only for what the caller may change, and look again afterwards.
     self::project(app, connection, actor, &ProjectRef::Id(id), action).await?;
@@ -127,6 +129,31 @@ pub async fn locked_project_in_place(
 /// What the actor could do beside what it was let in for.
 pub(crate) fn may(actor: &Actor, project: &Project, action: ProjectAction) -> bool {
     action.allowed(project.visibility, actor.standing(), project.level())
+}
+
+/// Returns the project if the actor may do this with it.
+async fn authorize(
+    connection: &mut Connection,
+    project: Project,
+    actor: &Actor,
+    action: ProjectAction,
+) -> Result<Project> {
+    if let Some(source) = actor.build_of()
+        && !admits_builds_of(connection, &project, source).await?
+    {
+        return Err(Error::NotFound(Thing::Project));
+    }
+    checked(project, actor, action)
+}
+
+/// Returns whether a project lets builds of `source` in. What their user may read is a question of its own: both must be
+/// allowed, since whoever writes the script of a build is not always its user.
+async fn admits_builds_of(connection: &mut Connection, project: &Project, source: ProjectId) -> Result<bool> {
+    let is_public = ProjectAction::ReadCode.allowed(project.visibility, Standing::Anonymous, None);
+    if project.id == source || is_public {
+        return Ok(true);
+    }
+    Ok(job_token_allowlist::contains(connection, project.id, source).await?)
 }
 
 fn checked(project: Project, actor: &Actor, action: ProjectAction) -> Result<Project> {

@@ -25,7 +25,8 @@ pub struct Caller {
     pub scopes: Scopes,
     /// Set while an administrator acts as this user.
     pub impersonated_by: Option<UserId>,
-    /// Set while it is a build of this project that asks, in the user's name: it may read code and nothing else.
+    /// Set while a build of this project acts with the user's rights: it may read code and nothing else, of this project
+    /// and of those that let its builds in.
     pub build_of: Option<ProjectId>,
 }
 

@@ -90,7 +90,8 @@ pub async fn cancel(app: &App, actor: &Actor, project: &ProjectRef, id: BuildId)
     opened.finish(app, id).await
 }
 
-/// The new one.
+/// Runs a build again and returns the new one. It shows the caller as its user, but keeps the rights of the pipeline's
+/// user.
 pub async fn retry(app: &App, actor: &Actor, project: &ProjectRef, id: BuildId) -> Result<Build> {
     let now = app.clock.now();
     let mut opened = open(app, actor, project, id).await?;
@@ -102,7 +103,7 @@ pub async fn retry(app: &App, actor: &Actor, project: &ProjectRef, id: BuildId) 
     opened.finish(app, copy.unwrap_or(id)).await
 }
 
-/// Starts what waits for somebody to want it.
+/// Starts a manual build. It shows the caller as its user, but keeps the rights of the pipeline's user.
 pub async fn play(app: &App, actor: &Actor, project: &ProjectRef, id: BuildId) -> Result<Build> {
     let now = app.clock.now();
     let mut opened = open(app, actor, project, id).await?;

@@ -6,6 +6,7 @@ pub mod commit_status;
 mod course;
 pub mod creation;
 pub mod job;
+pub mod job_token_allowlist;
 mod mask;
 mod notice;
 pub mod pipeline;

@@ -38,8 +38,8 @@ async fn open(app: &App, actor: &Actor, project: &ProjectRef, id: PipelineId) ->
     Ok((transaction, course))
 }
 
-/// What failed or was canceled is built anew, stage by stage. As the specification shows it, the answer says that it is
-/// pending.
+/// Runs what failed or was canceled again, stage by stage, with the rights of the pipeline's user. As the specification
+/// shows it, the response says that the pipeline is pending.
 pub async fn retry(app: &App, actor: &Actor, project: &ProjectRef, id: PipelineId) -> Result<Pipeline> {
     let now = app.clock.now();
     let (mut transaction, mut course) = open(app, actor, project, id).await?;

@@ -61,7 +61,7 @@ pub enum ProjectAction {
     ReadBuilds,
     /// To start, retry and cancel, and to say how a commit does.
     ManageBuilds,
-    /// Variables, triggers and runners.
+    /// Variables, triggers, runners and the projects whose builds may read this one.
     ManageCi,
     /// Its name or its visibility.
     Rename,
@@ -141,7 +141,7 @@ impl ProjectAction {
                 "read pipelines, builds, traces and artifacts (beyond reporters: only if builds are public)"
             }
             Self::ManageBuilds => "start, retry, cancel and erase pipelines and builds; set the status of a commit",
-            Self::ManageCi => "read and edit variables, triggers and runners",
+            Self::ManageCi => "read and edit variables, triggers, runners and the job token allow list",
             Self::Rename => "change the name or the visibility",
             Self::Archive => "archive and unarchive",
             Self::Delete => "delete the project",

@@ -93,6 +93,11 @@ pub async fn open(context: &Context, actor: &Actor, project: &ProjectRef, servic
     opened.map_err(|error| match (actor, error) {
         // Whether a project is hidden or missing, git must ask for a name and a password to find out.
         (Actor::Anonymous, Error::NotFound(_)) => Error::Unauthenticated.into(),
+        // The same text whether it is hidden or missing.
+        (actor, Error::NotFound(_)) if actor.build_of().is_some() => Refusal::text(
+            StatusCode::NOT_FOUND,
+            "The project could not be found, or does not let builds of this project read it: see its job token allow list.",
+        ),
         (_, Error::Forbidden(None)) => Refusal::forbidden(match service {
             Service::UploadPack => "You are not allowed to download code from this project.",
             Service::ReceivePack => "You are not allowed to push code to this project.",

@@ -14,6 +14,7 @@ pub mod group;
 pub mod hook;
 pub mod import;
 pub mod issue;
+pub mod job_token_allowlist;
 pub mod label;
 pub mod member;
 pub mod milestone;

@@ -32,6 +32,7 @@ pub struct Job {
     pub project_name: String,
     pub project_path: String,
     pub namespace_path: String,
+    /// The user of the pipeline, whose rights the build has; see [`run::find_by_token`](super::run::find_by_token).
     pub user_id: Option<i64>,
     pub user_email: Option<String>,
     pub variable_keys: Vec<String>,
@@ -46,7 +47,7 @@ pub async fn load(connection: &mut Connection, build: BuildId) -> Result<Job> {
           array(select v.key from project_variables v where v.project_id = p.id order by v.key) as variable_keys, \
           array(select v.value from project_variables v where v.project_id = p.id order by v.key) as variable_values \
         from builds b join pipelines i on i.id = b.pipeline_id join projects p on p.id = b.project_id \
-          join namespaces n on n.id = p.namespace_id left join users u on u.id = b.user_id where b.id = $1";
+          join namespaces n on n.id = p.namespace_id left join users u on u.id = i.user_id where b.id = $1";
     Ok(sqlx::query_as(QUERY).bind(build.get()).fetch_one(connection).await?)
 }
 

@@ -2,6 +2,7 @@ pub mod artifact;
 pub mod build;
 pub mod build_list;
 pub mod job;
+pub mod job_token_allowlist;
 pub mod object;
 pub mod pipeline;
 pub mod queue;

@@ -19,13 +19,16 @@ pub async fn end(connection: &mut Connection, builds: &[BuildId]) -> Result<()> 
     Ok(())
 }
 
-/// The project of a build that runs and has this token, and for whom it acts.
+/// Returns the project of the running build that has this token, and the user whose rights the build has.
+///
+/// That is the user of the pipeline. `builds.user_id` is who retried or played the build, and lends it nothing: the script
+/// is not theirs.
 pub async fn find_by_token(
     connection: &mut Connection,
     token_digest: &[u8],
 ) -> Result<Option<(ProjectId, Option<UserId>)>> {
     let row = sqlx::query!(
-        "select r.project_id, b.user_id from build_runs r join builds b on b.id = r.build_id
+        "select r.project_id, i.user_id from build_runs r join pipelines i on i.id = r.pipeline_id
            join projects p on p.id = r.project_id
          where r.token_digest = $1 and p.builds_enabled and p.namespace_id is not null",
         token_digest,

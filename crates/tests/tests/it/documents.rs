@@ -37,6 +37,7 @@ const ADDITIONS: &[&str] = &[
     "/projects/:/runners",
     "/projects/:/variables",
     "/projects/:/triggers",
+    "/projects/:/job_token_scope/allowlist",
     "/projects/:/trigger/builds",
     "/projects/:/ref/:/trigger/builds",
     "/runners",

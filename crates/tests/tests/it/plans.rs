@@ -88,6 +88,7 @@ const LISTS: &[(&str, &[&str])] = &[
     ("/projects/:id/runners", &["", "scope=online"]),
     ("/projects/:id/variables", &[""]),
     ("/projects/:id/triggers", &[""]),
+    ("/projects/:id/job_token_scope/allowlist", &["", "page=3"]),
     ("/runners", &["", "scope=active"]),
     ("/runners/all", &["", "page=3", "scope=shared"]),
 ];
@@ -269,8 +270,10 @@ async fn fill(server: &Server) {
          insert into runner_projects (runner_id, project_id) select id, 1 + id % 2000 from runners where not shared;
          insert into project_variables (project_id, key, value, created_at, updated_at)
          select id, 'k', '', now(), now() from projects where id > 1;
-         insert into triggers (project_id, owner_id, token, created_at, updated_at)
-         select id, 1, 't' || id, now(), now() from projects;
+         insert into triggers (project_id, owner_id, token, token_digest, token_start, created_at, updated_at)
+         select id, 1, 't' || id, sha256(id::text::bytea), 't', now(), now() from projects;
+         insert into job_token_allowlist (target_id, source_id, created_at)
+         select t.id, s.id, now() from projects t, projects s where s.id <= 3 and t.id <> s.id;
 ",
     )
     .execute(&mut server.database().await)

@@ -15,6 +15,7 @@ mod forks;
 mod groups;
 mod imports;
 mod issues;
+mod job_token_allowlists;
 mod labels;
 mod members;
 mod milestones;
@@ -81,6 +82,7 @@ pub fn routes() -> Routes {
     runners::routes(&mut routes);
     variables::routes(&mut routes);
     triggers::routes(&mut routes);
+    job_token_allowlists::routes(&mut routes);
     ci_lint::routes(&mut routes);
     routes
 }

@@ -49,7 +49,8 @@ fn statements(done: i64, pipeline: i64, project: i64, key: &str) -> Vec<String> 
         ),
         format!("insert into artifacts (build_id, file_name, object_key, bytes) values ({done}, 'a.zip', '{key}', 2)"),
         format!(
-            "insert into triggers (project_id, owner_id, token, created_at, updated_at) values ({project}, 1, 'trigger{project}', now(), now())"
+            "insert into triggers (project_id, owner_id, token, token_digest, token_start, created_at, updated_at)
+             values ({project}, 1, 'digest{project}', sha256('trigger{project}'), 'trig', now(), now())"
         ),
     ]
 }

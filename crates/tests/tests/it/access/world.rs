@@ -103,6 +103,14 @@ impl World {
         }
         let find = |name: &str| ids.iter().find(|(placeholder, _)| *placeholder == name).unwrap().1;
         let (project, internal) = (find("{private_project}"), find("{internal}"));
+        for placeholder in ["{private_project}", "{public_project}"] {
+            sqlx::query("insert into job_token_allowlist (target_id, source_id, created_at) values ($1, $2, now())")
+                .bind(find(placeholder))
+                .bind(find("{loose}"))
+                .execute(&mut database)
+                .await
+                .unwrap();
+        }
         let mut moves = Vec::new();
         for (placeholder, project) in [("{private_move}", project), ("{public_move}", find("{public_project}"))] {
             let api = format!("/projects/{project}/repository");
@@ -215,7 +223,7 @@ async fn plan(admin: &Client, project: i64) -> [i64; 6] {
 }
 
 /// In an order in which rows can be inserted.
-const TABLES: [&str; 57] = [
+const TABLES: [&str; 58] = [
     "users",
     "emails",
     "identities",
@@ -273,4 +281,5 @@ const TABLES: [&str; 57] = [
     "artifacts",
     "project_variables",
     "triggers",
+    "job_token_allowlist",
 ];

@@ -1,19 +1,20 @@
-//! What a build may do with git while it runs: read what its user reads, and nothing else.
+//! What a build may do with git while it runs: read its own project, public ones, and those that let it in and that its
+//! user may read.
 
 use holdfast_tests::{Answer, WorkTree};
 use serde_json::json;
 
 use super::{Ground, Runner, SIMPLE};
 
-const READ: &str = "git-upload-pack";
-const WRITE: &str = "git-receive-pack";
+pub const READ: &str = "git-upload-pack";
+pub const WRITE: &str = "git-receive-pack";
 
 fn url(ground: &Ground, token: &str, path: &str) -> String {
     format!("http://gitlab-ci-token:{token}@{}/{path}.git", ground.server.address())
 }
 
 /// The status of what git asks first.
-async fn ask(ground: &Ground, token: &str, path: &str, service: &str) -> u16 {
+pub async fn ask(ground: &Ground, token: &str, path: &str, service: &str) -> u16 {
     let url = format!("{}/{path}.git/info/refs?service={service}", ground.server.base);
     let request = reqwest::Client::new().get(url).basic_auth("gitlab-ci-token", Some(token));
     request.send().await.unwrap().status().as_u16()
@@ -80,6 +81,7 @@ async fn it_does_not_push() {
     let ground = Ground::with(SIMPLE).await;
     let job = ground.runner().await.take().await;
     let other = ground.another_project("q", SIMPLE).await;
+    ground.allow(&ground.ada, "ada%2Fq").await;
     ground.server.work().await;
     ground.tree.commit("more", b"x", "More").await;
     let before = ground.server.contents().await;
@@ -108,10 +110,10 @@ async fn it_reads_what_its_user_reads() {
     let of_bob = runner.take().await;
     let expected = [
         ("ada/p", 200, 200),
-        // Ada's alone.
-        ("ada/q", 200, 404),
+        // Neither lets builds of ada/p in.
+        ("ada/q", 404, 404),
+        ("eve/inner", 404, 404),
         ("eve/hidden", 404, 404),
-        ("eve/inner", 200, 200),
         ("eve/open", 200, 200),
         ("eve/none", 404, 404),
     ];
@@ -119,7 +121,7 @@ async fn it_reads_what_its_user_reads() {
         assert_eq!(ask(&ground, &of_ada.token, path, READ).await, by_ada, "{path}");
         assert_eq!(ask(&ground, &of_bob.token, path, READ).await, by_bob, "{path}");
     }
-    let (cloned, _) = WorkTree::clone(&url(&ground, &of_ada.token, "ada/q"), &[]).await;
+    let (cloned, _) = WorkTree::clone(&url(&ground, &of_ada.token, "eve/open"), &[]).await;
     cloned.ok();
 }
 
@@ -148,6 +150,8 @@ async fn started_by_an_administrator_it_is_none() {
     assert_eq!((made.status, &made.body["user"]["username"]), (201, &json!("root")));
     let job = runner.take().await;
     assert_eq!(ask(&ground, &job.token, "ada/p", READ).await, 200);
+    ground.allow(&ground.server.admin, "eve%2Finner").await;
+    ground.allow(&ground.ada, "ada%2Fq").await;
     assert_eq!(ask(&ground, &job.token, "eve/inner", READ).await, 200);
     assert_eq!(ask(&ground, &job.token, "ada/q", READ).await, 404);
     assert_eq!(ground.server.admin.get("/projects/ada%2Fq").await.status, 200, "the administrator himself may");

@@ -7,6 +7,7 @@ mod creation;
 mod git_access;
 mod hooks;
 mod job_answer;
+mod job_token_scope;
 mod lint;
 mod old_builds;
 mod old_protocol;
@@ -19,6 +20,7 @@ mod slow_runners;
 mod secrets;
 mod security;
 mod statuses;
+mod token_routes;
 mod traces;
 mod triggers;
 

@@ -48,6 +48,13 @@ impl Ground {
         made.body
     }
 
+    /// Lets builds of this project read another one, which `master` manages.
+    pub async fn allow(&self, master: &Client, target: &str) {
+        let form = [("target_project_id", &*self.project.to_string())];
+        let added = master.post(&format!("/projects/{target}/job_token_scope/allowlist"), &form).await;
+        assert_eq!(added.status, 201, "{}", added.text);
+    }
+
     pub async fn set(&self, name: &str, value: &str) {
         let saved = self.ada.put(&self.path(""), &[(name, value)]).await;
         assert_eq!(saved.status, 200, "{}", saved.text);

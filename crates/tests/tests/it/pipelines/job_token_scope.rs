@@ -1,0 +1,125 @@
+//! The projects whose builds may read a project.
+
+use holdfast_tests::WorkTree;
+use serde_json::json;
+
+use super::git_access::{READ, WRITE, ask};
+use super::{Ground, SIMPLE};
+
+const NOW: &str = "2026-01-02T03:04:05.678Z";
+
+/// Audit H1: with the token of any build, the script of that build read everything that the build's user may read. Now the
+/// project that is read has a say, and a build has never more than its user.
+#[tokio::test]
+async fn a_build_reads_another_project_only_if_that_project_and_its_user_allow_it() {
+    let ground = Ground::with(SIMPLE).await;
+    let (_, eve) = ground.server.user("eve").await;
+    for (path, visibility) in [("hidden", 0), ("inner", 10), ("open", 20)] {
+        ground.server.project(&eve, path, visibility).await;
+        ground.server.push_first(&eve, &format!("eve/{path}")).await;
+    }
+    let other = ground.another_project("q", SIMPLE).await;
+    let job = ground.runner().await.take().await;
+    let token = ground.ada.get(&format!("/projects/{other}")).await.body["runners_token"].clone();
+    let of_other = super::Runner::register(&ground.server, json!({ "token": token })).await.take().await;
+    let statuses = async |job: &super::Job| {
+        let mut statuses = Vec::new();
+        for path in ["ada/p", "ada/q", "eve/hidden", "eve/inner", "eve/open", "eve/none"] {
+            statuses.push(ask(&ground, &job.token, path, READ).await);
+        }
+        statuses
+    };
+    assert_eq!(statuses(&job).await, [200, 404, 404, 404, 200, 404]);
+    // What is hidden and what is not let in cannot be told apart.
+    let text = async |path: &str| {
+        let url = format!("{}/{path}.git/info/refs?service={READ}", ground.server.base);
+        let request = reqwest::Client::new().get(url).basic_auth("gitlab-ci-token", Some(&job.token));
+        request.send().await.unwrap().text().await.unwrap()
+    };
+    let said = text("ada/q").await;
+    assert!(said.contains("job token allow list"), "{said}");
+    assert_eq!((text("eve/hidden").await, text("eve/none").await), (said.clone(), said));
+
+    for path in ["hidden", "inner"] {
+        ground.allow(&ground.server.admin, &format!("eve%2F{path}")).await;
+    }
+    ground.allow(&ground.ada, "ada%2Fq").await;
+    // Ada is not in eve/hidden, so her builds are not either.
+    assert_eq!(statuses(&job).await, [200, 200, 404, 200, 200, 404]);
+    let url = format!("http://gitlab-ci-token:{}@{}/ada/q.git", job.token, ground.server.address());
+    WorkTree::clone(&url, &[]).await.0.ok();
+    assert_eq!(ask(&ground, &job.token, "ada/q", WRITE).await, 403, "it reads, and does not write");
+    // It is for builds of that one project, and not the other way round.
+    assert_eq!(statuses(&of_other).await, [404, 200, 404, 404, 200, 404]);
+
+    let path = format!("/projects/{other}/job_token_scope/allowlist/{}", ground.project);
+    let removed = ground.ada.delete(&path).await;
+    assert_eq!(removed.both(), (200, &json!({ "source_project_id": other, "target_project_id": ground.project })));
+    assert_eq!(statuses(&job).await, [200, 404, 404, 200, 200, 404]);
+}
+
+#[tokio::test]
+async fn masters_keep_the_allow_list() {
+    let ground = Ground::with(SIMPLE).await;
+    let path = ground.path("/job_token_scope/allowlist");
+    let other = ground.another_project("q", SIMPLE).await;
+    let (_, eve) = ground.server.user("eve").await;
+    let hidden = ground.server.project(&eve, "hidden", 0).await;
+    assert_eq!(ground.ada.get(&path).await.both(), (200, &json!([])));
+    let add = async |id: &str| ground.ada.post(&path, &[("target_project_id", id)]).await;
+    let added = add(&other.to_string()).await;
+    assert_eq!(added.both(), (201, &json!({ "source_project_id": ground.project, "target_project_id": other })));
+    let listed = ground.ada.get(&path).await;
+    assert_eq!(listed.both(), (200, &json!([{ "id": other, "created_at": NOW }])));
+    assert_eq!(listed.header("x-total"), Some("1"));
+
+    let before = ground.server.contents().await;
+    let again = json!({ "message": "The project is on the allow list already" });
+    assert_eq!(add(&other.to_string()).await.both(), (409, &again));
+    let own = json!({ "message": "Builds always read their own project" });
+    assert_eq!(add(&ground.project.to_string()).await.both(), (400, &own));
+    let missing = json!({ "message": "404 Project Not Found" });
+    for id in [hidden, 999] {
+        assert_eq!(add(&id.to_string()).await.both(), (404, &missing), "{id}");
+    }
+    assert_eq!(add("x").await.both(), (400, &json!({ "error": "target_project_id is invalid" })));
+    assert_eq!(ground.ada.post(&path, &[]).await.both(), (400, &json!({ "error": "target_project_id is missing" })));
+    let gone = ground.ada.delete(&format!("{path}/{hidden}")).await;
+    assert_eq!(gone.both(), (404, &json!({ "message": "404 Not found" })));
+    assert_eq!(ground.server.contents().await, before);
+
+    // What a master cannot see any more is shown by its number, and can be taken off the list.
+    let (_, max) = ground.member("max", "40").await;
+    assert_eq!(max.get(&path).await.body, json!([{ "id": other, "created_at": NOW }]));
+    assert_eq!(max.delete(&format!("{path}/{other}")).await.status, 200);
+    // A project that is deleted is on no list.
+    add(&other.to_string()).await;
+    assert_eq!(ground.ada.delete(&format!("/projects/{other}")).await.status, 200);
+    assert_eq!(ground.ada.get(&path).await.body, json!([]));
+    ground.server.work().await;
+    assert_eq!(super::scene::rows(&ground.server, "job_token_allowlist").await, 0);
+}
+
+#[tokio::test]
+async fn an_allow_list_has_an_end() {
+    let ground = Ground::with(SIMPLE).await;
+    let fill = "insert into projects (namespace_id, creator_id, name, path, visibility_level, issues_enabled,
+          merge_requests_enabled, wiki_enabled, builds_enabled, snippets_enabled, container_registry_enabled,
+          shared_runners_enabled, public_builds, lfs_enabled, request_access_enabled, only_allow_merge_if_build_succeeds,
+          only_allow_merge_if_all_discussions_are_resolved, runners_token, created_at, updated_at, last_activity_at)
+        select namespace_id, 1, 'n' || n, 'n' || n, 20, true, true, true, true, true, true, true, true, true, true, false,
+          false, '', now(), now(), now()
+        from projects, generate_series(1, 201) n where id = 1";
+    let allow = "insert into job_token_allowlist (target_id, source_id, created_at)
+        select 1, id, now() from projects where id > 1 order by id limit 200";
+    let mut database = ground.server.database().await;
+    for statement in [fill, allow] {
+        sqlx::query(statement).execute(&mut database).await.unwrap();
+    }
+    ground.server.add_repositories().await;
+    let last: i64 = sqlx::query_scalar("select max(id) from projects").fetch_one(&mut database).await.unwrap();
+    let form = [("target_project_id", &*last.to_string())];
+    let refused = ground.ada.post(&ground.path("/job_token_scope/allowlist"), &form).await;
+    let text = "A project lets builds of at most 200 others read it";
+    assert_eq!(refused.both(), (400, &json!({ "message": text })));
+}
