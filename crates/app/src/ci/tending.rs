@@ -10,6 +10,7 @@ use holdfast_store::commit;
 
 use super::course::Course;
 use super::trace::seal;
+use super::trigger;
 use crate::{App, Error, Result};
 
 /// A build that no runner takes for so long is given up.
@@ -88,6 +89,7 @@ pub async fn sweep(app: &App) -> Result<()> {
             seal(app, build).await?;
         }
     }
+    trigger::convert_clear_tokens(app).await?;
     remove_unwanted(app).await
 }
 

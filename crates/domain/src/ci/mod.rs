@@ -3,5 +3,6 @@
 pub mod file;
 pub mod progress;
 pub mod status;
+pub mod variable;
 
 pub use status::{Event, Status};

@@ -1,4 +1,4 @@
-use holdfast_app::ci::trigger::Trigger;
+use holdfast_app::ci::trigger::ShownTrigger;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -8,6 +8,9 @@ use crate::Site;
 
 #[derive(Serialize, ToSchema)]
 pub struct TriggerBody {
+    /// For those who may delete a trigger and do not know its token.
+    pub id: i64,
+    /// For everybody but the trigger's owner the first four characters.
     pub token: String,
     pub description: Option<String>,
     pub created_at: Timestamp,
@@ -18,9 +21,11 @@ pub struct TriggerBody {
     pub owner: Option<UserSummary>,
 }
 
-pub fn trigger(it: Trigger, site: &Site) -> TriggerBody {
+pub fn trigger(shown: ShownTrigger, site: &Site) -> TriggerBody {
+    let ShownTrigger { trigger: it, token } = shown;
     TriggerBody {
-        token: it.token,
+        id: it.id.get(),
+        token,
         description: it.description,
         created_at: it.created_at.into(),
         updated_at: it.updated_at.into(),

@@ -1,3 +1,6 @@
+//! Triggers. Their tokens are kept as digests; rows that a node of an older version wrote have the clear token until the
+//! nightly job converts them (migration 0011).
+
 use chrono::{DateTime, Utc};
 use holdfast_domain::ids::{ProjectId, TriggerId, UserId};
 use holdfast_domain::page::{Page, PageRequest};
@@ -13,7 +16,10 @@ struct Row {
     id: i64,
     project_id: i64,
     owner_id: i64,
-    token: String,
+    token_digest: Option<Vec<u8>>,
+    token_start: String,
+    encrypted_token: Option<Vec<u8>>,
+    clear_token: Option<String>,
     description: Option<String>,
     created_at: DateTime<Utc>,
     updated_at: DateTime<Utc>,
@@ -27,16 +33,38 @@ pub struct Trigger {
     pub project_id: ProjectId,
     pub owner_id: UserId,
     pub owner: Option<Person>,
-    pub token: String,
+    pub token_start: String,
+    pub kept_token: KeptToken,
     pub description: Option<String>,
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
     pub last_used: Option<DateTime<Utc>>,
 }
 
+/// What is kept of a trigger's token beside its start.
+#[derive(Clone, Debug)]
+pub enum KeptToken {
+    /// Written by a node of an older version.
+    Clear(String),
+    Digest {
+        digest: Vec<u8>,
+        encrypted: Option<Vec<u8>>,
+    },
+}
+
+/// A token as it is stored.
+#[derive(Clone, Copy, Debug)]
+pub struct NewToken<'a> {
+    pub digest: &'a [u8],
+    pub start: &'a str,
+    pub encrypted: Option<&'a [u8]>,
+}
+
 macro_rules! trigger_columns {
     () => {
-        "t.id, t.project_id, t.owner_id, t.token, t.description, t.created_at, t.updated_at, t.last_used"
+        "t.id, t.project_id, t.owner_id, t.token_digest, coalesce(t.token_start, left(t.token, 4)) as token_start, \
+         t.encrypted_token, case when t.token_digest is null then t.token end as clear_token, t.description, \
+         t.created_at, t.updated_at, t.last_used"
     };
 }
 
@@ -47,7 +75,11 @@ async fn complete(connection: &mut Connection, rows: Vec<Row>) -> Result<Vec<Tri
         project_id: row.project_id.into(),
         owner_id: row.owner_id.into(),
         owner: people.get(&row.owner_id).cloned(),
-        token: row.token,
+        token_start: row.token_start,
+        kept_token: match row.token_digest {
+            Some(digest) => KeptToken::Digest { digest, encrypted: row.encrypted_token },
+            None => KeptToken::Clear(row.clear_token.unwrap_or_default()),
+        },
         description: row.description,
         created_at: row.created_at,
         updated_at: row.updated_at,
@@ -74,9 +106,22 @@ pub async fn list(database: &Database, project: ProjectId, page: PageRequest) ->
     Ok(Page { items: complete(&mut connection, found.items).await?, request, total, has_next })
 }
 
-pub async fn find(connection: &mut Connection, token: &str) -> Result<Option<Trigger>> {
-    const QUERY: &str = concat!("select ", trigger_columns!(), " from triggers t where t.token = $1");
-    let rows = sqlx::query_as(QUERY).bind(token).fetch_all(&mut *connection).await?;
+/// Finds the trigger with this token, whose digest the caller has computed, in any project.
+pub async fn find_by_token(connection: &mut Connection, token: &str, digest: &[u8]) -> Result<Option<Trigger>> {
+    // Where there is a digest, `token` is made from it and opens nothing.
+    const QUERY: &str = concat!(
+        "select ",
+        trigger_columns!(),
+        " from triggers t where t.token_digest = $1 or (t.token = $2 and t.token_digest is null)"
+    );
+    let rows = sqlx::query_as(QUERY).bind(digest).bind(token).fetch_all(&mut *connection).await?;
+    Ok(complete(connection, rows).await?.pop())
+}
+
+pub async fn find(connection: &mut Connection, project: ProjectId, id: TriggerId) -> Result<Option<Trigger>> {
+    const QUERY: &str =
+        concat!("select ", trigger_columns!(), " from triggers t where t.project_id = $1 and t.id = $2");
+    let rows = sqlx::query_as(QUERY).bind(project.get()).bind(id.get()).fetch_all(&mut *connection).await?;
     Ok(complete(connection, rows).await?.pop())
 }
 
@@ -84,18 +129,55 @@ pub async fn insert(
     connection: &mut Connection,
     project: ProjectId,
     owner: UserId,
-    token: &str,
+    token: &NewToken<'_>,
     description: Option<&str>,
     now: DateTime<Utc>,
-) -> Result<()> {
-    sqlx::query!(
-        "insert into triggers (project_id, owner_id, token, description, created_at, updated_at)
-         values ($1, $2, $3, $4, $5, $5)",
+) -> Result<TriggerId> {
+    let id = sqlx::query_scalar!(
+        "insert into triggers (project_id, owner_id, token, token_digest, token_start, encrypted_token, description,
+           created_at, updated_at)
+         values ($1, $2, encode($3, 'hex'), $3, $4, $5, $6, $7, $7) returning id",
         project.get(),
         owner.get(),
-        token,
+        token.digest,
+        token.start,
+        token.encrypted,
         description,
         now,
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(id.into())
+}
+
+/// A trigger whose token is stored as it is.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct ClearTrigger {
+    #[sqlx(try_from = "i64")]
+    pub id: TriggerId,
+    #[sqlx(try_from = "i64")]
+    pub project_id: ProjectId,
+    pub token: String,
+}
+
+/// Returns at most so many triggers whose token is stored as it is, by their ids. For a day after the migration there are
+/// none: nodes of the version before may still run, and find triggers by the clear token alone.
+pub async fn next_clear_batch(connection: &mut Connection, at_most: i64) -> Result<Vec<ClearTrigger>> {
+    const QUERY: &str = "select id, project_id, token from triggers where token_digest is null \
+         and exists (select from _sqlx_migrations where version = 11 and installed_on < now() - interval '1 day') \
+         order by id limit $1";
+    Ok(sqlx::query_as(QUERY).bind(at_most).fetch_all(connection).await?)
+}
+
+/// Replaces a clear token by its digest.
+pub async fn set_token(connection: &mut Connection, id: TriggerId, token: &NewToken<'_>) -> Result<()> {
+    sqlx::query!(
+        "update triggers set token = encode($2, 'hex'), token_digest = $2, token_start = $3, encrypted_token = $4
+         where id = $1 and token_digest is null",
+        id.get(),
+        token.digest,
+        token.start,
+        token.encrypted,
     )
     .execute(connection)
     .await?;

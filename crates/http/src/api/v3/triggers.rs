@@ -20,6 +20,7 @@ params! {
     struct OneTrigger {
         /// Number, or NAMESPACE%2FPROJECT.
         required id: ProjectRef,
+        /// The token, or the trigger's id.
         required token: String,
     }
 }
@@ -52,7 +53,8 @@ params! {
         /// A branch or a tag.
         required r#ref: String,
         required token: String,
-        /// What the builds are given: `variables[NAME]=value`.
+        /// What the builds are given: `variables[NAME]=value`. Names of the server, of git, of shells, of the loader and
+        /// of proxies are refused.
         optional variables: Texts,
     }
 }
@@ -66,7 +68,7 @@ async fn fire(cx: Cx, params: Fire) -> ApiResult<Created<Triggered>> {
             return Err(ApiError::message(StatusCode::BAD_REQUEST, text));
         }
     };
-    let (_, pipeline) = trigger::fire(cx.app(), &params.id, &params.token, &params.r#ref, &given).await?;
+    let pipeline = trigger::fire(cx.app(), &params.id, &params.token, &params.r#ref, &given).await?;
     let variables = given.into_iter().map(|(name, _)| name).collect();
     Ok(Created(Triggered { id: pipeline.id.get(), variables }))
 }
@@ -75,10 +77,10 @@ pub fn routes(routes: &mut Routes) {
     const PATH: &str = "/projects/:id/triggers";
     const ONE: &str = "/projects/:id/triggers/:token";
     let manage = Access::Project(ManageCi);
-    routes.add(Method::GET, PATH, manage, "Lists what may start pipelines from elsewhere", list);
-    routes.add(Method::GET, ONE, manage, "Shows a trigger", show);
-    routes.add(Method::POST, PATH, manage, "Creates a trigger, for its maker", create);
-    routes.add(Method::DELETE, ONE, manage, "Removes a trigger", delete);
+    routes.add(Method::GET, PATH, manage, "List pipeline triggers", list);
+    routes.add(Method::GET, ONE, manage, "Get a pipeline trigger", show);
+    routes.add(Method::POST, PATH, manage, "Create a pipeline trigger, which acts for its creator", create);
+    routes.add(Method::DELETE, ONE, manage, "Delete a pipeline trigger", delete);
     const FIRE: &str = "/projects/:id/trigger/builds";
     let summary = "Starts a pipeline; the token of a trigger is the right to it";
     routes.add(Method::POST, FIRE, Access::Anyone, summary, fire);
