@@ -6,6 +6,7 @@ pub mod accounts;
 pub mod activity;
 pub mod actor;
 pub mod ci;
+pub mod client;
 pub mod clock;
 pub mod entropy;
 pub mod error;
@@ -13,6 +14,7 @@ pub mod hooks;
 pub mod namespaces;
 mod network;
 pub mod planning;
+pub mod progress_budget;
 pub mod projects;
 pub mod repository;
 mod sealing;
@@ -111,6 +113,11 @@ impl App {
 
     pub fn is_leaving(&self) -> bool {
         self.waiting.is_closed()
+    }
+
+    /// Returns a random number from 0 to 1.
+    pub fn random_fraction(&self) -> f64 {
+        f64::from(u32::from_be_bytes(self.entropy.bytes())) / f64::from(u32::MAX)
     }
 
     pub fn today(&self) -> NaiveDate {

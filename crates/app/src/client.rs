@@ -1,0 +1,257 @@
+//! Limits that count for each client separately.
+//!
+//! A node has a fixed number of connections and permits. Whoever takes one is counted under a [`ClientKey`], and no key gets
+//! more than its share, so that one client cannot use up what all of them need. Counts are kept by each node for itself.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use holdfast_domain::ids::UserId;
+use ipnet::IpNet;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// The client that a connection or a permit is counted for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ClientKey {
+    /// The command line and background jobs.
+    Operator,
+    User(UserId),
+    /// An IPv4 address, or the first 64 bits of an IPv6 address: one customer has all addresses behind them.
+    Address(IpAddr),
+}
+
+impl ClientKey {
+    pub fn from_address(address: IpAddr) -> Self {
+        Self::Address(match address.to_canonical() {
+            IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
+            address => address,
+        })
+    }
+}
+
+/// One semaphore for each key that is in use, each with the same number of permits.
+pub struct KeyedSemaphores<K> {
+    permits: usize,
+    semaphores: Mutex<HashMap<K, Weak<Semaphore>>>,
+}
+
+impl<K: Eq + Hash> KeyedSemaphores<K> {
+    pub fn new(permits: usize) -> Self {
+        Self { permits, semaphores: Mutex::default() }
+    }
+
+    /// Waits for a permit of this key. Those who wait for the same key are served in the order in which they came.
+    pub async fn acquire(&self, key: K) -> OwnedSemaphorePermit {
+        self.semaphore(key).acquire_owned().await.expect("the semaphore is never closed")
+    }
+
+    /// Returns `None` if all permits of this key are held, or others wait for one.
+    pub fn try_acquire(&self, key: K) -> Option<OwnedSemaphorePermit> {
+        self.semaphore(key).try_acquire_owned().ok()
+    }
+
+    fn semaphore(&self, key: K) -> Arc<Semaphore> {
+        let mut semaphores = self.semaphores.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(semaphore) = semaphores.get(&key).and_then(Weak::upgrade) {
+            return semaphore;
+        }
+        semaphores.retain(|_, semaphore| semaphore.strong_count() > 0);
+        let semaphore = Arc::new(Semaphore::new(self.permits));
+        semaphores.insert(key, Arc::downgrade(&semaphore));
+        semaphore
+    }
+}
+
+/// The part of a node's permits that one client may hold: a quarter, and at least one.
+pub const fn client_share(permits: usize) -> usize {
+    if permits < 4 { 1 } else { permits / 4 }
+}
+
+/// Permits of this node, of which each client gets at most its share.
+pub struct ClientPermits {
+    shares: KeyedSemaphores<ClientKey>,
+    all: Arc<Semaphore>,
+}
+
+/// Returns its permits when it is dropped.
+pub struct ClientPermit {
+    _share: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl ClientPermits {
+    pub fn new(permits: usize) -> Self {
+        Self { shares: KeyedSemaphores::new(client_share(permits)), all: Arc::new(Semaphore::new(permits)) }
+    }
+
+    /// Waits for a permit. A client that holds its share waits without keeping others from theirs.
+    pub async fn acquire(&self, client: ClientKey) -> ClientPermit {
+        let share = self.shares.acquire(client).await;
+        let permit = self.all.clone().acquire_owned().await.expect("the semaphore is never closed");
+        ClientPermit { _share: share, _permit: permit }
+    }
+
+    /// Returns how many permits are held.
+    pub fn held(&self, permits: usize) -> usize {
+        permits - self.all.available_permits()
+    }
+}
+
+/// How many connections a listener accepts.
+#[derive(Clone, Debug)]
+pub struct ConnectionLimits {
+    pub max: usize,
+    pub max_per_address: usize,
+    /// Proxies, whose connections carry many clients: `max_per_address` does not apply to them.
+    pub trusted_proxies: Vec<IpNet>,
+}
+
+/// The open connections of a listener, counted by address.
+pub struct ConnectionCounter {
+    /// The label in the metrics.
+    listener: &'static str,
+    limits: ConnectionLimits,
+    open: Mutex<OpenConnections>,
+}
+
+#[derive(Default)]
+struct OpenConnections {
+    total: usize,
+    by_address: HashMap<ClientKey, usize>,
+}
+
+/// A connection that is counted until this is dropped.
+pub struct ConnectionGuard {
+    counter: Arc<ConnectionCounter>,
+    address: ClientKey,
+}
+
+impl ConnectionCounter {
+    pub fn new(listener: &'static str, limits: ConnectionLimits) -> Arc<Self> {
+        Arc::new(Self { listener, limits, open: Mutex::default() })
+    }
+
+    fn open(&self) -> MutexGuard<'_, OpenConnections> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a new connection. Returns `None` if there are too many, and then only the metrics tell of it: a line in the log
+    /// for each would let anybody fill it.
+    pub fn try_admit(self: &Arc<Self>, peer: IpAddr) -> Option<ConnectionGuard> {
+        let peer = peer.to_canonical();
+        let address = ClientKey::from_address(peer);
+        let is_proxy = self.limits.trusted_proxies.iter().any(|network| network.contains(&peer));
+        let reason = {
+            let mut open = self.open();
+            let of_address = open.by_address.get(&address).copied().unwrap_or_default();
+            if open.total >= self.limits.max {
+                "all"
+            } else if of_address >= self.limits.max_per_address && !is_proxy {
+                "address"
+            } else {
+                open.total += 1;
+                open.by_address.insert(address, of_address + 1);
+                return Some(ConnectionGuard { counter: self.clone(), address });
+            }
+        };
+        self.count_refusal(reason);
+        None
+    }
+
+    /// Like [`Self::try_admit`], but refuses connections at random when more than half of all are open, the more the fewer
+    /// are left, as `MaxStartups` of OpenSSH does. Whoever keeps all of them open then loses new ones as often as others do.
+    /// `random` is between 0 and 1.
+    pub fn try_admit_early_drop(self: &Arc<Self>, peer: IpAddr, random: f64) -> Option<ConnectionGuard> {
+        let half = self.limits.max.div_ceil(2);
+        let above_half = self.open().total.saturating_sub(half);
+        if random < above_half as f64 / (self.limits.max - half).max(1) as f64 {
+            self.count_refusal("early_drop");
+            return None;
+        }
+        self.try_admit(peer)
+    }
+
+    fn count_refusal(&self, reason: &'static str) {
+        let labels = [("listener", self.listener), ("reason", reason)];
+        metrics::counter!("holdfast_connections_refused_total", &labels).increment(1);
+    }
+}
+
+impl Drop for ConnectionGuard {
+    fn drop(&mut self) {
+        let mut open = self.counter.open();
+        open.total -= 1;
+        if let Some(count) = open.by_address.get_mut(&self.address) {
+            *count -= 1;
+            if *count == 0 {
+                open.by_address.remove(&self.address);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    fn address(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn an_ipv6_network_is_one_client() {
+        let key = |text| ClientKey::from_address(address(text));
+        assert_eq!(key("2001:db8::1"), key("2001:db8::ffff:1"));
+        assert_ne!(key("2001:db8::1"), key("2001:db8:0:1::1"));
+        assert_eq!(key("::ffff:192.0.2.1"), key("192.0.2.1"));
+        assert_ne!(key("192.0.2.1"), key("192.0.2.2"));
+    }
+
+    #[tokio::test]
+    async fn a_client_holds_at_most_its_share_of_permits() {
+        let permits = ClientPermits::new(8);
+        let (one, other) = (ClientKey::User(1.into()), ClientKey::User(2.into()));
+        let held = [permits.acquire(one).await, permits.acquire(one).await];
+        assert!(permits.acquire(one).now_or_never().is_none());
+        assert!(permits.acquire(other).now_or_never().is_some());
+        assert_eq!(permits.held(8), 2);
+        drop(held);
+        assert!(permits.acquire(one).now_or_never().is_some());
+        assert_eq!([client_share(1), client_share(3), client_share(16)], [1, 1, 4]);
+    }
+
+    #[test]
+    fn connections_are_limited_by_address_and_in_all() {
+        let trusted_proxies = vec!["10.0.0.0/8".parse().unwrap()];
+        let counter = ConnectionCounter::new("test", ConnectionLimits { max: 6, max_per_address: 2, trusted_proxies });
+        let admit = |text| counter.try_admit(address(text));
+        let first = [admit("192.0.2.1"), admit("192.0.2.1")];
+        assert!(first.iter().all(Option::is_some));
+        assert!(admit("192.0.2.1").is_none() && admit("::ffff:192.0.2.1").is_none());
+        let others = [admit("192.0.2.2"), admit("10.0.0.1"), admit("10.0.0.1"), admit("10.0.0.1")];
+        assert!(others.iter().all(Option::is_some));
+        assert!(admit("192.0.2.3").is_none());
+        drop(first);
+        assert!(admit("192.0.2.1").is_some());
+        drop(others);
+        assert!(counter.open().by_address.is_empty());
+    }
+
+    #[test]
+    fn early_drop_begins_when_half_are_open() {
+        let limits = ConnectionLimits { max: 8, max_per_address: 8, trusted_proxies: Vec::new() };
+        let counter = ConnectionCounter::new("test", limits);
+        let admit = |random| counter.try_admit_early_drop(address("192.0.2.1"), random);
+        let mut open: Vec<_> = (0..5).map(|_| admit(0.0)).collect();
+        assert!(open.iter().all(Option::is_some));
+        // Five of eight: one of the four above the half.
+        assert!(admit(0.2).is_none());
+        open.extend([admit(0.25), admit(0.9), admit(0.9)]);
+        assert!(open.iter().all(Option::is_some));
+        assert!(admit(0.999).is_none());
+    }
+}
