@@ -1,15 +1,19 @@
 //! Who asks. There is one type for all doors, so that no door can forget a check.
 
+use std::net::IpAddr;
+
 use holdfast_domain::accounts::Scopes;
 use holdfast_domain::ids::{ProjectId, UserId};
 use holdfast_domain::policy::Standing;
 use holdfast_store::accounts::user::{Account, User};
 
+use crate::client::ClientKey;
 use crate::{Error, Result};
 
 #[derive(Clone, Debug)]
 pub enum Actor {
-    Anonymous,
+    /// Nobody who has signed in, at this address if it is known.
+    Anonymous(Option<IpAddr>),
     /// Somebody with the server's own command line.
     Operator,
     User(Box<Caller>),
@@ -33,7 +37,7 @@ pub struct Caller {
 impl Actor {
     pub fn standing(&self) -> Standing {
         match self {
-            Self::Anonymous => Standing::Anonymous,
+            Self::Anonymous(_) => Standing::Anonymous,
             Self::Operator => Standing::Administrator,
             Self::User(caller) => caller.account.standing(),
         }
@@ -46,14 +50,23 @@ impl Actor {
     pub fn user_id(&self) -> Option<UserId> {
         match self {
             Self::User(caller) => Some(caller.account.id()),
-            Self::Anonymous | Self::Operator => None,
+            Self::Anonymous(_) | Self::Operator => None,
+        }
+    }
+
+    /// Returns the client that permits of this actor are counted for.
+    pub fn client(&self) -> ClientKey {
+        match self {
+            Self::Anonymous(address) => ClientKey::from_address(address.unwrap_or(IpAddr::from([0, 0, 0, 0]))),
+            Self::Operator => ClientKey::Operator,
+            Self::User(caller) => ClientKey::User(caller.account.id()),
         }
     }
 
     pub fn build_of(&self) -> Option<ProjectId> {
         match self {
             Self::User(caller) => caller.build_of,
-            Self::Anonymous | Self::Operator => None,
+            Self::Anonymous(_) | Self::Operator => None,
         }
     }
 
@@ -61,7 +74,7 @@ impl Actor {
     pub fn caller(&self) -> Result<&Caller> {
         match self {
             Self::User(caller) => Ok(caller),
-            Self::Anonymous => Err(Error::Unauthenticated),
+            Self::Anonymous(_) => Err(Error::Unauthenticated),
             Self::Operator => Err(Error::Forbidden(Some("The command line has no account of its own"))),
         }
     }
@@ -69,7 +82,7 @@ impl Actor {
     /// Why this actor may not do something that it knows of.
     pub(crate) fn refusal(&self) -> Error {
         match self {
-            Self::Anonymous => Error::Unauthenticated,
+            Self::Anonymous(_) => Error::Unauthenticated,
             Self::Operator | Self::User(_) => Error::Forbidden(None),
         }
     }

@@ -69,33 +69,41 @@ pub const fn client_share(permits: usize) -> usize {
     if permits < 4 { 1 } else { permits / 4 }
 }
 
-/// Permits of this node, of which each client gets at most its share.
-pub struct ClientPermits {
-    shares: KeyedSemaphores<ClientKey>,
+/// Permits of this node, of which each key gets at most its share.
+pub struct KeyedPermits<K> {
+    shares: KeyedSemaphores<K>,
     all: Arc<Semaphore>,
 }
 
+pub type ClientPermits = KeyedPermits<ClientKey>;
+
 /// Returns its permits when it is dropped.
-pub struct ClientPermit {
+pub struct KeyedPermit {
     _share: OwnedSemaphorePermit,
     _permit: OwnedSemaphorePermit,
 }
 
-impl ClientPermits {
-    pub fn new(permits: usize) -> Self {
-        Self { shares: KeyedSemaphores::new(client_share(permits)), all: Arc::new(Semaphore::new(permits)) }
+impl<K: Eq + Hash> KeyedPermits<K> {
+    pub fn new(permits: usize, share: usize) -> Self {
+        Self { shares: KeyedSemaphores::new(share), all: Arc::new(Semaphore::new(permits)) }
     }
 
-    /// Waits for a permit. A client that holds its share waits without keeping others from theirs.
-    pub async fn acquire(&self, client: ClientKey) -> ClientPermit {
-        let share = self.shares.acquire(client).await;
+    /// Waits for a permit. A key that holds its share waits without keeping others from theirs.
+    pub async fn acquire(&self, key: K) -> KeyedPermit {
+        let share = self.shares.acquire(key).await;
         let permit = self.all.clone().acquire_owned().await.expect("the semaphore is never closed");
-        ClientPermit { _share: share, _permit: permit }
+        KeyedPermit { _share: share, _permit: permit }
     }
 
-    /// Returns how many permits are held.
+    /// Returns how many of `permits`, the number of all, are held.
     pub fn held(&self, permits: usize) -> usize {
         permits - self.all.available_permits()
+    }
+}
+
+impl ClientPermits {
+    pub fn for_clients(permits: usize) -> Self {
+        Self::new(permits, client_share(permits))
     }
 }
 
@@ -213,7 +221,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_client_holds_at_most_its_share_of_permits() {
-        let permits = ClientPermits::new(8);
+        let permits = ClientPermits::for_clients(8);
         let (one, other) = (ClientKey::User(1.into()), ClientKey::User(2.into()));
         let held = [permits.acquire(one).await, permits.acquire(one).await];
         assert!(permits.acquire(one).now_or_never().is_none());

@@ -21,6 +21,11 @@ impl Site {
         }
     }
 
+    /// Returns whether clients reach the instance over TLS.
+    pub fn is_https(&self) -> bool {
+        self.is_https
+    }
+
     /// `path` begins with a slash.
     pub fn url(&self, path: &str) -> String {
         format!("{}{path}", self.base)

@@ -1,11 +1,15 @@
-//! The door of the REST interface. Every request passes it in the same order: can it be read (400, 406, 413: a token may
-//! be anywhere in it), who is it (401), may it come in at this rate (429), are its parameters right (400); only then the
-//! endpoint is called. Only where a file is taken, who it is comes before what it sends.
+//! Runs the checks that every REST endpoint shares, in this order, and then calls the endpoint:
+//!
+//! 1. Authenticate with the token of the header or the query (401), and apply the rate limits (429).
+//! 2. Read the body (400, 406, 413).
+//! 3. Authenticate with the token of the body, if there is one or none was sent before.
+//! 4. Parse the parameters (400).
+//!
+//! Endpoints that accept a file authenticate before the body is read in any case.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use axum::body::Body;
 use axum::extract::{OriginalUri, RawPathParams, Request};
 use axum::http::Method;
 use axum::http::request::Parts;
@@ -17,7 +21,7 @@ use holdfast_domain::page::PageRequest;
 use holdfast_domain::policy::InstanceAction;
 
 use crate::answer::{Answer, Facts};
-use crate::error::{ApiError, no_route};
+use crate::error::ApiError;
 use crate::params::{self, ParamSet, RawParams};
 use crate::{Access, Context, Site, client_address};
 
@@ -65,30 +69,39 @@ pub(crate) async fn pass<P: ParamSet, A: Answer>(
     request: Request,
 ) -> Response {
     let attempt = async {
-        let Ok(path) = path else { return Err(no_route(request).await) };
+        let Ok(path) = path else { return Err(ApiError::no_route()) };
         let (parts, body) = request.into_parts();
         let mut raw = RawParams::of_address(&parts, &path)?;
         let needed = needed_scope(&parts.method, parts.uri.path());
         let (raw, actor, _permit) = if P::TAKES_FILE {
             // Who sends something large must say who it is before it is read; and only so many are held at once.
-            let actor = match identify(&context, access, needed, &parts, &raw).await {
-                Ok(actor @ Actor::User(_)) => actor,
-                Ok(_) => return Err(refuse(body, holdfast_app::Error::Unauthenticated).await),
-                Err(error) => return Err(refuse(body, error).await),
+            let actor = match identify(&context, access, needed, &parts, &raw).await? {
+                actor @ Actor::User(_) => actor,
+                _ => return Err(holdfast_app::Error::Unauthenticated.into()),
             };
-            let permit = context.files.acquire().await.ok();
+            let permit = context.files.acquire(actor.client()).await;
             let largest = context.limits.max_upload_bytes;
             raw.read(&parts, body, largest + FORM_AROUND_FILE).await?;
             if raw.largest_file() > largest {
                 return Err(ApiError::too_large());
             }
-            (raw, actor, permit)
+            (raw, actor, Some(permit))
         } else {
+            // A wrong token in the header or the query is refused before the body is read.
+            let presented = identity(&credentials(access, &parts, &raw));
+            let actor = match presented.0 {
+                Some(_) => Some(identify(&context, access, needed, &parts, &raw).await?),
+                None => None,
+            };
             raw.read(&parts, body, context.limits.max_body_bytes).await?;
-            let actor = identify(&context, access, needed, &parts, &raw).await?;
+            // The body may name another token, or another user to act as.
+            let actor = match actor {
+                Some(actor) if presented == identity(&credentials(access, &parts, &raw)) => actor,
+                _ => identify(&context, access, needed, &parts, &raw).await?,
+            };
             (raw, actor, None)
         };
-        if matches!(actor, Actor::Anonymous) && !access.is_open_to_anonymous() {
+        if matches!(actor, Actor::Anonymous(_)) && !access.is_open_to_anonymous() {
             return Err(holdfast_app::Error::Unauthenticated.into());
         }
 
@@ -104,13 +117,28 @@ pub(crate) async fn pass<P: ParamSet, A: Answer>(
     attempt.await.unwrap_or_else(ApiError::into_response)
 }
 
-async fn refuse(body: Body, error: impl Into<ApiError>) -> ApiError {
-    crate::body::read(body, 0).await;
-    error.into()
-}
-
 fn address(parts: &Parts) -> IpAddr {
     *parts.extensions.get::<IpAddr>().unwrap_or(&IpAddr::from([0, 0, 0, 0]))
+}
+
+/// Returns what a request says about who sends it, as far as it was read.
+fn credentials<'a>(access: Access, parts: &'a Parts, raw: &'a RawParams) -> Credentials<'a> {
+    // What is no text is no token either, but it was sent.
+    let header = |name: &str| parts.headers.get(name).map(|value| value.to_str().unwrap_or_default());
+    let address = Some(address(parts));
+    match access {
+        Access::Anyone => Credentials { address, ..Credentials::default() },
+        _ => Credentials {
+            token: raw.text("private_token").or_else(|| header("private-token")),
+            sudo: raw.text("sudo").or_else(|| header("sudo")),
+            whole: access == Access::Instance(InstanceAction::ManageOwnAccount),
+            address,
+        },
+    }
+}
+
+fn identity(credentials: &Credentials<'_>) -> (Option<String>, Option<String>) {
+    (credentials.token.map(str::to_owned), credentials.sudo.map(str::to_owned))
 }
 
 /// Who it is, and whether it may come in at this rate.
@@ -121,17 +149,7 @@ pub(crate) async fn identify(
     parts: &Parts,
     raw: &RawParams,
 ) -> Result<Actor, ApiError> {
-    // What is no text is no token either, but it was sent.
-    let header = |name: &str| parts.headers.get(name).map(|value| value.to_str().unwrap_or_default());
-    let credentials = match access {
-        Access::Anyone => Credentials::default(),
-        _ => Credentials {
-            token: raw.text("private_token").or_else(|| header("private-token")),
-            sudo: raw.text("sudo").or_else(|| header("sudo")),
-            whole: access == Access::Instance(InstanceAction::ManageOwnAccount),
-        },
-    };
-    let actor = authenticate(&context.app, credentials, needed).await;
+    let actor = authenticate(&context.app, credentials(access, parts, raw), needed).await;
     match &actor {
         Ok(Actor::User(caller)) => {
             let span = tracing::Span::current();

@@ -1,16 +1,14 @@
 //! The one error map: from what a use case says to a status and a body.
 
 use std::any::Any;
+use std::io::ErrorKind;
 
 use axum::Json;
-use axum::extract::Request;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use holdfast_app::Thing;
 use holdfast_domain::Violations;
 use serde_json::{Value, json};
-
-use crate::body;
 
 #[derive(Debug)]
 pub struct ApiError {
@@ -44,6 +42,10 @@ impl ApiError {
 
     pub fn timed_out() -> Self {
         Self::message(StatusCode::SERVICE_UNAVAILABLE, "503 The request took too long and was given up")
+    }
+
+    pub fn body_timed_out() -> Self {
+        Self::message(StatusCode::REQUEST_TIMEOUT, "408 The body of the request did not arrive in time")
     }
 
     pub fn at_least_one(names: &[&str]) -> Self {
@@ -131,6 +133,13 @@ impl From<holdfast_app::Error> for ApiError {
                 }
             }
             Error::Git(holdfast_git::Error::Protocol(text)) => Self::message(StatusCode::BAD_REQUEST, text),
+            // What the connection makes of a client that goes away or stops in the middle of its request.
+            Error::Git(holdfast_git::Error::Io(cause))
+                if matches!(cause.kind(), ErrorKind::ConnectionAborted | ErrorKind::TimedOut) =>
+            {
+                tracing::debug!(%cause, "client disconnected in the middle of a request");
+                Self::message(StatusCode::BAD_REQUEST, "400 The request breaks off")
+            }
             Error::Git(cause) => {
                 tracing::error!(%cause, "git failed");
                 Self::message(StatusCode::INTERNAL_SERVER_ERROR, "500 Internal Server Error")
@@ -167,8 +176,8 @@ impl IntoResponse for ApiError {
     }
 }
 
-pub async fn no_route(request: Request) -> ApiError {
-    body::read(request.into_body(), 0).await;
+/// Answers at once, whatever the body of the request is.
+pub async fn no_route() -> ApiError {
     ApiError::no_route()
 }
 

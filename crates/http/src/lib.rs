@@ -5,16 +5,16 @@ pub mod answer;
 pub mod api;
 mod body;
 mod client_address;
+mod connection;
 mod door;
 pub mod error;
 mod git;
 mod health;
-mod minimum_rate;
 mod observe;
 pub mod openapi;
 pub mod params;
+mod path;
 mod present;
-mod project_permits;
 pub mod routes;
 mod runner;
 mod slashes;
@@ -30,17 +30,17 @@ use axum::middleware::{from_fn_with_state, map_request};
 use axum::response::Redirect;
 use axum::routing::get;
 use holdfast_app::App;
+use holdfast_app::client::{ClientKey, ClientPermits, KeyedPermits, KeyedSemaphores};
 use holdfast_app::throttle::Throttle;
+use holdfast_domain::ids::ProjectId;
 use ipnet::IpNet;
-use tokio::sync::Semaphore;
 use tower_http::catch_panic::CatchPanicLayer;
 
 pub use access::Access;
+pub use connection::Connections;
 pub use door::Cx;
 pub use holdfast_domain::Site;
 pub use routes::{Route, Routes};
-
-use project_permits::ProjectPermits;
 
 /// What operators decide about requests.
 #[derive(Clone, Debug)]
@@ -53,6 +53,13 @@ pub struct Limits {
     /// Zero means no limit.
     pub anonymous_requests_per_minute: u32,
     pub trusted_proxies: Vec<IpNet>,
+    /// Connections at once, in all and from one address that is no trusted proxy.
+    pub max_connections: usize,
+    pub max_connections_per_address: usize,
+    /// How long a client may take to send the head of a request.
+    pub head_timeout: Duration,
+    /// How long a client may keep a body or a response from advancing.
+    pub stall_timeout: Duration,
 }
 
 /// What every request may use.
@@ -63,13 +70,15 @@ pub(crate) struct Context {
     users: Throttle,
     anonymous: Throttle,
     /// Files are in memory while they are sent: so many at once, and no more.
-    files: Semaphore,
+    files: ClientPermits,
     /// Artifacts on their way into the object store; some parts of each are in memory.
-    artifacts: ProjectPermits,
+    artifacts: KeyedPermits<ProjectId>,
     /// Long parts of traces, which are in memory.
-    traces: ProjectPermits,
-    /// The same for what git asks for.
-    git_requests: Semaphore,
+    traces: KeyedPermits<ProjectId>,
+    /// Long requests of git are in memory, too.
+    git_requests: ClientPermits,
+    /// Long lists of refs that are being sent to one client.
+    ref_lists: KeyedSemaphores<ClientKey>,
 }
 
 const FILES_AT_ONCE: usize = 8;
@@ -80,6 +89,7 @@ const MAX_CONCURRENT_ARTIFACTS_OF_PROJECT: usize = 4;
 const MAX_CONCURRENT_TRACES: usize = 8;
 const MAX_CONCURRENT_TRACES_OF_PROJECT: usize = 2;
 const GIT_REQUESTS_AT_ONCE: usize = 64;
+const MAX_REF_LISTS_PER_CLIENT: usize = 16;
 
 /// The whole service as one router. Its requests must carry the peer's address, as `ConnectInfo`.
 pub fn router(app: Arc<App>, limits: Limits) -> Router {
@@ -88,10 +98,11 @@ pub fn router(app: Arc<App>, limits: Limits) -> Router {
         app,
         users: Throttle::per_minute(limits.requests_per_minute),
         anonymous: Throttle::per_minute(limits.anonymous_requests_per_minute),
-        files: Semaphore::new(FILES_AT_ONCE),
-        artifacts: ProjectPermits::new(MAX_CONCURRENT_ARTIFACTS, MAX_CONCURRENT_ARTIFACTS_OF_PROJECT),
-        traces: ProjectPermits::new(MAX_CONCURRENT_TRACES, MAX_CONCURRENT_TRACES_OF_PROJECT),
-        git_requests: Semaphore::new(GIT_REQUESTS_AT_ONCE),
+        files: ClientPermits::for_clients(FILES_AT_ONCE),
+        artifacts: KeyedPermits::new(MAX_CONCURRENT_ARTIFACTS, MAX_CONCURRENT_ARTIFACTS_OF_PROJECT),
+        traces: KeyedPermits::new(MAX_CONCURRENT_TRACES, MAX_CONCURRENT_TRACES_OF_PROJECT),
+        git_requests: ClientPermits::for_clients(GIT_REQUESTS_AT_ONCE),
+        ref_lists: KeyedSemaphores::new(MAX_REF_LISTS_PER_CLIENT),
         limits,
     });
     let routes = api::v3::routes();

@@ -1,22 +1,28 @@
-//! What happens around every request: an id, a log line, metrics, a deadline.
+//! What happens around every request: an id, a log line, metrics, headers that protect browsers, a deadline.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::Method;
-use axum::http::header::{CONNECTION, HeaderName, HeaderValue};
+use axum::http::header::{
+    CACHE_CONTROL, CONNECTION, HOST, HeaderName, HeaderValue, REFERRER_POLICY, STRICT_TRANSPORT_SECURITY,
+    X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::request::Parts;
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, Method, StatusCode, Version};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tracing::Instrument;
 
+use crate::connection::RequestBodyState;
 use crate::error::ApiError;
 use crate::{Context, client_address};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-const NOSNIFF: (HeaderName, HeaderValue) =
-    (HeaderName::from_static("x-content-type-options"), HeaderValue::from_static("nosniff"));
+/// A year, as browsers recommend.
+const HSTS: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
 /// The query is never logged: it may carry a token.
 pub async fn observe(State(context): State<Arc<Context>>, request: Request, next: Next) -> Response {
@@ -36,10 +42,21 @@ pub async fn observe(State(context): State<Arc<Context>>, request: Request, next
         user = tracing::field::Empty,
         sudo_by = tracing::field::Empty,
     );
-    let mut response = next.run(Request::from_parts(parts, body)).instrument(span.clone()).await;
+    let is_api = is_api(parts.uri.path());
+    let body_state = parts.extensions.get::<RequestBodyState>().cloned();
+    let mut response = match check_host(&parts) {
+        Ok(()) => next.run(Request::from_parts(parts, body)).instrument(span.clone()).await,
+        Err(error) => error.into_response(),
+    };
+    let is_refused = response.status().as_u16() >= 400;
+    if is_refused && body_state.as_ref().is_some_and(RequestBodyState::is_stalled) {
+        response = ApiError::body_timed_out().into_response();
+    }
     response.headers_mut().insert(REQUEST_ID, id);
-    response.headers_mut().insert(NOSNIFF.0, NOSNIFF.1);
-    if context.app.is_leaving() {
+    protect(response.headers_mut(), is_api, context.site.is_https());
+    // The rest of a body that was not worth reading is not waited for.
+    let has_unread_body = is_refused && body_state.as_ref().is_some_and(RequestBodyState::is_unread);
+    if has_unread_body || context.app.is_leaving() {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     let status = response.status().as_u16();
@@ -50,6 +67,36 @@ pub async fn observe(State(context): State<Arc<Context>>, request: Request, next
     metrics::counter!("holdfast_http_requests_total", &labels).increment(1);
     metrics::histogram!("holdfast_http_request_seconds", &labels[..2]).record(elapsed.as_secs_f64());
     response
+}
+
+/// HTTP/1.1 demands exactly one host. Proxies and servers that choose different ones of two have been played off against each
+/// other.
+fn check_host(parts: &Parts) -> Result<(), ApiError> {
+    let mut hosts = parts.headers.get_all(HOST).iter();
+    let is_valid = match (hosts.next(), hosts.next()) {
+        (Some(host), None) => host.to_str().is_ok_and(|host| host.is_empty() || host.parse::<Authority>().is_ok()),
+        (None, _) => parts.version < Version::HTTP_11,
+        (Some(_), Some(_)) => false,
+    };
+    let error = || ApiError::error(StatusCode::BAD_REQUEST, "400 Bad Request: one valid Host header is needed");
+    is_valid.then_some(()).ok_or_else(error)
+}
+
+/// Where responses are about accounts and projects, and may carry secrets.
+fn is_api(path: &str) -> bool {
+    ["/api/v3/", "/api/v4/", "/ci/api/"].iter().any(|prefix| path.starts_with(prefix))
+}
+
+/// Sets what browsers and caches must know of every response.
+fn protect(headers: &mut HeaderMap, is_api: bool, is_https: bool) {
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    if is_https {
+        headers.insert(STRICT_TRANSPORT_SECURITY, HSTS);
+    }
+    if is_api {
+        headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    }
 }
 
 /// What is secret in a path is not logged either.

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use axum::http::{Method, header};
-use axum::response::IntoResponse;
+use axum::http::{HeaderValue, Method, header};
+use axum::middleware::map_response;
+use axum::response::{IntoResponse, Response};
 use serde_json::json;
 use utoipa::openapi::path::{HttpMethod, OperationBuilder, ParameterBuilder, ParameterIn};
 use utoipa::openapi::request_body::RequestBodyBuilder;
@@ -40,8 +41,18 @@ pub async fn serve(document: Arc<Document>) -> impl IntoResponse {
 
 /// Served from the binary; it needs no network but this server.
 pub(crate) fn page() -> axum::Router<Arc<Context>> {
-    SwaggerUi::new("/api/docs").config(Config::from("/api/v3/openapi.json")).into()
+    let page: axum::Router<Arc<Context>> =
+        SwaggerUi::new("/api/docs").config(Config::from("/api/v3/openapi.json")).into();
+    page.layer(map_response(async |mut response: Response| {
+        response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(PAGE_POLICY));
+        response
+    }))
 }
+
+/// Scripts come from here alone and talk to here alone; no other page shows this one in a frame. The page sets styles from
+/// its scripts and has pictures in its style sheet.
+const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
+    img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 fn build(routes: &[Route], site: &Site) -> OpenApi {
     let mut paths = Paths::new();

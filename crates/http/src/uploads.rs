@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{RawPathParams, Request, State};
 use axum::response::{IntoResponse, Response};
 use holdfast_app::projects::project::ProjectRef;
@@ -24,9 +25,14 @@ params! {
     }
 }
 
-pub async fn serve(State(context): State<Arc<Context>>, path: RawPathParams, request: Request) -> Response {
+pub async fn serve(
+    State(context): State<Arc<Context>>,
+    path: Result<RawPathParams, RawPathParamsRejection>,
+    request: Request,
+) -> Response {
     let (parts, _) = request.into_parts();
     let attempt = async {
+        let path = path.map_err(|_| ApiError::no_route())?;
         let raw = RawParams::of_address(&parts, &path)?;
         let actor = identify(&context, Access::Project(ProjectAction::Read), Scope::Api, &parts, &raw).await?;
         let OneFile { namespace, project, secret, file } = params::read(&raw)?;

@@ -13,13 +13,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use holdfast_app::App;
+use holdfast_app::client::ConnectionLimits;
 
 pub use server::serve;
 
 /// What operators decide about SSH.
 #[derive(Clone)]
 pub struct Settings {
-    /// Connections that have not signed in yet, at once.
+    /// Connections at once, in all and from one address.
+    pub connections: ConnectionLimits,
+    /// Connections that have not signed in yet, at once. One address gets at most a quarter of them.
     pub max_unauthenticated: usize,
     /// How long signing in may take.
     pub handshake_timeout: Duration,

@@ -2,16 +2,18 @@
 
 use std::borrow::Cow;
 use std::future::Future;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use holdfast_app::App;
 use holdfast_app::accounts::host_key;
+use holdfast_app::client::{ConnectionCounter, ConnectionGuard, ConnectionLimits, client_share};
 use russh::keys::{Algorithm, EcdsaCurve, HashAlg, PrivateKey};
 use russh::server::{self, Config};
 use russh::{MethodKind, MethodSet, Preferred, SshId, compression, kex};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -34,9 +36,15 @@ pub async fn serve(
         keys = host_keys(&app) => keys,
         () = &mut stop => return Ok(()),
     };
+    let unauthenticated = ConnectionLimits {
+        max: settings.max_unauthenticated,
+        max_per_address: client_share(settings.max_unauthenticated),
+        trusted_proxies: settings.connections.trusted_proxies.clone(),
+    };
     let door = Door {
         config: Arc::new(config(keys)),
-        places: Arc::new(Semaphore::new(settings.max_unauthenticated)),
+        open: ConnectionCounter::new("ssh", settings.connections.clone()),
+        unauthenticated: ConnectionCounter::new("ssh_unauthenticated", unauthenticated),
         stopping: CancellationToken::new(),
         cut: CancellationToken::new(),
         context: Arc::new(Context { app, settings }),
@@ -51,10 +59,11 @@ pub async fn serve(
         };
         match accepted {
             // Whoever finds no place is turned away at once: waiting would cost us as much as serving.
-            Ok((socket, address)) => match door.places.clone().try_acquire_owned() {
-                Ok(place) => drop(connections.spawn(door.clone().receive(socket, place))),
-                Err(_) => tracing::warn!(%address, "too many connections that have not signed in: one is turned away"),
-            },
+            Ok((socket, address)) => {
+                if let Some(admitted) = door.try_admit(address.ip()) {
+                    drop(connections.spawn(door.clone().receive(socket, admitted)));
+                }
+            }
             Err(error) => {
                 tracing::warn!(%error, "a connection cannot be accepted");
                 if timeout(BREATH, &mut stop).await.is_ok() {
@@ -140,19 +149,35 @@ const SIGNATURES: &[Algorithm] = &[
 struct Door {
     context: Arc<Context>,
     config: Arc<Config>,
-    places: Arc<Semaphore>,
+    /// All connections, and those that have not signed in.
+    open: Arc<ConnectionCounter>,
+    unauthenticated: Arc<ConnectionCounter>,
     stopping: CancellationToken,
     cut: CancellationToken,
 }
 
+/// A connection is counted from when it is accepted until it ends, and as unauthenticated until it has signed in.
+struct Admitted {
+    open: ConnectionGuard,
+    unauthenticated: ConnectionGuard,
+}
+
 impl Door {
-    async fn receive(self, socket: TcpStream, place: OwnedSemaphorePermit) {
-        if let Err(error) = self.converse(socket, place).await {
+    /// Returns `None` if there are too many connections. The metrics count them.
+    fn try_admit(&self, peer: IpAddr) -> Option<Admitted> {
+        let open = self.open.try_admit(peer)?;
+        let unauthenticated = self.unauthenticated.try_admit_early_drop(peer, self.context.app.random_fraction())?;
+        Some(Admitted { open, unauthenticated })
+    }
+
+    async fn receive(self, socket: TcpStream, admitted: Admitted) {
+        if let Err(error) = self.converse(socket, admitted).await {
             tracing::debug!(%error, "a connection ended");
         }
     }
 
-    async fn converse(self, socket: TcpStream, place: OwnedSemaphorePermit) -> Result<()> {
+    async fn converse(self, socket: TcpStream, admitted: Admitted) -> Result<()> {
+        let Admitted { open: _open, unauthenticated } = admitted;
         socket.set_nodelay(true)?;
         let came = Instant::now();
         let settings = &self.context.settings;
@@ -175,7 +200,7 @@ impl Door {
             },
             () = self.nothing_more_begins(came) => return Ok(()),
         };
-        drop(place);
+        drop(unauthenticated);
         let done = async {
             self.nothing_more_begins(came).await;
             work.close();

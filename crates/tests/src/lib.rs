@@ -25,11 +25,12 @@ use holdfast_app::repository::maintenance::MaintenanceSettings;
 use holdfast_app::{Actor, App, Clock, Entropy, SealingKey, Settings};
 use holdfast_domain::Field;
 use holdfast_domain::ids::UserId;
-use holdfast_http::{Limits, Site};
+use holdfast_http::{Connections, Limits, Site};
 use holdfast_store::{Database, Objects, Options, objects};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
 
 pub use client::{Answer, Client};
 pub use dice::Dice;
@@ -87,6 +88,7 @@ impl Default for Setup {
                     inline_pack_bytes: 64 << 10,
                     compact_at: 20,
                     bundle_from_bytes: 64 << 20,
+                    request_timeout: Duration::from_secs(60),
                 },
                 maintenance: MaintenanceSettings {
                     undo: TimeDelta::days(30),
@@ -118,6 +120,10 @@ impl Default for Setup {
                 requests_per_minute: 0,
                 anonymous_requests_per_minute: 0,
                 trusted_proxies: Vec::new(),
+                max_connections: 1000,
+                max_connections_per_address: 1000,
+                head_timeout: Duration::from_secs(15),
+                stall_timeout: Duration::from_secs(60),
             },
             objects: None,
             cache_in: None,
@@ -297,10 +303,15 @@ fn options(url: &str) -> Options {
 async fn serve(app: Arc<App>, limits: Limits) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("it is bound").to_string();
-    let router = holdfast_http::router(app, limits);
+    let router = holdfast_http::router(app, limits.clone());
+    let connections = Connections::new("http", router, &limits);
     tokio::spawn(async move {
-        let service = router.into_make_service_with_connect_info::<SocketAddr>();
-        axum::serve(listener, service).await.expect("serving does not end");
+        loop {
+            let (socket, peer) = listener.accept().await.expect("a connection can be accepted");
+            if let Some(serving) = connections.accept(socket, peer, CancellationToken::new(), Duration::ZERO) {
+                tokio::spawn(serving);
+            }
+        }
     });
     address
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use holdfast_app::App;
+use holdfast_app::client::ConnectionLimits;
 use holdfast_ssh::Settings;
 use tempfile::TempDir;
 use tokio::process::Command;
@@ -80,6 +81,7 @@ impl Server {
 impl Ssh {
     pub(crate) fn of(app: Arc<App>, adjust: impl FnOnce(&mut Settings)) -> Self {
         let mut settings = Settings {
+            connections: ConnectionLimits { max: 1000, max_per_address: 1000, trusted_proxies: Vec::new() },
             max_unauthenticated: 64,
             handshake_timeout: Duration::from_secs(20),
             idle_timeout: Duration::from_secs(600),

@@ -1,5 +1,7 @@
 //! From a token to an actor.
 
+use std::net::IpAddr;
+
 use chrono::TimeDelta;
 use holdfast_domain::accounts::{Scope, Scopes, TokenKind};
 use holdfast_store::accounts::{ssh_key, token, user};
@@ -21,11 +23,13 @@ pub struct Credentials<'a> {
     pub sudo: Option<&'a str>,
     /// Whether the own account is what is asked for.
     pub whole: bool,
+    /// The address of the client.
+    pub address: Option<IpAddr>,
 }
 
 /// No token is nobody; a token that is unknown, revoked, expired or of a blocked user is refused.
 pub async fn authenticate(app: &App, credentials: Credentials<'_>, needed: Scope) -> Result<Actor> {
-    let Some(secret) = credentials.token else { return Ok(Actor::Anonymous) };
+    let Some(secret) = credentials.token else { return Ok(Actor::Anonymous(credentials.address)) };
     let now = app.clock.now();
     let mut connection = app.database.connection().await?;
     let digest = digest(secret);

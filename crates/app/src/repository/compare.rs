@@ -97,14 +97,15 @@ async fn send_commits(objects: &GitObjects, ids: Vec<ObjectId>, outlet: &mut Out
         let some = some.to_vec();
         let commits = objects.read(move |reader| load_listed_with(reader, some)).await?;
         for commit in commits.into_iter().rev() {
-            outlet.send(Part::Commit(Box::new(commit)), AROUND).await?;
+            let size = AROUND + commit.message.len();
+            outlet.send(Part::Commit(Box::new(commit)), size).await?;
         }
     }
     Ok(())
 }
 
-/// Bytes of a part beside its text.
-const AROUND: usize = 200;
+/// Bytes of a part beside its text, roughly.
+const AROUND: usize = 500;
 
 async fn send_files(mut diff: Diff, outlet: &mut Outlet<Part>) -> Result<()> {
     let mut left = PATIENCE;

@@ -1,8 +1,7 @@
 //! What a node needs to work with repositories.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use holdfast_domain::ids::RepositoryId;
@@ -15,6 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::answer::Answers;
 use super::bundle::Bundle;
+use crate::client::{ClientKey, ClientPermits, KeyedPermit, KeyedSemaphores, client_share};
 use crate::{App, Error, Result};
 
 /// What operators decide about repositories.
@@ -27,7 +27,7 @@ pub struct GitSettings {
     pub max_pack_bytes: u64,
     /// Of one process of git.
     pub max_memory_bytes: u64,
-    /// On this node, at once; who comes later waits.
+    /// On this node, at once; who comes later waits. One client gets at most a quarter of either.
     pub max_fetches: usize,
     pub max_pushes: usize,
     /// Of one repository, so that it does not take all of them.
@@ -38,6 +38,8 @@ pub struct GitSettings {
     pub bundle_from_bytes: u64,
     /// So many packs of one repository are made into one.
     pub compact_at: i64,
+    /// How long a client may take to send a complete request.
+    pub request_timeout: Duration,
 }
 
 pub struct Engine {
@@ -58,8 +60,9 @@ pub struct Engine {
     cache: OnceLock<Cache>,
     opening: Mutex<()>,
     fetches: Arc<Semaphore>,
-    pushes: Arc<Semaphore>,
-    of_repositories: Mutex<HashMap<RepositoryId, Weak<Semaphore>>>,
+    fetches_of_clients: KeyedSemaphores<ClientKey>,
+    fetches_of_repositories: KeyedSemaphores<RepositoryId>,
+    pushes: ClientPermits,
 }
 
 /// Refs in memory, of all repositories together: one with a million of them fits in.
@@ -91,8 +94,9 @@ impl Engine {
             cache: OnceLock::new(),
             opening: Mutex::default(),
             fetches: Arc::new(Semaphore::new(settings.max_fetches)),
-            pushes: Arc::new(Semaphore::new(settings.max_pushes)),
-            of_repositories: Mutex::default(),
+            fetches_of_clients: KeyedSemaphores::new(client_share(settings.max_fetches)),
+            fetches_of_repositories: KeyedSemaphores::new(settings.max_fetches_per_repository),
+            pushes: ClientPermits::for_clients(settings.max_pushes),
             settings,
         }
     }
@@ -129,39 +133,35 @@ impl Engine {
         }
     }
 
+    /// Waits until this client has less than its share of fetches. To be called before [`Self::turn_to_fetch`].
+    pub(super) async fn client_turn_to_fetch(&self, client: ClientKey) -> OwnedSemaphorePermit {
+        self.fetches_of_clients.acquire(client).await
+    }
+
+    /// Returns `None` if this client has its share of fetches.
+    pub(super) fn try_client_turn_to_fetch(&self, client: ClientKey) -> Option<OwnedSemaphorePermit> {
+        self.fetches_of_clients.try_acquire(client)
+    }
+
     /// Waits for a turn: first among those who fetch from the same repository, so that a crowd at one of them leaves the
     /// others their places.
     pub(super) async fn turn_to_fetch(&self, id: RepositoryId) -> (OwnedSemaphorePermit, OwnedSemaphorePermit) {
-        let of_repository = {
-            let mut known = self.of_repositories.lock().unwrap_or_else(PoisonError::into_inner);
-            match known.get(&id).and_then(Weak::upgrade) {
-                Some(semaphore) => semaphore,
-                None => {
-                    known.retain(|_, semaphore| semaphore.strong_count() > 0);
-                    let semaphore = Arc::new(Semaphore::new(self.settings.max_fetches_per_repository));
-                    known.insert(id, Arc::downgrade(&semaphore));
-                    semaphore
-                }
-            }
-        };
-        (turn(of_repository).await, turn(self.fetches.clone()).await)
+        let of_repository = self.fetches_of_repositories.acquire(id).await;
+        let of_node = self.fetches.clone().acquire_owned().await.expect("the semaphore is never closed");
+        (of_repository, of_node)
     }
 
     pub(crate) fn pushes_under_way(&self) -> usize {
-        self.settings.max_pushes - self.pushes.available_permits()
+        self.pushes.held(self.settings.max_pushes)
     }
 
-    pub(super) async fn turn_to_push(&self) -> OwnedSemaphorePermit {
-        turn(self.pushes.clone()).await
+    pub(super) async fn turn_to_push(&self, client: ClientKey) -> KeyedPermit {
+        self.pushes.acquire(client).await
     }
 }
 
 fn size(ids: &[ObjectId]) -> u32 {
     u32::try_from(size_of_val(ids) + ENTRY).unwrap_or(u32::MAX)
-}
-
-async fn turn(semaphore: Arc<Semaphore>) -> OwnedSemaphorePermit {
-    semaphore.acquire_owned().await.expect("it is never closed")
 }
 
 impl App {

@@ -6,10 +6,11 @@ use std::future;
 use std::io;
 use std::sync::Arc;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use holdfast_domain::Visibility;
 use holdfast_domain::policy::ProjectAction;
+use holdfast_git::pkt::{self, Packet};
 use holdfast_git::program::{Command, read_said};
 use holdfast_git::protocol::Version;
 use holdfast_git::protocol::advertisement::{self, Refs};
@@ -19,15 +20,19 @@ use holdfast_store::cache::Lease;
 use holdfast_store::projects::project::{Project, ProjectRef};
 use holdfast_store::repository::snapshot::Snapshot;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::answer::{self, Key, Source};
-use super::reach;
+use super::{outlet, reach};
+use crate::client::ClientKey;
 use crate::{Actor, App, Error, Result, access};
 
 /// A repository at one generation, which every answer about it uses.
 pub struct Opened {
     pub project: Project,
     pub refs: Arc<Snapshot>,
+    /// The client whose share of fetches this counts for.
+    pub client: ClientKey,
 }
 
 pub async fn open(app: &App, actor: &Actor, project: &ProjectRef, action: ProjectAction) -> Result<Opened> {
@@ -35,25 +40,33 @@ pub async fn open(app: &App, actor: &Actor, project: &ProjectRef, action: Projec
     let project = access::project(app, &mut connection, actor, project, action).await?;
     let state = &project.repository;
     let refs = app.engine.snapshots.at(&mut connection, state.id, state.generation, state.head.as_deref()).await?;
-    Ok(Opened { project, refs })
+    Ok(Opened { project, refs, client: actor.client() })
 }
 
 impl Opened {
-    /// What is said first. `stateless` is over HTTP.
-    pub fn advertise_upload(&self, version: Version, stateless: bool) -> BytesMut {
+    /// Writes what is said first. `stateless` is over HTTP.
+    pub async fn advertise_upload(
+        &self,
+        version: Version,
+        stateless: bool,
+        output: &mut (impl AsyncWrite + Unpin),
+    ) -> io::Result<()> {
         match version {
             // A client asks for bundles without a password.
-            Version::V2 => advertisement::capabilities(self.project.visibility == Visibility::Public),
-            older => advertisement::upload(&*self.refs, older, stateless),
+            Version::V2 => {
+                let has_bundles = self.project.visibility == Visibility::Public;
+                output.write_all(&advertisement::capabilities(has_bundles)).await
+            }
+            older => advertisement::upload(&*self.refs, older, stateless, output).await,
         }
     }
 
-    pub fn advertise_receive(&self) -> BytesMut {
-        advertisement::receive(&*self.refs)
+    pub async fn advertise_receive(&self, output: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
+        advertisement::receive(&*self.refs, output).await
     }
 
-    pub fn list_refs(&self, request: &LsRefs) -> BytesMut {
-        advertisement::ls_refs(&*self.refs, request)
+    pub async fn list_refs(&self, request: &LsRefs, output: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
+        advertisement::ls_refs(&*self.refs, request, output).await
     }
 }
 
@@ -70,12 +83,22 @@ pub async fn answer(app: &App, opened: &Opened, version: Version, mut fetch: Fet
     let answers = &app.engine.answers;
     let key = Key::of(opened.project.repository.id, version, &fetch).await?;
     if let Some(key) = key {
-        let (reader, is_shared) = answers.join(key, app.engine.cache()?.scratch());
+        let mut client_turn = None;
+        let (reader, is_shared) = match answers.join_existing(key) {
+            Some(reader) => (reader, true),
+            None => {
+                // Taken before others can join: they do not wait for a client that waits for its own share.
+                if held.is_none() {
+                    client_turn = Some(app.engine.client_turn_to_fetch(opened.client).await);
+                }
+                answers.join(key, app.engine.cache()?.scratch())
+            }
+        };
         if is_shared {
             // Whoever makes it may be waiting for this turn.
-            held = None;
+            (held, client_turn) = (None, None);
         }
-        let make = make(app, opened, version, &fetch, held.take());
+        let make = make(app, opened, version, &fetch, held.take(), client_turn);
         if let Some(answer) = answers.give(reader, Some(key), make).await? {
             if is_shared {
                 answers.count(true);
@@ -83,7 +106,11 @@ pub async fn answer(app: &App, opened: &Opened, version: Version, mut fetch: Fet
             return Ok(answer);
         }
     }
-    let make = make(app, opened, version, &fetch, held);
+    let held = match held {
+        Some(held) => held,
+        None => hold(app, opened).await?,
+    };
+    let make = make(app, opened, version, &fetch, Some(held), None);
     let answer = answers.give(answers.alone(), None, make).await?;
     answer.ok_or_else(|| unreachable!("nobody else could have begun it"))
 }
@@ -102,10 +129,22 @@ async fn check(app: &App, opened: &Opened, fetch: &mut Fetch) -> Result<Option<H
     Ok(held)
 }
 
-async fn make(app: &App, opened: &Opened, version: Version, fetch: &Fetch, held: Option<Held>) -> Result<Source> {
+async fn make(
+    app: &App,
+    opened: &Opened,
+    version: Version,
+    fetch: &Fetch,
+    held: Option<Held>,
+    client_turn: Option<OwnedSemaphorePermit>,
+) -> Result<Source> {
     let held = match held {
         Some(held) => held,
-        None => hold(app, opened).await?,
+        None => {
+            // Who goes on for another client is waited for by others, so it does not wait for its own share.
+            let client_turn = client_turn.or_else(|| app.engine.try_client_turn_to_fetch(opened.client));
+            let too_many = Error::NotYet("You have too many fetches under way, please try again");
+            hold_for_client(app, opened, client_turn.ok_or(too_many)?).await?
+        }
     };
     app.engine.answers.count(false);
     let view = if fetch.names_refs { Some(view(app, opened, &held.lease)?) } else { None };
@@ -121,13 +160,20 @@ pub(super) struct Held {
     pub lease: Lease,
     _view: Option<Incoming>,
     _turns: Turns,
+    _client_turn: OwnedSemaphorePermit,
 }
 
 pub(super) async fn hold(app: &App, opened: &Opened) -> Result<Held> {
+    let client_turn = app.engine.client_turn_to_fetch(opened.client).await;
+    hold_for_client(app, opened, client_turn).await
+}
+
+/// Like [`hold`], for a client whose turn is known to have come.
+async fn hold_for_client(app: &App, opened: &Opened, client_turn: OwnedSemaphorePermit) -> Result<Held> {
     let id = opened.project.repository.id;
     let turns = app.engine.turn_to_fetch(id).await;
     let lease = app.lease(id, opened.refs.generation).await?;
-    Ok(Held { lease, _view: None, _turns: turns })
+    Ok(Held { lease, _view: None, _turns: turns, _client_turn: client_turn })
 }
 
 /// The same repository with its refs on the disk, for what cannot do without. In the copy itself they would outlive the
@@ -154,7 +200,8 @@ const ONLY_WHAT_REFS_NAME: [&str; 3] = [
     "uploadpack.allowReachableSHA1InWant=false",
 ];
 
-/// Versions 0 and 1 on a connection that stays: git leads the whole conversation, from the list of refs on.
+/// Versions 0 and 1 on a connection that stays: from what the client wants on, git leads the conversation. The turn is taken
+/// only then, and the client has a limited time to say what it has: a silent one keeps nobody waiting.
 pub async fn converse(
     app: &App,
     opened: &Opened,
@@ -162,11 +209,14 @@ pub async fn converse(
     input: &mut (impl AsyncRead + Unpin + Send),
     output: &mut (impl AsyncWrite + Unpin + Send),
 ) -> Result<()> {
-    let mut held = Some(hold(app, opened).await?);
-    let view = match &held {
-        Some(held) => view(app, opened, &held.lease)?,
-        None => unreachable!("it was acquired just now"),
-    };
+    let timeout = app.engine.settings.request_timeout;
+    opened.advertise_upload(version, false, output).await?;
+    output.flush().await?;
+    let wants = tokio::time::timeout(timeout, upload::read_v0_wants(input, LONGEST_REQUEST)).await;
+    let Some(mut fetch) = wants.map_err(late)??.filter(|fetch| !fetch.wants.is_empty()) else { return Ok(()) };
+    let held = hold(app, opened).await?;
+    let view = view(app, opened, &held.lease)?;
+    let mut held = Some(held);
     let directory = view.directory();
     let command = app.engine.git.command_with(directory, "upload-pack", ONLY_WHAT_REFS_NAME);
     let command = command.environment("GIT_PROTOCOL", version.variable()).word("--strict").path(directory);
@@ -175,42 +225,48 @@ pub async fn converse(
     let mut stdout = BufReader::with_capacity(CHUNK, stdout);
     let hear = async {
         let heard = async {
-            let Some(mut fetch) = upload::read_v0_wants(input, LONGEST_REQUEST).await.map_err(io::Error::other)? else {
-                return Ok(());
-            };
             let wants = std::mem::take(&mut fetch.wants);
-            let mut is_last = false;
-            loop {
-                let checked = reach::remove_unreached_claims(app, opened, &mut fetch, &wants, &mut held).await;
-                checked.map_err(io::Error::other)?;
-                stdin.write_all(&fetch.raw).await?;
-                let next = if is_last {
-                    None
-                } else {
-                    upload::read_v0_haves(input, LONGEST_REQUEST).await.map_err(io::Error::other)?
-                };
-                let Some(next) = next else { return Ok(()) };
-                (fetch, is_last) = (next.round, next.is_last);
-            }
+            reach::remove_unreached_claims(app, opened, &mut fetch, &wants, &mut held).await?;
+            stdin.write_all(&fetch.raw).await.map_err(holdfast_git::Error::from)?;
+            let negotiate = async {
+                while let Some(mut next) = upload::read_v0_haves(input, LONGEST_REQUEST).await? {
+                    reach::remove_unreached_claims(app, opened, &mut next.round, &wants, &mut held).await?;
+                    stdin.write_all(&next.round.raw).await.map_err(holdfast_git::Error::from)?;
+                    if next.is_last {
+                        break;
+                    }
+                }
+                Ok(())
+            };
+            tokio::time::timeout(timeout, negotiate).await.map_err(late)?
         };
-        let heard: io::Result<()> = heard.await;
+        let heard: Result<()> = heard.await;
         drop(stdin);
         match heard {
+            Ok(()) => future::pending().await,
             // Git may have heard enough before the client has said everything.
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => error,
-            _ => future::pending().await,
+            Err(Error::Git(holdfast_git::Error::Io(error))) if error.kind() == io::ErrorKind::BrokenPipe => {
+                future::pending().await
+            }
+            Err(error) => error,
         }
     };
     let tell = async {
-        let (told, said) = tokio::join!(tokio::io::copy_buf(&mut stdout, output), read_said(stderr));
-        told.map(|_| said)
+        // The client has heard of the refs already.
+        while !matches!(pkt::read(&mut stdout).await.map_err(io::Error::other)?, None | Some(Packet::Flush)) {}
+        let said = async { io::Result::Ok(read_said(stderr).await) };
+        let ((), said) = tokio::try_join!(outlet::copy(&mut stdout, output), said)?;
+        io::Result::Ok(said)
     };
     let said = tokio::select! {
         said = tell => said?,
-        error = hear => return Err(error.into()),
+        error = hear => return Err(error),
     };
-    output.flush().await?;
     Ok(running.succeeded(&said).await?)
+}
+
+fn late(_: tokio::time::error::Elapsed) -> Error {
+    holdfast_git::Error::protocol("the request did not arrive in time").into()
 }
 
 /// Few are compared one by one: of a million refs that is much quicker than to look up each.
@@ -252,4 +308,4 @@ pub(super) async fn check_reachable(
     }
 }
 
-pub(super) type Turns = (tokio::sync::OwnedSemaphorePermit, tokio::sync::OwnedSemaphorePermit);
+pub(super) type Turns = (OwnedSemaphorePermit, OwnedSemaphorePermit);

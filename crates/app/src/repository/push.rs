@@ -16,6 +16,7 @@ use holdfast_store::repository::pack::{NewPack, Pack, Sizes};
 use holdfast_store::repository::protection;
 use holdfast_store::repository::ref_change::Mover;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::timeout;
 
 use super::ci_file;
 use super::fetch::{self, Opened};
@@ -37,7 +38,9 @@ pub async fn receive(
     input: &mut (impl AsyncRead + Unpin + Send),
     output: impl AsyncWrite + Unpin + Send,
 ) -> Result<()> {
-    let Some(request) = read_request(input).await? else { return Ok(()) };
+    let late = |_| Error::from(holdfast_git::Error::protocol("the commands did not arrive in time"));
+    let request = timeout(app.engine.settings.request_timeout, read_request(input)).await.map_err(late)??;
+    let Some(request) = request else { return Ok(()) };
     let mut reporter = Reporter::new(output, request.capabilities);
     let names = || request.commands.iter().map(|command| command.name.as_slice());
     let opened = Arc::new(opened);
@@ -98,7 +101,7 @@ async fn take<W: AsyncWrite + Unpin + Send>(
     if request.has_pack() {
         maintenance::make_room(app, &opened.project, reporter).await?;
     }
-    let _turn = app.engine.turn_to_push().await;
+    let _turn = app.engine.turn_to_push(actor.client()).await;
     let id = opened.project.repository.id;
     let lease = match request.has_pack() {
         true => Some(app.lease(id, opened.refs.generation).await?),

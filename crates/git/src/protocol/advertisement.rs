@@ -1,7 +1,10 @@
 //! What a client is told of a repository before it asks.
 
+use std::io;
+
 use bytes::BytesMut;
 use gix::ObjectId;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
 
 use super::upload::LsRefs;
 use super::{AGENT, Version};
@@ -27,56 +30,92 @@ pub fn service(name: &str) -> BytesMut {
     buffer
 }
 
-pub fn receive(refs: &impl Refs) -> BytesMut {
+/// Writes packets in chunks. A repository may have more refs than should be in memory for each client that asks.
+struct ChunkedWriter<'a, W> {
+    output: &'a mut W,
+    buffer: BytesMut,
+}
+
+const CHUNK_SIZE: usize = 16 << 10;
+
+impl<'a, W: AsyncWrite + Unpin> ChunkedWriter<'a, W> {
+    fn new(output: &'a mut W) -> Self {
+        Self { output, buffer: BytesMut::with_capacity(CHUNK_SIZE) }
+    }
+
+    async fn packet(&mut self, line: &str) -> io::Result<()> {
+        self.buffer.packet(line.as_bytes());
+        if self.buffer.len() >= CHUNK_SIZE {
+            self.output.write_all(&self.buffer).await?;
+            self.buffer.clear();
+        }
+        Ok(())
+    }
+
+    /// Ends the list and sends what is left.
+    async fn finish(mut self) -> io::Result<()> {
+        self.buffer.flush_packet();
+        self.output.write_all(&self.buffer).await
+    }
+}
+
+/// Writes the refs as a client that pushes is told of them.
+pub async fn receive(refs: &impl Refs, output: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
     let capabilities = format!(
         "report-status report-status-v2 delete-refs side-band-64k quiet atomic ofs-delta no-thin push-options \
          object-format=sha1 agent={AGENT}"
     );
-    list(BytesMut::new(), refs.with_prefix(""), &capabilities, false)
+    list(ChunkedWriter::new(output), refs.with_prefix(""), &capabilities, false).await
 }
 
-/// Of versions 0 and 1, in which the list of refs comes unasked. `stateless` is over HTTP.
-pub fn upload(refs: &impl Refs, version: Version, stateless: bool) -> BytesMut {
+/// Writes the refs as a client of versions 0 and 1 is told of them, to whom they come unasked. `stateless` is over HTTP.
+pub async fn upload(
+    refs: &impl Refs,
+    version: Version,
+    stateless: bool,
+    output: &mut (impl AsyncWrite + Unpin),
+) -> io::Result<()> {
     let mut capabilities = String::from(
         "multi_ack thin-pack side-band side-band-64k ofs-delta shallow deepen-since deepen-not deepen-relative \
-         no-progress include-tag multi_ack_detailed allow-tip-sha1-in-want allow-reachable-sha1-in-want filter",
+         no-progress include-tag multi_ack_detailed filter",
     );
+    // On a connection that stays, git itself answers, and goes by the refs alone.
     if stateless {
-        capabilities += " no-done";
+        capabilities += " allow-tip-sha1-in-want allow-reachable-sha1-in-want no-done";
     }
     let head = refs.find(refs.head());
     if head.is_some() {
         capabilities += &format!(" symref=HEAD:{}", refs.head());
     }
     capabilities += &format!(" object-format=sha1 agent={AGENT}");
-    let mut buffer = BytesMut::new();
+    let mut writer = ChunkedWriter::new(output);
     if version == Version::V1 {
-        buffer.packet(b"version 1\n");
+        writer.packet("version 1\n").await?;
     }
-    list(buffer, head.map(|target| ("HEAD", target)).into_iter().chain(refs.with_prefix("")), &capabilities, true)
+    let refs = head.map(|target| ("HEAD", target)).into_iter().chain(refs.with_prefix(""));
+    list(writer, refs, &capabilities, true).await
 }
 
-fn list<'a>(
-    mut buffer: BytesMut,
+async fn list<'a, W: AsyncWrite + Unpin>(
+    mut writer: ChunkedWriter<'_, W>,
     refs: impl Iterator<Item = (&'a str, Target)>,
     capabilities: &str,
     peel: bool,
-) -> BytesMut {
+) -> io::Result<()> {
     let mut capabilities = Some(capabilities);
     for (name, target) in refs {
         match capabilities.take() {
-            Some(capabilities) => buffer.packet(format!("{} {name}\0{capabilities}\n", target.id).as_bytes()),
-            None => buffer.packet(format!("{} {name}\n", target.id).as_bytes()),
+            Some(capabilities) => writer.packet(&format!("{} {name}\0{capabilities}\n", target.id)).await?,
+            None => writer.packet(&format!("{} {name}\n", target.id)).await?,
         }
         if let Some(peeled) = target.peeled.filter(|_| peel) {
-            buffer.packet(format!("{peeled} {name}^{{}}\n").as_bytes());
+            writer.packet(&format!("{peeled} {name}^{{}}\n")).await?;
         }
     }
     if let Some(capabilities) = capabilities {
-        buffer.packet(format!("{NONE} capabilities^{{}}\0{capabilities}\n").as_bytes());
+        writer.packet(&format!("{NONE} capabilities^{{}}\0{capabilities}\n")).await?;
     }
-    buffer.flush_packet();
-    buffer
+    writer.finish().await
 }
 
 /// Version 2: what can be asked for; also whether there are bundles, where a client may be told.
@@ -104,35 +143,32 @@ pub fn bundle_list(address: Option<&str>) -> BytesMut {
     buffer
 }
 
-/// Version 2: those refs that were asked for.
-pub fn ls_refs(refs: &impl Refs, request: &LsRefs) -> BytesMut {
-    let mut buffer = BytesMut::new();
+/// Writes those refs that a client of version 2 asked for.
+pub async fn ls_refs(refs: &impl Refs, request: &LsRefs, output: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
+    let mut writer = ChunkedWriter::new(output);
     let wants = |name: &str| request.prefixes.is_empty() || request.prefixes.iter().any(|it| name.starts_with(it));
     if wants("HEAD") {
         let head = refs.head();
         let symbolic = if request.symrefs { format!(" symref-target:{head}") } else { String::new() };
         match refs.find(head) {
-            Some(target) => buffer.packet(format!("{} HEAD{symbolic}\n", target.id).as_bytes()),
-            None if request.unborn => buffer.packet(format!("unborn HEAD{symbolic}\n").as_bytes()),
+            Some(target) => writer.packet(&format!("{} HEAD{symbolic}\n", target.id)).await?,
+            None if request.unborn => writer.packet(&format!("unborn HEAD{symbolic}\n")).await?,
             None => {}
         }
     }
-    let mut line = |name: &str, target: Target| {
-        let peeled = target.peeled.filter(|_| request.peel);
-        let peeled = peeled.map(|id| format!(" peeled:{id}")).unwrap_or_default();
-        buffer.packet(format!("{} {name}{peeled}\n", target.id).as_bytes());
-    };
-    if request.prefixes.is_empty() {
-        refs.with_prefix("").for_each(|(name, target)| line(name, target));
-    } else {
-        // Those that are covered by a shorter one would be listed twice.
-        let mut prefixes: Vec<&str> = request.prefixes.iter().map(String::as_str).collect();
-        prefixes.sort_unstable();
-        prefixes.dedup_by(|longer, shorter| longer.starts_with(*shorter));
-        for prefix in prefixes {
-            refs.with_prefix(prefix).for_each(|(name, target)| line(name, target));
+    // Those that are covered by a shorter one would be listed twice.
+    let mut prefixes: Vec<&str> = request.prefixes.iter().map(String::as_str).collect();
+    prefixes.sort_unstable();
+    prefixes.dedup_by(|longer, shorter| longer.starts_with(*shorter));
+    if prefixes.is_empty() {
+        prefixes.push("");
+    }
+    for prefix in prefixes {
+        for (name, target) in refs.with_prefix(prefix) {
+            let peeled = target.peeled.filter(|_| request.peel);
+            let peeled = peeled.map(|id| format!(" peeled:{id}")).unwrap_or_default();
+            writer.packet(&format!("{} {name}{peeled}\n", target.id)).await?;
         }
     }
-    buffer.flush_packet();
-    buffer
+    writer.finish().await
 }

@@ -1,11 +1,12 @@
 use std::sync::Arc;
 
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 
 use super::door::{self, Refusal, Service};
 use crate::Context;
+use crate::path::Path;
 
 /// The address of a project in a browser: what to do with it.
 pub async fn serve(

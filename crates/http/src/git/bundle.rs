@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use holdfast_app::repository::bundle;
@@ -9,6 +9,7 @@ use holdfast_app::repository::bundle;
 use super::NOT_KEPT;
 use super::door::{self, Refusal, Service};
 use crate::Context;
+use crate::path::Path;
 
 /// The bulk of a large repository, for clients that were told of it.
 pub async fn serve(

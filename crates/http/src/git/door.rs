@@ -1,8 +1,8 @@
 //! Who comes with git, what for, and how a refusal is put so that git shows it to a person.
 
+use std::io;
 use std::net::IpAddr;
 use std::pin::Pin;
-use std::time::Duration;
 
 use async_compression::tokio::bufread::GzipDecoder;
 use axum::body::Body;
@@ -55,7 +55,7 @@ impl Service {
 pub async fn identify(context: &Context, parts: &Parts) -> Result<Actor, Refusal> {
     let address = *parts.extensions.get::<IpAddr>().unwrap_or(&IpAddr::from([0, 0, 0, 0]));
     let actor = match parts.headers.get(header::AUTHORIZATION) {
-        None => Ok(Actor::Anonymous),
+        None => Ok(Actor::Anonymous(Some(address))),
         Some(value) => match basic(value) {
             Some((name, secret)) => {
                 authenticate_basic(&context.app, &name, &secret, &client_address::key(address)).await
@@ -92,7 +92,7 @@ pub async fn open(context: &Context, actor: &Actor, project: &ProjectRef, servic
     let opened = fetch::open(&context.app, actor, project, service.action()).await;
     opened.map_err(|error| match (actor, error) {
         // Whether a project is hidden or missing, git must ask for a name and a password to find out.
-        (Actor::Anonymous, Error::NotFound(_)) => Error::Unauthenticated.into(),
+        (Actor::Anonymous(_), Error::NotFound(_)) => Error::Unauthenticated.into(),
         // The same text whether it is hidden or missing.
         (actor, Error::NotFound(_)) if actor.build_of().is_some() => Refusal::text(
             StatusCode::NOT_FOUND,
@@ -125,19 +125,10 @@ pub async fn enter(
     if parts.headers.get(header::CONTENT_TYPE).is_none_or(|value| value.as_bytes() != expected.as_bytes()) {
         return Err(Refusal::text(StatusCode::UNSUPPORTED_MEDIA_TYPE, "This is no request of git's."));
     }
-    let mut input = input(&parts, body)?;
-    let allowed = async {
-        let actor = identify(context, &parts).await?;
-        let opened = open(context, &actor, &named(namespace, &project), service).await?;
-        Ok((actor, opened))
-    };
-    match allowed.await {
-        Ok((actor, opened)) => Ok(Visit { actor, opened, version: version(&parts), input }),
-        Err(refusal) => {
-            read_to_end(&mut input).await;
-            Err(refusal)
-        }
-    }
+    let input = input(&parts, body)?;
+    let actor = identify(context, &parts).await?;
+    let opened = open(context, &actor, &named(namespace, &project), service).await?;
+    Ok(Visit { actor, opened, version: version(&parts), input })
 }
 
 pub fn version(parts: &Parts) -> Version {
@@ -149,7 +140,7 @@ pub type Input = Pin<Box<dyn AsyncRead + Send>>;
 
 /// The body, unpacked where it was packed.
 fn input(parts: &Parts, body: Body) -> Result<Input, Refusal> {
-    let raw = StreamReader::new(body.into_data_stream().map_err(std::io::Error::other));
+    let raw = StreamReader::new(body.into_data_stream().map_err(cause));
     let raw = BufReader::with_capacity(64 << 10, raw);
     match parts.headers.get(header::CONTENT_ENCODING).map(|value| value.as_bytes()) {
         None | Some(b"identity") => Ok(Box::pin(raw)),
@@ -158,13 +149,12 @@ fn input(parts: &Parts, body: Body) -> Result<Input, Refusal> {
     }
 }
 
-/// Whoever is still sending does not hear the answer.
-pub async fn read_to_end(input: &mut Input) {
-    use tokio::io::AsyncReadExt;
-    let mut rest = input.take(64 << 20);
-    let mut sink = tokio::io::sink();
-    let reading = tokio::io::copy(&mut rest, &mut sink);
-    tokio::time::timeout(Duration::from_secs(30), reading).await.ok();
+/// Returns why a body ended, as the connection said it.
+fn cause(error: axum::Error) -> io::Error {
+    match error.into_inner().downcast::<io::Error>() {
+        Ok(error) => *error,
+        Err(error) => io::Error::other(error),
+    }
 }
 
 /// As plain text: git shows it to the person.

@@ -1,13 +1,14 @@
 use std::sync::Arc;
 
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
-use holdfast_git::protocol::{Version, advertisement};
 
 use super::NOT_KEPT;
 use super::door::{self, Refusal, Service};
+use super::ref_list::RefList;
 use crate::Context;
+use crate::path::Path;
 
 /// What git asks first. From a path that a project once had it is sent on to where the project is now.
 pub async fn serve(
@@ -31,19 +32,12 @@ pub async fn serve(
         return Ok(Redirect::permanent(&address).into_response());
     }
     let version = door::version(&parts);
-    let body = match service {
-        // The client knows this answer without the line in front of it.
-        Service::UploadPack if version == Version::V2 => opened.advertise_upload(version, true),
-        Service::UploadPack => with_service(service, opened.advertise_upload(version, true)),
-        Service::ReceivePack => with_service(service, opened.advertise_receive()),
+    let list = match service {
+        Service::UploadPack => RefList::UploadPack(version),
+        Service::ReceivePack => RefList::ReceivePack,
     };
     let content_type = format!("application/x-{}-advertisement", service.name());
     let content_type = HeaderValue::from_str(&content_type).expect("the names of services are plain");
-    Ok((NOT_KEPT, [(header::CONTENT_TYPE, content_type)], body.freeze()).into_response())
-}
-
-fn with_service(service: Service, advertisement: bytes::BytesMut) -> bytes::BytesMut {
-    let mut body = advertisement::service(service.name());
-    body.extend_from_slice(&advertisement);
-    body
+    let body = list.into_body(&context, opened).await;
+    Ok((NOT_KEPT, [(header::CONTENT_TYPE, content_type)], body).into_response())
 }

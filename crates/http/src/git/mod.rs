@@ -5,6 +5,7 @@ mod bundle;
 mod door;
 mod info_refs;
 mod receive_pack;
+mod ref_list;
 mod upload_pack;
 
 use std::sync::Arc;

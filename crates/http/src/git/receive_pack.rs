@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use holdfast_app::repository::push;
@@ -12,6 +12,7 @@ use tracing::Instrument;
 use super::NOT_KEPT;
 use super::door::{self, Refusal, Service, Visit};
 use crate::Context;
+use crate::path::Path;
 
 /// Between what we say and what the client has heard.
 const BUFFER: usize = 64 << 10;
@@ -29,7 +30,6 @@ pub async fn serve(
         if let Err(error) = push::receive(&app, &actor, opened, "http", &mut input, &mut ours).await {
             tracing::info!(%error, "a push broke off");
         }
-        door::read_to_end(&mut input).await;
         ours.shutdown().await.ok();
     };
     tokio::spawn(work.instrument(tracing::Span::current()));

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::extract::multipart::MultipartError;
 use axum::extract::{FromRequest, Multipart, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
@@ -12,10 +11,10 @@ use holdfast_app::ci::runner_door::{self, Key};
 use holdfast_domain::ids::BuildId;
 
 use super::door::{Answered, build_token, denied, forbidden, query, query_token, refused};
+use crate::Context;
 use crate::answer::{Answer, Facts};
 use crate::error::ApiError;
 use crate::stored::Left;
-use crate::{Context, minimum_rate};
 
 pub async fn upload(
     context: &Arc<Context>,
@@ -28,7 +27,6 @@ pub async fn upload(
     let query = query(&parts, "expire_in");
     let from_query = query_token(&parts);
     let Some(token) = build_token(&parts.headers, token_headers, from_query.as_deref()).map(str::to_owned) else {
-        crate::body::discard(body);
         return Err(refused(context, &parts, forbidden()));
     };
     let app = &context.app;
@@ -41,11 +39,10 @@ pub async fn upload(
     let (mut upload, _permits) = match begun.await {
         Ok(begun) => begun,
         Err(error) => {
-            crate::body::discard(body);
             return Err(denied(context, &parts, error, status_header));
         }
     };
-    let mut form = Request::new(minimum_rate::enforce(body));
+    let mut form = Request::new(body);
     form.headers_mut().clone_from(&parts.headers);
     form.extensions_mut().clone_from(&parts.extensions);
     let taken = take(context, form, &mut upload).await;
@@ -79,17 +76,13 @@ fn malformed() -> ApiError {
     ApiError::error(StatusCode::BAD_REQUEST, "message body does not match declared format")
 }
 
-fn unreadable(error: MultipartError) -> ApiError {
-    if minimum_rate::is_too_slow(&error) { ApiError::timed_out() } else { malformed() }
-}
-
 async fn take(context: &Context, form: Request, upload: &mut Upload) -> Result<Taken, ApiError> {
     let mut form = Multipart::from_request(form, &()).await.map_err(|_| malformed())?;
     let mut taken = Taken::default();
-    while let Some(mut field) = form.next_field().await.map_err(unreadable)? {
+    while let Some(mut field) = form.next_field().await.map_err(|_| malformed())? {
         match (field.name(), field.file_name().map(str::to_owned)) {
             (Some("file"), Some(name)) if taken.name.is_none() => {
-                while let Some(bytes) = field.chunk().await.map_err(unreadable)? {
+                while let Some(bytes) = field.chunk().await.map_err(|_| malformed())? {
                     if !upload.write(&context.app, bytes).await? {
                         return Err(ApiError::too_large());
                     }
@@ -98,7 +91,7 @@ async fn take(context: &Context, form: Request, upload: &mut Upload) -> Result<T
             }
             (Some("expire_in"), None) => {
                 let mut text = Vec::new();
-                while let Some(bytes) = field.chunk().await.map_err(unreadable)? {
+                while let Some(bytes) = field.chunk().await.map_err(|_| malformed())? {
                     text.extend_from_slice(&bytes);
                     if text.len() > LONGEST_FIELD {
                         return Err(malformed());

@@ -58,7 +58,6 @@ impl Asked {
         let read = tokio::time::timeout(context.limits.request_timeout, reading).await;
         let (start, is_whole) = read.map_err(|_| ApiError::timed_out().into_response())?.ok_or_else(broken_off)?;
         if !is_whole {
-            body::discard(body);
             return Err(ApiError::too_large().into_response());
         }
         let sent = Fields::parse(&parts, &start).map_err(IntoResponse::into_response)?;
@@ -95,7 +94,6 @@ pub async fn read_update(
     if let Some(token) = token_header
         && let Err(error) = runner_door::check(&context.app, id, key(token)).await
     {
-        body::discard(body);
         return Err(denied(error));
     }
     let (start, is_whole) = body::read_start(&mut body, MAX_BODY_BYTES).await.ok_or_else(broken_off)?;
@@ -103,15 +101,11 @@ pub async fn read_update(
         return Fields::parse(parts, &start).map_err(IntoResponse::into_response);
     }
     let Some(token) = token_header.map(str::to_owned).or_else(|| Fields::token_in_start(parts, &start)) else {
-        body::discard(body);
         return Err(ApiError::too_large().into_response());
     };
     let project = match runner_door::check(&context.app, id, key(&token)).await {
         Ok(project) => project,
-        Err(error) => {
-            body::discard(body);
-            return Err(denied(error));
-        }
+        Err(error) => return Err(denied(error)),
     };
     let _permits = context.traces.acquire(project).await;
     let body = body::read_on(start, body, MAX_TRACE_BYTES).await;
@@ -173,15 +167,11 @@ pub async fn append(
 ) -> Answered {
     let from_query = query_token(parts);
     let Some(token) = build_token(&parts.headers, token_headers, from_query.as_deref()) else {
-        body::discard(body);
         return Err(refused(context, parts, forbidden()));
     };
     let project = match runner_door::check(&context.app, id, Key::Build(token)).await {
         Ok(project) => project,
-        Err(error) => {
-            body::discard(body);
-            return Err(denied(context, parts, error, status_header));
-        }
+        Err(error) => return Err(denied(context, parts, error, status_header)),
     };
     let _permits = if is_short(parts) { None } else { Some(context.traces.acquire(project).await) };
     let body = body::read(body, MAX_TRACE_BYTES).await;

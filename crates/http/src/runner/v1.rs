@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, patch, post, put};
@@ -18,6 +18,7 @@ use super::job as present;
 use super::v4::nothing;
 use crate::Context;
 use crate::error::ApiError;
+use crate::path::Path;
 
 const TOKEN: [&str; 1] = ["build-token"];
 const STATUS: &str = "build-status";
@@ -88,7 +89,6 @@ fn knows_204(headers: &HeaderMap) -> bool {
 async fn update(State(context): State<Arc<Context>>, Path(id): Path<String>, request: Request) -> Answered {
     let (parts, body) = request.into_parts();
     let Ok(id) = id.strip_suffix(".json").unwrap_or(&id).parse::<i64>() else {
-        crate::body::discard(body);
         return Err(not_found());
     };
     let id = BuildId::from(id);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, patch, post, put};
@@ -17,6 +17,7 @@ use super::door::{Answered, Asked, append, build_token, denied, forbidden, read_
 use super::job as present;
 use crate::Context;
 use crate::error::ApiError;
+use crate::path::Path;
 
 const TOKEN: [&str; 1] = ["job-token"];
 const STATUS: &str = "job-status";

@@ -6,21 +6,15 @@
 //! let in. And whoever was let in may still say what it wants.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::TcpListener;
 use std::time::Duration;
 
-use axum::Router;
-use axum::extract::ConnectInfo;
-use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use holdfast_http::Connections;
 use socket2::{SockFilter, SockRef};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tower::ServiceExt as _;
 
 /// How long connections are waited for that a balancer keeps open and does not use.
 const PARTING: Duration = Duration::from_secs(5);
@@ -28,8 +22,6 @@ const PARTING: Duration = Duration::from_secs(5);
 const ON_THE_WAY: Duration = Duration::from_millis(200);
 /// How long whoever was let in may take to say the first word.
 const FIRST_WORD: Duration = Duration::from_secs(2);
-/// How long a client may take to send the head of a request.
-const HEAD: Duration = Duration::from_secs(15);
 /// Nobody has more of them waiting (`net.core.somaxconn`).
 const LONGEST_QUEUE: usize = 4096;
 /// For a process that has run out of file descriptors.
@@ -45,10 +37,12 @@ pub struct Door {
 
 impl Door {
     /// Until it is told to close, and then for as long as what has begun takes, within the grace.
-    pub async fn serve(self, listener: TcpListener, router: Router, grace: Duration) -> io::Result<()> {
+    pub async fn serve(self, listener: TcpListener, served: Connections, grace: Duration) -> io::Result<()> {
         let listener = tokio::net::TcpListener::from_std(listener)?;
         let let_in = |socket, address| {
-            drop(self.connections.spawn(converse(socket, address, router.clone(), self.end.clone(), grace)));
+            if let Some(serving) = served.accept(socket, address, self.end.clone(), grace) {
+                drop(self.connections.spawn(serving));
+            }
         };
         loop {
             let accepted = tokio::select! {
@@ -99,28 +93,6 @@ impl Door {
     }
 }
 
-async fn converse(socket: TcpStream, address: SocketAddr, router: Router, end: CancellationToken, grace: Duration) {
-    // An answer in pieces would otherwise wait for the client to confirm each of them, which takes 40 ms.
-    socket.set_nodelay(true).ok();
-    let answer = service_fn(move |mut request: hyper::Request<Incoming>| {
-        request.extensions_mut().insert(ConnectInfo(address));
-        router.clone().oneshot(request)
-    });
-    // Telling HTTP/1 from HTTP/2 would wait for the first bytes without a limit; proxies in front speak HTTP/1.1.
-    let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(HEAD);
-    let mut connection = std::pin::pin!(http.serve_connection(TokioIo::new(socket), answer));
-    // What has arrived is read first: what was not heard when the end is told is closed.
-    tokio::select! {
-        biased;
-        _ = connection.as_mut() => return,
-        () = end.cancelled() => connection.as_mut().graceful_shutdown(),
-    }
-    if timeout(grace, connection).await.is_err() {
-        tracing::info!(%address, "a request took longer than server.shutdown_grace_seconds and is cut off");
-    }
-}
-
 /// Drops what would begin a connection, and lets those finish that have begun. Who is not heard asks again after a second,
 /// finds the door closed and goes elsewhere. Newer kernels want `CAP_NET_ADMIN` for it.
 fn hear_nobody_new(listener: &TcpListener) -> io::Result<()> {
@@ -144,17 +116,34 @@ fn hear_nobody_new(listener: &TcpListener) -> io::Result<()> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+    use axum::Router;
     use axum::routing::get;
+    use holdfast_http::Limits;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
     use super::*;
+
+    const HEAD_TIMEOUT: Duration = Duration::from_secs(15);
 
     async fn connected() -> TcpStream {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
         let address = listener.local_addr().unwrap();
         let router = Router::new().route("/", get(async || "here"));
-        drop(tokio::spawn(Door::default().serve(listener, router, Duration::ZERO)));
+        let limits = Limits {
+            max_body_bytes: 0,
+            max_upload_bytes: 0,
+            request_timeout: Duration::MAX,
+            requests_per_minute: 0,
+            anonymous_requests_per_minute: 0,
+            trusted_proxies: Vec::new(),
+            max_connections: 10,
+            max_connections_per_address: 10,
+            head_timeout: HEAD_TIMEOUT,
+            stall_timeout: Duration::from_secs(60),
+        };
+        let served = Connections::new("test", router, &limits);
+        drop(tokio::spawn(Door::default().serve(listener, served, Duration::ZERO)));
         TcpStream::connect(address).await.unwrap()
     }
 
@@ -165,7 +154,11 @@ mod tests {
             let (begun, mut client) = (Instant::now(), connected().await);
             client.write_all(beginning.as_bytes()).await.unwrap();
             client.read_to_end(&mut Vec::new()).await.unwrap();
-            assert!((HEAD..2 * HEAD).contains(&begun.elapsed()), "{beginning:?}: {:?}", begun.elapsed());
+            assert!(
+                (HEAD_TIMEOUT..2 * HEAD_TIMEOUT).contains(&begun.elapsed()),
+                "{beginning:?}: {:?}",
+                begun.elapsed()
+            );
         }
     }
 

@@ -7,14 +7,16 @@ use anyhow::{anyhow, bail};
 use axum::routing::get;
 use futures_util::FutureExt;
 use holdfast_app::ci::tending;
+use holdfast_app::client::ConnectionLimits;
 use holdfast_app::hooks::sending;
 use holdfast_app::repository::warming;
 use holdfast_app::worker::job;
 use holdfast_app::{App, worker};
-use holdfast_http::Site;
+use holdfast_http::{Connections, Site};
 use holdfast_store::database::PoolUse;
 use holdfast_store::migrate::{self, State};
 use metrics_exporter_prometheus::PrometheusHandle;
+use rustix::process::{Resource, getrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::application;
@@ -30,7 +32,9 @@ pub fn run(configuration: &Configuration) -> anyhow::Result<()> {
 
 async fn serve(configuration: &Configuration, metrics: PrometheusHandle) -> anyhow::Result<()> {
     let app = Arc::new(application(configuration)?);
-    let router = holdfast_http::router(app.clone(), configuration.limits());
+    let mut limits = configuration.limits();
+    limits.max_connections = limits.max_connections.min(open_files(2));
+    let served = Connections::new("http", holdfast_http::router(app.clone(), limits.clone()), &limits);
     let (door, grace) = (Door::default(), configuration.shutdown_grace());
 
     let listener = listen("server.listen", configuration.server.listen)?;
@@ -38,7 +42,7 @@ async fn serve(configuration: &Configuration, metrics: PrometheusHandle) -> anyh
     let doors = [Some(&listener), ssh_listener.as_ref()].into_iter().flatten();
     let doors = doors.map(TcpListener::try_clone).collect::<Result<Vec<_>, _>>()?;
     refuse_old_schema(configuration).await?;
-    let mut public = tokio::spawn(door.clone().serve(listener, router, grace));
+    let mut public = tokio::spawn(door.clone().serve(listener, served, grace));
     let (stop_ssh, stopped) = tokio::sync::oneshot::channel::<()>();
     let mut ssh = tokio::spawn(serve_ssh(
         app.clone(),
@@ -62,7 +66,8 @@ async fn serve(configuration: &Configuration, metrics: PrometheusHandle) -> anyh
         let router = holdfast_http::health_router(app.clone())
             .route("/metrics", get(move || render(app.clone(), metrics.clone())));
         // It answers to the last: nobody waits for it.
-        tokio::spawn(Door::default().serve(listener, router, grace));
+        let served = Connections::new("operations", router, &limits);
+        tokio::spawn(Door::default().serve(listener, served, grace));
     }
     tracing::info!(
         listen = %configuration.server.listen,
@@ -117,8 +122,18 @@ pub(super) async fn refuse_old_schema(configuration: &Configuration) -> anyhow::
     Ok(())
 }
 
+/// Returns that fraction of the files that this process may open. Every connection is one, and some are for other things.
+fn open_files(fraction: u64) -> usize {
+    getrlimit(Resource::Nofile).current.map_or(usize::MAX, |files| (files / fraction) as usize)
+}
+
 fn ssh_settings(configuration: &Configuration, site: Site) -> holdfast_ssh::Settings {
     holdfast_ssh::Settings {
+        connections: ConnectionLimits {
+            max: configuration.ssh.max_connections.min(open_files(4)),
+            max_per_address: configuration.ssh.max_connections_per_address,
+            trusted_proxies: configuration.server.trusted_proxies.clone(),
+        },
         max_unauthenticated: configuration.ssh.max_unauthenticated,
         handshake_timeout: configuration.ssh.handshake_timeout(),
         idle_timeout: configuration.ssh.idle_timeout(),

@@ -6,6 +6,7 @@ mod error;
 mod hooks;
 mod maintenance;
 mod repositories;
+mod server;
 mod sources;
 mod storage;
 
@@ -16,7 +17,6 @@ use std::time::Duration;
 use holdfast_app::Settings;
 use holdfast_http::{Limits, Site};
 use holdfast_store::Options;
-use ipnet::IpNet;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use tracing_subscriber::EnvFilter;
@@ -28,12 +28,16 @@ pub use error::Invalid;
 use hooks::Hooks;
 use maintenance::Maintenance;
 use repositories::{Git, Imports, Ssh};
+use server::Server;
 use sources::merge;
 pub use sources::show;
 use storage::Storage;
 
 /// Also the documentation: every key stands here with its meaning, and nothing has a default elsewhere.
 pub const DEFAULT: &str = include_str!("default.toml");
+
+/// How long a client may take to send the head of a request.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(15);
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -55,17 +59,6 @@ pub struct Configuration {
     pub log: Log,
     pub telemetry: Telemetry,
     pub chaos: Chaos,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Server {
-    pub listen: SocketAddr,
-    pub external_url: Url,
-    trusted_proxies: Vec<IpNet>,
-    max_body_bytes: usize,
-    request_timeout_seconds: u64,
-    shutdown_grace_seconds: u64,
 }
 
 #[derive(Debug, Deserialize)]
@@ -141,9 +134,6 @@ impl Configuration {
     /// What types alone cannot say.
     fn check(&self) -> Result<(), Invalid> {
         let ranges = [
-            ("server.max_body_bytes", self.server.max_body_bytes as u64, 1, 1 << 30),
-            ("server.request_timeout_seconds", self.server.request_timeout_seconds, 1, 86_400),
-            ("server.shutdown_grace_seconds", self.server.shutdown_grace_seconds, 0, 86_400),
             ("database.max_connections", self.database.max_connections.into(), 1, 10_000),
             ("database.acquire_timeout_seconds", self.database.acquire_timeout_seconds, 1, 86_400),
             ("database.statement_timeout_seconds", self.database.statement_timeout_seconds, 1, 86_400),
@@ -165,13 +155,16 @@ impl Configuration {
             ("ci.longest_wait_seconds", self.ci.longest_wait_seconds, 0, 60),
             ("ci.max_trace_bytes", self.ci.max_trace_bytes, 1 << 10, 1 << 40),
             ("ci.max_artifact_bytes", self.ci.max_artifact_bytes, 1 << 10, 1 << 42),
+            ("git.request_timeout_seconds", self.git.request_timeout_seconds, 1, 3600),
+            ("ssh.max_connections", self.ssh.max_connections as u64, 1, 1_000_000),
+            ("ssh.max_connections_per_address", self.ssh.max_connections_per_address as u64, 1, 1_000_000),
             ("ssh.max_unauthenticated", self.ssh.max_unauthenticated as u64, 1, 100_000),
             ("ssh.handshake_timeout_seconds", self.ssh.handshake_timeout_seconds, 1, 3600),
             ("ssh.idle_timeout_seconds", self.ssh.idle_timeout_seconds, 1, 86_400),
             ("worker.concurrency", self.worker.concurrency as u64, 0, 1000),
             ("accounts.session_days", self.accounts.session_days.into(), 1, 36_500),
         ];
-        for (key, value, smallest, largest) in ranges {
+        for (key, value, smallest, largest) in self.server.ranges().into_iter().chain(ranges) {
             if !(smallest..=largest).contains(&value) {
                 let cure = format!("give a number from {smallest} to {largest}, or leave it out");
                 return Err(Invalid::new(key, value, "it is out of range", &cure));
@@ -296,6 +289,10 @@ impl Configuration {
             requests_per_minute: self.limits.requests_per_minute,
             anonymous_requests_per_minute: self.limits.anonymous_requests_per_minute,
             trusted_proxies: self.server.trusted_proxies.clone(),
+            max_connections: self.server.max_connections,
+            max_connections_per_address: self.server.max_connections_per_address,
+            head_timeout: HEAD_TIMEOUT,
+            stall_timeout: Duration::from_secs(self.server.stall_timeout_seconds),
         }
     }
 }

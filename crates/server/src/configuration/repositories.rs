@@ -23,6 +23,7 @@ pub struct Git {
     pub(super) inline_pack_bytes: u64,
     pub(super) compact_at: i64,
     pub(super) bundle_from_bytes: u64,
+    pub(super) request_timeout_seconds: u64,
 }
 
 impl Git {
@@ -39,6 +40,7 @@ impl Git {
             inline_pack_bytes: self.inline_pack_bytes,
             compact_at: self.compact_at,
             bundle_from_bytes: self.bundle_from_bytes,
+            request_timeout: Duration::from_secs(self.request_timeout_seconds),
         }
     }
 }
@@ -54,6 +56,8 @@ pub struct Imports {
 pub struct Ssh {
     listen: String,
     external_port: u16,
+    pub max_connections: usize,
+    pub max_connections_per_address: usize,
     pub max_unauthenticated: usize,
     pub(super) handshake_timeout_seconds: u64,
     pub(super) idle_timeout_seconds: u64,

@@ -3,7 +3,7 @@ use std::time::Duration;
 use holdfast_app::repository::fetch::Opened;
 use holdfast_app::repository::push;
 use holdfast_app::{Actor, Result};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 
 use crate::Context;
@@ -12,11 +12,13 @@ pub async fn serve(
     context: &Context,
     actor: &Actor,
     opened: Opened,
-    input: &mut (impl AsyncRead + Unpin + Send),
+    input: &mut (impl AsyncBufRead + Unpin + Send),
     output: &mut (impl AsyncWrite + Unpin + Send),
 ) -> Result<()> {
-    output.write_all(&opened.advertise_receive()).await?;
+    opened.advertise_receive(output).await?;
     output.flush().await?;
+    // What a client does before it says what it pushes, such as a hook of its own, may take longer than to say it.
+    input.fill_buf().await?;
     push::receive(&context.app, actor, opened, "ssh", input, output).await?;
     read_the_rest(input).await;
     Ok(())

@@ -3,6 +3,7 @@ use holdfast_app::repository::fetch::Opened;
 use holdfast_app::{Error, Result};
 use holdfast_git::protocol::archive::{read_request, refusal};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::time::timeout;
 
 use super::copy;
 use crate::Context;
@@ -13,7 +14,9 @@ pub async fn serve(
     input: &mut (impl AsyncRead + Unpin + Send),
     output: &mut (impl AsyncWrite + Unpin + Send),
 ) -> Result<()> {
-    let answer = match read_request(input).await {
+    let late = |_| Err(holdfast_git::Error::protocol("the request did not arrive in time"));
+    let read = timeout(context.app.settings.git.request_timeout, read_request(input)).await.unwrap_or_else(late);
+    let answer = match read {
         Ok(None) => return Ok(()),
         Ok(Some(request)) => archive::answer(&context.app, opened, &request).await,
         Err(error) => Err(error.into()),

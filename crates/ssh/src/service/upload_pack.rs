@@ -5,7 +5,8 @@ use holdfast_app::{Error, Result};
 use holdfast_git::pkt::Write;
 use holdfast_git::protocol::upload::{self, Request};
 use holdfast_git::protocol::{Version, advertisement};
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::time::timeout;
 
 use super::copy;
 use crate::Context;
@@ -14,17 +15,17 @@ pub async fn serve(
     context: &Context,
     opened: &Opened,
     version: Version,
-    input: &mut (impl AsyncRead + Unpin + Send),
+    input: &mut (impl AsyncBufRead + Unpin + Send),
     output: &mut (impl AsyncWrite + Unpin + Send),
 ) -> Result<()> {
     if version != Version::V2 {
         return fetch::converse(&context.app, opened, version, input, output).await;
     }
-    output.write_all(&opened.advertise_upload(version, false)).await?;
+    opened.advertise_upload(version, false, output).await?;
     output.flush().await?;
-    while let Some(request) = upload::read_v2(input, LONGEST_REQUEST).await? {
+    while let Some(request) = read_request(context, input).await? {
         match request {
-            Request::LsRefs(request) => output.write_all(&opened.list_refs(&request)).await?,
+            Request::LsRefs(request) => opened.list_refs(&request, output).await?,
             Request::Bundles => output.write_all(&bundles(context, opened).await?).await?,
             Request::Fetch(request) => match fetch::answer(&context.app, opened, version, request).await {
                 Ok(answer) => copy(answer, output).await?,
@@ -40,6 +41,14 @@ pub async fn serve(
         output.flush().await?;
     }
     Ok(())
+}
+
+/// Reads the next request of version 2; `None` at the end. A request that has begun must be complete soon.
+async fn read_request(context: &Context, input: &mut (impl AsyncBufRead + Unpin)) -> Result<Option<Request>> {
+    input.fill_buf().await?;
+    let reading = timeout(context.app.settings.git.request_timeout, upload::read_v2(input, LONGEST_REQUEST));
+    let late = |_| holdfast_git::Error::protocol("the request did not arrive in time");
+    Ok(reading.await.map_err(late)??)
 }
 
 /// They come over HTTP, also to who comes here.

@@ -32,7 +32,7 @@ async fn a_repository_is_shown_with_its_network() {
         inspection::show(&server.app, &Actor::Operator, &project("eve")).await,
         Err(Error::NotFound(Thing::Project))
     ));
-    assert!(inspection::show(&server.app, &Actor::Anonymous, &project("bob")).await.is_err());
+    assert!(inspection::show(&server.app, &Actor::Anonymous(None), &project("bob")).await.is_err());
 }
 
 #[tokio::test]

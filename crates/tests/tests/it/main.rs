@@ -22,6 +22,7 @@ mod git_security;
 mod groups;
 mod hidden_objects;
 mod hooks;
+mod http_exhaustion;
 mod imports;
 mod inspection;
 mod issues;

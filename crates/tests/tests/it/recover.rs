@@ -102,7 +102,7 @@ async fn nothing_is_lost_where_all_is_known() {
     place.push("main").await;
     let found = place.look(&Wanted::default()).await;
     assert!(found.lost.is_empty() && found.doubtful.is_empty() && found.others.0 == 0);
-    assert!(recovery::search(&place.server.app, &Actor::Anonymous, &Wanted::default()).await.is_err());
+    assert!(recovery::search(&place.server.app, &Actor::Anonymous(None), &Wanted::default()).await.is_err());
 }
 
 #[tokio::test]

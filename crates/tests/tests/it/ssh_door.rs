@@ -4,7 +4,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use holdfast_tests::ssh::{Key, Ssh, heard};
-use holdfast_tests::{Server, WorkTree, log};
+use holdfast_tests::{Server, Setup, WorkTree, log};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -214,7 +214,13 @@ async fn who_does_not_sign_in_is_let_go() {
 #[tokio::test]
 async fn only_so_many_may_stand_in_the_door() {
     let server = Server::start().await;
-    let ssh = server.ssh_with(|settings| settings.max_unauthenticated = 2).await;
+    let ssh = server
+        .ssh_with(|settings| {
+            settings.max_unauthenticated = 2;
+            // One address gets a quarter of them, a balancer all.
+            settings.connections.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
+        })
+        .await;
     let key = Key::of(&server.admin).await;
     let mut waiting = Vec::new();
     for _ in 0..2 {
@@ -231,6 +237,140 @@ async fn only_so_many_may_stand_in_the_door() {
     let inside: Vec<_> = (0..3).map(|_| ssh.command(&key, &["-N"]).spawn().unwrap()).collect();
     poll("there is still a place", async || ssh.run(&key, &[]).await.status == Some(0)).await;
     drop(inside);
+}
+
+/// Silent connections from one address kept everybody out, again and again. Audit M8.
+#[tokio::test]
+async fn silent_connections_of_one_address_leave_places_to_others() {
+    let server = Server::start().await;
+    let ssh = server.ssh_with(|settings| settings.max_unauthenticated = 8).await;
+    let key = Key::of(&server.admin).await;
+    let mut silent = Vec::new();
+    for _ in 0..2 {
+        let mut socket = connect(&ssh).await;
+        timeout(DEADLINE, socket.read_u8()).await.unwrap().unwrap();
+        silent.push(socket);
+    }
+    for _ in 0..20 {
+        assert!(is_closed(&mut connect(&ssh).await).await);
+    }
+    assert_eq!(ssh.run(&key, &[]).await.status, Some(255));
+    let elsewhere = heard(&mut ssh.command(&key, &["-T", "-b", "127.0.0.2"])).await;
+    assert_eq!(elsewhere.status, Some(0), "{elsewhere:?}");
+    silent.clear();
+    poll("there is a place again", async || ssh.run(&key, &[]).await.status == Some(0)).await;
+}
+
+/// One address has only so many connections, signed in or not.
+#[tokio::test]
+async fn connections_of_one_address_are_limited() {
+    let server = Server::start().await;
+    let ssh = server.ssh_with(|settings| settings.connections.max_per_address = 3).await;
+    let key = Key::of(&server.admin).await;
+    let mut open = Vec::new();
+    for _ in 0..3 {
+        let mut socket = connect(&ssh).await;
+        timeout(DEADLINE, socket.read_u8()).await.unwrap().unwrap();
+        open.push(socket);
+    }
+    assert_eq!(ssh.run(&key, &[]).await.status, Some(255));
+    let elsewhere = heard(&mut ssh.command(&key, &["-T", "-b", "127.0.0.2"])).await;
+    assert_eq!(elsewhere.status, Some(0), "{elsewhere:?}");
+    drop(open);
+    poll("there is room again", async || ssh.run(&key, &[]).await.status == Some(0)).await;
+}
+
+/// Git of versions 0 and 1 is told of the refs unasked; a client that then says nothing kept one of the node's fetches.
+/// Audit H4c.
+#[tokio::test]
+async fn silent_sessions_take_no_turns() {
+    let mut setup = Setup::default();
+    (setup.settings.git.max_fetches, setup.settings.git.max_fetches_per_repository) = (2, 2);
+    setup.settings.git.request_timeout = Duration::from_secs(600);
+    let server = Server::with(setup).await;
+    let ssh = server.ssh().await;
+    let ((_, ada), (_, mallory)) = (server.user("ada").await, server.user("mallory").await);
+    server.project(&mallory, "mine", 0).await;
+    server.project(&ada, "tools", 0).await;
+    let wanted = server.push_first(&mallory, "mallory/mine").await;
+    server.push_first(&ada, "ada/tools").await;
+    let (key, own) = (Key::of(&ada).await, Key::of(&mallory).await);
+    let mut sessions = Vec::new();
+    for number in 0..6 {
+        let mut command = ssh.command(&own, &["-T"]);
+        command.arg("git-upload-pack 'mallory/mine'").stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut session = command.spawn().unwrap();
+        let mut advertised = Vec::new();
+        while !advertised.ends_with(b"0000") {
+            let read = session.stdout.as_mut().unwrap().read_buf(&mut advertised);
+            assert!(timeout(DEADLINE, read).await.unwrap().unwrap() > 0, "it ended");
+        }
+        // Half of them go on, and say what they want but not what they have: those take turns of mallory's.
+        if number % 2 == 0 {
+            let wants = format!("0032want {wanted}\n0000");
+            session.stdin.as_mut().unwrap().write_all(wants.as_bytes()).await.unwrap();
+        }
+        sessions.push(session);
+    }
+    for url in [ssh.url("ada/tools"), server.git_url(&ada, "ada/tools")] {
+        let tree = WorkTree::new().await;
+        for version in ["0", "2"] {
+            let protocol = format!("protocol.version={version}");
+            let arguments = ["-c", &protocol, "fetch", "-q", &url, "main"];
+            timeout(DEADLINE, ssh.git(&key, &tree, &arguments)).await.expect("others are served").ok();
+        }
+    }
+    for session in &mut sessions {
+        assert!(session.try_wait().unwrap().is_none(), "it was still there");
+    }
+}
+
+/// To say a byte now and then does not keep a session, nor a turn, for ever.
+#[tokio::test]
+async fn requests_that_do_not_come_to_an_end_are_ended() {
+    let mut setup = Setup::default();
+    setup.settings.git.request_timeout = Duration::from_secs(1);
+    let server = Server::with(setup).await;
+    let ssh = server.ssh().await;
+    let (_, ada) = server.user("ada").await;
+    server.project(&ada, "tools", 0).await;
+    let wanted = server.push_first(&ada, "ada/tools").await;
+    let key = Key::of(&ada).await;
+    let wants = format!("0032want {wanted}\n0000");
+    for (service, version, begin, goes_on) in [
+        ("git-upload-pack", "version=0", "", ""),
+        ("git-upload-pack", "version=0", "", "0032want "),
+        ("git-upload-pack", "version=1", "", "0032want "),
+        ("git-upload-pack", "version=0", &wants, ""),
+        ("git-upload-pack", "version=0", &wants, "0032have "),
+        ("git-upload-pack", "version=2", "", "0032command="),
+        ("git-receive-pack", "version=0", "", "00ff"),
+        ("git-upload-archive", "version=0", "", "00ff"),
+    ] {
+        let mut command = ssh.command(&key, &["-T", "-o", "SendEnv=GIT_PROTOCOL"]);
+        command.env("GIT_PROTOCOL", version).arg(format!("{service} 'ada/tools'"));
+        let mut session = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut stdin = session.stdin.take().unwrap();
+        let drip = async {
+            let mut every = tokio::time::interval(Duration::from_millis(50));
+            stdin.write_all(begin.as_bytes()).await.ok();
+            let bytes = goes_on.bytes().chain(std::iter::repeat(b'0').take_while(|_| !goes_on.is_empty()));
+            for byte in bytes {
+                every.tick().await;
+                stdin.write_all(&[byte]).await.ok();
+            }
+            std::future::pending::<()>().await;
+        };
+        let ended = tokio::select! {
+            ended = timeout(DEADLINE, session.wait_with_output()) => ended.expect("it is ended").unwrap(),
+            () = drip => unreachable!("it does not end by itself"),
+        };
+        assert_eq!(ended.status.code(), Some(128), "{service} {version} {goes_on}");
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert!(said.contains("in time"), "{service} {version} {goes_on}: {said}");
+    }
+    let (cloned, _) = WorkTree::clone(&server.git_url(&ada, "ada/tools"), &[]).await;
+    cloned.ok();
 }
 
 #[tokio::test]

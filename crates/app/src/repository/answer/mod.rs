@@ -105,11 +105,18 @@ impl Answers {
         self.in_files.run_pending_tasks();
     }
 
+    /// Returns the answer to that, if it was or is being made for somebody else.
+    pub(super) fn join_existing(&self, key: Key) -> Option<Reader> {
+        let kept = self.in_memory.get(&key).or_else(|| self.in_files.get(&key));
+        kept.as_ref().and_then(Spool::join).or_else(|| {
+            let under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
+            under_way.get(&key).and_then(Weak::upgrade).as_ref().and_then(Spool::join)
+        })
+    }
+
     /// The answer to that, and whether it is another's.
     pub(super) fn join(&self, key: Key, directory: PathBuf) -> (Reader, bool) {
-        if let Some(spool) = self.in_memory.get(&key).or_else(|| self.in_files.get(&key))
-            && let Some(reader) = spool.join()
-        {
+        if let Some(reader) = self.join_existing(key) {
             return (reader, true);
         }
         let mut under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);

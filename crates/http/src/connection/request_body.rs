@@ -1,0 +1,91 @@
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+
+use axum::body::Bytes;
+use holdfast_app::progress_budget::ProgressBudget;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+
+use super::stall_timer::StallTimer;
+
+/// How far the body of a request has come. It is an extension of the request.
+#[derive(Clone)]
+pub(crate) struct RequestBodyState {
+    /// Of the newest request on the connection.
+    is_unread: Arc<AtomicBool>,
+    is_stalled: Arc<AtomicBool>,
+}
+
+impl RequestBodyState {
+    pub fn new(is_unread: Arc<AtomicBool>) -> Self {
+        Self { is_unread, is_stalled: Arc::default() }
+    }
+
+    /// Returns whether there is more of the body than was read.
+    pub fn is_unread(&self) -> bool {
+        self.is_unread.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether the body was given up because it did not advance.
+    pub fn is_stalled(&self) -> bool {
+        self.is_stalled.load(Ordering::Relaxed)
+    }
+}
+
+/// A body that ends with an error if the client does not send it.
+pub struct RequestBody {
+    inner: Incoming,
+    timer: StallTimer,
+    state: RequestBodyState,
+}
+
+impl RequestBody {
+    pub fn new(inner: Incoming, budget: ProgressBudget, state: RequestBodyState) -> Self {
+        state.is_unread.store(!inner.is_end_stream(), Ordering::Relaxed);
+        Self { inner, timer: StallTimer::new(budget), state }
+    }
+}
+
+impl Body for RequestBody {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        if self.state.is_stalled() {
+            return Poll::Ready(None);
+        }
+        match Pin::new(&mut self.inner).poll_frame(context) {
+            Poll::Ready(Some(Ok(frame))) => {
+                self.timer.progress(frame.data_ref().map_or(0, Bytes::len));
+                self.state.is_unread.store(!self.inner.is_end_stream(), Ordering::Relaxed);
+                Poll::Ready(Some(Ok(frame)))
+            }
+            Poll::Ready(Some(Err(error))) => {
+                Poll::Ready(Some(Err(io::Error::new(io::ErrorKind::ConnectionAborted, error))))
+            }
+            Poll::Ready(None) => {
+                self.state.is_unread.store(false, Ordering::Relaxed);
+                Poll::Ready(None)
+            }
+            Poll::Pending if self.timer.poll_stalled(context).is_ready() => {
+                self.state.is_stalled.store(true, Ordering::Relaxed);
+                let late = io::Error::new(io::ErrorKind::TimedOut, "the body of the request does not arrive");
+                Poll::Ready(Some(Err(late)))
+            }
+            Poll::Pending => Poll::Pending,
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.state.is_stalled() || self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
+}
