@@ -1768,28 +1768,32 @@ def test_closed_by_who_pushed(people, push_project):
 @pytest.mark.users
 @covers("DELETE /users/:id")
 def test_deleted_user(people, admin, make_account, open_team):
-    """Users, DELETE: what the user wrote goes with him: issues, notes, events; the counts follow. What he was to do stays."""
+    """Users, DELETE: what the user wrote stays and belongs to a ghost account at once; what the user was to do is nobody's."""
     owner, api, leaver = people.owner, open_team.api, make_account()
     join(owner, open_team.project, leaver, REPORTER)
-    gone = new_issue(leaver, api, labels="one")
-    new_note(owner, api, gone)
+    left = new_issue(leaver, api, labels="one")
+    answer = new_note(owner, api, left, "Stays")
     kept = new_issue(owner, api, labels="one")
     assigned = new_issue(owner, api, labels="one", assignee_id=leaver.id)
     note, other = new_note(leaver, api, kept), new_note(owner, api, kept, "Stays")
     edit(leaver, api, kept, state_event="close")
+    events = all_pages(owner, api + "/events")
     status(admin.delete("/users/%s" % leaver.id), 200)
-    eventually(lambda: owner.get(one(api, gone)).status_code == 404, "the issue is gone")
-    eventually(lambda: owner.get("%s/%s" % (notes_of(api, kept), note["id"])).status_code == 404,
-               "the note is gone")
-    found = owner.read(api + "/issues")
-    for issue in found:
-        assert check(issue, ISSUE, "issue")["author"]["id"] == owner.id
+    ghost = check(owner.read(one(api, left)), ISSUE, "issue")["author"]
+    assert (ghost["username"], ghost["name"], ghost["state"]) == ("ghost", "Ghost User", "blocked")
+    found = {issue["id"]: issue for issue in owner.read(api + "/issues")}
+    assert sorted(found) == sorted([left["id"], kept["id"], assigned["id"]])
+    for issue in found.values():
+        assert check(issue, ISSUE, "issue")["author"]["id"] == (ghost["id"] if issue["id"] == left["id"] else owner.id)
         assert issue["assignee"] is None
-    assert sorted(ids(found)) == sorted([kept["id"], assigned["id"]])
-    eventually(lambda: owner.read(one(api, kept))["user_notes_count"] == 1, "the count of notes")
-    assert other["id"] in ids(owner.read(notes_of(api, kept)))
-    assert leaver.id not in [it["author"]["id"] for it in owner.read(notes_of(api, kept))]
-    eventually(lambda: counts(owner, api, "one") == (1, 1), "the counts of the label")
-    eventually(lambda: owner.read(api)["open_issues_count"] == 1, "the count of the project")
-    eventually(lambda: leaver.id not in [e["author_id"] for e in all_pages(owner, api + "/events")],
-               "the events are gone")
+    authors = {it["id"]: it["author"]["id"] for issue in (left, kept) for it in owner.read(notes_of(api, issue))}
+    assert (authors[answer["id"]], authors[note["id"]], authors[other["id"]]) == (owner.id, ghost["id"], owner.id)
+    assert leaver.id not in authors.values()
+    assert [owner.read(one(api, issue))["user_notes_count"] for issue in (left, kept)] == [1, 2]
+    assert counts(owner, api, "one") == (2, 1)
+    assert owner.read(api)["open_issues_count"] == 2
+    swap = {leaver.id: ghost["id"]}
+    after = all_pages(owner, api + "/events")
+    assert [e["author_id"] for e in after] == [swap.get(e["author_id"], e["author_id"]) for e in events]
+    assert ghost["id"] not in ids(all_pages(admin, "/users"))
+    assert owner.read("/users/%s" % ghost["id"])["username"] == "ghost"

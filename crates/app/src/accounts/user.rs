@@ -9,7 +9,7 @@ use holdfast_domain::violations::{BLANK, TAKEN};
 use holdfast_domain::{Field, Violations};
 use holdfast_store::accounts::identity::{self, Identity};
 use holdfast_store::accounts::user::{self, Attributes};
-use holdfast_store::accounts::{email, token};
+use holdfast_store::accounts::{email, ghost, token};
 use holdfast_store::activity::event;
 use holdfast_store::namespaces::{group, namespace};
 use holdfast_store::projects::star;
@@ -36,7 +36,8 @@ pub async fn list(app: &App, actor: &Actor, filter: Filter, page: PageRequest) -
 
 pub async fn show(app: &App, actor: &Actor, id: UserId) -> Result<User> {
     access::instance(actor, InstanceAction::ReadUsers)?;
-    require(app, id).await
+    let found = user::find_with_ghost(&mut *app.database.connection().await?, id).await?;
+    found.ok_or(Error::NotFound(Thing::User))
 }
 
 /// It was loaded with its token: no further query is needed.
@@ -253,10 +254,14 @@ pub async fn reset_password(app: &App, actor: &Actor, id: UserId, new: &str) -> 
     Ok(())
 }
 
+/// Deletes a user with the user's own projects. What the user wrote elsewhere is the ghost account's from then on. Returns
 /// None when there was no such user.
 pub async fn delete(app: &App, actor: &Actor, id: UserId) -> Result<Option<User>> {
     access::instance(actor, InstanceAction::ManageUsers)?;
+    let now = app.clock.now();
     let mut transaction = app.database.begin().await?;
+    // First, so that two deletions that both create the ghost account wait for each other before they lock anything else.
+    ghost::find_or_insert(&mut transaction, now).await?;
     let Some(user) = user::lock(&mut transaction, id).await? else { return Ok(None) };
     let orphans = group::lock_solely_owned_by(&mut transaction, id).await?;
     if !orphans.is_empty() {
@@ -266,13 +271,12 @@ pub async fn delete(app: &App, actor: &Actor, id: UserId) -> Result<Option<User>
             orphans.join(", ")
         )));
     }
-    let now = app.clock.now();
     star::forget(&mut transaction, id).await?;
     if let Some(own) = namespace::id_of_user(&mut transaction, id).await? {
         group::lock_whole(&mut transaction, own).await?;
         removal::begin_namespace(&mut transaction, own, &format!("user {}", user.username), now).await?;
     }
-    removal::begin_author(&mut transaction, id, &format!("events of {}", user.username), now).await?;
+    removal::begin_author(&mut transaction, id, &format!("what {} wrote", user.username), now).await?;
     user::delete(&mut transaction, id).await?;
     event::tell(&mut transaction, None, &notice::destroyed(&user), now).await?;
     holdfast_store::commit(transaction).await?;

@@ -31,7 +31,7 @@ pub async fn of_project(app: &App, actor: &Actor, project: &ProjectRef, page: Pa
 pub async fn of_user(app: &App, actor: &Actor, user: UserId, page: PageRequest) -> Result<Page<Event>> {
     access::instance(actor, InstanceAction::ReadUsers)?;
     let mut connection = app.database.connection().await?;
-    user::find(&mut connection, user).await?.ok_or(Error::NotFound(Thing::User))?;
+    user::find_with_ghost(&mut connection, user).await?.ok_or(Error::NotFound(Thing::User))?;
     drop(connection);
     Ok(feed::list_of_user(&app.database, user, reader(app, actor), page).await?)
 }

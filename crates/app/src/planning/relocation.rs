@@ -4,7 +4,7 @@ use holdfast_domain::ids::{IssueId, ProjectId};
 use holdfast_domain::planning::StateEvent;
 use holdfast_domain::policy::ProjectAction;
 use holdfast_store::Connection;
-use holdfast_store::accounts::user;
+use holdfast_store::accounts::{ghost, user};
 use holdfast_store::planning::issue::{self, Attributes};
 use holdfast_store::planning::{label, milestone, note};
 use holdfast_store::projects::project;
@@ -13,7 +13,7 @@ use super::issue::{Issue, Told, insert, save, tell};
 use super::issue_change::{Changed, is_seen_by};
 use super::sight::find;
 use crate::projects::project::{Project, ProjectRef};
-use crate::{Actor, App, Error, Result, Thing, access};
+use crate::{Actor, App, Error, Result, access};
 
 /// It goes on there under another number, with what was said about it, and is closed here.
 pub async fn relocate(app: &App, actor: &Actor, project: &ProjectRef, id: IssueId, to: ProjectId) -> Result<Issue> {
@@ -73,14 +73,14 @@ async fn transplant(app: &App, connection: &mut Connection, target: &Project, be
     let titles: Vec<&str> = before.labels.iter().map(String::as_str).collect();
     let labels = label::of_titles(connection, target.id, &titles).await?;
     let made = Changed { attributes, labels: Some(labels), commit: None };
-    // What a deleted user wrote must not come back while it is being removed.
+    // The job that gives what a deleted user wrote to the ghost account may have passed here already.
     let mut authors = note::authors(connection, before.id).await?;
     authors.push(before.author.id.get());
     let authors = user::keep(connection, &authors).await?;
-    if !authors.contains(&before.author.id.get()) {
-        return Err(Error::NotFound(Thing::Issue));
-    }
-    let id = insert(connection, target.id, before.author.id, &made, before.created_at, app.clock.now()).await?;
-    note::copy(connection, before.id, id, &authors).await?;
+    let ghost = ghost::find(connection).await?;
+    let is_kept = authors.contains(&before.author.id.get());
+    let author = ghost.filter(|_| !is_kept).unwrap_or(before.author.id);
+    let id = insert(connection, target.id, author, &made, before.created_at, app.clock.now()).await?;
+    note::copy(connection, before.id, id, &authors, ghost).await?;
     Ok(id)
 }

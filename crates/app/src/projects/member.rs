@@ -6,6 +6,7 @@ use holdfast_domain::activity::Action;
 use holdfast_domain::ids::UserId;
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
+use holdfast_store::accounts::user;
 use holdfast_store::activity::event::{self, NewEvent};
 use holdfast_store::namespaces::member::{self, Source};
 
@@ -102,9 +103,10 @@ pub(super) async fn save(
     membership: Membership,
 ) -> Result<Option<Member>> {
     let level = check(&membership, app.today())?;
+    let unknown = || Error::NotFound(Thing::User);
+    user::find(&mut transaction, user).await?.ok_or_else(unknown)?;
     let now = app.clock.now();
     let joined = member::join(&mut transaction, project.id, user, level, membership.expires_at.value(), now).await;
-    let unknown = || Error::NotFound(Thing::User);
     let Some(member) = joined.on_constraint("project_members_user_id_fkey", unknown)? else { return Ok(None) };
     let joined = notice::joined(project, &member.user, level, now);
     event::record(&mut transaction, NewEvent::of_project(project.id, user, Action::Joined), Some(&joined), now).await?;

@@ -17,7 +17,7 @@ use holdfast_store::worker::import::IMPORT;
 use holdfast_store::worker::maintenance::MAINTAIN;
 use holdfast_store::worker::merged_branches::DELETE_MERGED_BRANCHES;
 use holdfast_store::worker::pipelines::{CREATE_PIPELINES, Pushed};
-use holdfast_store::worker::removal::{REMOVE_AUTHOR, REMOVE_PROJECTS};
+use holdfast_store::worker::removal::{REASSIGN_AUTHOR, REMOVE_AUTHOR, REMOVE_PROJECTS};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -52,6 +52,22 @@ impl TaskHandler for RemoveProjects {
     }
 }
 
+#[derive(Serialize, Deserialize)]
+struct ReassignAuthor {
+    job: JobId,
+    author: UserId,
+}
+
+impl TaskHandler for ReassignAuthor {
+    const IDENTIFIER: &'static str = REASSIGN_AUTHOR;
+
+    async fn run(self, context: WorkerContext) -> impl IntoTaskHandlerResult {
+        let app = app(&context)?;
+        removal::author(&app, self.job, self.author).await.map_err(told)
+    }
+}
+
+/// Jobs that were queued before what a deleted user wrote was kept: they keep it as well.
 #[derive(Serialize, Deserialize)]
 struct RemoveAuthor {
     job: JobId,
@@ -228,6 +244,7 @@ async fn worker(app: &Arc<App>, concurrency: usize) -> Result<Worker> {
         .listen_os_shutdown_signals(false)
         .add_extension(Shared(app.clone()))
         .define_job::<RemoveProjects>()
+        .define_job::<ReassignAuthor>()
         .define_job::<RemoveAuthor>()
         .define_job::<Maintain>()
         .define_job::<CountContributors>()

@@ -1,16 +1,16 @@
 //! Removing what was deleted. Every step can be repeated, and each is small: a job that is cut off goes on where it was.
 
 use holdfast_domain::ids::{JobId, ProjectId, UserId};
+use holdfast_store::accounts::ghost;
 use holdfast_store::activity::event;
 use holdfast_store::commit;
 use holdfast_store::hooks::hook;
 use holdfast_store::planning::{issue, note};
-use holdfast_store::projects::{project, upload};
+use holdfast_store::projects::upload;
 use holdfast_store::repository::{pack, repository};
 use holdfast_store::worker::{job, removal};
 
 use crate::ci::tending;
-use crate::planning::issue::remove as remove_issue;
 use crate::{App, Result};
 
 /// Rows that one statement takes.
@@ -88,31 +88,23 @@ pub(super) async fn remove_objects(app: &App, uploads: Vec<(i64, String)>) -> Re
     Ok(())
 }
 
+/// Gives what a deleted user wrote in the projects of others to the ghost account, in batches. What was assigned to the
+/// user is nobody's afterwards.
 pub async fn author(app: &App, id: JobId, author: UserId) -> Result<()> {
-    remove_issues(app, author).await?;
+    let ghost = ghost::find_or_insert(&mut *app.database.connection().await?, app.clock.now()).await?;
+    while issue::reassign_batch(&mut *app.database.connection().await?, author, ghost, BATCH).await? > 0 {}
     while issue::unassign_some(&mut *app.database.connection().await?, author, BATCH).await? > 0 {}
-    while note::delete_some_of_author(&mut *app.database.connection().await?, author, BATCH).await? > 0 {}
+    while note::reassign_batch(&mut *app.database.connection().await?, author, ghost, BATCH).await? > 0 {}
+    event::reassign_places(&mut *app.database.connection().await?, author, ghost).await?;
     loop {
         let mut transaction = app.database.begin().await?;
-        let gone = event::delete_some_of_author(&mut transaction, author, BATCH).await?;
-        job::advance(&mut transaction, id, gone as i64).await?;
+        let reassigned = event::reassign_batch(&mut transaction, author, ghost, BATCH).await?;
+        job::advance(&mut transaction, id, reassigned as i64).await?;
         commit(transaction).await?;
-        if gone == 0 {
+        if reassigned == 0 {
             break;
         }
     }
-    event::forget_author(&mut *app.database.connection().await?, author).await?;
     job::finish(&mut *app.database.connection().await?, id, app.clock.now()).await?;
     Ok(())
-}
-
-/// What the user wrote, one by one: each is counted out of its project.
-async fn remove_issues(app: &App, author: UserId) -> Result<()> {
-    loop {
-        let mut transaction = app.database.begin().await?;
-        let Some((project, id)) = issue::next_of_author(&mut transaction, author).await? else { return Ok(()) };
-        project::lock(&mut transaction, project).await?;
-        remove_issue(&mut transaction, id).await?;
-        commit(transaction).await?;
-    }
 }

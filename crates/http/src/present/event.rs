@@ -1,3 +1,4 @@
+use holdfast_app::accounts::user::Person;
 use holdfast_app::activity::feed::Event;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -30,7 +31,7 @@ pub struct EventBody {
 }
 
 pub fn event(mut event: Event, site: &Site) -> EventBody {
-    let data = event.data.take().and_then(|details| push(details, site));
+    let data = event.data.take().and_then(|details| push(details, &event.author, site));
     let subject = event.subject();
     let action_name = data.as_ref().map_or(event.action.name(subject.is_some()), push_name);
     let note = event.comment().zip(subject).map(|(comment, on)| note::commented(&comment, on, &event.author, site));
@@ -55,8 +56,13 @@ pub fn event(mut event: Event, site: &Site) -> EventBody {
     }
 }
 
-/// The details of a push, with addresses. The messages of its commits, which may be long, are not copied.
-fn push(mut details: Value, site: &Site) -> Option<Map<String, Value>> {
+/// The details of a push, with addresses. The messages of its commits, which may be long, are not copied. The name is the one
+/// that its author had then, unless the author was deleted since.
+fn push(mut details: Value, author: &Person, site: &Site) -> Option<Map<String, Value>> {
+    if details["user_id"] != author.id.get() {
+        details["user_id"] = author.id.get().into();
+        details["user_name"] = author.name.as_str().into();
+    }
     let mut commits = details["commits"].take();
     let project = &details["project"];
     let path = project["path_with_namespace"].as_str()?;

@@ -1,4 +1,5 @@
 pub mod email;
+pub mod ghost;
 pub mod host_key;
 pub mod identity;
 pub mod ssh_key;

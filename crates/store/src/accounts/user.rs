@@ -139,6 +139,12 @@ macro_rules! user_columns {
 pub(crate) use user_columns;
 
 pub async fn find(connection: &mut Connection, id: UserId) -> Result<Option<User>> {
+    const QUERY: &str = concat!("select ", user_columns!(), " from users u where u.id = $1 and not u.ghost");
+    Ok(sqlx::query_as(QUERY).bind(id.get()).fetch_optional(connection).await?)
+}
+
+/// Like [`find`], but finds the ghost account as well: what it owns names it as the author.
+pub async fn find_with_ghost(connection: &mut Connection, id: UserId) -> Result<Option<User>> {
     const QUERY: &str = concat!("select ", user_columns!(), " from users u where u.id = $1");
     Ok(sqlx::query_as(QUERY).bind(id.get()).fetch_optional(connection).await?)
 }
@@ -158,20 +164,22 @@ pub async fn keep(connection: &mut Connection, ids: &[i64]) -> Result<Vec<i64>> 
 }
 
 pub async fn find_by_username(connection: &mut Connection, username: &str) -> Result<Option<User>> {
-    const QUERY: &str = concat!("select ", user_columns!(), " from users u where lower(u.username) = $1");
+    const QUERY: &str =
+        concat!("select ", user_columns!(), " from users u where lower(u.username) = $1 and not u.ghost");
     Ok(sqlx::query_as(QUERY).bind(username.to_ascii_lowercase()).fetch_optional(connection).await?)
 }
 
 /// Takes the row until the end of the transaction.
 pub async fn lock(connection: &mut Connection, id: UserId) -> Result<Option<User>> {
-    const QUERY: &str = concat!("select ", user_columns!(), " from users u where u.id = $1 for no key update of u");
+    const QUERY: &str =
+        concat!("select ", user_columns!(), " from users u where u.id = $1 and not u.ghost for no key update of u");
     Ok(sqlx::query_as(QUERY).bind(id.get()).fetch_optional(connection).await?)
 }
 
 /// The account somebody signs in to, by username or by primary address, with its password hash.
 pub async fn find_for_sign_in(connection: &mut Connection, login: &str) -> Result<Option<(UserId, String)>> {
     let row = sqlx::query!(
-        "select u.id, u.password_hash from users u where lower(u.username) = $1
+        "select u.id, u.password_hash from users u where lower(u.username) = $1 and not u.ghost
          union all
          select u.id, u.password_hash from emails e join users u on u.id = e.user_id
          where e.email = $2 and e.is_primary
@@ -205,7 +213,8 @@ impl Filter {
     }
 
     fn push(&self, query: &mut QueryBuilder<Postgres>) {
-        query.push("from users u where true");
+        // By its id, which an index alone tells: the ghost account is one row.
+        query.push("from users u where u.id is distinct from (select g.id from users g where g.ghost)");
         if let Some(username) = &self.username {
             query.push(" and lower(u.username) = ").push_bind(username.to_ascii_lowercase());
         }

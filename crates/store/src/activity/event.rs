@@ -195,21 +195,35 @@ pub async fn delete_some_of_project(connection: &mut Connection, project: Projec
     Ok(gone.rows_affected())
 }
 
-/// The same of a user.
-pub async fn delete_some_of_author(connection: &mut Connection, author: UserId, at_most: i64) -> Result<u64> {
-    let gone = sqlx::query!(
-        "delete from events e using (select id, created_at from events where author_id = $1 limit $2) old
-         where e.id = old.id and e.created_at = old.created_at and e.author_id = $1",
-        author.get(),
+/// Gives a batch of events of a deleted user to the ghost account. Returns how many. The details of pushes name the user,
+/// so they name the ghost account afterwards.
+pub async fn reassign_batch(connection: &mut Connection, from: UserId, ghost: UserId, at_most: i64) -> Result<u64> {
+    let reassigned = sqlx::query!(
+        "update events e set author_id = $2, data = e.data || jsonb_build_object('user_id', g.id, 'user_name', g.name,
+           'user_email', g.email, 'user_username', g.username)
+         from (select id, created_at from events where author_id = $1 limit $3) old, users g
+         where e.id = old.id and e.created_at = old.created_at and e.author_id = $1 and g.id = $2",
+        from.get(),
+        ghost.get(),
         at_most,
     )
     .execute(connection)
     .await?;
-    Ok(gone.rows_affected())
+    Ok(reassigned.rows_affected())
 }
 
-/// The places where somebody did something who is gone, as all of that is.
-pub async fn forget_author(connection: &mut Connection, author: UserId) -> Result<()> {
-    sqlx::query!("delete from event_authors where author_id = $1", author.get()).execute(connection).await?;
+/// Records that one author was active wherever another was, and forgets the other. A project that is just being removed
+/// is left out.
+pub async fn reassign_places(connection: &mut Connection, from: UserId, to: UserId) -> Result<()> {
+    sqlx::query!(
+        "with kept as (select p.id from event_authors a join projects p on p.id = a.project_id where a.author_id = $1
+           for key share of p skip locked)
+         insert into event_authors (author_id, project_id) select $2, id from kept on conflict do nothing",
+        from.get(),
+        to.get(),
+    )
+    .execute(&mut *connection)
+    .await?;
+    sqlx::query!("delete from event_authors where author_id = $1", from.get()).execute(connection).await?;
     Ok(())
 }

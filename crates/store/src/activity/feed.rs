@@ -8,6 +8,7 @@ use holdfast_domain::{AccessLevel, Visibility};
 use serde_json::Value;
 use sqlx::{Postgres, QueryBuilder};
 
+use crate::accounts::ghost::author_or_ghost;
 use crate::accounts::user::{Person, person_columns};
 use crate::page::{List, Purpose, Total, WholeList, named};
 use crate::projects::list::{Reader, push_level, push_visible};
@@ -75,8 +76,6 @@ pub async fn list_of_project(
             query.push(if audience == Audience::Everybody { "(" } else { " union all (" });
             query.push("select ").push(FOUND).push(" from events where project_id = ").push_bind(project.get());
             query.push(" and audience = ").push(audience.code());
-            // What a deleted user did is removed bit by bit.
-            query.push(" and exists (select from users u where u.id = author_id)");
             purpose.push_newest(query, "id");
             query.push(")");
         }
@@ -148,8 +147,9 @@ async fn list(
         order: "e.id desc",
         page: named(concat!(
             "page join events e on e.id = page.id and e.created_at = page.created_at and e.project_id = page.project_id ",
-            "and e.audience = page.audience join users u on u.id = e.author_id ",
-            "left join issues i on i.id = e.subject_id and e.subject_kind = 1 ",
+            "and e.audience = page.audience join users u on u.id = ",
+            author_or_ghost!("e.author_id"),
+            " left join issues i on i.id = e.subject_id and e.subject_kind = 1 ",
             "left join milestones m on m.id = e.subject_id and e.subject_kind = 3 left join notes nt on nt.id = e.note_id"
         )),
         total,

@@ -3,6 +3,7 @@ use holdfast_domain::ids::{IssueId, MilestoneId, ProjectId, UserId};
 use holdfast_domain::planning::IssueState;
 
 use super::milestone::{self, Milestone};
+use crate::accounts::ghost::author_or_ghost;
 use crate::accounts::user::{self, Person, person_columns};
 use crate::{Connection, Result};
 
@@ -67,11 +68,14 @@ macro_rules! issue_columns {
 }
 pub(super) use issue_columns;
 
-/// What a deleted user wrote is hidden until it is removed.
+/// The author, the project and its namespace of the issue `i`.
 macro_rules! issue_joins {
     () => {
-        " join users u on u.id = i.author_id join projects p on p.id = i.project_id \
-         join namespaces n on n.id = p.namespace_id "
+        concat!(
+            " join users u on u.id = ",
+            author_or_ghost!("i.author_id"),
+            " join projects p on p.id = i.project_id join namespaces n on n.id = p.namespace_id "
+        )
     };
 }
 pub(super) use issue_joins;
@@ -280,12 +284,18 @@ pub async fn delete_some_of_project(connection: &mut Connection, project: Projec
     Ok(gone.rows_affected())
 }
 
-/// One that a user wrote.
-pub async fn next_of_author(connection: &mut Connection, author: UserId) -> Result<Option<(ProjectId, IssueId)>> {
-    let found = sqlx::query!("select project_id, id from issues where author_id = $1 limit 1", author.get())
-        .fetch_optional(connection)
-        .await?;
-    Ok(found.map(|row| (row.project_id.into(), row.id.into())))
+/// Gives a batch of issues of one author to another. Returns how many.
+pub async fn reassign_batch(connection: &mut Connection, from: UserId, to: UserId, at_most: i64) -> Result<u64> {
+    let reassigned = sqlx::query!(
+        "update issues set author_id = $2 where id in (
+           select id from issues where author_id = $1 order by id limit $3 for no key update)",
+        from.get(),
+        to.get(),
+        at_most,
+    )
+    .execute(connection)
+    .await?;
+    Ok(reassigned.rows_affected())
 }
 
 /// Takes some issues from the user who has them to do; how many there were.

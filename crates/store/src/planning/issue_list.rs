@@ -8,6 +8,7 @@ use holdfast_domain::planning::Seen;
 use sqlx::{Postgres, QueryBuilder};
 
 use super::issue::{Issue, issue_columns, issue_joins, load_relatives};
+use crate::accounts::ghost::author_or_ghost;
 use crate::accounts::user::person_columns;
 use crate::page::{List, Purpose, Total};
 use crate::projects::list::{Reader, push_level, push_visible};
@@ -184,7 +185,6 @@ impl Sql<'_> {
     }
 
     fn push_filters(&mut self) {
-        self.query.push(" and exists (select from users u where u.id = i.author_id)");
         match &self.filter.labels {
             Labels::Any => {}
             Labels::OneOf(labels) => {

@@ -5,6 +5,7 @@ use holdfast_domain::planning::Seen;
 use sqlx::{Postgres, QueryBuilder};
 
 use super::issue::Issue;
+use crate::accounts::ghost::author_or_ghost;
 use crate::accounts::user::{Person, person_columns};
 use crate::page::{List, Total, named};
 use crate::{Connection, Database, Result};
@@ -57,12 +58,10 @@ pub async fn list(database: &Database, issue: IssueId, seen: Seen, page: PageReq
         rows: "nt.*",
         from: |query: &mut QueryBuilder<Postgres>, _| {
             query.push("from notes nt where nt.issue_id = ").push_bind(issue.get());
-            // What a deleted user said is removed bit by bit.
-            query.push(" and exists (select from users u where u.id = nt.author_id)");
             push_seen(query, seen);
         },
         order: "nt.id",
-        page: named("nt join users u on u.id = nt.author_id"),
+        page: named(concat!("nt join users u on u.id = ", author_or_ghost!("nt.author_id"))),
         total: Total::Bounded,
         varies: false,
     };
@@ -73,7 +72,9 @@ pub async fn find(connection: &mut Connection, issue: IssueId, id: NoteId, seen:
     let mut query = QueryBuilder::new(concat!(
         "select ",
         note_columns!("nt.body"),
-        " from notes nt join users u on u.id = nt.author_id where nt.issue_id = "
+        " from notes nt join users u on u.id = ",
+        author_or_ghost!("nt.author_id"),
+        " where nt.issue_id = "
     ));
     query.push_bind(issue.get()).push(" and nt.id = ").push_bind(id.get());
     push_seen(&mut query, seen);
@@ -191,19 +192,27 @@ pub async fn delete(connection: &mut Connection, issue: IssueId, id: NoteId) -> 
     Ok(counted.rows_affected() > 0)
 }
 
-/// Everything that was said about one, in another one's place, but where it was mentioned: there it still
-/// is. By these authors alone.
-pub async fn copy(connection: &mut Connection, from: IssueId, to: IssueId, authors: &[i64]) -> Result<()> {
+/// Copies the notes of one issue to another. Mention notes are not copied, since the mentioning text still links to the
+/// old issue. Notes by others than these authors become those of the ghost account, if there is one.
+pub async fn copy(
+    connection: &mut Connection,
+    from: IssueId,
+    to: IssueId,
+    authors: &[i64],
+    ghost: Option<UserId>,
+) -> Result<()> {
     sqlx::query!(
         "with copied as (
            insert into notes (issue_id, author_id, body, system, created_at, updated_at)
-           select $2, author_id, body, system, created_at, updated_at from notes
-           where issue_id = $1 and mentioned_by_id is null and author_id = any($3) order by id
+           select $2, case when author_id = any($3) then author_id else coalesce($4, author_id) end, body, system,
+             created_at, updated_at
+           from notes where issue_id = $1 and mentioned_by_id is null order by id
            returning system)
          update issues set notes_count = (select count(*) from copied where not system) where id = $2",
         from.get(),
         to.get(),
         authors,
+        ghost.map(UserId::get),
     )
     .execute(connection)
     .await?;
@@ -217,22 +226,18 @@ pub async fn authors(connection: &mut Connection, issue: IssueId) -> Result<Vec<
         .await?)
 }
 
-/// Takes some of what a user said away; the issues' counts go with it. That the locked ones are counted makes PostgreSQL
-/// lock the issues before it touches their notes, as everybody does.
-pub async fn delete_some_of_author(connection: &mut Connection, author: UserId, at_most: i64) -> Result<u64> {
-    let gone = sqlx::query!(
-        "with said as (select id, issue_id from notes where author_id = $1 order by issue_id, id limit $2),
-           locked as (select id from issues where id in (select issue_id from said) order by id for no key update),
-           gone as (delete from notes where id in (select id from said)
-             and (select count(*) from locked) >= 0 returning issue_id, system),
-           counted as (update issues i set notes_count = i.notes_count - g.count
-             from (select issue_id, count(*) from gone where not system group by issue_id) g
-             where i.id = g.issue_id)
-         select count(*) from gone",
-        author.get(),
+/// Gives a batch of notes of one author to another. Returns how many. That the locked issues are counted makes
+/// PostgreSQL lock them before it touches their notes, as a transaction that deletes an issue does.
+pub async fn reassign_batch(connection: &mut Connection, from: UserId, to: UserId, at_most: i64) -> Result<u64> {
+    let reassigned = sqlx::query!(
+        "with batch as (select id, issue_id from notes where author_id = $1 order by issue_id, id limit $3),
+           locked as (select id from issues where id in (select issue_id from batch) order by id for key share)
+         update notes set author_id = $2 where id in (select id from batch) and (select count(*) from locked) >= 0",
+        from.get(),
+        to.get(),
         at_most,
     )
-    .fetch_one(connection)
+    .execute(connection)
     .await?;
-    Ok(gone.count.unwrap_or_default() as u64)
+    Ok(reassigned.rows_affected())
 }

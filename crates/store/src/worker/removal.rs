@@ -10,7 +10,10 @@ use crate::projects::{fork, project};
 use crate::{Connection, Result};
 
 pub const REMOVE_PROJECTS: &str = "remove_projects";
+/// Queued by versions that deleted what a deleted user wrote. It does the same as [`REASSIGN_AUTHOR`], whose name is
+/// another one so that no node of such a version runs it during an upgrade.
 pub const REMOVE_AUTHOR: &str = "remove_author";
+pub const REASSIGN_AUTHOR: &str = "reassign_author";
 
 /// Takes a project out of its namespace: nothing finds it any more.
 pub async fn begin_project(
@@ -90,7 +93,7 @@ async fn tell(connection: &mut Connection, namespace: NamespaceId, now: DateTime
     Ok(())
 }
 
-/// A user's traces in the feeds.
+/// Enqueues the job that gives what a deleted user wrote to the ghost account.
 pub async fn begin_author(
     connection: &mut Connection,
     author: UserId,
@@ -98,7 +101,7 @@ pub async fn begin_author(
     now: DateTime<Utc>,
 ) -> Result<()> {
     farewell::of_user(connection, author, now).await?;
-    job::enqueue(connection, REMOVE_AUTHOR, subject, &json!({ "author": author }), 0, now).await?;
+    job::enqueue(connection, REASSIGN_AUTHOR, subject, &json!({ "author": author }), 0, now).await?;
     Ok(())
 }
 

@@ -374,10 +374,14 @@ impl Play {
         assert_eq!(self.server.admin.put(&path, &[]).await.status, 200);
     }
 
-    /// What the user wrote is hidden at once, and gone when the job is done.
+    /// What the user wrote elsewhere is the ghost account's at once, and still is when the job is done.
     pub async fn delete_user(&mut self, user: i64) {
         assert_eq!(self.server.admin.delete(&format!("/users/{user}")).await.status, 200);
-        self.model.remove_user(user);
+        let ghost = sqlx::query_scalar("select id from users where ghost")
+            .fetch_one(&mut self.server.database().await)
+            .await
+            .unwrap();
+        self.model.remove_user(user, ghost);
         for project in self.model.projects.keys() {
             let issues = self.server.admin.get(&format!("/projects/{project}/issues?per_page=100")).await;
             let left = self.model.issues.values().filter(|issue| issue.project == *project).count();

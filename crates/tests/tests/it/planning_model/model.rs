@@ -330,8 +330,8 @@ impl Model {
         }
     }
 
-    /// With all that the user owned, wrote and did.
-    pub fn remove_user(&mut self, user: i64) {
+    /// With all that the user owned. What the user wrote and did elsewhere is the ghost account's.
+    pub fn remove_user(&mut self, user: i64, ghost: i64) {
         self.users.remove(&user);
         let owned = self.projects.iter().filter(|(_, it)| it.owner == Some(user)).map(|(id, _)| *id);
         for project in owned.collect::<Vec<_>>() {
@@ -342,12 +342,12 @@ impl Model {
             self.lists.retain(|it| it.project != project);
             self.events.retain(|it| it.project != project);
         }
-        let is_gone = |issue: &Issue| issue.author == user || !self.projects.contains_key(&issue.project);
+        let is_gone = |issue: &Issue| !self.projects.contains_key(&issue.project);
         let gone: Vec<i64> = self.issues.iter().filter(|(_, issue)| is_gone(issue)).map(|(id, _)| *id).collect();
         gone.into_iter().for_each(|id| self.remove_issue(id));
-        let said: Vec<i64> = self.notes.iter().filter(|(_, note)| note.author == user).map(|(id, _)| *id).collect();
-        said.into_iter().for_each(|id| self.remove_note(id));
-        self.events.retain(|event| event.author != user);
+        self.issues.values_mut().filter(|it| it.author == user).for_each(|it| it.author = ghost);
+        self.notes.values_mut().filter(|it| it.author == user).for_each(|it| it.author = ghost);
+        self.events.iter_mut().filter(|it| it.author == user).for_each(|it| it.author = ghost);
         self.issues.values_mut().filter(|it| it.assignee == Some(user)).for_each(|it| it.assignee = None);
         self.group_members.retain(|it| it.1 != user);
         self.project_members.retain(|it| it.1 != user);

@@ -81,7 +81,7 @@ async fn what_is_deleted_meanwhile_takes_everything_along() {
     assert_whole(&mut world.server.database().await).await;
 }
 
-/// Of a user who is deleted nothing is left, though others are at it meanwhile.
+/// Nothing names a user who is deleted as its author afterwards, though others are at it meanwhile.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_user_goes_with_everything_meanwhile() {
     let world = World::new().await;
