@@ -4,6 +4,7 @@ use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_domain::text::{MAX_TEXT_BYTES, shorten};
 use holdfast_git::protocol::advertisement::Refs;
+use holdfast_git::protocol::receive::Command;
 use holdfast_git::reader::{Kind, Signature};
 use holdfast_git::tag::Annotation;
 use holdfast_git::{ObjectId, RefName, Target, tag};
@@ -18,6 +19,7 @@ use super::pack::store;
 use super::push_details;
 use super::receipt::Intended;
 use super::ref_change::{self, Change, Move};
+use super::verdict::{Judge, TAG_CHANGED};
 use super::{objects, push, revision};
 use crate::actor::Caller;
 use crate::{Actor, App, Error, Result, Thing};
@@ -100,11 +102,17 @@ async fn look(
     .await
 }
 
-/// With its release. Gives its name back.
+/// Deletes a tag with its release and returns its name, which the API echoes. The rule is that of a push: developers make
+/// tags, and masters change those that exist.
 pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, name: &str) -> Result<String> {
     let opened = fetch::open(app, actor, project, ProjectAction::WriteCode).await?;
     let full = format!("refs/tags/{name}");
     let found = opened.refs.find(&full).ok_or(Error::NotFound(Thing::Named("No such tag")))?;
+    let command = Command { name: full.as_str().into(), old: Some(found.id), new: None };
+    // The rules of a project are about branches.
+    if Judge::new(actor, &opened, Vec::new()).of_name(&command).is_err() {
+        return Err(Error::Forbidden(Some(TAG_CHANGED)));
+    }
     let it = Move { name: RefName::trusted(&full), old: Some(found.id), new: None };
     match super::branch::move_one(app, actor.caller()?, &opened, it, None).await? {
         None => Ok(name.to_owned()),

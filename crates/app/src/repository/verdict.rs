@@ -21,7 +21,7 @@ pub type Verdict<T> = std::result::Result<T, String>;
 const PROTECTED: &str = "You are not allowed to push code to protected branches on this project.";
 const FORCED: &str = "You are not allowed to force push code to a protected branch on this project.";
 const DELETED: &str = "You are not allowed to delete protected branches from this project.";
-const TAG_CHANGED: &str = "You are not allowed to change existing tags on this project.";
+pub(super) const TAG_CHANGED: &str = "You are not allowed to change existing tags on this project.";
 
 /// Who wants to, and by which rules.
 pub struct Judge {

@@ -109,7 +109,9 @@ impl ProjectAction {
         match self {
             Self::Read => "read the project and its feed",
             Self::ReadCode => "clone, fetch, read branches, tags and files",
-            Self::WriteCode => "push, create and delete branches and tags (protected branches: as their rules say)",
+            Self::WriteCode => {
+                "push, create branches and tags, delete branches (protected branches: as their rules say; existing tags: masters)"
+            }
             Self::ReadRefLog => "read who moved which branch or tag, and when",
             Self::ProtectBranches => "protect and unprotect branches",
             Self::Fork => "fork",

@@ -50,6 +50,39 @@ async fn a_tag_that_is_removed_takes_its_notes_along() {
     assert_eq!(releases(&server).await, all[1..]);
 }
 
+/// Escalation by another door: a developer may not move or delete a tag by a push, and did both by the API, as
+/// `DELETE` and `POST` elsewhere. Others take it for granted that a tag stays where it is.
+#[tokio::test]
+async fn developers_change_existing_tags_by_no_door() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let (bob_id, bob) = server.user("bob").await;
+    let project = server.project(&ada, "p", 20).await;
+    crate::projects::add(&ada, &format!("/projects/{project}"), bob_id.get(), 30).await;
+    server.push_first(&ada, "ada/p").await;
+    assert_eq!(tag(&ada, project, &[("tag_name", "v1"), ("release_description", "Notes")]).await.status, 201);
+    // A developer makes tags.
+    assert_eq!(tag(&bob, project, &[("tag_name", "own")]).await.status, 201);
+    let before = server.contents().await;
+    let path = format!("/projects/{project}/repository/tags");
+    let refused = json!({ "message": "403 Forbidden  - You are not allowed to change existing tags on this project." });
+    for name in ["v1", "own"] {
+        assert_eq!(bob.delete(&format!("{path}/{name}")).await.both(), (403, &refused), "{name}");
+        let exists = json!({ "message": format!("Tag {name} already exists") });
+        assert_eq!(tag(&bob, project, &[("tag_name", name)]).await.both(), (405, &exists));
+        let tree = WorkTree::new().await;
+        tree.commit("f", b"other\n", "other").await;
+        let url = server.git_url(&bob, "ada/p");
+        for change in [format!(":refs/tags/{name}"), format!("+main:refs/tags/{name}")] {
+            let pushed = tree.push(&url, &[&change]).await.refused();
+            assert!(pushed.stderr.contains("You are not allowed to change existing tags on this project."));
+        }
+    }
+    assert_eq!(bob.delete(&format!("{path}/none")).await.both(), (404, &json!({ "message": "No such tag" })));
+    assert_eq!(server.contents().await, before);
+    assert_eq!(ada.delete(&format!("{path}/v1")).await.both(), (200, &json!({ "tag_name": "v1" })));
+}
+
 /// Tag, notes and events are one: where the notes cannot be written there is no tag, and nobody is told of one.
 #[tokio::test]
 async fn a_tag_is_not_made_without_its_notes() {

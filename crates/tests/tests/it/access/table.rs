@@ -216,8 +216,6 @@ pub const TABLE: &[Entry] = &[
     entry("GET /projects/:id/repository/tags", "/projects/{public_project}/repository/tags", &[], PUBLIC),
     entry("GET /projects/:id/repository/tags/:tag_name", "/projects/{private_project}/repository/tags/noted", &[], CODE),
     entry("GET /projects/:id/repository/tags/:tag_name", "/projects/{public_project}/repository/tags/noted", &[], PUBLIC),
-    entry("DELETE /projects/:id/repository/tags/:tag_name", "/projects/{private_project}/repository/tags/noted", &[], DEVELOPERS),
-    entry("DELETE /projects/:id/repository/tags/:tag_name", "/projects/{public_project}/repository/tags/noted", &[], DEVELOPERS_PUBLIC),
     entry("POST /projects/:id/repository/tags/:tag_name/release", "/projects/{private_project}/repository/tags/plain/release", &[("description", "d")],
         "401 401 404 404 403 403 201 201 201 201"),
     entry("POST /projects/:id/repository/tags/:tag_name/release", "/projects/{public_project}/repository/tags/plain/release", &[("description", "d")],
@@ -329,9 +327,13 @@ pub const TABLE: &[Entry] = &[
     entry("PUT /projects/:id/milestones/:milestone_id", "/projects/{public_project}/milestones/{public_milestone}", &[("title", "new")], MASTERS_PUBLIC),
 ];
 
-/// Where the thing itself decides as well: who wrote it, whether it is confidential, which project it is in.
+/// Where the thing itself decides as well: who wrote it, whether it is confidential, which project it is in, whether it is
+/// a tag that exists.
 #[rustfmt::skip]
 pub const NARROWER: &[Entry] = &[
+    entry("DELETE /projects/:id/repository/tags/:tag_name", "/projects/{private_project}/repository/tags/noted", &[], MASTERS),
+    entry("DELETE /projects/:id/repository/tags/:tag_name", "/projects/{public_project}/repository/tags/noted", &[], MASTERS_PUBLIC),
+    entry("PUT /projects/:id/issues/:issue_id", "/projects/{private_project}/issues/{private_secret}", &[("confidential", "false")], "401 401 404 404 404 200 200 200 200 200"),
     entry("PUT /projects/:id/issues/:issue_id", "/projects/{private_project}/issues/{private_issue}", &[("title", "t")], REPORTERS),
     entry("PUT /projects/:id/issues/:issue_id/notes/:note_id", "/projects/{private_project}/issues/{private_issue}/notes/{private_note}", &[("body", "b")], MASTERS),
     entry("DELETE /projects/:id/issues/:issue_id/notes/:note_id", "/projects/{private_project}/issues/{private_issue}/notes/{private_note}", &[], MASTERS),
