@@ -45,6 +45,11 @@ impl Sealing {
         Self(key.and_then(|key| RandomizedNonceKey::new(&AES_256_GCM_SIV, &key.0).ok()))
     }
 
+    /// Returns whether there is a key. Without one nothing can be sealed or opened.
+    pub fn has_key(&self) -> bool {
+        self.0.is_some()
+    }
+
     fn key(&self) -> Result<&RandomizedNonceKey> {
         self.0.as_ref().ok_or(Error::Forbidden(Some(NO_KEY)))
     }

@@ -1,3 +1,8 @@
+-- The token of a hook, encrypted with a key that the database does not know. Tokens that were set before, or without
+-- that key, are in the column `token`.
+alter table hooks add column sealed_token bytea;
+create index hooks_clear_token on hooks (id) where token is not null;
+
 -- The account that owns what deleted users wrote. There is at most one; the first deletion of a user creates it.
 alter table users add column ghost boolean not null default false;
 create unique index users_one_ghost on users (ghost) where ghost;

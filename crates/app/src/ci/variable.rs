@@ -10,6 +10,7 @@ use holdfast_store::ci::variable::{self, Sealed};
 use holdfast_store::{Connection, commit};
 
 use crate::error::OnConstraint;
+use crate::hooks::token;
 use crate::projects::project::ProjectRef;
 use crate::{Actor, App, Error, Result, Thing, access};
 
@@ -52,11 +53,11 @@ pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequ
     Ok(Page { items, request, total, has_next })
 }
 
-/// Whether what was sealed can be opened, as far as there is something.
+/// Returns whether variables and tokens of hooks can be decrypted with the key of this node, as far as there are any.
 pub async fn has_its_key(app: &App, actor: &Actor) -> Result<bool> {
     access::instance(actor, InstanceAction::ManageUsers)?;
     let any = variable::find_any(&mut *app.database.connection().await?).await?;
-    Ok(any.is_none_or(|(project, it)| opened(app, project, it).is_ok()))
+    Ok(any.is_none_or(|(project, it)| opened(app, project, it).is_ok()) && token::has_its_key(app).await?)
 }
 
 async fn find(app: &App, connection: &mut Connection, project: ProjectId, key: &str) -> Result<Variable> {

@@ -15,6 +15,7 @@ use url::Url;
 pub use holdfast_store::hooks::hook::Hook;
 
 use super::request::is_key;
+use super::{address, token};
 use crate::projects::project::ProjectRef;
 use crate::{Actor, App, Error, Result, Thing, access};
 
@@ -132,16 +133,24 @@ impl HookChanges {
 const MOST_HOOKS: i64 = 10_000;
 
 pub async fn create(app: &App, actor: &Actor, whose: &Whose, changes: HookChanges) -> Result<Hook> {
-    let mut connection = app.database.connection().await?;
-    let owner = whose.owner(app, &mut connection, actor).await?;
+    let mut transaction = app.database.begin().await?;
+    let owner = whose.owner(app, &mut transaction, actor).await?;
     let url = changes.check(owner)?;
-    if hook::count(&mut connection, owner, MOST_HOOKS).await? == MOST_HOOKS {
+    if hook::count(&mut transaction, owner, MOST_HOOKS).await? == MOST_HOOKS {
         return Err(Error::Refused(format!("There are {MOST_HOOKS} hooks already, and there cannot be more")));
     }
-    let (token, switches) = (changes.token().flatten(), changes.switches(DEFAULT_SWITCHES));
-    Ok(hook::insert(&mut connection, owner, url, token, switches, app.clock.now()).await?)
+    let switches = changes.switches(DEFAULT_SWITCHES);
+    let hook = hook::insert(&mut transaction, owner, url, switches, app.clock.now()).await?;
+    if let Some(token) = changes.token().flatten() {
+        token::store(app, &mut transaction, hook.id, Some(token)).await?;
+    }
+    commit(transaction).await?;
+    Ok(hook)
 }
 
+/// Changes a hook. A token, and a name and a password in the address, stay with the address that they were given for: with
+/// another address they are dropped unless they are given again, or every master could have them sent to themselves.
+///
 /// A hook that failed has what it missed sent at once: whoever changes it has most likely mended it. One that is being told
 /// something hears the rest in its new form.
 pub async fn update(app: &App, actor: &Actor, project: &ProjectRef, id: HookId, changes: HookChanges) -> Result<Hook> {
@@ -149,10 +158,17 @@ pub async fn update(app: &App, actor: &Actor, project: &ProjectRef, id: HookId, 
     let project = access::locked_project(app, &mut transaction, actor, project, ProjectAction::ManageHooks).await?;
     let owner = Owner::Project(project.id);
     let before = hook::find(&mut transaction, owner, id).await?.ok_or(Error::NotFound(Thing::Record))?;
-    let url = changes.check(owner)?;
-    let (token, switches) = (changes.token(), changes.switches(before.switches));
+    let given = changes.check(owner)?;
+    let is_same_address = address::is_same(&before.url, given);
+    let keeps_credentials = is_same_address && !address::has_credentials(given);
+    let url = if keeps_credentials && address::has_credentials(&before.url) { &before.url } else { given };
     let now = app.clock.now();
-    hook::update(&mut transaction, owner, id, url, token, switches, now).await?;
+    hook::update(&mut transaction, owner, id, url, changes.switches(before.switches), now).await?;
+    match changes.token() {
+        Some(token) => token::store(app, &mut transaction, id, token).await?,
+        None if !is_same_address => token::store(app, &mut transaction, id, None).await?,
+        None => {}
+    }
     queue::hurry(&mut transaction, id, None, now).await?;
     let saved = hook::find(&mut transaction, owner, id).await?;
     commit(transaction).await?;

@@ -1,5 +1,6 @@
 //! Hooks: who is told of what happens, and telling them.
 
+pub mod address;
 mod body;
 pub mod delivery;
 mod fan_out;
@@ -7,6 +8,7 @@ pub mod hook;
 mod payload;
 mod request;
 pub mod sending;
+pub(crate) mod token;
 
 use std::time::Duration;
 

@@ -10,6 +10,8 @@ use percent_encoding::percent_decode_str;
 use sha2::Sha256;
 use url::Url;
 
+use super::address;
+
 pub(super) struct Request<'a> {
     receiver: &'a Receiver,
     title: &'static str,
@@ -36,10 +38,10 @@ impl<'a> Request<'a> {
         Url::parse(&self.receiver.url).ok()
     }
 
-    pub fn headers(&self, body: &[u8], now: DateTime<Utc>) -> Vec<(&'static str, String)> {
+    pub fn headers(&self, token: Option<&str>, body: &[u8], now: DateTime<Utc>) -> Vec<(&'static str, String)> {
         let mut headers = self.open_headers(now);
-        if let Some(token) = &self.receiver.token {
-            headers.push(("x-gitlab-token", token.clone()));
+        if let Some(token) = token {
+            headers.push(("x-gitlab-token", token.to_owned()));
             headers.push(("webhook-signature", signature(token, &self.id, now, body)));
         }
         headers
@@ -60,22 +62,18 @@ impl<'a> Request<'a> {
     pub fn shown_headers(&self, at: Option<DateTime<Utc>>) -> Vec<(&'static str, String)> {
         let mut headers = self.open_headers(at.unwrap_or_default());
         headers.retain(|(name, _)| at.is_some() || *name != "webhook-timestamp");
-        if self.receiver.token.is_some() {
+        if self.receiver.token.is_set() {
             headers.push(("x-gitlab-token", HIDDEN.into()));
             headers.push(("webhook-signature", HIDDEN.into()));
         }
-        if self.url().is_some_and(|url| !url.username().is_empty() || url.password().is_some()) {
+        if address::has_credentials(&self.receiver.url) {
             headers.push(("authorization", HIDDEN.into()));
         }
         headers
     }
 
     pub fn shown_url(&self) -> String {
-        let Some(mut url) = self.url() else { return String::new() };
-        // Only an address without a host refuses this.
-        url.set_username("").ok();
-        url.set_password(None).ok();
-        url.into()
+        address::shown(&self.receiver.url)
     }
 }
 
@@ -98,8 +96,8 @@ fn signature(token: &str, id: &str, now: DateTime<Utc>, body: &[u8]) -> String {
 }
 
 /// What nobody may read in an answer, in case a receiver repeats what it was sent.
-pub(super) fn secrets(receiver: &Receiver) -> Vec<String> {
-    let mut secrets: Vec<String> = receiver.token.iter().cloned().collect();
+pub(super) fn secrets(receiver: &Receiver, token: Option<&str>) -> Vec<String> {
+    let mut secrets: Vec<String> = token.into_iter().map(ToOwned::to_owned).collect();
     if let Ok(url) = Url::parse(&receiver.url) {
         let password = url.password().unwrap_or_default();
         let plain = percent_decode_str(password).decode_utf8_lossy().into_owned();
@@ -117,6 +115,8 @@ pub(super) fn hide(text: &str, secrets: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use holdfast_store::hooks::hook::StoredToken;
+
     use super::*;
 
     /// The example of the Standard Webhooks reference.
@@ -135,10 +135,10 @@ mod tests {
             is_of_project: true,
             public_id: String::new(),
             url: "https://ada:pa%20ss@h.example/x".into(),
-            token: Some("s3cret-token".into()),
+            token: StoredToken { clear: Some("s3cret-token".into()), sealed: None },
             verify_certificate: true,
         };
-        let secrets = secrets(&receiver);
+        let secrets = secrets(&receiver, receiver.token.clear.as_deref());
         let echoed = format!("token=s3cret-token {} pa%20ss pa ss", STANDARD.encode("ada:pa ss"));
         assert_eq!(hide(&echoed, &secrets), "token=[hidden] [hidden] [hidden] [hidden]");
         let request = Request::new(&receiver, "push", "a-1".into(), 1);

@@ -12,6 +12,7 @@ use holdfast_store::worker::{job, maintenance};
 
 use super::removal::{self, remove_objects};
 use crate::ci::tending;
+use crate::hooks::token;
 use crate::projects::notice;
 use crate::projects::project::load;
 use crate::{App, Error, Result};
@@ -27,6 +28,7 @@ pub async fn sweep(app: &App) -> Result<()> {
         request_pruning(app, now).await,
         remove_packs(app, now).await,
         forget_deliveries(app, now).await,
+        token::seal_clear(app).await,
         tending::sweep(app).await,
     ];
     parts.into_iter().collect()

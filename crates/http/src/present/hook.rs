@@ -1,10 +1,11 @@
+use holdfast_app::hooks::address;
 use holdfast_app::hooks::hook::{Example, Hook};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::Timestamp;
 
-/// A project's hook. Its token is never shown.
+/// A project's hook. Neither its token nor a name and a password in its address are ever shown.
 #[derive(Serialize, ToSchema)]
 pub struct HookBody {
     pub id: i64,
@@ -31,7 +32,7 @@ pub fn hook(hook: Hook) -> HookBody {
     HookBody {
         id: hook.id.get(),
         project_id: hook.project_id().map(|id| id.get()),
-        url: hook.url,
+        url: address::shown(&hook.url),
         created_at: hook.created_at.into(),
         push_events: s.push_events,
         tag_push_events: s.tag_push_events,
@@ -65,7 +66,7 @@ pub struct SystemHookBody {
 pub fn system_hook(hook: Hook) -> SystemHookBody {
     SystemHookBody {
         id: hook.id.get(),
-        url: hook.url,
+        url: address::shown(&hook.url),
         created_at: hook.created_at.into(),
         push_events: hook.switches.push_events,
         tag_push_events: hook.switches.tag_push_events,

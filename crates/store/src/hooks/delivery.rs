@@ -7,6 +7,7 @@ use holdfast_domain::page::{Page, PageRequest};
 use serde_json::Value;
 use sqlx::{Postgres, QueryBuilder};
 
+use super::hook::StoredToken;
 use super::queue::{self, Receiver};
 use crate::page::{List, Total};
 use crate::{Connection, Database, Result};
@@ -110,14 +111,20 @@ pub async fn find(connection: &mut Connection, hook: HookId, sequence: i64) -> R
 
 /// Where a hook's deliveries go.
 pub async fn receiver(connection: &mut Connection, hook: HookId) -> Result<Option<Receiver>> {
-    Ok(sqlx::query_as!(
-        Receiver,
-        r#"select project_id is not null as "is_of_project!", public_id::text as "public_id!", url, token,
-             enable_ssl_verification as verify_certificate from hooks where id = $1"#,
+    let row = sqlx::query!(
+        r#"select project_id is not null as "is_of_project!", public_id::text as "public_id!", url, token, sealed_token,
+             enable_ssl_verification from hooks where id = $1"#,
         hook.get(),
     )
     .fetch_optional(connection)
-    .await?)
+    .await?;
+    Ok(row.map(|row| Receiver {
+        is_of_project: row.is_of_project,
+        public_id: row.public_id,
+        url: row.url,
+        token: StoredToken { clear: row.token, sealed: row.sealed_token },
+        verify_certificate: row.enable_ssl_verification,
+    }))
 }
 
 /// The last number that was given out, while nobody gives out another.

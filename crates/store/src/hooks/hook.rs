@@ -100,46 +100,102 @@ pub async fn insert(
     connection: &mut Connection,
     owner: Owner,
     url: &str,
-    token: Option<&str>,
     s: Switches,
     now: DateTime<Utc>,
 ) -> Result<Hook> {
     const QUERY: &str = concat!(
-        "with h as (insert into hooks (project_id, url, token, push_events, tag_push_events, issues_events, \
+        "with h as (insert into hooks (project_id, url, push_events, tag_push_events, issues_events, \
            merge_requests_events, note_events, build_events, pipeline_events, wiki_page_events, \
            enable_ssl_verification, created_at, updated_at) \
-           values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13) returning *), \
+           values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12) returning *), \
          q as (insert into hook_queues (hook_id) select id from h returning *) \
          select ",
         hook_columns!(),
         " from h, q"
     );
-    let query = sqlx::query_as(QUERY).bind(owner.project()).bind(url).bind(token);
+    let query = sqlx::query_as(QUERY).bind(owner.project()).bind(url);
     let query = query.bind(s.push_events).bind(s.tag_push_events).bind(s.issues_events).bind(s.merge_requests_events);
     let query = query.bind(s.note_events).bind(s.build_events).bind(s.pipeline_events).bind(s.wiki_page_events);
     Ok(query.bind(s.enable_ssl_verification).bind(now).fetch_one(connection).await?)
 }
 
-/// `token` of None leaves it as it is.
+/// Updates a hook. Its token stays as it is.
 pub async fn update(
     connection: &mut Connection,
     owner: Owner,
     id: HookId,
     url: &str,
-    token: Option<Option<&str>>,
     s: Switches,
     now: DateTime<Utc>,
 ) -> Result<()> {
     const QUERY: &str = "\
-        update hooks h set url = $3, token = case when $4 then $5 else token end, push_events = $6, \
-          tag_push_events = $7, issues_events = $8, merge_requests_events = $9, note_events = $10, build_events = $11, \
-          pipeline_events = $12, wiki_page_events = $13, enable_ssl_verification = $14, updated_at = $15 \
+        update hooks h set url = $3, push_events = $4, \
+          tag_push_events = $5, issues_events = $6, merge_requests_events = $7, note_events = $8, build_events = $9, \
+          pipeline_events = $10, wiki_page_events = $11, enable_ssl_verification = $12, updated_at = $13 \
         where h.project_id is not distinct from $1 and h.id = $2";
     let query = sqlx::query(QUERY).bind(owner.project()).bind(id.get()).bind(url);
-    let query = query.bind(token.is_some()).bind(token.flatten());
     let query = query.bind(s.push_events).bind(s.tag_push_events).bind(s.issues_events).bind(s.merge_requests_events);
     let query = query.bind(s.note_events).bind(s.build_events).bind(s.pipeline_events).bind(s.wiki_page_events);
     query.bind(s.enable_ssl_verification).bind(now).execute(connection).await?;
+    Ok(())
+}
+
+/// The token of a hook as it is stored: encrypted, or in clear where there is no key to encrypt it with. Both are None for a
+/// hook without a token.
+#[derive(Clone, Debug, Default)]
+pub struct StoredToken {
+    pub clear: Option<String>,
+    pub sealed: Option<Vec<u8>>,
+}
+
+impl StoredToken {
+    pub fn is_set(&self) -> bool {
+        self.clear.is_some() || self.sealed.is_some()
+    }
+}
+
+/// Sets or, with an empty [`StoredToken`], removes the token of a hook.
+pub async fn set_token(connection: &mut Connection, id: HookId, token: &StoredToken) -> Result<()> {
+    sqlx::query!("update hooks set token = $2, sealed_token = $3 where id = $1", id.get(), token.clear, token.sealed)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// Finds an encrypted token of any hook, with the hook's id.
+pub async fn find_sealed_token(connection: &mut Connection) -> Result<Option<(HookId, Vec<u8>)>> {
+    let row =
+        sqlx::query!(r#"select id, sealed_token as "sealed_token!" from hooks where sealed_token is not null limit 1"#)
+            .fetch_optional(connection)
+            .await?;
+    Ok(row.map(|row| (row.id.into(), row.sealed_token)))
+}
+
+/// Returns a batch of tokens that are stored in clear, with the ids of their hooks.
+pub async fn next_clear_tokens(connection: &mut Connection, at_most: i64) -> Result<Vec<(HookId, String)>> {
+    let rows = sqlx::query!(
+        r#"select id, token as "token!" from hooks where token is not null order by id limit $1"#,
+        at_most,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows.into_iter().map(|row| (row.id.into(), row.token)).collect())
+}
+
+/// Replaces tokens in clear by their encrypted form, but for those that were changed meanwhile.
+pub async fn seal_batch(connection: &mut Connection, batch: &[(HookId, String, Vec<u8>)]) -> Result<()> {
+    let ids: Vec<i64> = batch.iter().map(|(id, ..)| id.get()).collect();
+    let clear: Vec<&str> = batch.iter().map(|(_, clear, _)| clear.as_str()).collect();
+    let sealed: Vec<&[u8]> = batch.iter().map(|(.., sealed)| sealed.as_slice()).collect();
+    sqlx::query!(
+        "update hooks h set token = null, sealed_token = b.sealed
+         from unnest($1::bigint[], $2::text[], $3::bytea[]) b (id, clear, sealed) where h.id = b.id and h.token = b.clear",
+        &ids,
+        &clear as &[&str],
+        &sealed as &[&[u8]],
+    )
+    .execute(connection)
+    .await?;
     Ok(())
 }
 

@@ -5,6 +5,7 @@ use holdfast_domain::hooks::{Lane, Trouble};
 use holdfast_domain::ids::HookId;
 use serde_json::Value;
 
+use super::hook::StoredToken;
 use crate::{Connection, Result};
 
 /// A hook that somebody took on, and what it is to be told next.
@@ -27,7 +28,7 @@ pub struct Receiver {
     pub is_of_project: bool,
     pub public_id: String,
     pub url: String,
-    pub token: Option<String>,
+    pub token: StoredToken,
     pub verify_certificate: bool,
 }
 
@@ -81,7 +82,7 @@ pub async fn take(
              returning q.hook_id, q.position, q.lane, q.failures, q.refusals, q.failing_since, q.paused_at, due.due_at
            )
            select t.hook_id, t.due_at as "due_at!", t.lane, t.failures, t.refusals, t.failing_since, t.paused_at, h.project_id,
-             h.public_id::text as "public_id!", h.url, h.token, h.enable_ssl_verification, d.sequence as "sequence?",
+             h.public_id::text as "public_id!", h.url, h.token, h.sealed_token, h.enable_ssl_verification, d.sequence as "sequence?",
              d.replay_of, d.kind as "kind?", d.outbox_id as "outbox_id?", d.created_at as "created_at?"
            from taken t join hooks h on h.id = t.hook_id
            left join lateral (
@@ -112,7 +113,7 @@ pub async fn take(
                     is_of_project: row.project_id.is_some(),
                     public_id: row.public_id,
                     url: row.url,
-                    token: row.token,
+                    token: StoredToken { clear: row.token, sealed: row.sealed_token },
                     verify_certificate: row.enable_ssl_verification,
                 },
                 lane: Lane::ALL.into_iter().find(|lane| lane.code() == row.lane).unwrap_or(Lane::Well),

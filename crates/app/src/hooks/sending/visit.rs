@@ -14,7 +14,9 @@ use url::Url;
 
 use super::client::{Answer, Called};
 use super::{Prefetched, Sender, body_key};
+use crate::Error;
 use crate::hooks::request::{Request, hide, secrets};
+use crate::hooks::token;
 
 /// What is to be written down afterwards.
 pub(super) struct Finished {
@@ -32,11 +34,20 @@ const OWN_TROUBLE: TimeDelta = TimeDelta::seconds(5);
 /// A visit of many calls is over soon if each is quicker than this.
 const QUICK_MS: i32 = 100;
 const LONGEST_HEADERS: usize = 4096;
+const UNREADABLE_TOKEN: &str = "The server could not decrypt the token of this hook. Set the token again, or ask an administrator to check secrets.key.";
+
+/// The token of a hook, if it has one and it could be decrypted.
+type Token<'a> = std::result::Result<Option<&'a str>, &'a Error>;
 
 impl Sender {
     pub(super) async fn visit(self: &Arc<Self>, run: Run, events: &Prefetched, begun: Instant) -> Finished {
         let mut visit =
             Visit { trouble: run.trouble, reached: None, due_at: self.app.clock.now(), probes: 0, slowest: 0 };
+        let opened = token::open(&self.app, run.hook, &run.receiver.token);
+        if let Err(error) = &opened {
+            tracing::warn!(hook = %run.hook, %error, "hook token cannot be decrypted");
+        }
+        let token: Token<'_> = opened.as_ref().map(Option::as_deref);
         let mut attempts = Vec::new();
         let keys: Vec<_> = run.messages.iter().map(|message| body_key(&run, message)).collect();
         let load = stream::iter(keys).map(|key| self.body_with_timeout(key, events));
@@ -49,7 +60,7 @@ impl Sender {
             let Some(body) = bodies.next().await else { break };
             let (attempt, is_over) = match body {
                 Ok(Some(body)) => {
-                    let (attempt, failure) = self.attempt(&run, message, body).await;
+                    let (attempt, failure) = self.attempt(&run, token, message, body).await;
                     visit.slowest = visit.slowest.max(attempt.duration_ms.unwrap_or_default());
                     let is_over = visit.attempted(message, failure, self.app.clock.now(), self.chance());
                     (attempt, is_over)
@@ -87,17 +98,20 @@ impl Sender {
     }
 
     /// What came of it, and why it failed if it did.
-    async fn attempt(&self, run: &Run, message: &Message, body: Bytes) -> (Attempt, Option<Failure>) {
+    async fn attempt(&self, run: &Run, token: Token<'_>, message: &Message, body: Bytes) -> (Attempt, Option<Failure>) {
         let receiver = &run.receiver;
         let id = delivery::id(&receiver.public_id, message.original);
         let request = Request::new(receiver, &message.kind, id, message.sequence);
         let at = self.app.clock.now();
-        let headers = request.headers(&body, at);
-        let called = match request.url() {
-            Some(url) => self.client.post(url, receiver.verify_certificate, headers, body).await,
-            None => Called { answer: Err("This is no address".into()), took: None },
+        let called = match (request.url(), token) {
+            (Some(url), Ok(token)) => {
+                let headers = request.headers(token, &body, at);
+                self.client.post(url, receiver.verify_certificate, headers, body).await
+            }
+            (Some(_), Err(_)) => Called { answer: Err(UNREADABLE_TOKEN.into()), took: None },
+            (None, _) => Called { answer: Err("This is no address".into()), took: None },
         };
-        let secrets = secrets(receiver);
+        let secrets = secrets(receiver, token.ok().flatten());
         let (status, error, response) = match &called.answer {
             Ok(answer) => (Some(answer.status as i16), refusal(answer), Some(kept(answer, &secrets))),
             Err(error) => (None, Some(kept_text(error.as_bytes(), &secrets)), None),

@@ -56,8 +56,8 @@ pub async fn secrets(configuration: &Configuration) -> anyhow::Result<Finding> {
     Ok(match variable::has_its_key(&application(configuration)?, &Actor::Operator).await {
         Ok(true) => well("there is a key"),
         Ok(false) => wrong(
-            "the key is not the one with which the variables of projects were sealed",
-            "set secrets.key to the one of before; if it is lost, set the variables again",
+            "the key is not the one with which the variables of projects and the tokens of hooks were sealed",
+            "set secrets.key to the one of before; if it is lost, set the variables and the tokens again",
         ),
         // A database that is away or empty is told below.
         Err(_) => well("there is a key; whether it is the right one cannot be seen"),

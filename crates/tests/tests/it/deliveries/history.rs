@@ -11,7 +11,7 @@ use crate::jobs::sweep;
 async fn a_delivery_is_shown_with_both_sides_and_without_secrets() {
     let world = World::new().await;
     let url = world.receiver.url("/x").replace("http://", "http://bot:hush-hush@");
-    world.ada.put(&world.hook, &[("url", &url)]).await;
+    world.ada.put(&world.hook, &[("url", &*url), ("token", TOKEN)]).await;
     world.branch("a").await;
     let echo = format!("you sent {TOKEN} and hush-hush and Ym90Omh1c2gtaHVzaA==");
     world.receiver.answer((StatusCode::CREATED, [("set-cookie", "s=1"), ("x-echo", TOKEN)], echo));

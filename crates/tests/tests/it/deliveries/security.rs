@@ -148,6 +148,62 @@ async fn a_receiver_cannot_fill_the_database() {
     assert_eq!(world.states().await, ["delivered"]);
 }
 
+/// A master gives a hook another address (GitLab CVE-2022-4342): the token that somebody else set, and the name and the
+/// password in the old address, must not arrive there. Not on another path of the same host either, which may be somebody
+/// else's.
+#[tokio::test]
+async fn a_token_stays_with_the_address_that_it_was_set_for() {
+    let world = World::new().await;
+    let other = Receiver::start().await;
+    let with_password = world.receiver.url("/hook").replace("://", "://ci:S3cretPass@");
+    let reset = async || {
+        let form = [("url", &*with_password), ("token", super::TOKEN)];
+        assert_eq!(world.ada.put(&world.hook, &form).await.status, 200);
+    };
+    let mut round = 0;
+    let mut told = async |receiver: &Receiver, form: &[(&str, &str)]| {
+        assert_eq!(world.ada.put(&world.hook, form).await.status, 200);
+        round += 1;
+        world.branch(&format!("b{round}")).await;
+        world.server.deliver().await;
+        let received = receiver.take().pop().expect("it was told");
+        assert_eq!(received.header("webhook-signature").is_empty(), received.header("x-gitlab-token").is_empty());
+        (received.header("x-gitlab-token").to_owned(), !received.header("authorization").is_empty())
+    };
+    let kept = (super::TOKEN.to_owned(), true);
+    let dropped = (String::new(), false);
+    reset().await;
+    assert_eq!(told(&world.receiver, &[("url", &world.receiver.url("/hook"))]).await, kept);
+    assert_eq!(told(&world.receiver, &[("url", &with_password)]).await, kept);
+    for (receiver, url) in [(&other, other.url("/hook")), (&world.receiver, world.receiver.url("/mallory"))] {
+        reset().await;
+        assert_eq!(told(receiver, &[("url", &url)]).await, dropped, "{url}");
+        // And it does not come back with the old address.
+        assert_eq!(told(&world.receiver, &[("url", &world.receiver.url("/hook"))]).await, dropped);
+    }
+    reset().await;
+    let form = [("url", &*other.url("/hook")), ("token", "another")];
+    assert_eq!(told(&other, &form).await, ("another".into(), false));
+}
+
+/// A token that was encrypted with another key is not left out: the delivery fails and says why.
+#[tokio::test]
+async fn nothing_is_delivered_without_a_token_that_cannot_be_decrypted() {
+    let world = World::new().await;
+    let damage = "update hooks set sealed_token = set_byte(sealed_token, 20, get_byte(sealed_token, 20) # 1)";
+    sqlx::query(damage).execute(&mut world.server.database().await).await.unwrap();
+    world.branch("b1").await;
+    world.server.deliver().await;
+    assert!(world.receiver.take().is_empty());
+    let error = world.deliveries().await[0]["error"].as_str().unwrap().to_owned();
+    assert!(error.contains("could not decrypt the token"), "{error}");
+    // Who sets it again has it delivered.
+    let form = [("url", &*world.receiver.url("/hook")), ("token", "another")];
+    assert_eq!(world.ada.put(&world.hook, &form).await.status, 200);
+    world.server.deliver().await;
+    assert_eq!(world.receiver.take()[0].header("x-gitlab-token"), "another");
+}
+
 /// A token is sent as it is, or not at all: it adds no header of its own.
 #[tokio::test]
 async fn a_token_is_one_header() {
