@@ -146,7 +146,10 @@ pub async fn update(
     let mut transaction = app.database.begin().await?;
     let project = access::locked_project(app, &mut transaction, actor, project, ProjectAction::CreateIssue).await?;
     let before = find(&mut transaction, actor, &project, id).await?;
-    if !may_edit(actor, &project, &before) {
+    // What the team said in a confidential issue is not its author's to publish.
+    let publishes = before.confidential && changes.confidential == Some(false);
+    let manages = access::may(actor, &project, ProjectAction::ManageIssues);
+    if !may_edit(actor, &project, &before) || publishes && !manages {
         return Err(Error::Forbidden(None));
     }
     let at = time_of(app, actor, &project, changes.at);

@@ -30,6 +30,31 @@ async fn nobody_leaves_a_trace_where_he_sees_nothing() {
     assert_eq!(remarks(&ada, project, open).await, ["mentioned in issue #3"]);
 }
 
+/// An outsider reports a vulnerability in a confidential issue, waits for what the team says there, and opens it.
+#[tokio::test]
+async fn who_reported_in_confidence_does_not_publish_the_replies() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let (_, eve) = server.user("eve").await;
+    let (_, bob) = server.user("bob").await;
+    let project = server.project(&ada, "p", 20).await;
+    let hidden = issue(&eve, project, &[("title", "hole"), ("confidential", "true")]).await;
+    let path = format!("/projects/{project}/issues/{hidden}");
+    assert_eq!(ada.post(&format!("{path}/notes"), &[("body", "details")]).await.status, 201);
+    let before = server.contents().await;
+    let refused = eve.put(&path, &[("confidential", "false"), ("title", "open")]).await;
+    assert_eq!(refused.both(), (403, &json!({ "message": "403 Forbidden" })));
+    assert_eq!(server.contents().await, before);
+    // What eve may still change, and what eve may close to others.
+    assert_eq!(eve.put(&path, &[("confidential", "true"), ("title", "hole 2")]).await.status, 200);
+    let open = issue(&eve, project, &[("title", "open"), ("confidential", "false")]).await;
+    let closed = eve.put(&format!("/projects/{project}/issues/{open}"), &[("confidential", "true")]).await;
+    assert_eq!((closed.status, &closed.body["confidential"]), (200, &json!(true)));
+    assert_eq!(bob.get(&path).await.status, 404);
+    assert_eq!(ada.put(&path, &[("confidential", "false")]).await.body["confidential"], false);
+    assert_eq!(bob.get(&path).await.status, 200);
+}
+
 #[tokio::test]
 async fn only_who_can_do_something_is_given_something_to_do() {
     let server = Server::start().await;

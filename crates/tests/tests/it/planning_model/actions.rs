@@ -56,11 +56,14 @@ impl Wish {
         form
     }
 
-    /// What others than managers say of labels, assignee and milestone is passed over.
-    fn check(&self, model: &Model, caller: Caller, project: i64, assignee: Option<i64>) -> Allowed {
+    /// What others than managers say of labels, assignee and milestone is passed over. What is confidential is for
+    /// managers to publish.
+    fn check(&self, model: &Model, caller: Caller, project: i64, before: Option<&Issue>) -> Allowed {
         if !model.manages(caller, project) {
-            return Ok(());
+            let publishes = self.confidential == Some(false) && before.is_some_and(|issue| issue.confidential);
+            return if publishes { Err(403) } else { Ok(()) };
         }
+        let assignee = before.and_then(|issue| issue.assignee);
         let may_do = |id: i64| Some(id) == assignee || model.may_be_assigned(id, project);
         let is_here = |id: i64| model.milestones.get(&id).is_some_and(|it| it.project == project);
         let is_fine = self.assignee.is_none_or(|id| id == 0 || may_do(id))
@@ -247,7 +250,7 @@ impl Play {
         if !issue.concerns(caller) && !self.model.manages(caller, project) {
             return Err(403);
         }
-        wish.check(&self.model, caller, project, issue.assignee)
+        wish.check(&self.model, caller, project, Some(issue))
     }
 
     pub(super) async fn save(&mut self, caller: Caller, id: i64, mut issue: Issue, is_changed: bool) {
