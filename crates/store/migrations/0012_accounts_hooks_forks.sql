@@ -3,6 +3,9 @@
 alter table hooks add column sealed_token bytea;
 create index hooks_clear_token on hooks (id) where token is not null;
 
+-- The visibility that the source of a fork had when it was deleted. The fork cannot become more visible than that.
+alter table projects add column max_visibility_level smallint;
+
 -- The account that owns what deleted users wrote. There is at most one; the first deletion of a user creates it.
 alter table users add column ghost boolean not null default false;
 create unique index users_one_ghost on users (ghost) where ghost;

@@ -245,7 +245,9 @@ pub async fn update(app: &App, actor: &Actor, project: &ProjectRef, changes: Pro
     }
     let default_branch = changes.default_branch.clone();
     let attributes = changes.apply(current, place.kind, place.visibility)?;
-    if before.source().is_some_and(|source| attributes.visibility > source.visibility) {
+    let is_raised = attributes.visibility > before.visibility;
+    let limit = if is_raised { fork::visibility_limit(&mut transaction, before.id).await? } else { None };
+    if limit.is_some_and(|limit| attributes.visibility > limit) {
         let text = format!(
             "{} is not allowed since the fork source project has lower visibility.",
             attributes.visibility.word()

@@ -4,14 +4,15 @@ use holdfast_domain::policy::{GroupAction, InstanceAction, ProjectAction};
 use holdfast_store::activity::event;
 use holdfast_store::namespaces::group::{Group, GroupRef};
 use holdfast_store::namespaces::namespace;
-use holdfast_store::projects::{project, redirect, share};
+use holdfast_store::projects::{fork, project, redirect, share};
 
 use super::notice;
 use super::project::{ProjectRef, load};
 use crate::error::OnConstraint;
 use crate::{Actor, App, Error, Result, access};
 
-/// A project that is more visible than the group takes the group's visibility.
+/// Moves a project into a group. A project that is more visible than the group takes the group's visibility, and so do its
+/// forks.
 pub async fn transfer(app: &App, actor: &Actor, group: &GroupRef, moved: &ProjectRef) -> Result<Group> {
     access::instance(actor, InstanceAction::TransferProject)?;
     let mut transaction = app.database.begin().await?;
@@ -28,6 +29,9 @@ pub async fn transfer(app: &App, actor: &Actor, group: &GroupRef, moved: &Projec
         .await
         .on_constraint("projects_path_key", exists)
         .on_constraint("projects_name_key", exists)?;
+    if group.visibility < before.visibility {
+        fork::lower(&mut transaction, before.id, group.visibility).await?;
+    }
     share::delete(&mut transaction, before.id, group.id).await?;
     redirect::leave_for_project(&mut transaction, before.namespace.id, &before.path, before.id).await?;
     let project = load(app, &mut transaction, before.id, None).await?;

@@ -3,11 +3,13 @@ use holdfast_domain::ids::ProjectId;
 
 use crate::{Connection, Result};
 
-/// Makes one project the fork of another, and counts it there.
+/// Makes one project the fork of another, and counts it there. The fork is no more visible than its source, which may have
+/// become less visible since it was read.
 pub async fn link(connection: &mut Connection, fork: ProjectId, source: ProjectId) -> Result<()> {
     sqlx::query!(
-        "with counted as (update projects set forks_count = forks_count + 1 where id = $2)
-         update projects set forked_from_id = $2 where id = $1",
+        "with counted as (update projects set forks_count = forks_count + 1 where id = $2 returning visibility_level)
+         update projects p set forked_from_id = $2, visibility_level = least(p.visibility_level, c.visibility_level)
+         from counted c where p.id = $1",
         fork.get(),
         source.get(),
     )
@@ -25,6 +27,31 @@ pub async fn unlink(connection: &mut Connection, fork: ProjectId) -> Result<()> 
          update projects set forks_count = forks_count - 1
          where id = (select f.forked_from_id from projects f where f.id = $1) and exists (select from gone)",
         fork.get(),
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Returns the highest visibility that a fork can be given: that of its source, or that which its source had when it was
+/// deleted. Returns None if the project is not a fork.
+pub async fn visibility_limit(connection: &mut Connection, fork: ProjectId) -> Result<Option<Visibility>> {
+    let limit = sqlx::query_scalar!(
+        "select least(p.max_visibility_level, s.visibility_level)
+         from projects p left join projects s on s.id = p.forked_from_id where p.id = $1",
+        fork.get(),
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(limit.flatten().and_then(|level| level.try_into().ok()))
+}
+
+/// Keeps the visibility of a project that is about to be deleted as the limit of its forks.
+pub async fn keep_limit(connection: &mut Connection, source: ProjectId) -> Result<()> {
+    sqlx::query!(
+        "update projects f set max_visibility_level = least(f.max_visibility_level, s.visibility_level)
+         from projects s where s.id = $1 and f.forked_from_id = s.id",
+        source.get(),
     )
     .execute(connection)
     .await?;

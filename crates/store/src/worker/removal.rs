@@ -114,8 +114,9 @@ pub async fn next(connection: &mut Connection, removal: JobId) -> Result<Option<
     Ok(found.map(Into::into))
 }
 
-/// What is left of it, which is little by then; how many there were of it.
+/// What is left of it, which is little by then; how many there were of it. Its forks keep its visibility as their limit.
 pub async fn delete(connection: &mut Connection, project: ProjectId) -> Result<u64> {
+    fork::keep_limit(connection, project).await?;
     let gone = sqlx::query!("delete from projects where id = $1 and removal_id is not null", project.get())
         .execute(connection)
         .await?;

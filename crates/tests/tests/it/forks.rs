@@ -91,6 +91,68 @@ async fn nothing_that_came_from_a_project_is_more_visible_than_it() {
 }
 
 /// CFOR: what only the packs of a network hold, and no ref of a project leads to, is not there through any door.
+/// A project that moves into a less visible group becomes less visible: so do its forks, and theirs.
+#[tokio::test]
+async fn a_move_into_a_private_group_hides_the_forks() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let (_, bob) = server.user("bob").await;
+    let (_, eve) = server.user("eve").await;
+    let source = server.project(&ada, "p", 20).await;
+    assert_eq!(bob.post("/projects/fork/ada%2Fp", &[("namespace", "bob")]).await.status, 201);
+    assert_eq!(eve.post("/projects/fork/bob%2Fp", &[("namespace", "eve")]).await.status, 201);
+    let visibility =
+        async |path: &str| server.admin.get(&format!("/projects/{path}")).await.body["visibility_level"].clone();
+    for (group, level) in [("open", 20), ("inner", 10), ("closed", 0)] {
+        let id = server.group(&server.admin, group, level).await;
+        assert_eq!(server.admin.post(&format!("/groups/{id}/projects/{source}"), &[]).await.status, 201);
+        for path in [&*format!("{group}%2Fp"), "bob%2Fp", "eve%2Fp"] {
+            assert_eq!(visibility(path).await, level, "{path}");
+        }
+    }
+    assert_eq!(eve.get("/projects/bob%2Fp").await.status, 404);
+}
+
+/// The limit of a fork does not end with its source: who forked a private project waits until the source is deleted, and
+/// makes the fork public.
+#[tokio::test]
+async fn a_fork_keeps_the_limit_of_a_source_that_is_deleted() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let (bob_id, bob) = server.user("bob").await;
+    let (_, eve) = server.user("eve").await;
+    let group = server.group(&ada, "team", 20).await;
+    let limited = "is not allowed since the fork source project has lower visibility.";
+    for (namespace, level) in [(None, 0), (Some(group), 0), (None, 10)] {
+        let source = server.project_in(&ada, "p", level, namespace).await;
+        crate::projects::add(&ada, &format!("/projects/{source}"), bob_id.get(), 20).await;
+        let fork = bob.post(&format!("/projects/fork/{source}"), &[("namespace", "bob")]).await;
+        assert_eq!(fork.status, 201, "{}", fork.text);
+        let path = format!("/projects/{}", fork.body["id"]);
+        match namespace {
+            Some(group) => assert_eq!(ada.delete(&format!("/groups/{group}")).await.status, 200),
+            None => assert_eq!(ada.delete(&format!("/projects/{source}")).await.status, 200),
+        }
+        // Before the job and after it.
+        for _ in 0..2 {
+            let raised = bob.put(&path, &[("name", "p"), ("visibility_level", "20")]).await;
+            let text = format!("public {limited}");
+            assert_eq!(raised.both(), (400, &json!({ "message": { "visibility_level": [text] } })));
+            server.work().await;
+        }
+        if level == 10 {
+            // Up to the limit, and no fork of it goes beyond.
+            assert_eq!(bob.put(&path, &[("name", "p"), ("visibility_level", "0")]).await.status, 200);
+            assert_eq!(bob.put(&path, &[("name", "p"), ("visibility_level", "10")]).await.status, 200);
+            let second = eve.post("/projects/fork/bob%2Fp", &[("namespace", "eve")]).await.body["id"].clone();
+            let raised = eve.put(&format!("/projects/{second}"), &[("name", "p"), ("visibility_level", "20")]).await;
+            assert_eq!(raised.status, 400, "{}", raised.text);
+        }
+        assert_eq!(bob.delete(&path).await.status, 200);
+        server.work().await;
+    }
+}
+
 #[tokio::test]
 async fn what_no_ref_leads_to_is_not_there() {
     let server = Server::start().await;
