@@ -114,7 +114,7 @@ impl UserChanges {
         let mut violations = Violations::default();
         let address = violations.check("email", EmailAddress::parse(&a.email));
         if let Some(password) = &password {
-            violations.check("password", password::check(password));
+            violations.check("password", password::check(password, &[&a.username, &a.name, &a.email]));
         }
         if a.name.trim().is_empty() {
             violations.add("name", BLANK);
@@ -209,10 +209,11 @@ pub async fn create(app: &App, actor: &Actor, changes: UserChanges) -> Result<Us
     Ok(user)
 }
 
+/// Changes the attributes of a user. A new password ends all sign-ins of the user; personal tokens go on.
 pub async fn update(app: &App, actor: &Actor, id: UserId, changes: UserChanges) -> Result<User> {
     access::instance(actor, InstanceAction::ManageUsers)?;
     let new_password = changes.password.clone().value();
-    let hash = match new_password.filter(|password| password::check(password).is_ok()) {
+    let hash = match new_password.filter(|password| password::check(password, &[]).is_ok()) {
         Some(password) => Some(app.hash_password(&password).await?),
         None => None,
     };
@@ -232,6 +233,7 @@ pub async fn update(app: &App, actor: &Actor, id: UserId, changes: UserChanges) 
     }
     if let Some(hash) = hash {
         user::update_password(&mut transaction, id, &hash, now).await?;
+        token::delete_sessions(&mut transaction, id).await?;
     }
     if let Some(identity) = &identity {
         upsert_identity(&mut transaction, id, identity).await?;
@@ -244,10 +246,12 @@ pub async fn update(app: &App, actor: &Actor, id: UserId, changes: UserChanges) 
 /// A new password by the operator's hand: whoever was signed in with the old one is signed out.
 pub async fn reset_password(app: &App, actor: &Actor, id: UserId, new: &str) -> Result<()> {
     access::instance(actor, InstanceAction::ManageUsers)?;
-    password::check(new).map_err(|problem| Violations::of("password", problem))?;
+    let problem = |problem| Violations::of("password", problem);
+    password::check(new, &[]).map_err(problem)?;
     let hash = app.hash_password(new).await?;
     let mut transaction = app.database.begin().await?;
-    user::lock(&mut transaction, id).await?.ok_or(Error::NotFound(Thing::User))?;
+    let user = user::lock(&mut transaction, id).await?.ok_or(Error::NotFound(Thing::User))?;
+    password::check(new, &[&user.username, &user.name, &user.email]).map_err(problem)?;
     user::update_password(&mut transaction, id, &hash, app.clock.now()).await?;
     token::delete_sessions(&mut transaction, id).await?;
     holdfast_store::commit(transaction).await?;

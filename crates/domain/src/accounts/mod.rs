@@ -1,5 +1,6 @@
 //! People and how they prove who they are.
 
+mod common_passwords;
 pub mod email;
 pub mod password;
 pub mod ssh_key;

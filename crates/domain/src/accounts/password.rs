@@ -1,9 +1,55 @@
 //! The rule for new passwords. How they are kept is a matter of the application.
 
-pub fn check(password: &str) -> Result<(), String> {
+use super::common_passwords::COMMON_PASSWORDS;
+
+/// Checks a new password. `known` is what everybody knows of the account: its username, name and address. A password that
+/// is one of these, or one of the most common passwords, is guessed within the first tries. Case does not matter.
+pub fn check(password: &str, known: &[&str]) -> Result<(), String> {
     match password.chars().count() {
-        0..8 => Err("is too short (minimum is 8 characters)".into()),
-        8..=128 => Ok(()),
-        _ => Err("is too long (maximum is 128 characters)".into()),
+        0..8 => return Err("is too short (minimum is 8 characters)".into()),
+        8..=128 => {}
+        _ => return Err("is too long (maximum is 128 characters)".into()),
+    }
+    let lower = password.to_lowercase();
+    if COMMON_PASSWORDS.binary_search(&lower.as_str()).is_ok() {
+        return Err("is too common".into());
+    }
+    let is_known = |text: &&str| {
+        let text = text.trim().to_lowercase();
+        lower == text || text.split_once('@').is_some_and(|(local, _)| lower == local)
+    };
+    if known.iter().any(is_known) {
+        return Err("must not be the username, the name or the e-mail address".into());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn common_passwords_are_in_the_order_of_the_search() {
+        assert!(COMMON_PASSWORDS.is_sorted());
+        assert!(COMMON_PASSWORDS.iter().all(|it| it.chars().count() >= 8 && it.to_lowercase() == **it));
+    }
+
+    #[test]
+    fn guessable_passwords_are_rejected() {
+        let known = ["weakweak", "Ada Lovelace", "countess@example.com"];
+        for (password, problem) in [
+            ("1234567", "is too short (minimum is 8 characters)"),
+            ("12345678", "is too common"),
+            ("Password1", "is too common"),
+            ("WeakWeak", "must not be the username, the name or the e-mail address"),
+            ("ada lovelace", "must not be the username, the name or the e-mail address"),
+            ("countess", "must not be the username, the name or the e-mail address"),
+            ("countess@example.com", "must not be the username, the name or the e-mail address"),
+        ] {
+            assert_eq!(check(password, &known), Err(problem.into()), "{password}");
+        }
+        assert_eq!(check("weakweak-9", &known), Ok(()));
+        assert_eq!(check(&"ä".repeat(128), &known), Ok(()));
+        assert!(check(&"ä".repeat(129), &known).is_err());
     }
 }

@@ -96,6 +96,58 @@ async fn a_reset_password_signs_out() {
     assert_eq!(new.status, 201);
 }
 
+/// Somebody has got hold of a password and signed in; the administrator sets another one. The sign-ins end with it.
+#[tokio::test]
+async fn a_password_that_an_administrator_changes_signs_out() {
+    let server = Server::start().await;
+    let (id, personal) = server.user("ada").await;
+    let (_, eve) = server.user("eve").await;
+    let sign_in = async |login: &str, password: &str| {
+        server.anonymous().post("/session", &[("login", login), ("password", password)]).await
+    };
+    let session =
+        async |login: &str| server.with_token(sign_in(login, PASSWORD).await.body["private_token"].as_str().unwrap());
+    let (of_ada, of_eve) = (session("ada").await, session("eve").await);
+    let path = format!("/users/{id}");
+    // Other changes, and those that are refused, leave them.
+    assert_eq!(server.admin.put(&path, &[("bio", "b"), ("password", "")]).await.status, 200);
+    assert_eq!(server.admin.put(&path, &[("password", "password1")]).await.status, 400);
+    assert_eq!(of_ada.get("/user").await.status, 200);
+    assert_eq!(server.admin.put(&path, &[("password", "another password")]).await.status, 200);
+    assert_eq!((of_ada.get("/user").await.status, sign_in("ada", PASSWORD).await.status), (401, 401));
+    assert_eq!((personal.get("/user").await.status, sign_in("ada", "another password").await.status), (200, 201));
+    assert_eq!((of_eve.get("/user").await.status, eve.get("/user").await.status), (200, 200));
+}
+
+/// Passwords that are tried first: the most common ones, and what everybody knows of the account.
+#[tokio::test]
+async fn passwords_that_are_easily_guessed_are_rejected() {
+    let server = Server::start().await;
+    server.user("ada-lovelace").await;
+    let before = server.contents().await;
+    let known = "must not be the username, the name or the e-mail address";
+    for (password, problem) in [
+        ("12345678", "is too common"),
+        ("PASSWORD123", "is too common"),
+        ("weakweak", known),
+        ("Weak Person", known),
+        ("countess", known),
+        ("countess@example.com", known),
+    ] {
+        let form = [
+            ("email", "countess@example.com"),
+            ("username", "weakweak"),
+            ("name", "Weak Person"),
+            ("password", password),
+        ];
+        let refused = json!({ "message": { "password": [problem] } });
+        assert_eq!(server.admin.post("/users", &form).await.both(), (400, &refused), "{password}");
+    }
+    let refused = server.admin.put("/users/2", &[("password", "ada-lovelace")]).await;
+    assert_eq!(refused.both(), (400, &json!({ "message": { "password": [known] } })));
+    assert_eq!(server.contents().await, before);
+}
+
 #[tokio::test]
 async fn requests_can_be_limited_per_user_and_per_address() {
     let mut setup = Setup::default();
