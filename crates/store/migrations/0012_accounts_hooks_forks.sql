@@ -1,3 +1,10 @@
+-- Primary addresses are unique. A secondary one is what a user says of themselves: it is confirmed by nobody, nothing
+-- follows from it, and it keeps nobody else from the address.
+create unique index emails_primary_key on emails (email) where is_primary;
+alter table emails drop constraint emails_email_key;
+-- The name by which nodes of the version before know the violation.
+alter index emails_primary_key rename to emails_email_key;
+
 -- The token of a hook, encrypted with a key that the database does not know. Tokens that were set before, or without
 -- that key, are in the column `token`.
 alter table hooks add column sealed_token bytea;

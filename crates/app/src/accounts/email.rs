@@ -1,4 +1,8 @@
 //! Secondary e-mail addresses.
+//!
+//! Nobody confirms them, so nothing follows from them: several users may have the same one, and another user's secondary
+//! address can become somebody's primary one. Whether an address is somebody's primary one is the only thing that an
+//! addition tells about others, and the list of users tells it anyway.
 
 use holdfast_domain::Violations;
 use holdfast_domain::accounts::EmailAddress;
@@ -11,7 +15,6 @@ use holdfast_store::accounts::{email, user};
 pub use holdfast_store::accounts::email::Email;
 
 use super::user::require;
-use crate::error::OnConstraint;
 use crate::{Actor, App, Error, Result, Thing, access};
 
 pub async fn list_own(app: &App, actor: &Actor, page: PageRequest) -> Result<Page<Email>> {
@@ -44,9 +47,11 @@ async fn create(app: &App, user: UserId, address: &str) -> Result<Email> {
     let address = EmailAddress::parse(address).map_err(|problem| Violations::of("email", problem))?;
     let mut transaction = app.database.begin().await?;
     user::lock(&mut transaction, user).await?.ok_or(Error::NotFound(Thing::User))?;
-    let email = email::insert(&mut transaction, user, address.as_str(), false, app.clock.now())
-        .await
-        .on_constraint("emails_email_key", || Violations::of("email", TAKEN).into())?;
+    let address = address.as_str();
+    if email::is_of(&mut transaction, user, address).await? || email::is_primary(&mut transaction, address).await? {
+        return Err(Violations::of("email", TAKEN).into());
+    }
+    let email = email::insert(&mut transaction, user, address, false, app.clock.now()).await?;
     holdfast_store::commit(transaction).await?;
     Ok(email)
 }

@@ -186,7 +186,7 @@ pub async fn create(app: &App, actor: &Actor, changes: UserChanges) -> Result<Us
     let now = app.clock.now();
     let mut transaction = app.database.begin().await?;
     // The address is complained about before the username is.
-    if email::is_taken(&mut transaction, &attributes.email).await? {
+    if email::is_primary(&mut transaction, &attributes.email).await? {
         return Err(email_taken());
     }
     let id = user::insert(&mut transaction, &attributes, &hash, now)

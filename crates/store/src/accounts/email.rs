@@ -41,10 +41,22 @@ pub async fn find(connection: &mut Connection, user: UserId, id: EmailId) -> Res
     .await?)
 }
 
-pub async fn is_taken(connection: &mut Connection, email: &str) -> Result<bool> {
-    Ok(sqlx::query_scalar!(r#"select exists (select from emails where email = $1) as "exists!""#, email)
+/// Returns whether an address is somebody's primary one.
+pub async fn is_primary(connection: &mut Connection, email: &str) -> Result<bool> {
+    Ok(sqlx::query_scalar!(r#"select exists (select from emails where email = $1 and is_primary) as "exists!""#, email)
         .fetch_one(connection)
         .await?)
+}
+
+/// Returns whether an address is one of a user's, primary or not. The caller holds the lock of the user's row.
+pub async fn is_of(connection: &mut Connection, user: UserId, email: &str) -> Result<bool> {
+    Ok(sqlx::query_scalar!(
+        r#"select exists (select from emails where user_id = $1 and email = $2) as "exists!""#,
+        user.get(),
+        email,
+    )
+    .fetch_one(connection)
+    .await?)
 }
 
 pub async fn insert(

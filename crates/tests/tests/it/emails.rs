@@ -1,8 +1,8 @@
-use holdfast_tests::Server;
+use holdfast_tests::{Client, PASSWORD, Server};
 use serde_json::json;
 
 #[tokio::test]
-async fn an_address_belongs_to_one_user_whether_primary_or_not() {
+async fn an_address_that_is_primary_somewhere_or_ones_own_is_taken() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     server.user("eve").await;
@@ -12,11 +12,39 @@ async fn an_address_belongs_to_one_user_whether_primary_or_not() {
     let taken = json!({"message": {"email": ["has already been taken"]}});
     for address in ["work@example.com", "EVE@example.com", "ada@example.com"] {
         assert_eq!(ada.post("/user/emails", &[("email", address)]).await.both(), (400, &taken), "{address}");
-        assert_eq!(server.admin.post("/users/3/emails", &[("email", address)]).await.status, 404, "{address}");
+        assert_eq!(server.admin.post("/users/2/emails", &[("email", address)]).await.status, 404, "{address}");
     }
     let invalid = json!({"message": {"email": ["is invalid"]}});
     assert_eq!(ada.post("/user/emails", &[("email", "no address")]).await.both(), (400, &invalid));
     assert_eq!(ada.get("/user/emails").await.body, json!([made.body]));
+}
+
+/// Nobody confirms addresses. A user claims the address of somebody who is to come, and the administrator cannot make the
+/// account; or asks for addresses one by one, and learns from the answers which are known.
+#[tokio::test]
+async fn a_claimed_address_keeps_nobody_from_it_and_tells_nothing() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let (_, eve) = server.user("eve").await;
+    let claim = async |client: &Client, address: &str| client.post("/user/emails", &[("email", address)]).await.status;
+    assert_eq!(claim(&eve, "ceo@corp.example").await, 201);
+    assert_eq!(claim(&ada, "ceo@corp.example").await, 201, "as an address that nobody has");
+    let form =
+        |username| [("username", username), ("email", "CEO@corp.example"), ("name", "C"), ("password", PASSWORD)];
+    let made = server.admin.post("/users", &form("ceo")).await;
+    assert_eq!((made.status, &made.body["email"]), (201, &json!("ceo@corp.example")));
+    assert_eq!(server.admin.post("/users", &form("second")).await.status, 409);
+    // Signing in with the address reaches the account that has it.
+    let signed_in = server.anonymous().post("/session", &[("login", "ceo@corp.example"), ("password", PASSWORD)]).await;
+    assert_eq!(signed_in.body["username"], "ceo");
+    // A primary address is another's only once; the claim does not become one.
+    assert_eq!(server.admin.put("/users/3", &[("email", "ceo@corp.example")]).await.status, 404);
+    assert_eq!(eve.get("/user").await.body["email"], "eve@example.com");
+    // And an address that another user has claimed can become a primary one as well.
+    assert_eq!(claim(&eve, "next@corp.example").await, 201);
+    assert_eq!(server.admin.put("/users/2", &[("email", "next@corp.example")]).await.status, 200);
+    assert_eq!(ada.get("/user").await.body["email"], "next@corp.example");
+    assert_eq!(server.admin.post("/users/2/emails", &[("email", "ceo@corp.example")]).await.status, 404);
 }
 
 #[tokio::test]
