@@ -9,7 +9,8 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::fs::Mode;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, umask};
 
 use command::{admin, config, documents, runner};
 
@@ -96,8 +97,19 @@ fn allow_many_files() {
     setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).ok();
 }
 
+/// Packs, uploads and cached repositories are for the server's own user alone, however the process was started.
+fn keep_files_private() {
+    umask(Mode::RWXG | Mode::RWXO);
+}
+
 fn run(arguments: Arguments) -> anyhow::Result<()> {
     allow_many_files();
+    if matches!(
+        arguments.command,
+        Command::Serve | Command::Worker | Command::Doctor | Command::Admin(_) | Command::Restore(_)
+    ) {
+        keep_files_private();
+    }
     let load = || configuration::Configuration::load(arguments.config.as_deref());
     match arguments.command {
         Command::Serve => command::serve::run(&load()?),

@@ -40,7 +40,7 @@ pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, namespace: &
         visibility,
         features: source.features,
     };
-    let runners_token = app.entropy.hex::<10>();
+    let runners_token = app.entropy.hex::<20>();
     let inserted =
         attributes::insert(&mut transaction, target.id, creator.id(), &attributes, &runners_token, now).await;
     let id = refuse_taken(inserted).map_err(both_taken)?;

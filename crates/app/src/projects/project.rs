@@ -198,7 +198,7 @@ async fn insert(
         return Err(Error::ProjectLimit(creator.projects_limit));
     }
     let now = app.clock.now();
-    let runners_token = app.entropy.hex::<10>();
+    let runners_token = app.entropy.hex::<20>();
     let inserted = attributes::insert(connection, target.id, creator.id(), &attributes, &runners_token, now).await;
     let id = refuse_taken(inserted)?;
     repository::insert(connection, id, now).await?;

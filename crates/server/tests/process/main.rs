@@ -212,6 +212,16 @@ fn metrics_count_requests_and_made_up_methods_make_no_new_series() {
     assert!(metrics.contains("method=\"other\"") && !metrics.contains("FOO123"), "{metrics}");
 }
 
+/// However the process was started, what it writes is for its own user alone.
+#[test]
+fn a_server_keeps_its_files_private() {
+    let url = database("process_umask");
+    assert!(run(&["migrate"], &[("HOLDFAST__DATABASE__URL", &url)]).status.success());
+    let server = Server::start(&url);
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.child.id())).unwrap();
+    assert!(status.lines().any(|line| line == "Umask:\t0077"), "{status}");
+}
+
 struct Server {
     child: Child,
     address: String,

@@ -64,7 +64,7 @@ async fn a_new_project_shows_everything_the_specification_lists() {
       "public": false,
       "public_builds": true,
       "request_access_enabled": false,
-      "runners_token": "a39affcd0295c86e0940",
+      "runners_token": "a39affcd0295c86e0940bd2425d6bc316e54105d",
       "shared_runners_enabled": true,
       "shared_with_groups": [],
       "snippets_enabled": false,
