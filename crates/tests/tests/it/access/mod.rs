@@ -3,6 +3,7 @@
 
 mod built;
 mod ci_table;
+mod foreign;
 mod table;
 mod world;
 

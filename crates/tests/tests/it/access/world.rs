@@ -153,12 +153,23 @@ impl World {
         self.app.engine.forget().await;
     }
 
+    pub fn client(&self, role: &str) -> &Client {
+        &self.clients.iter().find(|(name, _)| *name == role).unwrap().1
+    }
+
+    pub fn add_ids(&mut self, ids: &[(&'static str, i64)]) {
+        self.ids.extend_from_slice(ids);
+    }
+
+    /// Puts ids in place of placeholders.
+    pub fn fill(&self, text: &str, role: &str) -> String {
+        let text = text.replace("{role}", if role == "administrator" { "root" } else { role });
+        self.ids.iter().fold(text, |text, (placeholder, id)| text.replace(placeholder, &id.to_string()))
+    }
+
     pub async fn send(&self, entry: &Entry, role: &str) -> u16 {
-        let client = &self.clients.iter().find(|(name, _)| *name == role).unwrap().1;
-        let fill = |text: &str| {
-            let text = text.replace("{role}", if role == "administrator" { "root" } else { role });
-            self.ids.iter().fold(text, |text, (placeholder, id)| text.replace(placeholder, &id.to_string()))
-        };
+        let client = self.client(role);
+        let fill = |text: &str| self.fill(text, role);
         let method = entry.route.split(' ').next().unwrap();
         let form: Vec<(&str, String)> = entry.form.iter().map(|(name, value)| (*name, fill(value))).collect();
         let request = client.request(method, &fill(entry.path));
