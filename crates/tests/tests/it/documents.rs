@@ -138,3 +138,29 @@ fn links_lead_somewhere_and_the_book_is_whole() {
     let missing: Vec<_> = documents.iter().filter(|it| !reached.contains(*it) && !it.ends_with("SUMMARY.md")).collect();
     assert!(missing.is_empty(), "not in docs/SUMMARY.md: {missing:?}");
 }
+
+/// The tests that a line names, such as `hooks.rs::a_hook_belongs_to_its_project`, as file and function.
+fn named_tests(line: &str) -> impl Iterator<Item = (&str, &str)> {
+    let code = line.split('`').skip(1).step_by(2);
+    code.filter_map(|code| code.split_once("::")).filter(|(file, _)| file.ends_with(".rs"))
+}
+
+/// The security model claims only what a test shows: each row of its tables of claims names a test.
+#[test]
+fn every_claim_of_the_security_model_names_a_test_that_exists() {
+    let text = read("docs/security.md");
+    let mut names = BTreeSet::new();
+    let mut is_claim = false;
+    for line in text.lines() {
+        for (file, function) in named_tests(line) {
+            let path =
+                if file.starts_with("crates/") { file.to_owned() } else { format!("crates/tests/tests/it/{file}") };
+            assert!(read(&path).contains(&format!("fn {function}(")), "{path} has no test {function}: {line}");
+            names.insert((file, function));
+        }
+        is_claim = line.starts_with('|') && (is_claim || line == "| Claim | Test |");
+        let is_head = line == "| Claim | Test |" || line == "|---|---|";
+        assert!(!is_claim || is_head || named_tests(line).next().is_some(), "no test shows this claim: {line}");
+    }
+    assert!(names.len() >= 60, "only {} tests are named", names.len());
+}
