@@ -5,12 +5,17 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// Whether it is an address of the internet at large, not of this machine, of its neighbours or of no machine at all.
 /// An IPv6 address that carries an IPv4 one is what it carries.
 pub fn is_public(address: IpAddr) -> bool {
-    match address {
+    match effective(address) {
         IpAddr::V4(address) => is_public_v4(address),
-        IpAddr::V6(address) => match carried(address) {
-            Some(carried) => is_public_v4(carried),
-            None => is_public_v6(address),
-        },
+        IpAddr::V6(address) => is_public_v6(address),
+    }
+}
+
+/// Returns the IPv4 address that an IPv6 address carries, or else the address itself.
+pub fn effective(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V6(v6) => carried(v6).map_or(address, IpAddr::V4),
+        IpAddr::V4(_) => address,
     }
 }
 

@@ -108,3 +108,54 @@ async fn redirect(url: &ImportUrl, address: SocketAddr) -> Result<Option<ImportU
     }
     Ok(Some(next))
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    fn parse(url: &str) -> ImportUrl {
+        ImportUrl::parse(url).unwrap()
+    }
+
+    /// A name leads outside when it is checked, and inside when it is asked for again: what was found the first time is
+    /// passed on to git for every protocol.
+    #[test]
+    fn git_is_told_the_address_that_was_checked() {
+        let checked = |port| SocketAddr::new([1, 2, 3, 4].into(), port);
+        let source = over_http(&parse("https://code.example/a/b.git"), checked(443));
+        assert_eq!(source.resolved.as_deref(), Some("code.example:443:1.2.3.4"));
+        assert_eq!(source.url, "https://code.example/a/b.git");
+        let source = over_http(&parse("http://code.example:8080/b.git"), checked(8080));
+        assert_eq!(source.resolved.as_deref(), Some("code.example:8080:1.2.3.4"));
+        let source = by_address(&parse("git://code.example/b.git"), checked(9418), "git");
+        assert_eq!((source.url.as_str(), source.protocol), ("git://1.2.3.4:9418/b.git", "git"));
+        let source = by_address(&parse("ssh://me@code.example/b.git"), checked(22), "ssh");
+        assert_eq!((source.url.as_str(), source.protocol), ("ssh://me@1.2.3.4:22/b.git", "ssh"));
+        let v6 = SocketAddr::new([0x2a00, 0, 0, 0, 0, 0, 0, 1].into(), 22);
+        assert_eq!(by_address(&parse("ssh://code.example/b"), v6, "ssh").url, "ssh://[2a00::1]:22/b");
+    }
+
+    /// So does our own look. No resolver knows this name: whoever asked one would get nowhere.
+    #[tokio::test]
+    async fn the_look_goes_to_the_address_that_was_checked() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let serve = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut request = vec![0; 4096];
+            let count = stream.read(&mut request).await.unwrap();
+            let answer = "HTTP/1.1 200 OK\r\ncontent-type: application/x-git-upload-pack-advertisement\r\n\
+                          content-length: 0\r\n\r\n";
+            stream.write_all(answer.as_bytes()).await.unwrap();
+            String::from_utf8_lossy(&request[..count]).into_owned()
+        };
+        let url = parse(&format!("http://import.invalid:{}/x.git", address.port()));
+        let (found, request) = tokio::join!(redirect(&url, address), serve);
+        assert_eq!(found.unwrap(), None, "it is the thing itself");
+        assert!(request.starts_with("GET /x.git/info/refs?service=git-upload-pack HTTP/1.1\r\n"), "{request}");
+        assert!(request.contains(&format!("host: import.invalid:{}\r\n", address.port())), "{request}");
+    }
+}
