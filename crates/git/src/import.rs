@@ -20,7 +20,7 @@ pub struct Source {
     pub authorization: Option<String>,
 }
 
-const PATIENCE: Duration = Duration::from_secs(6 * 3600);
+const PATIENCE: Duration = Duration::from_secs(3600);
 const SILENCE: Duration = Duration::from_secs(300);
 
 fn command(git: &Git, incoming: &Incoming, source: &Source, name: &'static str) -> Command {

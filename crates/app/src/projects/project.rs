@@ -211,13 +211,40 @@ async fn insert(
     let event = NewEvent::of_project(id, creator.id(), action);
     event::record(connection, event, Some(&notice::created(&project)), now).await?;
     if let Some(source) = source {
-        import::enqueue(connection, id, &format!("import into {}", project.full_path()), &source, now).await?;
+        enqueue_import(app, connection, &project, Some(creator), &source).await?;
     }
     if let Some(owner) = project.owner() {
         let joined = notice::joined(&project, &owner.person, AccessLevel::Master, now);
         event::tell(connection, Some(id), &joined, now).await?;
     }
     Ok(id)
+}
+
+/// Maximum number of imports of one user that wait or run. They run one after the other, so more would only lie in the
+/// queue; groups have no limit of projects that would bound them. Arbitrary. Administrators move whole installations and
+/// are not limited.
+const MAX_PENDING_IMPORTS: i64 = 20;
+
+/// Enqueues the import of a repository. Requests that come at the same moment may exceed the maximum by a few.
+async fn enqueue_import(
+    app: &App,
+    connection: &mut Connection,
+    project: &Project,
+    requester: Option<&Account>,
+    source: &ImportUrl,
+) -> Result<()> {
+    if let Some(user) = requester.filter(|account| !account.admin)
+        && import::count_pending(connection, user.id(), MAX_PENDING_IMPORTS).await? >= MAX_PENDING_IMPORTS
+    {
+        let text = format!(
+            "cannot be imported now: {MAX_PENDING_IMPORTS} imports of yours are waiting or running. Try again when one of \
+             them has finished"
+        );
+        return Err(Violations::of("import_url", text).into());
+    }
+    let subject = format!("import into {}", project.full_path());
+    import::enqueue(connection, project.id, requester.map(Account::id), &subject, source, app.clock.now()).await?;
+    Ok(())
 }
 
 pub(super) async fn has_room(connection: &mut Connection, creator: &Account) -> Result<bool> {
@@ -269,8 +296,8 @@ pub async fn update(app: &App, actor: &Actor, project: &ProjectRef, changes: Pro
         }
     }
     if let Some(source) = source {
-        import::enqueue(&mut transaction, before.id, &format!("import into {}", before.full_path()), &source, now)
-            .await?;
+        let requester = actor.caller().ok().map(|caller| &caller.account);
+        enqueue_import(app, &mut transaction, &before, requester, &source).await?;
     }
     if attributes.visibility < before.visibility {
         fork::lower(&mut transaction, before.id, attributes.visibility).await?;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use holdfast_domain::ids::{JobId, ProjectId};
 use holdfast_domain::policy::ProjectAction;
@@ -119,9 +119,21 @@ async fn copy(app: &App, job: JobId, id: ProjectId) -> Result<Option<String>> {
     }
 }
 
-/// Tells how far it is, and stops when it is canceled or grows too large.
+/// How long a source may prepare its answer before bytes must come. Servers without bitmaps count for minutes.
+const START_TIMEOUT: Duration = Duration::from_secs(300);
+/// Minimum rate of an import in bytes per second, over all of its time, as for a push. Lines about progress do not count,
+/// only what is written to the disk: a source must not hold a worker by talking.
+const MIN_RATE: u64 = 16 << 10;
+const TOO_SLOW: &str = "The source sends too slowly: less than 16 KiB a second";
+
+fn is_too_slow(elapsed: Duration, bytes: u64) -> bool {
+    elapsed > START_TIMEOUT + Duration::from_secs(bytes / MIN_RATE)
+}
+
+/// Tells how far it is, and stops when it is canceled, grows too large or is too slow.
 async fn receive(app: &App, job: JobId, id: ProjectId, incoming: &Incoming, source: &Source) -> Result<()> {
     let percent = AtomicU8::new(0);
+    let begin = Instant::now();
     let watch = async {
         let mut every = tokio::time::interval(Duration::from_secs(1));
         loop {
@@ -130,8 +142,11 @@ async fn receive(app: &App, job: JobId, id: ProjectId, incoming: &Incoming, sour
                 return error;
             }
             match bytes(incoming.directory()) {
-                Ok(bytes) if bytes <= app.engine.settings.max_pack_bytes => {}
-                Ok(_) => return Error::Refused(TOO_LARGE.into()),
+                Ok(bytes) if bytes > app.engine.settings.max_pack_bytes => {
+                    return Error::Refused(TOO_LARGE.into());
+                }
+                Ok(bytes) if is_too_slow(begin.elapsed(), bytes) => return Error::Refused(TOO_SLOW.into()),
+                Ok(_) => {}
                 Err(error) => return error.into(),
             }
         }
@@ -156,4 +171,20 @@ fn bytes(directory: &Path) -> std::io::Result<u64> {
         }
     }
     Ok(sum)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A source that sends a line of progress now and then, and few bytes or none, gives its worker back.
+    #[test]
+    fn a_source_must_send_bytes_not_progress() {
+        let after = Duration::from_secs;
+        assert!(!is_too_slow(after(299), 0), "it may count its objects first");
+        assert!(is_too_slow(after(301), 0));
+        assert!(is_too_slow(after(301), 10_000));
+        assert!(!is_too_slow(after(900), 10 << 20));
+        assert!(is_too_slow(after(3600), 10 << 20));
+    }
 }

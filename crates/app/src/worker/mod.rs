@@ -8,6 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::try_join_all;
 use graphile_worker::{IntoTaskHandlerResult, TaskHandler, Worker, WorkerContext, WorkerOptions, WorkerRecoveryConfig};
 use holdfast_domain::ids::{JobId, ProjectId, UserId};
 use holdfast_domain::policy::InstanceAction;
@@ -233,7 +234,22 @@ fn told(error: Error) -> String {
     error.to_string()
 }
 
-async fn worker(app: &Arc<App>, concurrency: usize) -> Result<Worker> {
+/// How many jobs this process runs at a time. 0 leaves them to other nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Concurrency {
+    /// All jobs but imports.
+    pub jobs: usize,
+    /// Imports last as long as their source likes, so they have workers of their own.
+    pub imports: usize,
+}
+
+impl Concurrency {
+    pub fn is_none(self) -> bool {
+        self == Self { jobs: 0, imports: 0 }
+    }
+}
+
+fn options(app: &Arc<App>, concurrency: usize) -> WorkerOptions {
     WorkerOptions::default()
         .pg_pool(app.database.pool().clone())
         .concurrency(concurrency)
@@ -243,45 +259,57 @@ async fn worker(app: &Arc<App>, concurrency: usize) -> Result<Worker> {
         .worker_recovery(WorkerRecoveryConfig::default().enabled(true))
         .listen_os_shutdown_signals(false)
         .add_extension(Shared(app.clone()))
+}
+
+/// Defines every task but the import. A worker runs the tasks that are defined for it and no others.
+fn with_general_tasks(options: WorkerOptions) -> Result<WorkerOptions> {
+    options
         .define_job::<RemoveProjects>()
         .define_job::<ReassignAuthor>()
         .define_job::<RemoveAuthor>()
         .define_job::<Maintain>()
         .define_job::<CountContributors>()
         .define_job::<DeleteMergedBranches>()
-        .define_job::<Import>()
         .define_job::<CloseIssues>()
         .define_job::<CreatePipelines>()
         .define_job::<TendBuilds>()
         .define_job::<Sweep>()
         .with_cron("17 3 * * * sweep\n* * * * * tend_builds")
-        .map_err(|error| Error::Internal(error.into()))?
-        .init()
-        .await
         .map_err(|error| Error::Internal(error.into()))
 }
 
-/// Takes jobs until `stop` is fulfilled, and finishes those it has begun.
-pub async fn run(app: Arc<App>, concurrency: usize, stop: impl Future<Output = ()> + Send) -> Result<()> {
+async fn start(options: WorkerOptions) -> Result<Worker> {
+    options.init().await.map_err(|error| Error::Internal(error.into()))
+}
+
+/// Runs jobs until `stop` is fulfilled, and finishes those it has begun.
+pub async fn run(app: Arc<App>, concurrency: Concurrency, stop: impl Future<Output = ()> + Send) -> Result<()> {
     let mut stop = std::pin::pin!(stop);
     let begin = async {
         // Nothing may have called for them while no node was up.
         sweep::make_partitions(&app).await?;
-        worker(&app, concurrency).await
+        let mut workers = Vec::new();
+        if concurrency.jobs > 0 {
+            workers.push(start(with_general_tasks(options(&app, concurrency.jobs))?).await?);
+        }
+        if concurrency.imports > 0 {
+            workers.push(start(options(&app, concurrency.imports).define_job::<Import>()).await?);
+        }
+        Ok::<_, Error>(workers)
     };
-    let worker = tokio::select! {
-        worker = begin => worker?,
+    let workers = tokio::select! {
+        workers = begin => workers?,
         () = &mut stop => return Ok(()),
     };
-    let mut running = std::pin::pin!(worker.run());
+    let mut running = std::pin::pin!(try_join_all(workers.iter().map(Worker::run)));
     let ended = tokio::select! {
         ended = &mut running => ended,
         () = &mut stop => {
-            worker.request_shutdown();
+            workers.iter().for_each(Worker::request_shutdown);
             running.await
         }
     };
-    ended.map_err(|error| Error::Internal(error.into()))
+    ended.map(drop).map_err(|error| Error::Internal(error.into()))
 }
 
 /// What is otherwise done once a day.
@@ -292,5 +320,6 @@ pub async fn sweep_now(app: &App, actor: &Actor) -> Result<()> {
 
 /// Does what is due now, and returns.
 pub async fn run_once(app: &Arc<App>) -> Result<()> {
-    worker(app, 1).await?.run_once().await.map_err(|error| Error::Internal(error.into()))
+    let all = with_general_tasks(options(app, 1))?.define_job::<Import>();
+    start(all).await?.run_once().await.map_err(|error| Error::Internal(error.into()))
 }

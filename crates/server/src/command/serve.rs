@@ -10,7 +10,7 @@ use holdfast_app::ci::tending;
 use holdfast_app::client::ConnectionLimits;
 use holdfast_app::hooks::sending;
 use holdfast_app::repository::warming;
-use holdfast_app::worker::job;
+use holdfast_app::worker::{Concurrency, job};
 use holdfast_app::{App, worker};
 use holdfast_http::{Connections, Site};
 use holdfast_store::database::PoolUse;
@@ -51,7 +51,7 @@ async fn serve(configuration: &Configuration, metrics: PrometheusHandle) -> anyh
         stopped,
     ));
     let (stop_jobs, stopped) = tokio::sync::oneshot::channel::<()>();
-    let jobs = tokio::spawn(do_jobs(app.clone(), configuration.worker.concurrency, stopped));
+    let jobs = tokio::spawn(do_jobs(app.clone(), configuration.worker_concurrency(), stopped));
     let (stop_hooks, stopped) = tokio::sync::oneshot::channel::<()>();
     let hooks = tokio::spawn(serve_hooks(app.clone(), stopped));
     let (stop_warming, stopped) = tokio::sync::oneshot::channel::<()>();
@@ -159,8 +159,8 @@ async fn serve_ssh(
 }
 
 /// While the database is away there are no jobs; then it is tried again.
-async fn do_jobs(app: Arc<App>, concurrency: usize, stop: tokio::sync::oneshot::Receiver<()>) {
-    if concurrency == 0 {
+async fn do_jobs(app: Arc<App>, concurrency: Concurrency, stop: tokio::sync::oneshot::Receiver<()>) {
+    if concurrency.is_none() {
         return;
     }
     let stop = async { drop(stop.await) }.shared();

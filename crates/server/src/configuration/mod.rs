@@ -15,6 +15,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use holdfast_app::Settings;
+use holdfast_app::worker::Concurrency;
 use holdfast_http::{Limits, Site};
 use holdfast_store::Options;
 use secrecy::{ExposeSecret, SecretString};
@@ -147,6 +148,7 @@ impl Configuration {
             ("git.inline_pack_bytes", self.git.inline_pack_bytes, 0, 1 << 20),
             ("git.compact_at", self.git.compact_at as u64, 2, 1000),
             ("git.bundle_from_bytes", self.git.bundle_from_bytes, 0, 1 << 50),
+            ("imports.concurrency", self.imports.concurrency as u64, 0, 1000),
             ("hooks.concurrency", self.hooks.concurrency as u64, 0, 10_000),
             ("hooks.timeout_seconds", self.hooks.timeout_seconds, 1, 60),
             ("hooks.kept_days", self.hooks.kept_days.into(), 4, 3650),
@@ -249,6 +251,10 @@ impl Configuration {
             "" => self.database.url.expose_secret(),
             direct => direct,
         }
+    }
+
+    pub fn worker_concurrency(&self) -> Concurrency {
+        Concurrency { jobs: self.worker.concurrency, imports: self.imports.concurrency }
     }
 
     pub fn has_pooler(&self) -> bool {

@@ -48,6 +48,7 @@ impl Git {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Imports {
+    pub concurrency: usize,
     pub allowed_networks: Vec<IpNet>,
 }
 

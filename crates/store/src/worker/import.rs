@@ -1,5 +1,5 @@
 use chrono::{DateTime, Utc};
-use holdfast_domain::ids::ProjectId;
+use holdfast_domain::ids::{ProjectId, UserId};
 use holdfast_domain::repository::ImportUrl;
 use serde_json::json;
 
@@ -9,14 +9,28 @@ use crate::{Connection, Result};
 
 pub const IMPORT: &str = "import";
 
-/// In the transaction that makes the project.
+/// Returns the name of the queue that holds the imports of one user. One of them runs at a time, so that one user cannot
+/// take all the workers of imports.
+fn queue_name(user: UserId) -> String {
+    format!("{IMPORT}-{}", user.get())
+}
+
+/// Enqueues an import in the transaction that creates or updates the project. Without a user, nothing limits it.
 pub async fn enqueue(
     connection: &mut Connection,
     project: ProjectId,
+    user: Option<UserId>,
     subject: &str,
     url: &ImportUrl,
     now: DateTime<Utc>,
 ) -> Result<()> {
-    let job = job::enqueue(connection, IMPORT, subject, &json!({ "project": project }), 100, now).await?;
+    let (queue, details) = (user.map(queue_name), json!({ "project": project }));
+    let job = job::enqueue_in(connection, queue.as_deref(), IMPORT, subject, &details, 100, now).await?;
     import::begin(connection, project, job, url, now).await
+}
+
+/// Returns how many imports of a user wait or run, or `at_most` if there are more. A canceled import counts until a worker
+/// has passed over its job.
+pub async fn count_pending(connection: &mut Connection, user: UserId, at_most: i64) -> Result<i64> {
+    job::count_in(connection, &queue_name(user), at_most).await
 }

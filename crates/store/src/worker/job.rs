@@ -33,6 +33,19 @@ pub async fn enqueue(
     total: i64,
     now: DateTime<Utc>,
 ) -> Result<JobId> {
+    enqueue_in(connection, None, task, subject, details, total, now).await
+}
+
+/// Like [`enqueue`], but in a named queue: of the jobs in one queue, one runs at a time, on all nodes together.
+pub(super) async fn enqueue_in(
+    connection: &mut Connection,
+    queue: Option<&str>,
+    task: &'static str,
+    subject: &str,
+    details: &Value,
+    total: i64,
+    now: DateTime<Utc>,
+) -> Result<JobId> {
     let id = sqlx::query_scalar!(
         "insert into jobs (task, subject, total, requested_at) values ($1, $2, $3, $4) returning id",
         task,
@@ -45,14 +58,23 @@ pub async fn enqueue(
     // The queue's schema is its own affair and not known when queries are checked.
     sqlx::query(
         "select graphile_worker.add_job($1, ($3::jsonb || jsonb_build_object('job', $2::bigint))::json, \
-         job_key := 'job-' || $2, max_attempts := 25)",
+         queue_name := $4, job_key := 'job-' || $2, max_attempts := 25)",
     )
     .bind(task)
     .bind(id)
     .bind(details)
+    .bind(queue)
     .execute(connection)
     .await?;
     Ok(id.into())
+}
+
+/// Returns how many jobs of a queue wait or run, or `at_most` if there are more. Jobs that used up their attempts do not
+/// count.
+pub(super) async fn count_in(connection: &mut Connection, queue: &str, at_most: i64) -> Result<i64> {
+    const QUERY: &str = "select count(*) from (select from graphile_worker.jobs \
+        where queue_name = $1 and attempts < max_attempts limit $2) j";
+    Ok(sqlx::query_scalar(QUERY).bind(queue).bind(at_most).fetch_one(connection).await?)
 }
 
 /// What keeps a project in order and is no use of anybody's: not listed among the jobs. One that waits already is enough,

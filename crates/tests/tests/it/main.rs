@@ -23,6 +23,7 @@ mod groups;
 mod hidden_objects;
 mod hooks;
 mod http_exhaustion;
+mod import_security;
 mod imports;
 mod inspection;
 mod issues;

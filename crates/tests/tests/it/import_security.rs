@@ -1,0 +1,258 @@
+//! What hostile sources of imports, and users who start many of them, can do. Each test tells the attack.
+
+use std::convert::Infallible;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::http::Response;
+use axum::routing::{get, post};
+use futures_util::{StreamExt, stream};
+use holdfast_app::worker::{self, Concurrency};
+use holdfast_tests::{Client, Server, Setup, WorkTree};
+use serde_json::{Value, json};
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpListener;
+
+use crate::git_security::packet;
+
+const PATIENCE: Duration = Duration::from_secs(90);
+const ADVERTISEMENT: &str = "application/x-git-upload-pack-advertisement";
+
+async fn with_loopback() -> Server {
+    let mut setup = Setup::default();
+    setup.settings.import_networks = vec!["127.0.0.0/8".parse().unwrap(), "::1/128".parse().unwrap()];
+    Server::with(setup).await
+}
+
+/// Serves on a free port; returns the address of the repository `x.git`.
+async fn source(router: Router) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+    format!("http://{address}/x.git")
+}
+
+async fn import(client: &Client, name: &str, url: &str) -> i64 {
+    let created = client.post("/projects", &[("name", name), ("import_url", url)]).await;
+    assert_eq!(created.status, 201, "{}", created.text);
+    created.body["id"].as_i64().unwrap()
+}
+
+async fn state(client: &Client, project: i64) -> Value {
+    client.get(&format!("/projects/{project}/import")).await.body
+}
+
+async fn until_phase(client: &Client, project: i64, phase: &str) {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let state = state(client, project).await;
+        if state["phase"] == phase {
+            return;
+        }
+        assert!(Instant::now() < deadline, "it is not {phase}: {state}");
+        tokio::task::yield_now().await;
+    }
+}
+
+fn answer(kind: &str, body: impl Into<Body>) -> Response<Body> {
+    Response::builder().header("content-type", kind).body(body.into()).unwrap()
+}
+
+/// What a server of git says that has these refs, all at one commit.
+fn advertisement(commit: &str, names: &[&str]) -> Vec<u8> {
+    let mut text = packet("# service=git-upload-pack\n");
+    text.extend_from_slice(b"0000");
+    for (place, name) in names.iter().enumerate() {
+        let capabilities = "\0multi_ack_detailed side-band-64k ofs-delta symref=HEAD:refs/heads/main agent=x";
+        text.extend(packet(&format!("{commit} {name}{}\n", if place == 0 { capabilities } else { "" })));
+    }
+    text.extend_from_slice(b"0000");
+    text
+}
+
+/// A source that announces a branch, and then counts its objects for ever: one line of progress, and nothing else.
+fn endless() -> Router {
+    let listed = advertisement(&"1".repeat(40), &["HEAD", "refs/heads/main"]);
+    let count = || async {
+        let begin = [packet("NAK\n"), packet("\u{2}still counting\n")].concat();
+        let chunks = stream::iter([Ok::<_, Infallible>(Bytes::from(begin))]).chain(stream::pending());
+        answer("application/x-git-upload-pack-result", Body::from_stream(chunks))
+    };
+    Router::new()
+        .route("/x.git/info/refs", get(move || async move { answer(ADVERTISEMENT, listed) }))
+        .route("/x.git/git-upload-pack", post(count))
+}
+
+/// A user starts imports from servers that never send anything, one for each worker of a node. Everything else that the
+/// node does in the background, such as creating pipelines, waited for them.
+#[tokio::test]
+async fn slow_imports_do_not_stop_other_jobs() {
+    let server = with_loopback().await;
+    let (_, ada) = server.user("ada").await;
+    let (_, mallory) = server.user("mallory").await;
+    let (_, eve) = server.user("eve").await;
+    let url = source(endless()).await;
+    let first = import(&mallory, "first", &url).await;
+    let second = import(&mallory, "second", &url).await;
+    let other = import(&eve, "other", &url).await;
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let concurrency = Concurrency { jobs: 1, imports: 2 };
+    let working = tokio::spawn(worker::run(server.app.clone(), concurrency, async { drop(stopped.await) }));
+    until_phase(&mallory, first, "receiving").await;
+    // The second of the same user does not take the other worker: that is left for others.
+    until_phase(&eve, other, "receiving").await;
+    assert_eq!(state(&mallory, second).await["phase"], "waiting");
+
+    let project = server.project(&ada, "p", 0).await;
+    let tree = WorkTree::new().await;
+    tree.commit(".gitlab-ci.yml", b"one:\n  script: make\n", "First").await;
+    tree.push(&server.git_url(&ada, "ada/p"), &["main"]).await.ok();
+    let deadline = Instant::now() + PATIENCE;
+    while ada.get(&format!("/projects/{project}/pipelines")).await.ids().is_empty() {
+        assert!(Instant::now() < deadline, "pipelines wait for imports");
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(state(&mallory, first).await["phase"], "receiving", "it still runs");
+
+    for project in [first, second] {
+        assert_eq!(mallory.delete(&format!("/projects/{project}/import")).await.status, 200);
+    }
+    eve.delete(&format!("/projects/{other}/import")).await;
+    drop(stop);
+    tokio::time::timeout(PATIENCE, working).await.unwrap().unwrap().unwrap();
+}
+
+/// Groups have no limit of projects, so thousands of imports could be queued.
+#[tokio::test]
+async fn a_user_can_queue_few_imports() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let (_, bob) = server.user("bob").await;
+    let group = server.group(&ada, "many", 0).await.to_string();
+    let url = "http://10.0.0.1/x.git";
+    let create = async |client: &Client, name: &str| {
+        client.post("/projects", &[("name", name), ("import_url", url), ("namespace_id", &group)]).await
+    };
+    for number in 0..20 {
+        assert_eq!(create(&ada, &format!("p{number}")).await.status, 201);
+    }
+    let empty = server.project(&ada, "empty", 0).await;
+    let before = server.contents().await;
+    let text =
+        "cannot be imported now: 20 imports of yours are waiting or running. Try again when one of them has finished";
+    let refusal = json!({ "message": { "import_url": [text] } });
+    assert_eq!(create(&ada, "more").await.both(), (400, &refusal));
+    let update = ada.put(&format!("/projects/{empty}"), &[("name", "empty"), ("import_url", url)]).await;
+    assert_eq!(update.both(), (400, &refusal), "an update is no way around it");
+    assert_eq!(server.contents().await, before);
+    import(&bob, "own", url).await;
+    assert_eq!(create(&server.admin, "of-an-administrator").await.status, 201);
+    server.work().await;
+    assert_eq!(create(&ada, "more").await.status, 201);
+}
+
+/// Names of refs that are paths, options or ids. They are the source's to choose, and become files of the repository into
+/// which git fetches.
+#[tokio::test]
+async fn names_of_imported_refs_are_checked() {
+    let server = with_loopback().await;
+    let (_, ada) = server.user("ada").await;
+    server.project(&ada, "source", 20).await;
+    let commit = server.push_first(&ada, "ada/source").await;
+    let hexadecimal = format!("refs/heads/{}", "a".repeat(40));
+    let names = [
+        "HEAD",
+        "refs/heads/main",
+        "refs/heads/../../../../../../tmp/holdfast-evil",
+        "refs/heads/a/../../b",
+        "refs/heads/x.lock",
+        "refs/heads/.hidden",
+        "refs/heads/-x",
+        "refs/heads/--upload-pack=id",
+        "refs/tags/--output=x",
+        "refs/heads/a\u{202e}b",
+        hexadecimal.as_str(),
+        "refs/replace/1111111111111111111111111111111111111111",
+        "refs/keep-around/x",
+        "config",
+    ];
+    let listed = advertisement(&commit, &names);
+    let genuine = format!("{}/ada/source.git/git-upload-pack", server.base);
+    // Its answers to what git wants are those of a real server.
+    let pass_on = move |body: Bytes| {
+        let genuine = genuine.clone();
+        async move {
+            let kind = "application/x-git-upload-pack-request";
+            let request = reqwest::Client::new().post(genuine).header("content-type", kind).body(body);
+            let pack = request.send().await.unwrap().bytes().await.unwrap();
+            answer("application/x-git-upload-pack-result", pack)
+        }
+    };
+    let router = Router::new()
+        .route("/x.git/info/refs", get(move || async move { answer(ADVERTISEMENT, listed) }))
+        .route("/x.git/git-upload-pack", post(pass_on));
+    let project = import(&ada, "copy", &source(router).await).await;
+    server.work().await;
+    let done = state(&ada, project).await;
+    assert_eq!(done["phase"], "finished", "{done}");
+    assert!(
+        done["error"].as_str().unwrap().ends_with("refs were left out: their names are not accepted here"),
+        "{done}"
+    );
+    let tree = WorkTree::new().await;
+    let refs = tree.git(["ls-remote", &server.git_url(&ada, "ada/copy")]).await.ok().stdout;
+    assert_eq!(refs, format!("{commit}\tHEAD\n{commit}\trefs/heads/main\n"));
+    assert!(!Path::new("/tmp/holdfast-evil").exists());
+    assert_eq!(std::fs::read_dir(server.cache.path().join("0/incoming")).unwrap().count(), 0);
+}
+
+/// An address that is given to an existing project is checked like that of a new one.
+#[tokio::test]
+async fn an_updated_address_is_checked_like_a_new_one() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let project = server.project(&ada, "p", 0).await;
+    let path = format!("/projects/{project}");
+    for url in ["file:///etc", "ext::sh -c id", "ssh://-oProxyCommand=id/x", "/etc"] {
+        let refused = ada.put(&path, &[("name", "p"), ("import_url", url)]).await;
+        assert_eq!(refused.both(), (400, &json!({ "message": { "import_url": ["must be a valid URL"] } })), "{url}");
+    }
+    for url in [format!("{}/ada/p.git", server.base), format!("git://{}/x", server.address())] {
+        assert_eq!(ada.put(&path, &[("name", "p"), ("import_url", &url)]).await.status, 200);
+        server.work().await;
+        let done = state(&ada, project).await;
+        let expected = (&json!("failed"), &json!("The address cannot be reached from here"));
+        assert_eq!((&done["phase"], &done["error"]), expected, "{url}");
+    }
+}
+
+/// These protocols have no place for a name beside the address: what was checked is called, also for a name that is allowed,
+/// and the user of the address becomes no option.
+#[tokio::test]
+async fn git_and_ssh_addresses_lead_to_the_machine_that_was_checked() {
+    let server = with_loopback().await;
+    let (_, ada) = server.user("ada").await;
+    for (scheme, user, begins) in [("git", "", "00"), ("ssh", "somebody@", "SSH-2.0-")] {
+        let listener = TcpListener::bind("[::]:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let url = format!("{scheme}://{user}localhost:{port}/x.git");
+        let project = import(&ada, scheme, &url).await;
+        let listen = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut buffer = vec![0; 300];
+            let count = stream.read(&mut buffer).await.unwrap();
+            String::from_utf8_lossy(&buffer[..count]).into_owned()
+        };
+        let both = async { tokio::join!(server.work(), listen) };
+        let ((), said) = tokio::time::timeout(PATIENCE, both).await.unwrap();
+        assert!(said.starts_with(begins), "{scheme}: {said:?}");
+        if scheme == "git" {
+            let is_address =
+                said.contains(&format!("host=127.0.0.1:{port}")) || said.contains(&format!("host=[::1]:{port}"));
+            assert!(said.contains("git-upload-pack /x.git\0") && is_address, "{said:?}");
+        }
+        assert_eq!(state(&ada, project).await["phase"], "failed", "nobody answered");
+    }
+}
