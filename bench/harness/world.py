@@ -59,6 +59,8 @@ class Instance:
             "HOLDFAST__STORAGE__URL": f"file://{world.directory}/objects-{name}",
             "HOLDFAST__GIT__CACHE_DIRECTORY": f"{world.directory}/cache-{name}",
             "HOLDFAST__SSH__LISTEN": "",
+            # One case has a repository with a million.
+            "HOLDFAST__GIT__MAX_REFS": "10000000",
         } | (settings or {})
         shell('"$HOLDFAST" migrate >&2', **self.environment)
         say(f"filling the {name} database: {size}")

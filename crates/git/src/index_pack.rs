@@ -10,8 +10,9 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::Notify;
 
+use crate::pack_scan::{PackLimits, PackScanner, scan_file};
 use crate::protocol::receive::Progress;
-use crate::{Error, Git, Incoming, Result, SHA1};
+use crate::{Bare, Error, Git, Incoming, Result, SHA1};
 
 /// A pack and its index in an [`Incoming`].
 #[derive(Clone, Debug)]
@@ -92,7 +93,7 @@ pub async fn receive(
     git: &Git,
     incoming: &Incoming,
     input: &mut (impl AsyncRead + Unpin),
-    max_bytes: u64,
+    limits: PackLimits,
     progress: &mut impl Progress,
 ) -> Result<Option<IndexedPack>> {
     let mut command = git
@@ -100,7 +101,7 @@ pub async fn receive(
         // A thin pack is refused. To complete it would mean to read, on somebody's word, objects that nobody has shown to
         // that one: a delta against a hidden object makes a new one that tells of it.
         .words(["--stdin", "--fsck-objects", "--rev-index", "--report-end-of-input"])
-        .number("--max-input-size", max_bytes);
+        .number("--max-input-size", limits.max_pack_bytes);
     if progress.is_wanted() {
         command = command.word("--show-resolving-progress");
     }
@@ -111,7 +112,7 @@ pub async fn receive(
     let name = {
         let complete = Notify::new();
         let mut listen = std::pin::pin!(listen(stdout, stderr, &mut said, &complete, progress));
-        let mut feed = std::pin::pin!(feed(stdin, input, &complete, &announced));
+        let mut feed = std::pin::pin!(feed(stdin, input, limits, &complete, &announced));
         // Over SSH the client leaves its side open behind the pack: git knows where it ends, and ends itself.
         tokio::select! {
             name = &mut listen => name?,
@@ -121,7 +122,7 @@ pub async fn receive(
             }
         }
     };
-    running.succeeded(&said).await?;
+    running.succeeded(&said).await.map_err(explained)?;
     let checksum = name.split_whitespace().last().unwrap_or_default().to_owned();
     if !matches!(checksum.len(), 40 | 64) || !checksum.bytes().all(|b| b.is_ascii_hexdigit()) {
         return Err(Error::protocol("git index-pack did not name the pack"));
@@ -131,14 +132,46 @@ pub async fn receive(
     Ok((announced.into_inner() > 0).then_some(pack))
 }
 
+/// Says what to do about an error that the client cannot understand.
+fn explained(error: Error) -> Error {
+    match error {
+        Error::Failed { said, .. } if said.starts_with("Out of memory") => Error::protocol(
+            "the pack needs more memory than this server gives to one process of git. Push the history in several \
+             steps, or ask an administrator to raise git.max_memory_bytes",
+        ),
+        other => other,
+    }
+}
+
+/// What git fsck complains about and imports tolerate: what old tools wrote into old histories, and what harms nobody.
+const TOLERATED: &str = "--strict=zeroPaddedFilemode=ignore,missingSpaceBeforeDate=ignore,missingSpaceBeforeEmail=ignore,\
+                         missingNameBeforeEmail=ignore,missingEmail=ignore,badEmail=ignore,badName=ignore,\
+                         badTimezone=ignore,badDate=ignore,badDateOverflow=ignore,zeroPaddedDate=ignore,\
+                         multipleAuthors=ignore,missingTaggerEntry=ignore";
+
+/// Maximum time to check a pack that is on the disk.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(3600);
+
+/// Checks a pack that did not come through [`receive`], such as that of an import: the sizes of its objects, and all that a
+/// push is checked for, but for what old tools wrote.
+pub async fn check(git: &Git, bare: &Bare, pack: &IndexedPack, limits: PackLimits) -> Result<()> {
+    let file = pack.file("pack");
+    let scanned = file.clone();
+    let scanning = tokio::task::spawn_blocking(move || scan_file(&scanned, limits));
+    scanning.await.map_err(std::io::Error::other)??;
+    let command = git.command(bare.directory(), "index-pack").words(["--verify", TOLERATED]).path(&file);
+    command.run(b"", 4096, CHECK_TIMEOUT).await.map(drop).map_err(explained)
+}
+
+/// Passes the pack on to git, each piece after it was scanned.
 async fn feed(
     mut stdin: ChildStdin,
     input: &mut (impl AsyncRead + Unpin),
+    limits: PackLimits,
     complete: &Notify,
     announced: &AtomicU32,
 ) -> Result<()> {
-    let mut buffer = vec![0; 64 << 10];
-    let mut head = Vec::with_capacity(12);
+    let (mut scanner, mut buffer) = (PackScanner::new(limits), vec![0; 64 << 10]);
     let (mut waited, mut bytes) = (Duration::ZERO, 0);
     loop {
         let begin = Instant::now();
@@ -154,13 +187,15 @@ async fn feed(
         if waited > SILENCE + Duration::from_secs(bytes / SLOWEST) {
             return Err(late());
         }
-        // The pack begins with PACK, a version and a count.
-        if head.len() < 12 {
-            head.extend(buffer[..count].iter().take(12 - head.len()));
-            if let Some(count) = head.get(8..12).and_then(|bytes| bytes.try_into().ok()) {
-                announced.store(u32::from_be_bytes(count), Ordering::Relaxed);
-            }
-        }
+        // A small piece may inflate to a thousand times its size, which takes too long for a thread that others wait for.
+        let scanning = tokio::task::spawn_blocking(move || {
+            let scanned = scanner.scan(&buffer[..count]);
+            (scanner, buffer, scanned)
+        });
+        let scanned;
+        (scanner, buffer, scanned) = scanning.await.map_err(std::io::Error::other)?;
+        scanned?;
+        announced.store(scanner.objects(), Ordering::Relaxed);
         if count == 0 || stdin.write_all(&buffer[..count]).await.is_err() {
             return Ok(());
         }

@@ -13,6 +13,7 @@ pub mod index_pack;
 mod lines;
 pub mod ls_tree;
 pub mod merge_base;
+pub mod pack_scan;
 pub mod pkt;
 pub mod program;
 pub mod protocol;

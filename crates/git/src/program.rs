@@ -269,7 +269,12 @@ impl Running {
 
 fn last_line(said: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(said);
-    let line = text.lines().map(|line| line.trim_matches(['\0', ' '])).rfind(|line| !line.is_empty())?;
+    let mut lines = text.lines().map(|line| line.trim_matches(['\0', ' '])).filter(|line| !line.is_empty());
+    let mut line = lines.next_back()?;
+    // The line before says which object, and why.
+    if line == "fatal: fsck error in packed object" {
+        line = lines.rfind(|line| line.starts_with("error: object ")).unwrap_or(line);
+    }
     Some(line.trim_start_matches("fatal: ").trim_start_matches("error: ").chars().take(300).collect())
 }
 

@@ -20,7 +20,7 @@ use holdfast_app::accounts::token::{self, CreateToken};
 use holdfast_app::accounts::user::{self, UserChanges};
 use holdfast_app::ci::{CiSettings, tending};
 use holdfast_app::hooks::HookSettings;
-use holdfast_app::repository::engine::GitSettings;
+use holdfast_app::repository::engine::{GitSettings, PackLimits};
 use holdfast_app::repository::maintenance::MaintenanceSettings;
 use holdfast_app::{Actor, App, Clock, Entropy, SealingKey, Settings};
 use holdfast_domain::Field;
@@ -80,7 +80,12 @@ impl Default for Setup {
                     program: "git".into(),
                     cache_directory: "/nonexistent".into(),
                     cache_max_bytes: 1 << 30,
-                    max_pack_bytes: 100 << 20,
+                    pack_limits: PackLimits {
+                        max_pack_bytes: 100 << 20,
+                        max_object_bytes: 100 << 20,
+                        max_inflated_bytes: 8 << 30,
+                    },
+                    max_refs: 100_000,
                     max_memory_bytes: 1 << 30,
                     max_fetches: 16,
                     max_fetches_per_repository: 8,

@@ -12,6 +12,8 @@ use holdfast_store::cache::Lease;
 use holdfast_store::repository::snapshot::Snapshots;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+pub use holdfast_git::pack_scan::PackLimits;
+
 use super::answer::Answers;
 use super::bundle::Bundle;
 use crate::client::{ClientKey, ClientPermits, KeyedPermit, KeyedSemaphores, client_share};
@@ -23,8 +25,10 @@ pub struct GitSettings {
     pub program: PathBuf,
     pub cache_directory: PathBuf,
     pub cache_max_bytes: u64,
-    /// Of what one push sends.
-    pub max_pack_bytes: u64,
+    /// What one push or import may send, and what that may unpack to.
+    pub pack_limits: PackLimits,
+    /// Maximum number of refs in one repository.
+    pub max_refs: usize,
     /// Of one process of git.
     pub max_memory_bytes: u64,
     /// On this node, at once; who comes later waits. One client gets at most a quarter of either.

@@ -8,6 +8,7 @@ use holdfast_domain::ids::{JobId, ProjectId};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_domain::repository::ImportUrl;
 use holdfast_git::import::{self, Source};
+use holdfast_git::index_pack;
 use holdfast_git::repack::{Kept, Unreachable};
 use holdfast_git::{Incoming, repack};
 use holdfast_store::projects::project::ProjectRef;
@@ -99,6 +100,7 @@ async fn copy(app: &App, job: JobId, id: ProjectId) -> Result<Option<String>> {
     let (git, bare) = (&app.engine.git, incoming.bare());
     let pack = repack::by_refs(git, bare, Kept::Nothing, Unreachable::Included, incoming.directory()).await?;
     if let Some(pack) = &pack {
+        index_pack::check(git, bare, pack, app.engine.settings.pack_limits).await?;
         repack::write_graph(git, bare, pack).await?;
     }
     let stored = match &pack {
@@ -142,7 +144,7 @@ async fn receive(app: &App, job: JobId, id: ProjectId, incoming: &Incoming, sour
                 return error;
             }
             match bytes(incoming.directory()) {
-                Ok(bytes) if bytes > app.engine.settings.max_pack_bytes => {
+                Ok(bytes) if bytes > app.engine.settings.pack_limits.max_pack_bytes => {
                     return Error::Refused(TOO_LARGE.into());
                 }
                 Ok(bytes) if is_too_slow(begin.elapsed(), bytes) => return Error::Refused(TOO_SLOW.into()),

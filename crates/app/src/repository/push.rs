@@ -109,8 +109,8 @@ async fn take<W: AsyncWrite + Unpin + Send>(
     };
     let incoming = app.engine.cache()?.incoming(lease.as_ref().map(|lease| &lease.bare))?;
     let pack = if request.has_pack() {
-        let limit = app.engine.settings.max_pack_bytes;
-        index_pack::receive(&app.engine.git, &incoming, input, limit, reporter).await?
+        let limits = app.engine.settings.pack_limits;
+        index_pack::receive(&app.engine.git, &incoming, input, limits, reporter).await?
     } else {
         None
     };

@@ -75,6 +75,8 @@ const ARCHIVED: &str = "The project is archived: unarchive it to push to it.";
 pub const LOST_RACE: &str = "fetch first";
 const GONE: &str = "there is no such ref";
 const CONFLICT: &str = "another ref is in the way: one name is a directory of the other";
+const TOO_MANY: &str = "the repository has as many refs as this server accepts (git.max_refs): delete some that are not \
+                        needed, or ask an administrator";
 const WITH_OTHERS: &str = "atomic push failed";
 
 pub async fn apply(app: &App, change: Change<'_>) -> Result<Changed> {
@@ -92,6 +94,15 @@ pub async fn apply(app: &App, change: Change<'_>) -> Result<Changed> {
         return Err(Error::CleanedUp);
     }
     let mut refusals = refuse(&mut transaction, id, locked.head.as_deref(), &change.moves).await?;
+    if change.moves.iter().zip(&refusals).any(|(it, refusal)| is_new(it) && refusal.is_none()) {
+        let refs = &change.opened.refs;
+        let existing = match refs.generation == locked.generation {
+            true => refs.len(),
+            // Another change came first.
+            false => ref_change::count(&mut transaction, id).await?,
+        };
+        refuse_too_many(&mut refusals, &change.moves, existing, app.engine.settings.max_refs);
+    }
     if change.atomic && refusals.iter().any(Option::is_some) {
         refusals.iter_mut().for_each(|refusal| *refusal = refusal.or(Some(WITH_OTHERS)));
     }
@@ -166,6 +177,24 @@ fn first_branch(moves: &[Move]) -> Option<&RefName> {
     usual.or_else(|| made().next())
 }
 
+fn is_new(it: &Move) -> bool {
+    it.new.is_some() && it.old.is_none()
+}
+
+/// Refuses the new refs for which there is no room, the last ones first. Those that are deleted by the same change make
+/// room.
+fn refuse_too_many(refusals: &mut [Option<&'static str>], moves: &[Move], existing: usize, max_refs: usize) {
+    let deleted = moves.iter().zip(&*refusals).filter(|(it, refusal)| it.new.is_none() && refusal.is_none()).count();
+    let mut count = existing.saturating_sub(deleted);
+    for (_, refusal) in moves.iter().zip(refusals).filter(|(it, refusal)| is_new(it) && refusal.is_none()) {
+        if count >= max_refs {
+            *refusal = Some(TOO_MANY);
+        } else {
+            count += 1;
+        }
+    }
+}
+
 /// Compares with what is there now, which stays as it is until the end of the transaction.
 async fn refuse(
     connection: &mut Connection,
@@ -185,7 +214,6 @@ async fn refuse(
         })
         .collect();
 
-    let is_new = |it: &Move| it.new.is_some() && it.old.is_none();
     let new: Vec<&str> = moves.iter().filter(|it| is_new(it)).map(|it| it.name.as_str()).collect();
     if new.is_empty() {
         return Ok(refusals);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use holdfast_git::connectivity::{self, Known};
 use holdfast_git::index_pack::{self, IndexedPack, PARTS};
+use holdfast_git::pack_scan::PackLimits;
 use holdfast_git::protocol::advertisement::Refs;
 use holdfast_git::protocol::receive::Progress;
 use holdfast_git::reader::Reader;
@@ -108,8 +109,9 @@ async fn fetch(app: &App, lost: &Lost, incoming: &Incoming) -> Result<(IndexedPa
         return Err(damaged(lost, "is shorter than it should be"));
     }
     let mut file = tokio::fs::File::open(stem.with_extension("pack")).await?;
-    let limit = app.engine.settings.max_pack_bytes.max(sizes[0]);
-    let pack = index_pack::receive(&app.engine.git, incoming, &mut file, limit, &mut Silent).await?;
+    // It was accepted once, by the limits of its day.
+    let limits = PackLimits { max_pack_bytes: sizes[0], max_object_bytes: u64::MAX, max_inflated_bytes: u64::MAX };
+    let pack = index_pack::receive(&app.engine.git, incoming, &mut file, limits, &mut Silent).await?;
     let pack = pack.filter(|pack| pack.checksum == lost.receipt.checksum);
     let pack = pack.ok_or_else(|| damaged(lost, "is not the pack that was pushed"))?;
     for part in ["idx", "rev"] {

@@ -2,7 +2,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use holdfast_app::repository::engine::GitSettings;
+use holdfast_app::repository::engine::{GitSettings, PackLimits};
 use ipnet::IpNet;
 use serde::Deserialize;
 
@@ -15,6 +15,9 @@ pub struct Git {
     cache_directory: PathBuf,
     pub(super) cache_max_bytes: u64,
     pub(super) max_pack_bytes: u64,
+    pub(super) max_object_bytes: u64,
+    pub(super) max_inflated_bytes: u64,
+    pub(super) max_refs: usize,
     pub(super) max_memory_bytes: u64,
     pub(super) max_fetches: usize,
     pub(super) max_fetches_per_repository: usize,
@@ -32,7 +35,12 @@ impl Git {
             program: self.program.clone(),
             cache_directory: self.cache_directory.clone(),
             cache_max_bytes: self.cache_max_bytes,
-            max_pack_bytes: self.max_pack_bytes,
+            pack_limits: PackLimits {
+                max_pack_bytes: self.max_pack_bytes,
+                max_object_bytes: self.max_object_bytes,
+                max_inflated_bytes: self.max_inflated_bytes,
+            },
+            max_refs: self.max_refs,
             max_memory_bytes: self.max_memory_bytes,
             max_fetches: self.max_fetches,
             max_fetches_per_repository: self.max_fetches_per_repository,

@@ -33,6 +33,13 @@ pub async fn current(
     rows.into_iter().map(|row| Ok((row.name, object_id(&row.target)?))).collect()
 }
 
+/// Returns how many refs a repository has. Reads all of them.
+pub async fn count(connection: &mut Connection, repository: RepositoryId) -> Result<usize> {
+    let query = sqlx::query_scalar!("select count(*) from refs where repository_id = $1", repository.get());
+    let count = query.fetch_one(connection).await?.unwrap_or_default();
+    Ok(usize::try_from(count).unwrap_or(usize::MAX))
+}
+
 /// Refs that stand in the way of new ones, apart from those that go: those that would be their directory, and of those of
 /// which they would be, one for each.
 pub async fn in_the_way(

@@ -93,7 +93,7 @@ async fn packs_that_are_not_what_they_should_be() {
     for (what, new, pack, says) in [
         ("objects are missing", commit, &only_commit[..], missing),
         ("it breaks off", commit, &pack[..pack.len() - 30], "unpack git index-pack failed"),
-        ("a byte is wrong", commit, &flipped, "unpack git index-pack failed"),
+        ("a byte is wrong", commit, &flipped, "unpack the pack is damaged"),
         ("there is none", "1111111111111111111111111111111111111111", b"", "unpack git index-pack failed"),
         ("it is something else", commit, b"PACK but not really", "unpack git index-pack failed"),
         ("a branch at a blob", &world.blob, pack, "a branch must point at a commit"),
@@ -286,7 +286,7 @@ fn only_packs_and_our_own_files(server: &Server) {
 #[tokio::test]
 async fn a_pack_that_is_too_large() {
     let mut setup = holdfast_tests::Setup::default();
-    setup.settings.git.max_pack_bytes = 10_000;
+    setup.settings.git.pack_limits.max_pack_bytes = 10_000;
     let server = Server::with(setup).await;
     let (_, ada) = server.user("ada").await;
     server.project(&ada, "p", 20).await;
@@ -297,6 +297,66 @@ async fn a_pack_that_is_too_large() {
     tree.commit("large", &noise, "large").await;
     let refused = tree.push(&server.git_url(&ada, "ada/p"), &["main"]).await.refused();
     assert!(refused.stderr.contains("exceeds maximum allowed size"), "{}", refused.stderr);
+    assert_eq!(std::fs::read_dir(server.cache.path().join("0/incoming")).unwrap().count(), 0);
+}
+
+/// A pack of some kilobytes that unpacks to much more than the server has memory or time for. The headers in it say so, and
+/// it is refused before anything is unpacked; others push meanwhile.
+#[tokio::test]
+async fn small_packs_of_large_objects() {
+    let mut setup = holdfast_tests::Setup::default();
+    setup.settings.git.pack_limits.max_object_bytes = 4 << 20;
+    setup.settings.git.pack_limits.max_inflated_bytes = 16 << 20;
+    let server = Server::with(setup).await;
+    let (_, ada) = server.user("ada").await;
+    server.project(&ada, "p", 20).await;
+    server.push_first(&ada, "ada/p").await;
+    let url = server.git_url(&ada, "ada/p");
+
+    let large = WorkTree::new().await;
+    large.commit("zeros", &vec![0; 64 << 20], "large").await;
+    let many = WorkTree::new().await;
+    for number in 0_u8..10 {
+        many.commit("zeros", &vec![number; 3 << 20], "many").await;
+    }
+    // Each is a delta of the one before, and unpacks to all of it.
+    let deltas = WorkTree::new().await;
+    let text = "0".repeat(3 << 20);
+    for number in 0..10 {
+        deltas.commit("text", format!("{number}{text}").as_bytes(), "deltas").await;
+    }
+    deltas.git(["repack", "-adq"]).await.ok();
+    let ordinary = WorkTree::new().await;
+    ordinary.commit("f", b"ordinary\n", "ordinary").await;
+
+    let before = (server.contents().await, large.git(["ls-remote", &url]).await.ok().stdout);
+    for (tree, says) in [
+        (&large, "an object of 67108864 bytes is larger than this server accepts (4194304 bytes)"),
+        (&many, "the pack unpacks to more than"),
+        (&deltas, "the pack unpacks to more than"),
+    ] {
+        let refused = tree.push(&url, &["main:bomb"]).await.refused();
+        assert!(refused.stderr.contains(says), "{}", refused.stderr);
+    }
+    assert_eq!((server.contents().await, large.git(["ls-remote", &url]).await.ok().stdout), before);
+    let (bomb, push) = tokio::join!(large.push(&url, &["main:bomb"]), ordinary.push(&url, &["main:other"]));
+    bomb.refused();
+    push.ok();
+    assert_eq!(std::fs::read_dir(server.cache.path().join("0/incoming")).unwrap().count(), 0);
+}
+
+/// Objects that are too many for the memory of one process of git: the process ends, and the client learns why.
+#[tokio::test]
+async fn a_pack_that_needs_too_much_memory() {
+    let mut setup = holdfast_tests::Setup::default();
+    setup.settings.git.max_memory_bytes = 64 << 20;
+    let server = Server::with(setup).await;
+    let (_, ada) = server.user("ada").await;
+    server.project(&ada, "p", 20).await;
+    let tree = WorkTree::new().await;
+    tree.commit("zeros", &vec![0; 90 << 20], "large").await;
+    let refused = tree.push(&server.git_url(&ada, "ada/p"), &["main"]).await.refused();
+    assert!(refused.stderr.contains("needs more memory than this server gives to one process"), "{}", refused.stderr);
     assert_eq!(std::fs::read_dir(server.cache.path().join("0/incoming")).unwrap().count(), 0);
 }
 

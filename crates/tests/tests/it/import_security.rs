@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::http::Response;
+use axum::extract::Request;
+use axum::http::{Response, StatusCode};
 use axum::routing::{get, post};
 use futures_util::{StreamExt, stream};
 use holdfast_app::worker::{self, Concurrency};
@@ -15,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
 
-use crate::git_security::packet;
+use crate::git_security::{hex, packet};
 
 const PATIENCE: Duration = Duration::from_secs(90);
 const ADVERTISEMENT: &str = "application/x-git-upload-pack-advertisement";
@@ -151,6 +152,105 @@ async fn a_user_can_queue_few_imports() {
     assert_eq!(create(&server.admin, "of-an-administrator").await.status, 201);
     server.work().await;
     assert_eq!(create(&ada, "more").await.status, 201);
+}
+
+/// A repository whose commit holds `.git/post-checkout`, or a submodule whose address is an option.
+async fn evil_repository(is_submodule: bool) -> WorkTree {
+    let tree = WorkTree::new().await;
+    let write = |content: &[u8]| std::fs::write(tree.path().join("raw"), content).unwrap();
+    let hash = async |kind: &str| {
+        tree.git(["hash-object", "-w", "-t", kind, "--literally", "raw"]).await.ok().line().to_owned()
+    };
+    write(b"#!/bin/sh\necho pwned\n");
+    let script = hash("blob").await;
+    write(&[b"100755 post-checkout\0", &hex(&script)[..]].concat());
+    let hooks = hash("tree").await;
+    write(b"[submodule \"x\"]\n\tpath = x\n\turl = -u./payload\n");
+    let modules = hash("blob").await;
+    write(&match is_submodule {
+        true => [b"100644 .gitmodules\0", &hex(&modules)[..]].concat(),
+        false => [b"40000 .git\0", &hex(&hooks)[..]].concat(),
+    });
+    let root = hash("tree").await;
+    let commit = tree.git(["commit-tree", &root, "-m", "evil"]).await.ok().line().to_owned();
+    tree.git(["update-ref", "refs/heads/main", &commit]).await.ok();
+    tree.git(["update-server-info"]).await.ok();
+    tree
+}
+
+/// Serves the files of a repository by the dumb protocol, but says to everybody except git that it speaks the smart one.
+fn dumb(repository: &Path) -> Router {
+    let directory = repository.join(".git");
+    let serve = move |request: Request| {
+        let directory = directory.clone();
+        async move {
+            let path = request.uri().path().strip_prefix("/x.git/").unwrap_or_default().to_owned();
+            let agent = request.headers().get("user-agent").and_then(|agent| agent.to_str().ok()).unwrap_or_default();
+            let is_look = path == "info/refs" && !agent.starts_with("git/");
+            match std::fs::read(directory.join(path)) {
+                Ok(content) => answer(if is_look { ADVERTISEMENT } else { "text/plain" }, content),
+                Err(_) => Response::builder().status(StatusCode::NOT_FOUND).body(Body::empty()).unwrap(),
+            }
+        }
+    };
+    Router::new().fallback(serve)
+}
+
+/// Git does not check what it fetches by the dumb protocol, and the source chooses the protocol, after we have looked at it.
+/// Such trees put hooks into the clones of others, or make their git start programs.
+#[tokio::test]
+async fn the_objects_of_an_import_are_checked_whatever_protocol_brought_them() {
+    let server = with_loopback().await;
+    let (_, mallory) = server.user("mallory").await;
+    for (is_submodule, reason) in
+        [(false, "hasDotgit: contains '.git'"), (true, "gitmodulesUrl: disallowed submodule url")]
+    {
+        let tree = evil_repository(is_submodule).await;
+        let url = source(dumb(tree.path())).await;
+        let project = import(&mallory, &format!("p{is_submodule}"), &url).await;
+        server.work().await;
+        let done = state(&mallory, project).await;
+        let text = done["error"].as_str().unwrap_or_default();
+        assert!(done["phase"] == "failed" && text.contains(reason), "{done}");
+        assert_eq!(mallory.get(&format!("/projects/{project}")).await.body["default_branch"], Value::Null);
+    }
+    let contents = server.contents().await;
+    assert_eq!((&contents["refs"], &contents["repository_packs"]), (&json!([]), &json!([])), "nothing is stored");
+    assert_eq!(std::fs::read_dir(server.cache.path().join("0/incoming")).unwrap().count(), 0);
+}
+
+/// The same way brings an ordinary repository, so it was the check that refused the others.
+#[tokio::test]
+async fn a_sound_repository_may_come_by_the_dumb_protocol() {
+    let server = with_loopback().await;
+    let (_, ada) = server.user("ada").await;
+    let tree = WorkTree::new().await;
+    let commit = tree.commit("f", b"one\n", "one").await;
+    tree.git(["update-server-info"]).await.ok();
+    let project = import(&ada, "p", &source(dumb(tree.path())).await).await;
+    server.work().await;
+    let done = state(&ada, project).await;
+    assert_eq!(done["phase"], "finished", "{done}");
+    let branch = ada.get(&format!("/projects/{project}/repository/branches/main")).await;
+    assert_eq!(branch.body["commit"]["id"], commit);
+}
+
+/// A file that is too large for a push is too large for an import.
+#[tokio::test]
+async fn an_import_is_held_to_the_limits_of_a_push() {
+    let mut setup = Setup::default();
+    setup.settings.import_networks = vec!["127.0.0.0/8".parse().unwrap()];
+    setup.settings.git.pack_limits.max_object_bytes = 1 << 20;
+    let server = Server::with(setup).await;
+    let (_, ada) = server.user("ada").await;
+    let tree = WorkTree::new().await;
+    tree.commit("zeros", &vec![0; 2 << 20], "large").await;
+    tree.git(["update-server-info"]).await.ok();
+    let project = import(&ada, "p", &source(dumb(tree.path())).await).await;
+    server.work().await;
+    let done = state(&ada, project).await;
+    let text = done["error"].as_str().unwrap_or_default();
+    assert!(text.starts_with("an object of 2097152 bytes is larger than this server accepts"), "{done}");
 }
 
 /// Names of refs that are paths, options or ids. They are the source's to choose, and become files of the repository into

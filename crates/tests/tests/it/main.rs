@@ -49,6 +49,7 @@ mod protected_branches;
 mod push_events;
 mod recover;
 mod ref_conflicts;
+mod ref_limit;
 mod ref_log;
 mod releases;
 mod repositories;
