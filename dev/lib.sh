@@ -162,10 +162,15 @@ pg_home() {
 }
 
 # running DIR NAME: the number of the process NAME of DIR; fails unless it runs. It is told by its working
-# directory, since the number alone may belong to another process by now.
+# directory, since the number alone may belong to another process by now. A server shows its directory to root alone; to
+# others it is told by its name.
 running() {
     local pid
-    pid=$(cat "$1/$2.pid" 2>/dev/null) && [[ /proc/$pid/cwd -ef $1 ]] && echo "$pid"
+    pid=$(cat "$1/$2.pid" 2>/dev/null) || return
+    [[ /proc/$pid/cwd -ef $1 ]] || {
+        ! readlink "/proc/$pid/cwd" >/dev/null && grep -qs holdfast "/proc/$pid/cmdline"
+    } || return
+    echo "$pid"
 }
 
 # launch DIR NAME COMMAND...: in DIR and in the background, with DIR/NAME.log.

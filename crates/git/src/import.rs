@@ -37,7 +37,11 @@ fn command(git: &Git, incoming: &Incoming, source: &Source, name: &'static str) 
         // dumb protocol, and a server may choose that after our look.
         ("fetch.fsckObjects", Some("false")),
     ];
-    let mut command = git.command(incoming.bare().directory(), name).environment("GIT_ALLOW_PROTOCOL", source.protocol);
+    let mut command = git
+        .command(incoming.bare().directory(), name)
+        .writing(incoming.directory())
+        .with_network()
+        .environment("GIT_ALLOW_PROTOCOL", source.protocol);
     let set: Vec<_> = settings.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
     command = command.environment("GIT_SSH_COMMAND", SSH);
     command.settings(&set)

@@ -98,6 +98,7 @@ pub async fn receive(
 ) -> Result<Option<IndexedPack>> {
     let mut command = git
         .command(incoming.bare().directory(), "index-pack")
+        .writing(incoming.directory())
         // A thin pack is refused. To complete it would mean to read, on somebody's word, objects that nobody has shown to
         // that one: a delta against a hidden object makes a new one that tells of it.
         .words(["--stdin", "--fsck-objects", "--rev-index", "--report-end-of-input"])

@@ -3,6 +3,7 @@
 
 pub mod archive;
 pub mod bare;
+mod confinement;
 pub mod connectivity;
 pub mod contributions;
 pub mod diff;

@@ -11,6 +11,7 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process_group, prlimit
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 
+use crate::confinement::Confinement;
 use crate::{Error, Result, archive};
 
 /// What operators decide about the program.
@@ -19,6 +20,8 @@ pub struct Git {
     pub program: PathBuf,
     /// For each process: what it may allocate.
     pub max_memory_bytes: u64,
+    /// What every process of git may touch.
+    confinement: Confinement,
 }
 
 const SETTINGS: [&str; 17] = [
@@ -53,7 +56,8 @@ impl Git {
     /// process, which takes longer the more memory that has.
     pub fn new(program: &Path, max_memory_bytes: u64) -> Self {
         let found = PATH.split(':').map(|directory| Path::new(directory).join(program)).find(|path| path.is_file());
-        Self { program: found.unwrap_or_else(|| program.to_owned()), max_memory_bytes }
+        let program = found.unwrap_or_else(|| program.to_owned());
+        Self { confinement: Confinement::new(&program), program, max_memory_bytes }
     }
 
     /// In a repository of ours.
@@ -76,7 +80,9 @@ impl Git {
         }
         inner.arg("-c").arg(format!("pack.windowMemory={}", self.max_memory_bytes / 8));
         inner.arg(name);
-        Command { inner, name, max_memory_bytes: self.max_memory_bytes }
+        let mut confinement = self.confinement.clone();
+        confinement.read_repository(repository);
+        Command { inner, name, max_memory_bytes: self.max_memory_bytes, confinement }
     }
 
     fn bare_command(&self) -> tokio::process::Command {
@@ -115,6 +121,7 @@ pub struct Command {
     inner: tokio::process::Command,
     name: &'static str,
     max_memory_bytes: u64,
+    confinement: Confinement,
 }
 
 impl Command {
@@ -151,6 +158,18 @@ impl Command {
         self
     }
 
+    /// Allows the process to write below a directory. Without this it only reads.
+    pub fn writing(mut self, directory: &Path) -> Self {
+        self.confinement.write(directory);
+        self
+    }
+
+    /// Allows the process to call other machines.
+    pub fn with_network(mut self) -> Self {
+        self.confinement.allow_network();
+        self
+    }
+
     /// Not seen by who looks at the list of processes.
     pub fn environment(mut self, name: &'static str, value: &str) -> Self {
         self.inner.env(name, value);
@@ -169,7 +188,12 @@ impl Command {
 
     pub fn start(mut self) -> Result<Running> {
         self.inner.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let child = self.inner.spawn()?;
+        let runtime = tokio::runtime::Handle::current();
+        let Self { inner, confinement, .. } = &mut self;
+        let child = confinement.run(|| {
+            let _runtime = runtime.enter();
+            inner.spawn()
+        })?;
         let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
         let limit = Rlimit { current: Some(self.max_memory_bytes), maximum: Some(self.max_memory_bytes) };
         let core = Rlimit { current: Some(0), maximum: Some(0) };

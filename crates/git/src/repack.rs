@@ -36,7 +36,7 @@ pub async fn by_refs(
     unreachable: Unreachable,
     directory: &Path,
 ) -> Result<Option<IndexedPack>> {
-    let mut command = pack_objects(git, bare).word("--all");
+    let mut command = pack_objects(git, bare, directory).word("--all");
     if unreachable == Unreachable::Included {
         command = command.word("--keep-unreachable");
     }
@@ -56,13 +56,13 @@ pub async fn of_packs(
     let mut input = String::new();
     packs.iter().for_each(|name| input += &format!("{name}.pack\n"));
     others.iter().for_each(|name| input += &format!("^{name}.pack\n"));
-    let command = pack_objects(git, bare).word("--stdin-packs").path(&directory.join("pack"));
+    let command = pack_objects(git, bare, directory).word("--stdin-packs").path(&directory.join("pack"));
     named_by(&command.run(input.as_bytes(), 4096, PATIENCE).await?, directory)
 }
 
 /// The objects whose ids are the lines of a file.
 pub async fn of_ids(git: &Git, bare: &Bare, ids: &Path, directory: &Path) -> Result<Option<IndexedPack>> {
-    let mut running = pack_objects(git, bare).path(&directory.join("pack")).start()?;
+    let mut running = pack_objects(git, bare, directory).path(&directory.join("pack")).start()?;
     let (mut stdin, mut stdout, stderr) = running.pipes();
     let mut ids = tokio::fs::File::open(ids).await?;
     let feed = async move {
@@ -90,7 +90,8 @@ pub async fn of_ids(git: &Git, bare: &Bare, ids: &Path, directory: &Path) -> Res
 
 /// Writes down the commits that the refs on the disk lead to, beside a pack that has all of them.
 pub async fn write_graph(git: &Git, bare: &Bare, pack: &IndexedPack) -> Result<()> {
-    let command = git.command(bare.directory(), "commit-graph").words(["write", "--reachable", "--no-progress"]);
+    let command = git.command(bare.directory(), "commit-graph").writing(bare.directory());
+    let command = command.words(["write", "--reachable", "--no-progress"]);
     command.run(b"", 4096, PATIENCE).await?;
     match std::fs::rename(bare.graph(), pack.file("graph")) {
         // There is no commit.
@@ -99,8 +100,10 @@ pub async fn write_graph(git: &Git, bare: &Bare, pack: &IndexedPack) -> Result<(
     }
 }
 
-fn pack_objects(git: &Git, bare: &Bare) -> Command {
-    git.command(bare.directory(), "pack-objects").words(["--delta-base-offset", "--non-empty", "--quiet"])
+/// Git writes a pack into the repository first, and then moves it to `directory`.
+fn pack_objects(git: &Git, bare: &Bare, directory: &Path) -> Command {
+    let command = git.command(bare.directory(), "pack-objects").writing(bare.directory()).writing(directory);
+    command.words(["--delta-base-offset", "--non-empty", "--quiet"])
 }
 
 /// The pack that git says it has made there.

@@ -25,7 +25,10 @@ pub async fn write(git: &Git, incoming: &Incoming, annotation: Annotation) -> Re
     let bare = incoming.bare().clone();
     let writing = tokio::task::spawn_blocking(move || annotation.write(&Reader::open(&bare)?));
     let id = writing.await.map_err(|panicked| crate::Error::protocol(panicked.to_string()))??;
-    let command = git.command(incoming.bare().directory(), "pack-objects").words(["--quiet", "--delta-base-offset"]);
+    let command = git
+        .command(incoming.bare().directory(), "pack-objects")
+        .writing(incoming.directory())
+        .words(["--quiet", "--delta-base-offset"]);
     let command = command.path(&incoming.bare().packs().join("pack"));
     let output = command.run(format!("{id}\n").as_bytes(), 4096, Duration::from_secs(60)).await?;
     let pack = named_by(&output, &incoming.bare().packs())?;

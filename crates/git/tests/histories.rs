@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use holdfast_git::reader::Reader;
@@ -123,7 +123,7 @@ fn a_clock_that_stood_still() {
 #[tokio::test]
 async fn where_histories_part() {
     let (_directory, bare, ids) = make(&vec![(1, vec![]), (2, vec![0]), (3, vec![0]), (4, vec![]), (5, vec![1])]);
-    let git = Git { program: PathBuf::from("git"), max_memory_bytes: 1 << 30 };
+    let git = Git::new(Path::new("git"), 1 << 30);
     let base = async |one: usize, other: usize| merge_base::find(&git, &bare, ids[one], ids[other]).await;
     assert_eq!(base(1, 2).await.unwrap(), Some(ids[0]));
     assert_eq!(base(1, 4).await.unwrap(), Some(ids[1]));

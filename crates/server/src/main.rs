@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use rustix::fs::Mode;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, umask};
+use rustix::process::{DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit, umask};
 
 use command::{admin, config, documents, runner};
 
@@ -102,6 +102,14 @@ fn keep_files_private() {
     umask(Mode::RWXG | Mode::RWXO);
 }
 
+/// Other processes of the same user, such as a git that was made to run somebody's code, must not read the secrets in the
+/// environment and the memory of this one. Core dumps and debuggers without privileges are off as well.
+fn hide_from_other_processes() {
+    if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
+        command::complain(&anyhow::anyhow!("the memory of this process cannot be hidden from others: {error}"));
+    }
+}
+
 fn run(arguments: Arguments) -> anyhow::Result<()> {
     allow_many_files();
     if matches!(
@@ -109,6 +117,10 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Serve | Command::Worker | Command::Doctor | Command::Admin(_) | Command::Restore(_)
     ) {
         keep_files_private();
+    }
+    // A runner has its own ways to keep builds away from it.
+    if !matches!(arguments.command, Command::Runner(_)) {
+        hide_from_other_processes();
     }
     let load = || configuration::Configuration::load(arguments.config.as_deref());
     match arguments.command {
