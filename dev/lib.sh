@@ -163,13 +163,13 @@ pg_home() {
 
 # running DIR NAME: the number of the process NAME of DIR; fails unless it runs. It is told by its working
 # directory, since the number alone may belong to another process by now. A server shows its directory to root alone; to
-# others it is told by its name.
+# others it is told by its name. The status is named: in a trap, a bare return gives that of before the trap.
 running() {
     local pid
-    pid=$(cat "$1/$2.pid" 2>/dev/null) || return
+    pid=$(cat "$1/$2.pid" 2>/dev/null) || return 1
     [[ /proc/$pid/cwd -ef $1 ]] || {
         ! readlink "/proc/$pid/cwd" >/dev/null && grep -qs holdfast "/proc/$pid/cmdline"
-    } || return
+    } || return 1
     echo "$pid"
 }
 

@@ -128,7 +128,8 @@ enum WithoutServer {
 
 impl Way {
     async fn to(target: &str) -> Self {
-        let free = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        // Its port stays free while it is shut: connections that leave this machine do so from 127.0.0.1.
+        let free = TcpListener::bind("127.0.0.9:0").await.unwrap();
         let mut way = Self { address: free.local_addr().unwrap().to_string(), target: target.to_owned(), open: None };
         way.serve(free);
         way
