@@ -73,6 +73,7 @@ pub const fn client_share(permits: usize) -> usize {
 pub struct KeyedPermits<K> {
     shares: KeyedSemaphores<K>,
     all: Arc<Semaphore>,
+    permits: usize,
 }
 
 pub type ClientPermits = KeyedPermits<ClientKey>;
@@ -85,7 +86,7 @@ pub struct KeyedPermit {
 
 impl<K: Eq + Hash> KeyedPermits<K> {
     pub fn new(permits: usize, share: usize) -> Self {
-        Self { shares: KeyedSemaphores::new(share), all: Arc::new(Semaphore::new(permits)) }
+        Self { shares: KeyedSemaphores::new(share), all: Arc::new(Semaphore::new(permits)), permits }
     }
 
     /// Waits for a permit. A key that holds its share waits without keeping others from theirs.
@@ -95,9 +96,9 @@ impl<K: Eq + Hash> KeyedPermits<K> {
         KeyedPermit { _share: share, _permit: permit }
     }
 
-    /// Returns how many of `permits`, the number of all, are held.
-    pub fn held(&self, permits: usize) -> usize {
-        permits - self.all.available_permits()
+    /// Returns how many permits are held.
+    pub fn held(&self) -> usize {
+        self.permits - self.all.available_permits()
     }
 }
 
@@ -226,7 +227,7 @@ mod tests {
         let held = [permits.acquire(one).await, permits.acquire(one).await];
         assert!(permits.acquire(one).now_or_never().is_none());
         assert!(permits.acquire(other).now_or_never().is_some());
-        assert_eq!(permits.held(8), 2);
+        assert_eq!(permits.held(), 2);
         drop(held);
         assert!(permits.acquire(one).now_or_never().is_some());
         assert_eq!([client_share(1), client_share(3), client_share(16)], [1, 1, 4]);

@@ -75,8 +75,6 @@ pub(crate) struct Context {
     artifacts: KeyedPermits<ProjectId>,
     /// Long parts of traces, which are in memory.
     traces: KeyedPermits<ProjectId>,
-    /// Long requests of git are in memory, too.
-    git_requests: ClientPermits,
     /// Long lists of refs that are being sent to one client.
     ref_lists: KeyedSemaphores<ClientKey>,
 }
@@ -88,7 +86,6 @@ const MAX_CONCURRENT_ARTIFACTS_OF_PROJECT: usize = 4;
 /// Long parts of traces, each with up to 32 MiB in memory.
 const MAX_CONCURRENT_TRACES: usize = 8;
 const MAX_CONCURRENT_TRACES_OF_PROJECT: usize = 2;
-const GIT_REQUESTS_AT_ONCE: usize = 64;
 const MAX_REF_LISTS_PER_CLIENT: usize = 16;
 
 /// The whole service as one router. Its requests must carry the peer's address, as `ConnectInfo`.
@@ -101,7 +98,6 @@ pub fn router(app: Arc<App>, limits: Limits) -> Router {
         files: ClientPermits::for_clients(FILES_AT_ONCE),
         artifacts: KeyedPermits::new(MAX_CONCURRENT_ARTIFACTS, MAX_CONCURRENT_ARTIFACTS_OF_PROJECT),
         traces: KeyedPermits::new(MAX_CONCURRENT_TRACES, MAX_CONCURRENT_TRACES_OF_PROJECT),
-        git_requests: ClientPermits::for_clients(GIT_REQUESTS_AT_ONCE),
         ref_lists: KeyedSemaphores::new(MAX_REF_LISTS_PER_CLIENT),
         limits,
     });

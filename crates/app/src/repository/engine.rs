@@ -67,8 +67,12 @@ pub struct Engine {
     fetches_of_clients: KeyedSemaphores<ClientKey>,
     fetches_of_repositories: KeyedSemaphores<RepositoryId>,
     pushes: ClientPermits,
+    /// Requests that are in memory and are not small.
+    pub(super) long_requests: ClientPermits,
 }
 
+/// Each has up to 8 MiB in memory, and as much again while it is checked.
+const MAX_LONG_REQUESTS: usize = 16;
 /// Refs in memory, of all repositories together: one with a million of them fits in.
 const SNAPSHOT_BYTES: u64 = 256 << 20;
 /// Each maps its packs into memory, of which the system allows 65,530 in all.
@@ -101,6 +105,7 @@ impl Engine {
             fetches_of_clients: KeyedSemaphores::new(client_share(settings.max_fetches)),
             fetches_of_repositories: KeyedSemaphores::new(settings.max_fetches_per_repository),
             pushes: ClientPermits::for_clients(settings.max_pushes),
+            long_requests: ClientPermits::for_clients(MAX_LONG_REQUESTS),
             settings,
         }
     }
@@ -156,7 +161,7 @@ impl Engine {
     }
 
     pub(crate) fn pushes_under_way(&self) -> usize {
-        self.pushes.held(self.settings.max_pushes)
+        self.pushes.held()
     }
 
     pub(super) async fn turn_to_push(&self, client: ClientKey) -> KeyedPermit {

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::future;
 use std::io;
 use std::sync::Arc;
+use std::time::Instant;
 
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
@@ -23,6 +24,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::answer::{self, Key, Source};
+use super::request_reader::{MAX_REQUEST_BYTES, RequestReader, within_request_timeout};
 use super::{outlet, reach};
 use crate::client::ClientKey;
 use crate::{Actor, App, Error, Result, access};
@@ -70,8 +72,8 @@ impl Opened {
     }
 }
 
-/// What a client may say about what it has and wants. It is kept while it is answered.
-pub const LONGEST_REQUEST: usize = 16 << 20;
+/// The maximum size of one round of `have` lines. Git sends at most 16,384 of them at a time.
+const MAX_ROUND_BYTES: usize = 1 << 20;
 
 /// What git sends, as it comes. When this is dropped git ends.
 pub type Answer = BoxStream<'static, io::Result<Bytes>>;
@@ -95,7 +97,7 @@ pub async fn answer(app: &App, opened: &Opened, version: Version, mut fetch: Fet
             }
         };
         if is_shared {
-            // Whoever makes it may be waiting for this turn.
+            // The request that computes the response may be waiting for these permits.
             (held, client_turn) = (None, None);
         }
         let make = make(app, opened, version, &fetch, held.take(), client_turn);
@@ -140,7 +142,8 @@ async fn make(
     let held = match held {
         Some(held) => held,
         None => {
-            // Who goes on for another client is waited for by others, so it does not wait for its own share.
+            // This request took over a response whose first client has left. Others wait for it, so that it must not wait
+            // for the share of its own client.
             let client_turn = client_turn.or_else(|| app.engine.try_client_turn_to_fetch(opened.client));
             let too_many = Error::NotYet("You have too many fetches under way, please try again");
             hold_for_client(app, opened, client_turn.ok_or(too_many)?).await?
@@ -152,7 +155,7 @@ async fn make(
     let command = app.engine.git.command(directory, "upload-pack");
     let command = command.environment("GIT_PROTOCOL", version.variable());
     let command = command.words(["--stateless-rpc", "--strict"]).path(directory);
-    answer::start(command, Bytes::copy_from_slice(&fetch.raw), Held { _view: view, ..held })
+    answer::start(command, fetch.raw.clone(), Held { _view: view, ..held })
 }
 
 /// What stays while git answers: this node's copy, and a place among those that are served.
@@ -209,11 +212,15 @@ pub async fn converse(
     input: &mut (impl AsyncRead + Unpin + Send),
     output: &mut (impl AsyncWrite + Unpin + Send),
 ) -> Result<()> {
-    let timeout = app.engine.settings.request_timeout;
     opened.advertise_upload(version, false, output).await?;
     output.flush().await?;
-    let wants = tokio::time::timeout(timeout, upload::read_v0_wants(input, LONGEST_REQUEST)).await;
-    let Some(mut fetch) = wants.map_err(late)??.filter(|fetch| !fetch.wants.is_empty()) else { return Ok(()) };
+    let mut request = RequestReader::new(app, opened.client, &mut *input);
+    let wants = within_request_timeout(app, upload::read_v0_wants(&mut request, MAX_REQUEST_BYTES)).await??;
+    let _permit = request.into_permit();
+    let Some(mut fetch) = wants.filter(|fetch| !fetch.wants.is_empty()) else { return Ok(()) };
+    if let Some(id) = without_tips(opened, fetch.wants.clone()).iter().next() {
+        return Err(not_our_ref(*id));
+    }
     let held = hold(app, opened).await?;
     let view = view(app, opened, &held.lease)?;
     let mut held = Some(held);
@@ -228,17 +235,20 @@ pub async fn converse(
             let wants = std::mem::take(&mut fetch.wants);
             reach::remove_unreached_claims(app, opened, &mut fetch, &wants, &mut held).await?;
             stdin.write_all(&fetch.raw).await.map_err(holdfast_git::Error::from)?;
-            let negotiate = async {
-                while let Some(mut next) = upload::read_v0_haves(input, LONGEST_REQUEST).await? {
-                    reach::remove_unreached_claims(app, opened, &mut next.round, &wants, &mut held).await?;
-                    stdin.write_all(&next.round.raw).await.map_err(holdfast_git::Error::from)?;
-                    if next.is_last {
-                        break;
-                    }
+            // The client has this time for all rounds together. What the server does between them does not count.
+            let mut left = app.engine.settings.request_timeout;
+            loop {
+                let begin = Instant::now();
+                let next = tokio::time::timeout(left, upload::read_v0_haves(input, MAX_ROUND_BYTES)).await;
+                left = left.saturating_sub(begin.elapsed());
+                let late = |_| holdfast_git::Error::protocol("the request did not arrive in time");
+                let Some(mut next) = next.map_err(late)?? else { return Ok(()) };
+                reach::remove_unreached_claims(app, opened, &mut next.round, &wants, &mut held).await?;
+                stdin.write_all(&next.round.raw).await.map_err(holdfast_git::Error::from)?;
+                if next.is_last {
+                    return Ok(());
                 }
-                Ok(())
-            };
-            tokio::time::timeout(timeout, negotiate).await.map_err(late)?
+            }
         };
         let heard: Result<()> = heard.await;
         drop(stdin);
@@ -265,8 +275,9 @@ pub async fn converse(
     Ok(running.succeeded(&said).await?)
 }
 
-fn late(_: tokio::time::error::Elapsed) -> Error {
-    holdfast_git::Error::protocol("the request did not arrive in time").into()
+/// Refuses an id as git does. Whether there is such an object makes no difference.
+fn not_our_ref(id: ObjectId) -> Error {
+    Error::Refused(format!("upload-pack: not our ref {id}"))
 }
 
 /// Few are compared one by one: of a million refs that is much quicker than to look up each.
@@ -304,7 +315,7 @@ pub(super) async fn check_reachable(
     if reachability::reach_all(&app.engine.git, &lease.bare, &tips, wanted).await? {
         Ok(())
     } else {
-        Err(Error::Refused(format!("upload-pack: not our ref {first}")))
+        Err(not_our_ref(first))
     }
 }
 

@@ -30,6 +30,7 @@ pub mod ref_log;
 pub mod release;
 mod remote;
 mod replay;
+pub mod request_reader;
 pub(crate) mod revision;
 pub(crate) mod statuses;
 pub mod tag;

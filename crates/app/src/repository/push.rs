@@ -16,7 +16,6 @@ use holdfast_store::repository::pack::{NewPack, Pack, Sizes};
 use holdfast_store::repository::protection;
 use holdfast_store::repository::ref_change::Mover;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::time::timeout;
 
 use super::ci_file;
 use super::fetch::{self, Opened};
@@ -25,6 +24,7 @@ use super::pack::store;
 use super::push_details;
 use super::receipt::Intended;
 use super::ref_change::{self, Change, Changed, Move};
+use super::request_reader::within_request_timeout;
 use super::verdict::{Judge, Verdict, repeated};
 use crate::actor::Caller;
 use crate::{Actor, App, Error, Result};
@@ -38,8 +38,7 @@ pub async fn receive(
     input: &mut (impl AsyncRead + Unpin + Send),
     output: impl AsyncWrite + Unpin + Send,
 ) -> Result<()> {
-    let late = |_| Error::from(holdfast_git::Error::protocol("the commands did not arrive in time"));
-    let request = timeout(app.engine.settings.request_timeout, read_request(input)).await.map_err(late)??;
+    let request = within_request_timeout(app, read_request(input)).await??;
     let Some(request) = request else { return Ok(()) };
     let mut reporter = Reporter::new(output, request.capabilities);
     let names = || request.commands.iter().map(|command| command.name.as_slice());

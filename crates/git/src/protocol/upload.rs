@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use gix::ObjectId;
 use tokio::io::AsyncRead;
 
@@ -27,7 +27,7 @@ pub struct Fetch {
     pub shallow: HashSet<ObjectId>,
     /// Whether it names refs that git must find on the disk.
     pub names_refs: bool,
-    pub raw: Vec<u8>,
+    pub raw: Bytes,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,7 +107,7 @@ pub async fn read_v2(input: &mut (impl AsyncRead + Unpin), at_most: usize) -> Re
             }
             Ok(Some(Request::LsRefs(ls_refs)))
         }
-        Some(b"fetch") => Ok(Some(Request::Fetch(Fetch { raw: packets.raw, ..fetch }))),
+        Some(b"fetch") => Ok(Some(Request::Fetch(Fetch { raw: packets.raw.into(), ..fetch }))),
         Some(b"bundle-uri") => Ok(Some(Request::Bundles)),
         _ => Err(Error::protocol("unknown command")),
     }
@@ -125,7 +125,7 @@ pub async fn read_v0_wants(input: &mut (impl AsyncRead + Unpin), at_most: usize)
             Some(_) => return Err(Error::protocol("unexpected packet")),
         }
     }
-    fetch.raw = packets.raw;
+    fetch.raw = packets.raw.into();
     Ok(Some(fetch))
 }
 
@@ -138,7 +138,7 @@ pub async fn read_v0(input: &mut (impl AsyncRead + Unpin), at_most: usize) -> Re
             fetch.read_line(pkt::line(&data))?;
         }
     }
-    fetch.raw = packets.raw;
+    fetch.raw = packets.raw.into();
     Ok(Some(fetch).filter(|fetch| !fetch.wants.is_empty()))
 }
 
@@ -201,7 +201,9 @@ impl Fetch {
         Ok(kept)
     }
 
-    /// Removes the `have` and `shallow` lines of all commits but these.
+    /// Removes the `shallow` lines of all commits but these, and lets the `have` lines of others name a commit that does not
+    /// exist. They cannot be removed: a request of version 2 without any of them asks for the pack, and a client that is
+    /// still negotiating does not expect one.
     pub async fn keep_commits(&mut self, ids: &HashSet<ObjectId>) -> Result<()> {
         if self.haves.is_subset(ids) && self.shallow.is_subset(ids) {
             return Ok(());
@@ -210,11 +212,14 @@ impl Fetch {
         let mut input = &self.raw[..];
         while let Some(packet) = pkt::read(&mut input).await? {
             match packet {
-                Packet::Data(data) => {
-                    if claimed_commit(&data)?.is_none_or(|id| ids.contains(&id)) {
-                        kept.packet(&data);
+                Packet::Data(data) => match claimed_commit(&data)? {
+                    Some(id) if !ids.contains(&id) => {
+                        if data.starts_with(b"have ") {
+                            kept.packet(format!("have {}\n", ObjectId::null(gix::hash::Kind::Sha1)).as_bytes());
+                        }
                     }
-                }
+                    _ => kept.packet(&data),
+                },
                 Packet::Flush => kept.flush_packet(),
                 Packet::Delimiter => kept.delimiter_packet(),
                 Packet::ResponseEnd => return Err(Error::protocol("unexpected packet")),
@@ -222,7 +227,7 @@ impl Fetch {
         }
         self.haves.retain(|id| ids.contains(id));
         self.shallow.retain(|id| ids.contains(id));
-        self.raw = kept.to_vec();
+        self.raw = kept.freeze();
         Ok(())
     }
 }
@@ -241,7 +246,7 @@ pub async fn read_v0_haves(input: &mut (impl AsyncRead + Unpin), at_most: usize)
             Some(_) => return Err(Error::protocol("unexpected packet")),
         }
     };
-    round.raw = packets.raw;
+    round.raw = packets.raw.into();
     Ok(Some(Negotiation { round, is_last }))
 }
 

@@ -1,9 +1,9 @@
 use holdfast_app::repository::archive;
 use holdfast_app::repository::fetch::Opened;
+use holdfast_app::repository::request_reader::within_request_timeout;
 use holdfast_app::{Error, Result};
 use holdfast_git::protocol::archive::{read_request, refusal};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
-use tokio::time::timeout;
 
 use super::copy;
 use crate::Context;
@@ -14,12 +14,11 @@ pub async fn serve(
     input: &mut (impl AsyncRead + Unpin + Send),
     output: &mut (impl AsyncWrite + Unpin + Send),
 ) -> Result<()> {
-    let late = |_| Err(holdfast_git::Error::protocol("the request did not arrive in time"));
-    let read = timeout(context.app.settings.git.request_timeout, read_request(input)).await.unwrap_or_else(late);
-    let answer = match read {
+    let read = within_request_timeout(&context.app, read_request(input)).await;
+    let answer = match read.and_then(|read| Ok(read?)) {
         Ok(None) => return Ok(()),
         Ok(Some(request)) => archive::answer(&context.app, opened, &request).await,
-        Err(error) => Err(error.into()),
+        Err(error) => Err(error),
     };
     match answer {
         Ok(answer) => copy(answer, output).await,

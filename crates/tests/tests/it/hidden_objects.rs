@@ -129,6 +129,8 @@ impl std::fmt::Debug for Transport<'_> {
 struct FetchResponse {
     /// The commits that the server has in common with the client.
     acknowledged: HashSet<String>,
+    /// Whether the server says that it has nothing in common with what the client named.
+    is_refusal: bool,
     /// The bytes of the pack, empty if the negotiation is to go on.
     pack: Vec<u8>,
 }
@@ -145,6 +147,8 @@ impl FetchResponse {
                 response.pack.extend_from_slice(part);
             } else if let Some(rest) = data.strip_prefix(b"ACK ") {
                 response.acknowledged.insert(String::from_utf8_lossy(&rest[..40]).into_owned());
+            } else {
+                response.is_refusal |= data.starts_with(b"NAK");
             }
         }
         response
@@ -270,6 +274,10 @@ async fn a_claim_to_have_a_hidden_commit_counts_for_nothing() {
         };
         let response = fetch(&hidden, false).await;
         assert!(response.acknowledged.is_empty(), "{transport:?}: {response:?}");
+        assert!(
+            response.is_refusal && response.pack.is_empty(),
+            "{transport:?}: the negotiation goes on: {response:?}"
+        );
         let response = fetch(&hidden, true).await;
         assert!(completes(&mirror, &response), "{transport:?}: a delta against what no ref reaches");
         assert_eq!(response, fetch(&never, true).await, "{transport:?}");
@@ -279,6 +287,40 @@ async fn a_claim_to_have_a_hidden_commit_counts_for_nothing() {
             assert_eq!(response.acknowledged, HashSet::from([have.clone()]), "{transport:?}");
             let response = fetch(have, true).await;
             assert!(completes(&mirror, &response) && !completes(&empty, &response), "{transport:?}: no thin pack");
+        }
+    }
+}
+
+/// Somebody who has many commits that were never pushed names those first. None of them counts, and the client still gets an
+/// answer that it can go on from: with none of its claims left, a request of version 2 would ask for the pack at once.
+#[tokio::test]
+async fn a_client_with_many_commits_of_its_own_can_fetch() {
+    let world = world().await;
+    let url = world.server.git_url(&world.ada, "ada/p");
+    let ssh = world.server.ssh().await;
+    let key = Key::of(&world.ada).await;
+    let ssh_url = ssh.url("ada/p.git");
+    let (cloned, other) = WorkTree::clone(&url, &[]).await;
+    cloned.ok();
+    for version in ["protocol.version=0", "protocol.version=1", "protocol.version=2"] {
+        for is_ssh in [false, true] {
+            // One whose history the server knows in part, and one of which it knows nothing.
+            let (cloned, related) = WorkTree::clone(&url, &[]).await;
+            cloned.ok();
+            let unrelated = WorkTree::new().await;
+            let tip = other.commit("shared", format!("{version} {is_ssh}").as_bytes(), "shared").await;
+            other.push(&url, &["HEAD:main"]).await.ok();
+            for client in [related, unrelated] {
+                for number in 0..40 {
+                    client.git(["commit", "-q", "--allow-empty", "-m", &format!("own {number}")]).await.ok();
+                }
+                let fetched = match is_ssh {
+                    true => ssh.git(&key, &client, &["-c", version, "fetch", "-q", &ssh_url, "main"]).await,
+                    false => client.git(["-c", version, "fetch", "-q", &url, "main"]).await,
+                };
+                fetched.ok();
+                assert_eq!(client.git(["rev-parse", "FETCH_HEAD"]).await.ok().line(), tip, "{version}, SSH: {is_ssh}");
+            }
         }
     }
 }

@@ -52,15 +52,16 @@ impl Wire {
     }
 
     /// Fetches a thin pack of what is wanted, claiming to have some commits, and returns the bytes of the pack.
-    pub async fn fetch_thin(&self, world: &World, url: &str, want: &str, haves: &[&str]) -> anyhow::Result<Vec<u8>> {
-        let mut body = b"0011command=fetch0001".to_vec();
-        let claims = haves.iter().map(|id| format!("have {id}"));
-        for line in ["thin-pack".into(), "no-progress".into(), format!("want {want}")].into_iter().chain(claims) {
-            body.extend(format!("{:04x}{line}", line.len() + 4).into_bytes());
-        }
-        body.extend(b"0008done0000");
-        let response = self.send(world, url, "git-upload-pack", body).await?;
+    pub async fn fetch_thin(&self, world: &World, url: &str, claims: &Claims<'_>) -> anyhow::Result<Vec<u8>> {
+        let response = self.send(world, url, "git-upload-pack", claims.request(true)).await?;
         Ok(packets(&response).filter_map(|data| data.strip_prefix(b"\x01")).collect::<Vec<_>>().concat())
+    }
+
+    /// Names commits without being done, and returns whether the server goes on negotiating and acknowledges none.
+    pub async fn acknowledges_none(&self, world: &World, url: &str, claims: &Claims<'_>) -> anyhow::Result<bool> {
+        let response = self.send(world, url, "git-upload-pack", claims.request(false)).await?;
+        let lines: Vec<&[u8]> = packets(&response).map(<[u8]>::trim_ascii_end).collect();
+        Ok(lines == [b"acknowledgments".as_slice(), b"NAK", b""])
     }
 
     async fn send(&self, world: &World, url: &str, service: &str, body: Vec<u8>) -> anyhow::Result<Vec<u8>> {
@@ -72,6 +73,28 @@ impl Wire {
             .body(body);
         let answer = request.send().await?.error_for_status()?;
         Ok(answer.bytes().await.context("the answer broke off")?.to_vec())
+    }
+}
+
+/// What a client says in a fetch.
+pub struct Claims<'a> {
+    pub want: &'a str,
+    pub haves: Vec<&'a str>,
+    /// Where the history of the client ends. Git then looks for bases of deltas in all commits that the client has.
+    pub shallow: Option<&'a str>,
+}
+
+impl Claims<'_> {
+    fn request(&self, is_done: bool) -> Vec<u8> {
+        let mut body = b"0011command=fetch0001".to_vec();
+        let shallow = self.shallow.map(|id| format!("shallow {id}"));
+        let haves = self.haves.iter().map(|id| format!("have {id}"));
+        let first = ["thin-pack".into(), "no-progress".into(), format!("want {}", self.want)];
+        for line in first.into_iter().chain(shallow).chain(haves) {
+            body.extend(format!("{:04x}{line}", line.len() + 4).into_bytes());
+        }
+        body.extend_from_slice(if is_done { b"0008done0000" } else { b"0000" });
+        body
     }
 }
 

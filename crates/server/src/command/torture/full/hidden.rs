@@ -10,7 +10,7 @@ use rand::{RngExt as _, SeedableRng as _};
 
 use crate::command::torture::World;
 use crate::command::torture::node::Node;
-use crate::command::torture::wire::Wire;
+use crate::command::torture::wire::{Claims, Wire};
 
 /// Of what was pushed to this project, and of what was pushed to others.
 const SAMPLES: usize = 3;
@@ -64,8 +64,14 @@ async fn check_thin_pack(world: &World, project: i64, mirror: &Path, url: &str, 
         return Ok(());
     };
     let parent = world.git.local(mirror, &["rev-parse", "--verify", "HEAD^"], b"").await;
-    let haves: Vec<&str> = [hidden].into_iter().chain(parent.as_deref().ok()).collect();
-    let pack = Wire::new()?.fetch_thin(world, url, &tip, &haves).await?;
+    let wire = Wire::new()?;
+    let mut claims = Claims { want: &tip, haves: vec![hidden], shallow: None };
+    if !wire.acknowledges_none(world, url, &claims).await? {
+        violate(world, project, &format!("{hidden} was acknowledged, or ended the negotiation"));
+    }
+    claims.haves.extend(parent.as_deref().ok());
+    claims.shallow = parent.as_deref().ok();
+    let pack = wire.fetch_thin(world, url, &claims).await?;
     let completed = world.git.run(mirror, &["index-pack", "--stdin", "--fix-thin"], &pack).await?;
     if !completed.success {
         let said = completed.said.trim();
