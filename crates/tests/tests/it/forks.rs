@@ -90,8 +90,7 @@ async fn nothing_that_came_from_a_project_is_more_visible_than_it() {
     assert_eq!(bob.get("/projects/bob%2Fp").await.body.get("forked_from_project"), None);
 }
 
-/// CFOR: what only the packs of a network hold, and no ref of a project leads to, is not there through any door.
-/// A project that moves into a less visible group becomes less visible: so do its forks, and theirs.
+/// A project that moves into a less visible group becomes less visible, and so do its forks and their forks.
 #[tokio::test]
 async fn a_move_into_a_private_group_hides_the_forks() {
     let server = Server::start().await;
@@ -153,6 +152,8 @@ async fn a_fork_keeps_the_limit_of_a_source_that_is_deleted() {
     }
 }
 
+/// A user asks by its id for a commit or a blob that the packs of a fork network contain, although no ref of the project
+/// reaches it (a cross-fork object reference).
 #[tokio::test]
 async fn what_no_ref_leads_to_is_not_there() {
     let server = Server::start().await;

@@ -82,7 +82,7 @@ async fn world(server: &Server, bytes: usize) -> (Client, Client) {
     (ada, bea)
 }
 
-/// Fetch requests whose bodies do not come took all the places in which such requests are read. Audit H4a.
+/// A client sends the heads of many fetch requests without their bodies, to take all permits for reading such requests.
 #[tokio::test]
 async fn unsent_fetch_requests_do_not_stop_others() {
     let mut setup = Setup::default();
@@ -136,7 +136,7 @@ async fn long_fetch_requests_of_one_client_leave_places_to_others() {
     assert!(!has_answer(&own).await);
 }
 
-/// Archives that are not read kept all fetches of a node from others. Audit H4b.
+/// A client requests archives and does not read them, to take all fetches of a node.
 #[tokio::test]
 async fn unread_archives_leave_fetches_to_others() {
     let mut setup = Setup::default();
@@ -168,8 +168,7 @@ async fn unread_archives_leave_fetches_to_others() {
     timeout(DEADLINE, answered).await.expect("the next one begins");
 }
 
-/// An advertisement of many refs was built in memory for everybody who asked, and kept for those who did not read it.
-/// Audit M2.
+/// A client requests a long list of refs many times and does not read it, so that the server keeps all copies in memory.
 #[tokio::test]
 async fn unread_ref_lists_are_limited_for_each_client() {
     let mut setup = Setup::default();
@@ -206,7 +205,7 @@ async fn unread_ref_lists_are_limited_for_each_client() {
     timeout(DEADLINE, waiting.readable()).await.expect("the list begins").unwrap();
 }
 
-/// Connections were not counted: one client could use up the file descriptors of a node. Audit M1.
+/// A client opens connections until the node has no file descriptors left.
 #[tokio::test]
 async fn connections_of_one_address_are_limited() {
     let mut setup = Setup::default();
@@ -251,7 +250,7 @@ async fn connections_of_trusted_proxies_are_not_limited() {
     }
 }
 
-/// A response that nobody reads kept its connection, and its memory, for ever. Audit M1.
+/// A client requests a large response and does not read it, to keep the connection and its memory for ever.
 #[tokio::test]
 async fn an_unread_response_ends_its_connection() {
     let mut setup = Setup::default();
@@ -312,7 +311,8 @@ async fn a_slow_reader_gets_the_whole_response() {
     assert!(answer.ends_with(&content), "{} bytes", answer.len());
 }
 
-/// Bodies of unknown routes, of refused uploads and of commands were waited for without an end. Audit M1.
+/// A client announces a long body to an unknown route, or with a wrong token, and does not send it, to make the server
+/// wait.
 #[tokio::test]
 async fn refusals_do_not_wait_for_the_body() {
     let mut setup = Setup::default();
@@ -357,7 +357,7 @@ async fn a_refusal_is_heard_behind_a_large_body() {
     }
 }
 
-/// A body that stops, or of which a byte comes now and then. Audit M1.
+/// A client stops in the middle of a body, or sends a byte of it now and then, to keep the request open for ever.
 #[tokio::test]
 async fn a_body_that_does_not_advance_ends_the_request() {
     let mut setup = Setup::default();
@@ -432,7 +432,7 @@ async fn a_token_in_the_body_still_counts() {
     assert_eq!(refused.status, 401);
 }
 
-/// Whoever hung up in the middle of a request to fetch wrote an error into the log. Audit L8.
+/// A client hangs up in the middle of fetch requests, to fill the log with errors.
 #[tokio::test]
 async fn clients_that_hang_up_are_no_errors() {
     let server = Server::start().await;
@@ -454,7 +454,7 @@ async fn clients_that_hang_up_are_no_errors() {
     assert_eq!(errors, [""; 0]);
 }
 
-/// Requests that proxies and servers understand differently. Audit L7.
+/// A client sends requests that a proxy and a server may understand differently, or whose heads are very long.
 #[tokio::test]
 async fn ambiguous_requests_are_refused() {
     let server = Server::start().await;
@@ -484,7 +484,7 @@ async fn ambiguous_requests_are_refused() {
     assert!(answer.starts_with("HTTP/1.0 200"), "{answer}");
 }
 
-/// What the router cannot read is answered like any unknown path. Audit L7.
+/// Paths that the router cannot decode are answered like unknown ones.
 #[tokio::test]
 async fn unreadable_paths_are_unknown() {
     let server = Server::start().await;
@@ -506,8 +506,8 @@ async fn unreadable_paths_are_unknown() {
     }
 }
 
-/// The page of the documentation could be shown in a frame and run scripts from anywhere; responses with secrets could be
-/// kept by caches. Audit L6.
+/// An attacker shows the page of the documentation in a frame, has it load other scripts, or finds secrets in the cache of
+/// a browser.
 #[tokio::test]
 async fn browsers_and_caches_are_told_what_not_to_do() {
     for url in ["http://holdfast.test", "https://holdfast.test"] {

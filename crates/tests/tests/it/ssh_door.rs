@@ -239,7 +239,7 @@ async fn only_so_many_may_stand_in_the_door() {
     drop(inside);
 }
 
-/// Silent connections from one address kept everybody out, again and again. Audit M8.
+/// A client opens connections, does not sign in on them and opens new ones when they are closed, to keep all others out.
 #[tokio::test]
 async fn silent_connections_of_one_address_leave_places_to_others() {
     let server = Server::start().await;
@@ -280,8 +280,8 @@ async fn connections_of_one_address_are_limited() {
     poll("there is room again", async || ssh.run(&key, &[]).await.status == Some(0)).await;
 }
 
-/// Git of versions 0 and 1 is told of the refs unasked; a client that then says nothing kept one of the node's fetches.
-/// Audit H4c.
+/// A client of protocol version 0 or 1, which gets the list of refs unasked, starts sessions and sends nothing more, to take
+/// all fetches of the node.
 #[tokio::test]
 async fn silent_sessions_take_no_turns() {
     let mut setup = Setup::default();

@@ -23,9 +23,8 @@ async fn push(server: &Server, client: &Client, file: &str, refspec: &str) {
     server.work().await;
 }
 
-/// GitLab's and ours (audit H1, t4_trigger.py): mallory, a master of ada's project, reads the token of ada's trigger in the
-/// list, pushes a script of her own, starts it with the token and takes the build with a runner of her own. The build's
-/// token then reads ada's private projects.
+/// Mallory, a master of ada's project, reads the token of ada's trigger in the list, pushes a script of her own, starts it
+/// with the token and takes the build with a runner of her own, to read ada's private projects with the token of the build.
 #[tokio::test]
 async fn a_master_cannot_use_the_trigger_of_another_to_read_their_projects() {
     let ground = Ground::with("a: {script: x, only: [tags]}\n").await;
@@ -80,7 +79,7 @@ async fn masters_delete_triggers_of_others_by_id() {
     assert_eq!(ground.ada.post(&ground.path("/trigger/builds"), &fire).await.status, 404);
 }
 
-/// Audit H1, t22_retry.py: a developer's failing pipeline, retried by ada, ran the developer's script with ada's rights.
+/// A developer lets a pipeline fail, so that ada retries it and the developer's script runs with ada's rights.
 #[tokio::test]
 async fn a_retried_or_played_build_keeps_the_rights_of_the_pipelines_user() {
     let ground = Ground::with("a: {script: x, only: [tags]}\n").await;

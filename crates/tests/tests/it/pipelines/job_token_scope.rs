@@ -8,8 +8,8 @@ use super::{Ground, SIMPLE};
 
 const NOW: &str = "2026-01-02T03:04:05.678Z";
 
-/// Audit H1: with the token of any build, the script of that build read everything that the build's user may read. Now the
-/// project that is read has a say, and a build has never more than its user.
+/// A script uses the token of its build to read other projects that the user of the build may read. It succeeds only if the
+/// other project allows it, and never reads more than the user may.
 #[tokio::test]
 async fn a_build_reads_another_project_only_if_that_project_and_its_user_allow_it() {
     let ground = Ground::with(SIMPLE).await;

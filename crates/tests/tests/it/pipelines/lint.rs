@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{Ground, SIMPLE};
 
-/// Audit L12: anybody may have files checked, which takes time, and pipelines waited for the same permits.
+/// An anonymous client has many large files checked at once, so that no pipeline can be created meanwhile.
 #[tokio::test]
 async fn a_crowd_of_lint_requests_is_turned_away_and_holds_up_no_pipeline() {
     let ground = Ground::with(SIMPLE).await;

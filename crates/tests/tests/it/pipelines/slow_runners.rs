@@ -41,7 +41,7 @@ async fn response(stream: &mut TcpStream) -> (u16, String) {
 const FORM: &str = "Content-Type: multipart/form-data; boundary=X\r\n";
 const FILE: &[u8] = b"--X\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\nabc";
 
-/// Audit M7, t18_runner.py: sixteen uploads that go on without an end, of anybody with a runner, stopped all others.
+/// A user with a runner begins many uploads of artifacts and does not finish them, to stop the uploads of other projects.
 #[tokio::test]
 async fn slow_artifact_uploads_of_one_project_do_not_stop_those_of_others() {
     let ground = Ground::with(SIMPLE).await;
@@ -69,7 +69,7 @@ async fn slow_artifact_uploads_of_one_project_do_not_stop_those_of_others() {
     assert_eq!(super::scene::rows(&ground.server, "build_objects").await, 5, "the others still wait");
 }
 
-/// Audit M1, t14_hold.py: who has no token, or a wrong one, was read to the end, however long that took.
+/// A client without a token, or with a wrong one, announces a long body and does not send it, to make the server wait.
 #[tokio::test]
 async fn wrong_tokens_are_refused_before_the_body_has_come() {
     let ground = Ground::with(SIMPLE).await;
@@ -95,7 +95,8 @@ async fn wrong_tokens_are_refused_before_the_body_has_come() {
     assert_eq!(ground.server.contents().await, before);
 }
 
-/// Audit M2: fifteen megabytes of JSON of anybody became a hundred megabytes in memory before the token was looked at.
+/// A client without a valid token sends fifteen megabytes of JSON, to make the server parse them into a hundred megabytes of
+/// memory.
 #[tokio::test]
 async fn only_the_start_of_a_long_body_is_read_before_its_token_is_known() {
     let ground = Ground::with(SIMPLE).await;

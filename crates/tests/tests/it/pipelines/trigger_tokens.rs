@@ -88,8 +88,8 @@ async fn clear_tokens_of_older_nodes_work_and_are_replaced_after_a_day() {
     assert_eq!(fire(&ground, clear).await, 201);
 }
 
-/// Whoever holds the token of a trigger need not be able to change a script, and must not do so by the environment in which
-/// it runs (audit L13).
+/// A client that has the token of a trigger, and may not push, sets variables such as `BASH_ENV` to make a script run other
+/// commands.
 #[tokio::test]
 async fn a_trigger_does_not_set_what_changes_scripts() {
     let ground = Ground::with(SIMPLE).await;
