@@ -41,6 +41,14 @@ pub(crate) fn newest() -> i64 {
     MIGRATOR.iter().map(|step| step.version).max().unwrap_or_default()
 }
 
+/// Returns whether a migration was applied more than a day ago. Until then nodes of the version before it may still run, and
+/// what they use must stay as they know it.
+pub(crate) async fn is_applied_for_a_day(connection: &mut PgConnection, version: i64) -> crate::Result<bool> {
+    const QUERY: &str = "select exists (select from _sqlx_migrations \
+         where version = $1 and success and installed_on < now() - interval '1 day')";
+    Ok(sqlx::query_scalar(QUERY).bind(version).fetch_one(connection).await?)
+}
+
 /// The schema, that of the job queue, and the partitions from today on.
 pub async fn run(url: &str, today: NaiveDate) -> Result<(), Error> {
     let mut connection = PgConnection::connect(url).await?;

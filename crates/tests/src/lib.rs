@@ -289,6 +289,13 @@ impl Server {
         sqlx::PgConnection::connect(&self.database_url).await.expect("the test database")
     }
 
+    /// Lets a day pass since this migration was applied: no node of the version before it runs any more.
+    pub async fn end_upgrade(&self, migration: i64) {
+        let statement = "update _sqlx_migrations set installed_on = now() - interval '25 hours' where version = $1";
+        let updated = sqlx::query(statement).bind(migration).execute(&mut self.database().await).await;
+        assert_eq!(updated.expect("the test database").rows_affected(), 1, "there is no migration {migration}");
+    }
+
     /// Everything the instance keeps, for tests that nothing else changed.
     pub async fn contents(&self) -> Value {
         database::contents(&mut self.database().await).await

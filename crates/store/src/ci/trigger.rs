@@ -8,8 +8,12 @@ use sqlx::{Postgres, QueryBuilder};
 
 use super::pipeline::people;
 use crate::accounts::user::Person;
+use crate::migrate::is_applied_for_a_day;
 use crate::page::{List, Total, named};
 use crate::{Connection, Database, Result};
+
+/// The version of the migration that added `token_digest`.
+const TOKEN_DIGEST_MIGRATION: i64 = 11;
 
 #[derive(Clone, Debug, sqlx::FromRow)]
 struct Row {
@@ -163,9 +167,10 @@ pub struct ClearTrigger {
 /// Returns at most so many triggers whose token is stored as it is, by their ids. For a day after the migration there are
 /// none: nodes of the version before may still run, and find triggers by the clear token alone.
 pub async fn next_clear_batch(connection: &mut Connection, at_most: i64) -> Result<Vec<ClearTrigger>> {
-    const QUERY: &str = "select id, project_id, token from triggers where token_digest is null \
-         and exists (select from _sqlx_migrations where version = 11 and installed_on < now() - interval '1 day') \
-         order by id limit $1";
+    const QUERY: &str = "select id, project_id, token from triggers where token_digest is null order by id limit $1";
+    if !is_applied_for_a_day(connection, TOKEN_DIGEST_MIGRATION).await? {
+        return Ok(Vec::new());
+    }
     Ok(sqlx::query_as(QUERY).bind(at_most).fetch_all(connection).await?)
 }
 

@@ -3,6 +3,7 @@ use holdfast_domain::ids::{HookId, ProjectId};
 use holdfast_domain::page::{Page, PageRequest};
 use sqlx::{Postgres, QueryBuilder};
 
+use crate::migrate::is_applied_for_a_day;
 use crate::page::{List, Total};
 use crate::{Connection, Database, Result};
 
@@ -140,8 +141,9 @@ pub async fn update(
     Ok(())
 }
 
-/// The token of a hook as it is stored: encrypted, or in clear where there is no key to encrypt it with. Both are None for a
-/// hook without a token.
+/// The token of a hook as it is stored: encrypted, or in clear if there is no key or if [`can_encrypt_tokens`] returns false.
+/// Both are None for a hook without a token. Both are set if a node of the version before set a token after one was
+/// encrypted; then the one in clear counts.
 #[derive(Clone, Debug, Default)]
 pub struct StoredToken {
     pub clear: Option<String>,
@@ -152,6 +154,15 @@ impl StoredToken {
     pub fn is_set(&self) -> bool {
         self.clear.is_some() || self.sealed.is_some()
     }
+}
+
+/// The version of the migration that added `sealed_token`.
+const SEALED_TOKEN_MIGRATION: i64 = 12;
+
+/// Returns whether all nodes can read encrypted tokens. Nodes of the version before know the column `token` alone, and may
+/// still run for a day after the migration.
+pub async fn can_encrypt_tokens(connection: &mut Connection) -> Result<bool> {
+    is_applied_for_a_day(connection, SEALED_TOKEN_MIGRATION).await
 }
 
 /// Sets or, with an empty [`StoredToken`], removes the token of a hook.

@@ -85,6 +85,7 @@ async fn a_password_in_an_address_is_not_shown() {
 #[tokio::test]
 async fn tokens_of_hooks_are_not_in_the_database() {
     let server = Server::start().await;
+    server.end_upgrade(12).await;
     let (_, ada) = server.user("ada").await;
     let project = server.project(&ada, "engine", 0).await;
     for token in ["s3cret-of-the-first", "s3cret-of-the-second"] {

@@ -189,7 +189,9 @@ async fn a_token_stays_with_the_address_that_it_was_set_for() {
 /// A token that was encrypted with another key is not left out: the delivery fails and says why.
 #[tokio::test]
 async fn nothing_is_delivered_without_a_token_that_cannot_be_decrypted() {
-    let world = World::new().await;
+    let server = Server::start().await;
+    server.end_upgrade(12).await;
+    let world = World::on(server).await;
     let damage = "update hooks set sealed_token = set_byte(sealed_token, 20, get_byte(sealed_token, 20) # 1)";
     sqlx::query(damage).execute(&mut world.server.database().await).await.unwrap();
     world.branch("b1").await;
@@ -202,6 +204,53 @@ async fn nothing_is_delivered_without_a_token_that_cannot_be_decrypted() {
     assert_eq!(world.ada.put(&world.hook, &form).await.status, 200);
     world.server.deliver().await;
     assert_eq!(world.receiver.take()[0].header("x-gitlab-token"), "another");
+}
+
+/// A rolling upgrade: nodes of the version before know the column `token` alone, and go on writing it. What they set and
+/// what they remove holds on all nodes.
+#[tokio::test]
+async fn older_nodes_can_read_and_change_tokens_for_a_day() {
+    let world = World::new().await;
+    let server = &world.server;
+    let stored = async || -> (Option<String>, bool) {
+        let query = "select token, sealed_token is not null from hooks";
+        sqlx::query_as(query).fetch_one(&mut server.database().await).await.unwrap()
+    };
+    let set_as_older_node = async |token: Option<&str>| {
+        let statement = "update hooks set token = $1";
+        sqlx::query(statement).bind(token).execute(&mut server.database().await).await.unwrap();
+    };
+    let sweep = async || holdfast_app::worker::sweep_now(&server.app, &holdfast_app::Actor::Operator).await.unwrap();
+    let sent = async |branch: &str| {
+        world.branch(branch).await;
+        server.deliver().await;
+        let received = world.receiver.take().pop().expect("a delivery");
+        assert_eq!(received.header("webhook-signature").is_empty(), received.header("x-gitlab-token").is_empty());
+        received.header("x-gitlab-token").to_owned()
+    };
+    let in_clear = |token: &str| (Some(token.to_owned()), false);
+    assert_eq!(stored().await, in_clear(super::TOKEN));
+    sweep().await;
+    assert_eq!(stored().await, in_clear(super::TOKEN), "older nodes may still run");
+    assert_eq!(sent("a").await, super::TOKEN);
+    set_as_older_node(Some("of-an-older-node")).await;
+    assert_eq!(sent("b").await, "of-an-older-node");
+    set_as_older_node(None).await;
+    assert_eq!(sent("c").await, "");
+    let form = [("url", &*world.receiver.url("/hook")), ("token", "another")];
+    assert_eq!(world.ada.put(&world.hook, &form).await.status, 200);
+    assert_eq!(stored().await, in_clear("another"));
+
+    server.end_upgrade(12).await;
+    sweep().await;
+    assert_eq!(stored().await, (None, true));
+    assert_eq!(sent("d").await, "another");
+    // A node that was forgotten sets one more.
+    set_as_older_node(Some("set-late")).await;
+    assert_eq!(sent("e").await, "set-late");
+    sweep().await;
+    assert_eq!(stored().await, (None, true));
+    assert_eq!(sent("f").await, "set-late");
 }
 
 /// A token is sent as it is, or not at all: it adds no header of its own.

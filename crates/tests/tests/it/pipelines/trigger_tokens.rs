@@ -80,8 +80,7 @@ async fn clear_tokens_of_older_nodes_work_and_are_replaced_after_a_day() {
     ground.server.sweep().await;
     assert_eq!(column(&ground, "token").await, [Some(clear.to_owned())], "older nodes may still run");
 
-    let migrated = "update _sqlx_migrations set installed_on = now() - interval '25 hours' where version = 11";
-    sqlx::query(migrated).execute(&mut ground.server.database().await).await.unwrap();
+    ground.server.end_upgrade(11).await;
     ground.server.sweep().await;
     assert!(!ground.server.contents().await.to_string().contains(clear));
     shown(clear).await;
