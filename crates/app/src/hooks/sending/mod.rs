@@ -125,10 +125,6 @@ impl Sender {
         }
     }
 
-    fn chance(&self) -> f64 {
-        f64::from(u32::from_le_bytes(self.app.entropy.bytes())) / f64::from(u32::MAX)
-    }
-
     /// A visit begins with its last delivery before one timeout has passed. That takes two more at the most: one until it
     /// is known what to send, one until it is answered.
     fn lease(&self) -> TimeDelta {

@@ -62,7 +62,7 @@ impl Sender {
                 Ok(Some(body)) => {
                     let (attempt, failure) = self.attempt(&run, token, message, body).await;
                     visit.slowest = visit.slowest.max(attempt.duration_ms.unwrap_or_default());
-                    let is_over = visit.attempted(message, failure, self.app.clock.now(), self.chance());
+                    let is_over = visit.attempted(message, failure, self.app.clock.now(), self.app.random_fraction());
                     (attempt, is_over)
                 }
                 Ok(None) => {
