@@ -68,19 +68,15 @@ impl TaskHandler for ReassignAuthor {
     }
 }
 
-/// Jobs that were queued before what a deleted user wrote was kept: they keep it as well.
+/// A job that was queued by a version that deleted what a deleted user wrote. It keeps that as well.
 #[derive(Serialize, Deserialize)]
-struct RemoveAuthor {
-    job: JobId,
-    author: UserId,
-}
+struct RemoveAuthor(ReassignAuthor);
 
 impl TaskHandler for RemoveAuthor {
     const IDENTIFIER: &'static str = REMOVE_AUTHOR;
 
     async fn run(self, context: WorkerContext) -> impl IntoTaskHandlerResult {
-        let app = app(&context)?;
-        removal::author(&app, self.job, self.author).await.map_err(told)
+        self.0.run(context).await
     }
 }
 
