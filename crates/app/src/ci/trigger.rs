@@ -9,7 +9,7 @@ use holdfast_domain::ids::ProjectId;
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_store::ci::pipeline::Pipeline;
-use holdfast_store::ci::trigger::{self, KeptToken, NewToken};
+use holdfast_store::ci::trigger::{self, TriggerToken};
 use holdfast_store::{Connection, commit};
 
 pub use holdfast_store::ci::trigger::Trigger;
@@ -35,19 +35,17 @@ pub struct ShownTrigger {
 fn shown(app: &App, actor: &Actor, trigger: Trigger, token: Option<&str>) -> ShownTrigger {
     let is_owner = actor.user_id() == Some(trigger.owner_id);
     let whole = || token.map(str::to_owned).or_else(|| opened(app, &trigger));
-    let token = is_owner.then(whole).flatten().unwrap_or_else(|| trigger.token_start.clone());
+    let token = is_owner.then(whole).flatten().unwrap_or_else(|| trigger.token.start.clone());
     ShownTrigger { trigger, token }
 }
 
-/// Returns the token, if it was encrypted and the key is still the same.
+/// Returns the token, if it is stored in clear, or was encrypted and the key is still the same.
 fn opened(app: &App, trigger: &Trigger) -> Option<String> {
-    match &trigger.kept_token {
-        KeptToken::Clear(token) => Some(token.clone()),
-        KeptToken::Digest { digest, encrypted } => {
-            let place = place(trigger.project_id, digest);
-            String::from_utf8(app.sealing.open(&place, encrypted.as_deref()?).ok()?).ok()
-        }
+    if let Some(clear) = &trigger.clear_token {
+        return Some(clear.clone());
     }
+    let place = place(trigger.project_id, &trigger.token.digest);
+    String::from_utf8(app.sealing.open(&place, trigger.token.encrypted.as_deref()?).ok()?).ok()
 }
 
 fn place(project: ProjectId, digest: &[u8]) -> String {
@@ -90,32 +88,20 @@ pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, description:
     violations.check_line("description", description.unwrap_or_default());
     violations.into_result()?;
     let token = app.entropy.hex::<15>();
-    let kept = Kept::new(app, project.id, &token);
+    let stored = stored_form(app, project.id, &token);
     let now = app.clock.now();
-    let id = trigger::insert(&mut transaction, project.id, owner, &kept.new_token(), description, now).await?;
+    let id = trigger::insert(&mut transaction, project.id, owner, &stored, description, now).await?;
     let created = trigger::find(&mut transaction, project.id, id).await?.ok_or(Error::NotFound(Thing::Trigger))?;
     commit(transaction).await?;
     Ok(shown(app, actor, created, Some(&token)))
 }
 
-/// What is kept of a token.
-struct Kept {
-    digest: Vec<u8>,
-    start: String,
-    encrypted: Option<Vec<u8>>,
-}
-
-impl Kept {
-    fn new(app: &App, project: ProjectId, token: &str) -> Self {
-        let digest = digest(token);
-        // Without a key the owner sees the token once, when it is created.
-        let encrypted = app.sealing.seal(&place(project, &digest), token.as_bytes()).ok();
-        Self { digest, start: token.chars().take(START_CHARACTERS).collect(), encrypted }
-    }
-
-    fn new_token(&self) -> NewToken<'_> {
-        NewToken { digest: &self.digest, start: &self.start, encrypted: self.encrypted.as_deref() }
-    }
+/// Returns a token of a trigger of this project as it is stored.
+fn stored_form(app: &App, project: ProjectId, token: &str) -> TriggerToken {
+    let digest = digest(token);
+    // Without a key the owner sees the token once, when it is created.
+    let encrypted = app.sealing.seal(&place(project, &digest), token.as_bytes()).ok();
+    TriggerToken { digest, start: token.chars().take(START_CHARACTERS).collect(), encrypted }
 }
 
 const BATCH_SIZE: i64 = 100;
@@ -129,8 +115,8 @@ pub(super) async fn convert_clear_tokens(app: &App) -> Result<()> {
             return Ok(());
         }
         for it in batch {
-            let kept = Kept::new(app, it.project_id, &it.token);
-            trigger::set_token(&mut connection, it.id, &kept.new_token()).await?;
+            let stored = stored_form(app, it.project_id, &it.token);
+            trigger::set_token(&mut connection, it.id, &stored).await?;
         }
     }
 }

@@ -20,9 +20,8 @@ struct Row {
     id: i64,
     project_id: i64,
     owner_id: i64,
-    token_digest: Option<Vec<u8>>,
-    token_start: String,
-    encrypted_token: Option<Vec<u8>>,
+    #[sqlx(flatten)]
+    token: TriggerToken,
     clear_token: Option<String>,
     description: Option<String>,
     created_at: DateTime<Utc>,
@@ -37,38 +36,34 @@ pub struct Trigger {
     pub project_id: ProjectId,
     pub owner_id: UserId,
     pub owner: Option<Person>,
-    pub token_start: String,
-    pub kept_token: KeptToken,
+    pub token: TriggerToken,
+    /// The token itself, if a node of an older version stored it and it was not converted yet.
+    pub clear_token: Option<String>,
     pub description: Option<String>,
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
     pub last_used: Option<DateTime<Utc>>,
 }
 
-/// What is kept of a trigger's token beside its start.
-#[derive(Clone, Debug)]
-pub enum KeptToken {
-    /// Written by a node of an older version.
-    Clear(String),
-    Digest {
-        digest: Vec<u8>,
-        encrypted: Option<Vec<u8>>,
-    },
-}
-
-/// A token as it is stored.
-#[derive(Clone, Copy, Debug)]
-pub struct NewToken<'a> {
-    pub digest: &'a [u8],
-    pub start: &'a str,
-    pub encrypted: Option<&'a [u8]>,
+/// The token of a trigger as it is stored.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct TriggerToken {
+    /// The SHA-256 digest by which the token is found.
+    #[sqlx(rename = "token_digest")]
+    pub digest: Vec<u8>,
+    /// The first characters, for those who may see the trigger but not its token.
+    #[sqlx(rename = "token_start")]
+    pub start: String,
+    /// The whole token, encrypted for its owner. None if there was no key when it was stored.
+    #[sqlx(rename = "encrypted_token")]
+    pub encrypted: Option<Vec<u8>>,
 }
 
 macro_rules! trigger_columns {
     () => {
-        "t.id, t.project_id, t.owner_id, t.token_digest, coalesce(t.token_start, left(t.token, 4)) as token_start, \
-         t.encrypted_token, case when t.token_digest is null then t.token end as clear_token, t.description, \
-         t.created_at, t.updated_at, t.last_used"
+        "t.id, t.project_id, t.owner_id, coalesce(t.token_digest, sha256(convert_to(t.token, 'UTF8'))) as token_digest, \
+         coalesce(t.token_start, left(t.token, 4)) as token_start, t.encrypted_token, \
+         case when t.token_digest is null then t.token end as clear_token, t.description, t.created_at, t.updated_at, t.last_used"
     };
 }
 
@@ -79,11 +74,8 @@ async fn complete(connection: &mut Connection, rows: Vec<Row>) -> Result<Vec<Tri
         project_id: row.project_id.into(),
         owner_id: row.owner_id.into(),
         owner: people.get(&row.owner_id).cloned(),
-        token_start: row.token_start,
-        kept_token: match row.token_digest {
-            Some(digest) => KeptToken::Digest { digest, encrypted: row.encrypted_token },
-            None => KeptToken::Clear(row.clear_token.unwrap_or_default()),
-        },
+        token: row.token,
+        clear_token: row.clear_token,
         description: row.description,
         created_at: row.created_at,
         updated_at: row.updated_at,
@@ -133,7 +125,7 @@ pub async fn insert(
     connection: &mut Connection,
     project: ProjectId,
     owner: UserId,
-    token: &NewToken<'_>,
+    token: &TriggerToken,
     description: Option<&str>,
     now: DateTime<Utc>,
 ) -> Result<TriggerId> {
@@ -143,9 +135,9 @@ pub async fn insert(
          values ($1, $2, encode($3, 'hex'), $3, $4, $5, $6, $7, $7) returning id",
         project.get(),
         owner.get(),
-        token.digest,
-        token.start,
-        token.encrypted,
+        &token.digest,
+        &token.start,
+        token.encrypted.as_deref(),
         description,
         now,
     )
@@ -175,14 +167,14 @@ pub async fn next_clear_batch(connection: &mut Connection, at_most: i64) -> Resu
 }
 
 /// Replaces a clear token by its digest.
-pub async fn set_token(connection: &mut Connection, id: TriggerId, token: &NewToken<'_>) -> Result<()> {
+pub async fn set_token(connection: &mut Connection, id: TriggerId, token: &TriggerToken) -> Result<()> {
     sqlx::query!(
         "update triggers set token = encode($2, 'hex'), token_digest = $2, token_start = $3, encrypted_token = $4
          where id = $1 and token_digest is null",
         id.get(),
-        token.digest,
-        token.start,
-        token.encrypted,
+        &token.digest,
+        &token.start,
+        token.encrypted.as_deref(),
     )
     .execute(connection)
     .await?;
