@@ -1,5 +1,6 @@
 //! How pipelines come to be: by a push, by the interface, by a trigger.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use holdfast_domain::Violations;
@@ -15,7 +16,7 @@ use holdfast_store::ci::pipeline::{self, CommitFacts, NewPipeline, Pipeline};
 use holdfast_store::projects::project;
 use holdfast_store::worker::pipelines::Pushed;
 use holdfast_store::{Connection, commit};
-use tokio::sync::{AcquireError, OwnedSemaphorePermit};
+use tokio::sync::Semaphore;
 
 use super::course::Course;
 use crate::projects::project::ProjectRef;
@@ -255,14 +256,13 @@ const LONGEST_ERROR: usize = 1000;
 
 /// Some milliseconds of work, and more if somebody means harm; so many at once, and no more.
 async fn read(app: &App, text: Vec<u8>) -> Result<std::result::Result<CiFile, String>> {
-    parse(app.ci_files.clone().acquire_owned().await, text).await
+    parse(&app.ci_files, text).await
 }
 
-/// Parses a CI file on a blocking thread. The thread holds the permit: it goes on when the request is given up.
-async fn parse(
-    permit: std::result::Result<OwnedSemaphorePermit, AcquireError>,
-    text: Vec<u8>,
-) -> Result<std::result::Result<CiFile, String>> {
+/// Parses a CI file on a blocking thread, with one of these permits. The thread holds the permit: it goes on when the request
+/// is given up.
+async fn parse(permits: &Arc<Semaphore>, text: Vec<u8>) -> Result<std::result::Result<CiFile, String>> {
+    let permit = permits.clone().acquire_owned().await.expect("the semaphore is never closed");
     let reading = tokio::task::spawn_blocking(move || {
         let _permit = permit;
         file::read(&text)
@@ -282,5 +282,5 @@ pub async fn lint(app: &App, text: String) -> Result<Option<String>> {
     }
     let busy = |_| Error::Throttled { retry_after: LINT_RETRY_AFTER };
     let _request = app.lint_requests.try_acquire().map_err(busy)?;
-    Ok(parse(app.lints.clone().acquire_owned().await, text.into_bytes()).await?.err())
+    Ok(parse(&app.lints, text.into_bytes()).await?.err())
 }
