@@ -2,7 +2,6 @@
 //! does not exist (404), what it may see but not do is forbidden (403).
 
 use holdfast_domain::AccessLevel;
-use holdfast_domain::ids::ProjectId;
 use holdfast_domain::policy::{Feature, GroupAction, InstanceAction, ProjectAction, Standing};
 use holdfast_store::Connection;
 use holdfast_store::ci::job_token_allowlist;
@@ -10,7 +9,7 @@ use holdfast_store::namespaces::group::{self, Group, GroupRef};
 use holdfast_store::namespaces::namespace;
 use holdfast_store::projects::project::{self, Project, ProjectRef};
 
-use crate::actor::Caller;
+use crate::actor::{BuildScope, Caller};
 use crate::{Actor, App, Error, Result, Thing};
 
 pub fn instance(actor: &Actor, action: InstanceAction) -> Result<()> {
@@ -138,27 +137,27 @@ async fn authorize(
     actor: &Actor,
     action: ProjectAction,
 ) -> Result<Project> {
-    if let Some(source) = actor.build_of()
-        && !admits_builds_of(connection, &project, source).await?
+    if let Some(build) = actor.build_of()
+        && !admits_build(connection, &project, build).await?
     {
         return Err(Error::NotFound(Thing::Project));
     }
     checked(project, actor, action)
 }
 
-/// Returns whether a project lets builds of `source` in. What their user may read is a question of its own: both must be
+/// Returns whether a project lets a build in. What the build's user may read is a question of its own: both must be
 /// allowed, since whoever writes the script of a build is not always its user.
-async fn admits_builds_of(connection: &mut Connection, project: &Project, source: ProjectId) -> Result<bool> {
+async fn admits_build(connection: &mut Connection, project: &Project, build: BuildScope) -> Result<bool> {
     let is_public = ProjectAction::ReadCode.allowed(project.visibility, Standing::Anonymous, None);
-    if project.id == source || is_public {
+    if project.id == build.project || is_public {
         return Ok(true);
     }
-    Ok(job_token_allowlist::contains(connection, project.id, source).await?)
+    Ok(build.has_users_rights && job_token_allowlist::contains(connection, project.id, build.project).await?)
 }
 
 fn checked(project: Project, actor: &Actor, action: ProjectAction) -> Result<Project> {
     // Its own project a build reads whoever started it.
-    let is_own = actor.build_of() == Some(project.id);
+    let is_own = actor.build_of().is_some_and(|build| build.project == project.id);
     if !is_own && !may(actor, &project, ProjectAction::Read) {
         return Err(Error::NotFound(Thing::Project));
     }

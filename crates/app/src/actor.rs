@@ -29,9 +29,18 @@ pub struct Caller {
     pub scopes: Scopes,
     /// Set while an administrator acts as this user.
     pub impersonated_by: Option<UserId>,
-    /// Set while a build of this project acts with the user's rights: it may read code and nothing else, of this project
-    /// and of those that let its builds in.
-    pub build_of: Option<ProjectId>,
+    /// Set while a build acts: it may read code and nothing else.
+    pub build_of: Option<BuildScope>,
+}
+
+/// The projects whose code a build may read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BuildScope {
+    /// The build's own project, which it always reads, as it does public ones.
+    pub project: ProjectId,
+    /// Whether the build has the rights of the user that it acts as: then it also reads projects that this user may read and
+    /// that have the build's project on their allow list.
+    pub has_users_rights: bool,
 }
 
 impl Actor {
@@ -63,7 +72,8 @@ impl Actor {
         }
     }
 
-    pub fn build_of(&self) -> Option<ProjectId> {
+    /// Returns what the actor may read, if it is a build.
+    pub fn build_of(&self) -> Option<BuildScope> {
         match self {
             Self::User(caller) => caller.build_of,
             Self::Anonymous(_) | Self::Operator => None,

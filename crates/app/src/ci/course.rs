@@ -79,7 +79,8 @@ impl Course {
         it.finished_at = if status.is_complete() { Some(now) } else { None };
     }
 
-    /// Builds these anew; the first of the copies.
+    /// Runs these builds again. They are builds of this user, and so are those of later stages that were skipped and that run
+    /// because of them. Returns the first of the copies.
     pub async fn retry(
         &mut self,
         connection: &mut Connection,
@@ -104,7 +105,9 @@ impl Course {
         }
         // What was passed over because of them has a turn again.
         for it in self.builds.iter_mut().filter(|it| it.step.stage > first) {
-            apply(it, Event::Reset, now);
+            if apply(it, Event::Reset, now) {
+                it.user_id = user;
+            }
         }
         Ok(copies.first().copied())
     }

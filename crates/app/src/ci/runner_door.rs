@@ -3,7 +3,7 @@
 
 use holdfast_domain::Violations;
 use holdfast_domain::ci::{Event, Status};
-use holdfast_domain::ids::{BuildId, ProjectId, RunnerId};
+use holdfast_domain::ids::{BuildId, ProjectId, RunnerId, UserId};
 use holdfast_domain::violations::INVALID;
 use holdfast_store::ci::build::{self, Held};
 use holdfast_store::ci::run;
@@ -17,6 +17,7 @@ use super::runner;
 use super::trace::{self, Added};
 use crate::accounts::secret::digest;
 use crate::accounts::user;
+use crate::actor::BuildScope;
 use crate::{Actor, App, Error, Result};
 
 /// Why a runner has no say about a build.
@@ -208,17 +209,35 @@ pub async fn finish(
     Ok(())
 }
 
-/// Authenticates a running build by its token. It has the rights of its pipeline's user, to read code alone and as far as
-/// the project that is read lets it in; it is never an administrator, whoever started it.
+/// Authenticates a running build by its token.
+///
+/// - The token is valid while the user who started the build is active: who retried or played it, or else the user of its
+///   pipeline.
+/// - The build has the rights of its pipeline's user, to read code alone and as far as the project that is read lets it in. It
+///   is never an administrator.
+/// - If the pipeline's user is blocked or deleted, and somebody else started the build, it reads its own project and public
+///   ones.
 pub(crate) async fn authenticate(app: &App, token: &str) -> Result<Actor> {
     let run = run::find_by_token(&mut *app.database.connection().await?, &digest(token)).await?;
-    let (project, user) = run.ok_or(Error::Unauthenticated)?;
-    match user::acting(app, user.ok_or(Error::Unauthenticated)?).await? {
-        Some(Actor::User(mut caller)) => {
-            caller.account.admin = false;
-            caller.build_of = Some(project);
-            Ok(Actor::User(caller))
+    let run = run.ok_or(Error::Unauthenticated)?;
+    let starter = acting(app, run.started_by).await?.ok_or(Error::Unauthenticated)?;
+    let (user, has_users_rights) = if run.pipeline_user == run.started_by {
+        (starter, true)
+    } else {
+        match acting(app, run.pipeline_user).await? {
+            Some(user) => (user, true),
+            None => (starter, false),
         }
-        _ => Err(Error::Unauthenticated),
+    };
+    let Actor::User(mut caller) = user else { return Err(Error::Unauthenticated) };
+    caller.account.admin = false;
+    caller.build_of = Some(BuildScope { project: run.project, has_users_rights });
+    Ok(Actor::User(caller))
+}
+
+async fn acting(app: &App, user: Option<UserId>) -> Result<Option<Actor>> {
+    match user {
+        Some(id) => user::acting(app, id).await,
+        None => Ok(None),
     }
 }

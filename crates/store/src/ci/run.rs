@@ -19,23 +19,33 @@ pub async fn end(connection: &mut Connection, builds: &[BuildId]) -> Result<()> 
     Ok(())
 }
 
-/// Returns the project of the running build that has this token, and the user whose rights the build has.
-///
-/// That is the user of the pipeline. `builds.user_id` is who retried or played the build, and lends it nothing: the script
-/// is not theirs.
-pub async fn find_by_token(
-    connection: &mut Connection,
-    token_digest: &[u8],
-) -> Result<Option<(ProjectId, Option<UserId>)>> {
+/// A running build, found by its token.
+#[derive(Clone, Copy, Debug)]
+pub struct RunningBuild {
+    pub project: ProjectId,
+    /// The user of the pipeline, whose rights the build has.
+    pub pipeline_user: Option<UserId>,
+    /// The user of the build: who retried or played it, or else the user of the pipeline. They lend the build nothing,
+    /// since the script is not theirs.
+    pub started_by: Option<UserId>,
+}
+
+/// Finds the running build that has this token.
+pub async fn find_by_token(connection: &mut Connection, token_digest: &[u8]) -> Result<Option<RunningBuild>> {
     let row = sqlx::query!(
-        "select r.project_id, i.user_id from build_runs r join pipelines i on i.id = r.pipeline_id
+        "select r.project_id, i.user_id as pipeline_user_id, b.user_id as started_by_id
+         from build_runs r join pipelines i on i.id = r.pipeline_id join builds b on b.id = r.build_id
            join projects p on p.id = r.project_id
          where r.token_digest = $1 and p.builds_enabled and p.namespace_id is not null",
         token_digest,
     )
     .fetch_optional(connection)
     .await?;
-    Ok(row.map(|row| (row.project_id.into(), row.user_id.map(Into::into))))
+    Ok(row.map(|row| RunningBuild {
+        project: row.project_id.into(),
+        pipeline_user: row.pipeline_user_id.map(Into::into),
+        started_by: row.started_by_id.map(Into::into),
+    }))
 }
 
 /// Some whose runner was last heard of before that time, or that have run too long; by their ids.

@@ -261,7 +261,7 @@ impl Pipeline {
         let job = self.build(id).job.clone();
         let stage = job.stage;
         self.add(job, Pending, ids, user, now);
-        self.reopen_after(stage);
+        self.reopen_after(stage, user);
         self.settle(now);
     }
 
@@ -278,14 +278,15 @@ impl Pipeline {
             let status = if job.stage == first { Pending } else { Created };
             self.add(job, status, ids, user, now);
         }
-        self.reopen_after(first);
+        self.reopen_after(first, user);
         self.settle(now);
     }
 
-    fn reopen_after(&mut self, stage: usize) {
+    fn reopen_after(&mut self, stage: usize, user: i64) {
         for build in &mut self.builds {
             if build.job.stage > stage && build.status == Skipped {
                 build.status = Created;
+                build.user = user;
             }
         }
     }

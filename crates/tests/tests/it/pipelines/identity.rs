@@ -1,9 +1,10 @@
 //! Whose rights a build has: those of its pipeline's user, and of these only what the project that is read allows.
 
+use holdfast_domain::ids::UserId;
 use holdfast_tests::{Client, Server, WorkTree};
 use serde_json::{Value, json};
 
-use super::git_access::{READ, ask};
+use super::git_access::{READ, WRITE, ask};
 use super::{Ground, Job, Runner};
 
 /// A failing build, and one for later.
@@ -126,4 +127,88 @@ async fn a_retried_or_played_build_keeps_the_rights_of_the_pipelines_user() {
     let job = runner.take().await;
     assert_eq!(acts_for(&job).1, Some("ada@example.com"));
     assert_eq!(ask(&ground, &job.token, "ada/secret", READ).await, 200);
+}
+
+/// One build in each of three stages, the last for later.
+const THREE_STAGES: &str = "
+first: {script: x, stage: build}
+second: {script: x, stage: test}
+third: {script: x, stage: deploy, when: manual}
+";
+
+/// The statuses of reading the build's own project, a public one, and a private one that lets its builds in.
+const WITH_ITS_USER: [u16; 3] = [200, 200, 200];
+const WITHOUT_ITS_USER: [u16; 3] = [200, 200, 404];
+const NOTHING: [u16; 3] = [401, 401, 401];
+
+/// When a user leaves, others can still run again what that user started. Such builds get their own project and public ones:
+/// neither what the user could read, nor what those can read who run them.
+#[tokio::test]
+async fn what_a_blocked_user_started_can_be_retried_and_reads_its_own_project() {
+    let ground = Ground::with("a: {script: x, only: [tags]}\n").await;
+    let (ada, server) = (&ground.ada, &ground.server);
+    let (leaver_id, leaver) = ground.member("leaver", "30").await;
+    let (bob_id, bob) = ground.member("bob", "30").await;
+    server.project(ada, "open", 20).await;
+    server.push_first(ada, "ada/open").await;
+    let secret = server.project(ada, "secret", 0).await;
+    server.push_first(ada, "ada/secret").await;
+    ground.allow(ada, "ada%2Fsecret").await;
+    for id in [leaver_id, bob_id] {
+        let form = [("user_id", &*id.to_string()), ("access_level", "30")];
+        assert_eq!(ada.post(&format!("/projects/{secret}/members"), &form).await.status, 201);
+    }
+    push(server, &leaver, THREE_STAGES, "main:dev").await;
+    let runner = ground.runner().await;
+    let take = async |name: &str| {
+        let job = runner.take().await;
+        assert_eq!(job.body["job_info"]["name"], name);
+        job
+    };
+    let set = async |id: UserId, what: &str| {
+        assert_eq!(server.admin.put(&format!("/users/{id}/{what}"), &[]).await.status, 200);
+    };
+    let check = async |job: &Job, expected: [u16; 3], how: &str| {
+        let mut statuses = [0; 3];
+        for (status, path) in statuses.iter_mut().zip(["ada/p", "ada/open", "ada/secret"]) {
+            *status = ask(&ground, &job.token, path, READ).await;
+        }
+        assert_eq!(statuses, expected, "{how}");
+    };
+
+    let job = take("first").await;
+    check(&job, WITH_ITS_USER, "pushed").await;
+    set(leaver_id, "block").await;
+    check(&job, NOTHING, "its user started it, and is blocked").await;
+    runner.finish(&job, "failed").await;
+
+    let retry = ground.path(&format!("/pipelines/{}/retry", ground.pipeline().await["id"]));
+    assert_eq!(bob.post(&retry, &[]).await.status, 201);
+    let job = take("first").await;
+    check(&job, WITHOUT_ITS_USER, "the pipeline retried").await;
+    assert_eq!(ask(&ground, &job.token, "ada/p", WRITE).await, 403);
+    runner.finish(&job, "success").await;
+    // It was skipped, and runs because of the retry.
+    let job = take("second").await;
+    assert_eq!(ground.build("second").await["user"]["username"], "bob");
+    check(&job, WITHOUT_ITS_USER, "behind what was retried").await;
+    runner.finish(&job, "failed").await;
+    let again = bob.post(&ground.path(&format!("/builds/{}/retry", ground.build("second").await["id"])), &[]).await;
+    assert_eq!(again.status, 201, "{}", again.text);
+    let job = take("second").await;
+    check(&job, WITHOUT_ITS_USER, "the build retried").await;
+    runner.finish(&job, "success").await;
+
+    let play = ground.path(&format!("/builds/{}/play", ground.build("third").await["id"]));
+    assert_eq!(bob.post(&play, &[]).await.status, 200);
+    let job = take("third").await;
+    check(&job, WITHOUT_ITS_USER, "played").await;
+    set(bob_id, "block").await;
+    check(&job, NOTHING, "who played it is blocked").await;
+    set(leaver_id, "unblock").await;
+    check(&job, NOTHING, "who played it is still blocked").await;
+    set(bob_id, "unblock").await;
+    check(&job, WITH_ITS_USER, "both are active").await;
+    assert_eq!(server.admin.delete(&format!("/users/{leaver_id}")).await.status, 200);
+    check(&job, WITHOUT_ITS_USER, "its user is deleted").await;
 }
