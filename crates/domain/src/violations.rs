@@ -1,5 +1,7 @@
 //! What is wrong with a set of attributes: sentence fragments per field, in the order they were found.
 
+use crate::Field;
+
 /// `{"email": ["is invalid"], "name": ["can't be blank"]}` as a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Violations(Vec<(&'static str, Vec<String>)>);
@@ -38,6 +40,22 @@ impl Violations {
     pub fn check_size(&mut self, field: &'static str, text: &str, maximum: usize) {
         if text.len() > maximum {
             self.add(field, format!("is too long (maximum is {maximum} bytes)"));
+        }
+    }
+
+    /// Records new text of more bytes than are kept. Text that is longer because it was stored before there was a limit stays,
+    /// until it is changed.
+    pub fn check_changed_size(
+        &mut self,
+        field: &'static str,
+        new: &Field<String>,
+        current: Option<&str>,
+        maximum: usize,
+    ) {
+        if let Field::Value(text) = new
+            && current != Some(text.as_str())
+        {
+            self.check_size(field, text, maximum);
         }
     }
 

@@ -52,12 +52,8 @@ impl IssueChanges {
     ) -> Result<Changed> {
         let manages = access::may(actor, project, ProjectAction::ManageIssues);
         let mut violations = Violations::default();
-        // A description that was longer before there was a limit stays, until it is changed.
-        if let Field::Value(description) = &self.description
-            && now.description.as_ref() != Some(description)
-        {
-            violations.check_size("description", description, MAX_TEXT_BYTES);
-        }
+        let current = now.description.as_deref();
+        violations.check_changed_size("description", &self.description, current, MAX_TEXT_BYTES);
         let mut a = Attributes {
             title: self.title.unwrap_or(now.title),
             description: self.description.or_nullable(now.description),

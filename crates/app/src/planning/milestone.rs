@@ -77,12 +77,8 @@ pub struct MilestoneChanges {
 impl MilestoneChanges {
     fn apply(self, now: Attributes) -> Result<Attributes> {
         let mut violations = Violations::default();
-        // A description that was longer before there was a limit stays, until it is changed.
-        if let Field::Value(description) = &self.description
-            && now.description.as_ref() != Some(description)
-        {
-            violations.check_size("description", description, MAX_MILESTONE_TEXT_BYTES);
-        }
+        let current = now.description.as_deref();
+        violations.check_changed_size("description", &self.description, current, MAX_MILESTONE_TEXT_BYTES);
         let a = Attributes {
             title: self.title.unwrap_or(now.title),
             description: self.description.or_nullable(now.description),

@@ -120,9 +120,15 @@ async fn a_page_of_what_was_stored_before_the_limits_is_bounded() {
         let changed = ada.put(&one, &[form]).await;
         assert_eq!((changed.status, changed.body["description"].as_str().unwrap().len()), (200, 1_000_000));
     }
+    let longer = "x".repeat(1_000_001);
+    assert_eq!(ada.put(&one, &[("description", &*longer)]).await.status, 400);
     let one = path(&format!("/milestones/{milestone}"));
-    let changed = ada.put(&one, &[("title", "other")]).await;
-    assert_eq!((changed.status, changed.body["description"].as_str().unwrap().len()), (200, 1_000_000));
+    for form in [("title", "other"), ("description", &*"m".repeat(1_000_000))] {
+        let changed = ada.put(&one, &[form]).await;
+        assert_eq!((changed.status, changed.body["description"].as_str().unwrap().len()), (200, 1_000_000));
+    }
+    assert_eq!(ada.put(&one, &[("description", &*longer)]).await.status, 400);
+    assert_eq!(ada.get(&one).await.body["description"].as_str().unwrap().len(), 1_000_000, "nothing changed");
 }
 
 #[tokio::test]
