@@ -19,6 +19,7 @@ pub mod planning;
 pub mod projects;
 pub mod repository;
 mod search;
+mod text;
 pub mod worker;
 
 pub use cache::Cache;

@@ -12,6 +12,7 @@ use crate::accounts::ghost::author_or_ghost;
 use crate::accounts::user::{Person, person_columns};
 use crate::page::{List, Purpose, Total, WholeList, named};
 use crate::projects::list::{Reader, push_level, push_visible};
+use crate::text::listed_text;
 use crate::{Connection, Database, Result};
 
 /// Something that somebody did in a project.
@@ -139,7 +140,9 @@ async fn list(
             "e.project_id, e.action, ",
             told_data!(),
             " as data, e.created_at as happened_at, e.subject_kind, e.subject_id, e.note_id, \
-             coalesce(i.title, m.title) as subject_title, left(nt.body, 65536) as body, nt.created_at as said_at, nt.updated_at as edited_at, ",
+             coalesce(i.title, m.title) as subject_title, ",
+            listed_text!("nt.body"),
+            " as body, nt.created_at as said_at, nt.updated_at as edited_at, ",
             person_columns!()
         ),
         rows: "e.id, e.created_at, e.project_id, e.audience",

@@ -53,10 +53,10 @@ macro_rules! issue_columns {
     () => {
         issue_columns!("i.description")
     };
-    ($description:literal) => {
+    ($($description:tt)+) => {
         concat!(
             "i.id as issue_id, i.iid, i.project_id, n.path || '/' || p.path as project_path, i.title, ",
-            $description,
+            $($description)+,
             " as description, i.state as issue_state, i.confidential, i.due_date, i.notes_count, i.moved_to_id, i.created_at, i.updated_at, \
              i.assignee_id, i.milestone_id, array(select l.title from issue_labels x join labels l on l.id = x.label_id \
                where x.issue_id = i.id order by l.title) as labels, \

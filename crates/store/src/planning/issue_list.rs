@@ -12,6 +12,7 @@ use crate::accounts::ghost::author_or_ghost;
 use crate::accounts::user::person_columns;
 use crate::page::{List, Purpose, Total};
 use crate::projects::list::{Reader, push_level, push_visible};
+use crate::text::listed_text;
 use crate::{Connection, Result};
 
 /// Which issues a list is about.
@@ -58,7 +59,7 @@ pub async fn list(connection: &mut Connection, filter: &Filter, page: PageReques
     let viewer = filter.reader.user.map(UserId::get);
     let direction = if filter.descending { " desc" } else { "" };
     let list = List {
-        columns: issue_columns!("left(i.description, 65536)"),
+        columns: issue_columns!(listed_text!("i.description")),
         rows: "found_id, place",
         from: |query: &mut QueryBuilder<Postgres>, purpose| Sql { filter, query, purpose }.push(),
         order: &format!("place{direction}, found_id{direction}"),

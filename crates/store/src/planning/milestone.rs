@@ -4,6 +4,7 @@ use holdfast_domain::page::{Page, PageRequest};
 use sqlx::{Postgres, QueryBuilder};
 
 use crate::page::{List, Total, named};
+use crate::text::listed_milestone_text;
 use crate::{Connection, Database, Result};
 
 /// What is to be done by some day.
@@ -29,10 +30,10 @@ macro_rules! milestone_columns {
     () => {
         milestone_columns!("m.description")
     };
-    ($description:literal) => {
+    ($($description:tt)+) => {
         concat!(
             "m.id, m.iid, m.project_id, m.title, ",
-            $description,
+            $($description)+,
             " as description, m.closed, m.start_date, m.due_date, m.created_at, m.updated_at"
         )
     };
@@ -47,7 +48,7 @@ pub async fn list(
     page: PageRequest,
 ) -> Result<Page<Milestone>> {
     let list = List {
-        columns: milestone_columns!("left(m.description, 16384)"),
+        columns: milestone_columns!(listed_milestone_text!("m.description")),
         rows: "m.*",
         from: |query: &mut QueryBuilder<Postgres>, _| {
             query.push("from milestones m where m.project_id = ").push_bind(project.get());
@@ -73,8 +74,11 @@ pub async fn find(connection: &mut Connection, project: ProjectId, id: Milestone
 
 /// Those that were named by what was found before.
 pub(super) async fn some(connection: &mut Connection, ids: &[i64]) -> Result<Vec<Milestone>> {
-    const QUERY: &str =
-        concat!("select ", milestone_columns!("left(m.description, 16384)"), " from milestones m where m.id = any($1)");
+    const QUERY: &str = concat!(
+        "select ",
+        milestone_columns!(listed_milestone_text!("m.description")),
+        " from milestones m where m.id = any($1)"
+    );
     Ok(sqlx::query_as(QUERY).bind(ids).fetch_all(connection).await?)
 }
 

@@ -8,6 +8,7 @@ use super::issue::Issue;
 use crate::accounts::ghost::author_or_ghost;
 use crate::accounts::user::{Person, person_columns};
 use crate::page::{List, Total, named};
+use crate::text::listed_text;
 use crate::{Connection, Database, Result};
 
 /// What was said about an issue.
@@ -29,10 +30,10 @@ pub struct Note {
 /// Of `nt` and its author `u`. A list names another expression for the body: those that were written before there was a
 /// limit are cut to it.
 macro_rules! note_columns {
-    ($body:literal) => {
+    ($($body:tt)+) => {
         concat!(
             "nt.id as note_id, nt.issue_id, ",
-            $body,
+            $($body)+,
             " as body, nt.system, nt.created_at, nt.updated_at, ",
             person_columns!()
         )
@@ -54,7 +55,7 @@ fn push_seen(query: &mut QueryBuilder<Postgres>, seen: Seen) {
 /// Oldest first, as far as the reader sees what they tell of.
 pub async fn list(database: &Database, issue: IssueId, seen: Seen, page: PageRequest) -> Result<Page<Note>> {
     let list = List {
-        columns: note_columns!("left(nt.body, 65536)"),
+        columns: note_columns!(listed_text!("nt.body")),
         rows: "nt.*",
         from: |query: &mut QueryBuilder<Postgres>, _| {
             query.push("from notes nt where nt.issue_id = ").push_bind(issue.get());
