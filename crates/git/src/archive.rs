@@ -51,5 +51,5 @@ pub fn command(git: &Git, bare: &Bare, commit: ObjectId, format: Format, name: &
         Format::Tar | Format::TarBz2 => "--format=tar",
         Format::Zip => "--format=zip",
     };
-    git.command(bare.directory(), "archive").word(format).directory_prefix(name).id(commit)
+    git.command(bare, "archive").word(format).directory_prefix(name).id(commit)
 }

@@ -8,9 +8,14 @@ use tempfile::TempDir;
 
 use crate::{Result, Target};
 
-/// The directory of one.
+/// The directory of a bare repository, and that of the objects it borrows.
 #[derive(Clone, Debug)]
-pub struct Bare(PathBuf);
+pub struct Bare {
+    directory: PathBuf,
+    /// The `objects` directory of the repository that this one borrows from. What processes of git may read is decided by
+    /// this path and not by the file `objects/info/alternates`, which some of these processes can write.
+    borrowed: Option<PathBuf>,
+}
 
 const HEAD: &str = "ref: refs/heads/master\n";
 const CONFIG: &str = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n";
@@ -25,26 +30,31 @@ impl Bare {
             std::fs::write(directory.join("config"), CONFIG)?;
             replace(&directory.join("HEAD"), HEAD.as_bytes())?;
         }
-        Ok(Self(directory))
+        Ok(Self { directory, borrowed: None })
     }
 
     /// If it is whole: somebody may have deleted a part.
     pub fn find(directory: PathBuf) -> Option<Self> {
         let parts = ["HEAD", "config", "refs", "objects/info", "objects/pack"];
-        parts.iter().all(|part| directory.join(part).exists()).then_some(Self(directory))
+        parts.iter().all(|part| directory.join(part).exists()).then_some(Self { directory, borrowed: None })
     }
 
     pub fn directory(&self) -> &Path {
-        &self.0
+        &self.directory
+    }
+
+    /// Returns the `objects` directory of the repository that this one borrows from, if there is one.
+    pub(crate) fn borrowed(&self) -> Option<&Path> {
+        self.borrowed.as_deref()
     }
 
     pub fn packs(&self) -> PathBuf {
-        self.0.join("objects/pack")
+        self.directory.join("objects/pack")
     }
 
     /// What git knows of the history without reading commits.
     pub fn graph(&self) -> PathBuf {
-        self.0.join("objects/info/commit-graph")
+        self.directory.join("objects/info/commit-graph")
     }
 
     /// For programs that look for refs on the disk: all of them, in one file that is replaced as a whole.
@@ -56,8 +66,8 @@ impl Bare {
                 writeln!(text, "^{peeled}")?;
             }
         }
-        replace(&self.0.join("packed-refs"), &text)?;
-        replace(&self.0.join("HEAD"), format!("ref: {head}\n").as_bytes())?;
+        replace(&self.directory.join("packed-refs"), &text)?;
+        replace(&self.directory.join("HEAD"), format!("ref: {head}\n").as_bytes())?;
         Ok(())
     }
 }
@@ -81,11 +91,13 @@ pub struct Incoming {
 impl Incoming {
     pub fn new(parent: &Path, borrows: Option<&Bare>) -> Result<Self> {
         let directory = tempfile::Builder::new().prefix("incoming-").tempdir_in(parent)?;
-        let bare = Bare::at(directory.path().to_owned())?;
+        let mut bare = Bare::at(directory.path().to_owned())?;
         if let Some(lender) = borrows {
-            let mut line = lender.0.join("objects").into_os_string().into_encoded_bytes();
+            let objects = lender.directory.join("objects");
+            let mut line = objects.clone().into_os_string().into_encoded_bytes();
             line.push(b'\n');
-            std::fs::write(bare.0.join("objects/info/alternates"), line)?;
+            std::fs::write(bare.directory.join("objects/info/alternates"), line)?;
+            bare.borrowed = Some(objects);
         }
         Ok(Self { bare, directory })
     }

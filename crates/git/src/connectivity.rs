@@ -53,7 +53,7 @@ pub async fn check(git: &Git, bare: &Bare, new: &[ObjectId], known: Known<'_>, s
 
 /// Whether everything is there that a tip of old leads to, but for what the known ones lead to, which is.
 pub async fn is_whole(git: &Git, bare: &Bare, tip: ObjectId, known: &[ObjectId]) -> Result<bool> {
-    let command = git.command(bare.directory(), "rev-list").words(["--objects", "--no-object-names", "--stdin"]);
+    let command = git.command(bare, "rev-list").words(["--objects", "--no-object-names", "--stdin"]);
     let input = rev_list::input([tip].into_iter(), known.iter().copied());
     match rev_list::each(command, input, LONG, |_| ControlFlow::Continue(())).await {
         Ok(()) => Ok(true),
@@ -71,7 +71,7 @@ async fn walk(
     sent: &Sent,
     deadline: Duration,
 ) -> Result<Option<HashSet<ObjectId>>> {
-    let command = git.command(bare.directory(), "rev-list").words(["--objects", "--no-object-names", "--stdin"]);
+    let command = git.command(bare, "rev-list").words(["--objects", "--no-object-names", "--stdin"]);
     let input = rev_list::input(new.iter().copied(), old.iter().copied());
     let mut unsent = HashSet::new();
     let look = |id: ObjectId| {

@@ -32,7 +32,7 @@ pub enum Commits {
 
 /// `lines` says whether lines are counted, which takes much longer.
 pub async fn count(git: &Git, bare: &Bare, commits: Commits, lines: bool) -> Result<Contributions> {
-    let command = git.command(bare.directory(), "log").words(["--no-merges", "--format=%x00%ct%x00%an%x00%ae"]);
+    let command = git.command(bare, "log").words(["--no-merges", "--format=%x00%ct%x00%an%x00%ae"]);
     let command = if lines { command.words(["--numstat", "-M", "--no-ext-diff", "--no-textconv"]) } else { command };
     let mut lines = match commits {
         Commits::Until(tip) => Lines::of(command.id(tip).word("--"), b'\n')?,

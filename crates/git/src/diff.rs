@@ -40,7 +40,7 @@ pub struct Diff {
 impl Diff {
     /// From tree to tree; those of commits will do.
     pub fn start(git: &Git, bare: &Bare, old: ObjectId, new: ObjectId) -> Result<Self> {
-        let command = git.command(bare.directory(), "diff-tree");
+        let command = git.command(bare, "diff-tree");
         let command = command.words([
             "-r",
             "--raw",

@@ -22,7 +22,7 @@ pub struct Findings {
 
 /// Of all packs, from the refs that are written there. `quick` looks whether everything is there, and not into it.
 pub async fn check(git: &Git, bare: &Bare, quick: bool) -> Result<Findings> {
-    let mut command = git.command(bare.directory(), "fsck").words(["--no-dangling", "--no-progress"]);
+    let mut command = git.command(bare, "fsck").words(["--no-dangling", "--no-progress"]);
     command = command.word(if quick { "--connectivity-only" } else { "--full" });
     let mut running = command.start()?;
     let (stdin, mut stdout, stderr) = running.pipes();

@@ -20,6 +20,7 @@ pub struct Source {
     pub authorization: Option<String>,
 }
 
+/// Maximum time of the fetch alone. The caller has a limit for the whole import.
 const PATIENCE: Duration = Duration::from_secs(3600);
 const SILENCE: Duration = Duration::from_secs(300);
 
@@ -38,7 +39,7 @@ fn command(git: &Git, incoming: &Incoming, source: &Source, name: &'static str) 
         ("fetch.fsckObjects", Some("false")),
     ];
     let mut command = git
-        .command(incoming.bare().directory(), name)
+        .command(incoming.bare(), name)
         .writing(incoming.directory())
         .with_network()
         .environment("GIT_ALLOW_PROTOCOL", source.protocol);
@@ -105,7 +106,7 @@ pub async fn head(git: &Git, incoming: &Incoming, source: &Source) -> Result<Opt
 
 /// What came: those whose names are accepted here, and how many are not.
 pub async fn refs(git: &Git, incoming: &Incoming) -> Result<(Vec<(RefName, Target)>, usize)> {
-    let command = git.command(incoming.bare().directory(), "for-each-ref");
+    let command = git.command(incoming.bare(), "for-each-ref");
     let command = command.word("--format=%(objectname) %(*objectname) %(refname)");
     let output = command.run(b"", 256 << 20, Duration::from_secs(120)).await?;
     let (mut found, mut refused) = (Vec::new(), 0);

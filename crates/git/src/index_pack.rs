@@ -97,8 +97,9 @@ pub async fn receive(
     progress: &mut impl Progress,
 ) -> Result<Option<IndexedPack>> {
     let mut command = git
-        .command(incoming.bare().directory(), "index-pack")
-        .writing(incoming.directory())
+        .command(incoming.bare(), "index-pack")
+        // The server itself reads the rest of the quarantine, such as its configuration and what it borrows.
+        .writing(&incoming.bare().packs())
         // A thin pack is refused. To complete it would mean to read, on somebody's word, objects that nobody has shown to
         // that one: a delta against a hidden object makes a new one that tells of it.
         .words(["--stdin", "--fsck-objects", "--rev-index", "--report-end-of-input"])
@@ -160,7 +161,7 @@ pub async fn check(git: &Git, bare: &Bare, pack: &IndexedPack, limits: PackLimit
     let scanned = file.clone();
     let scanning = tokio::task::spawn_blocking(move || scan_file(&scanned, limits));
     scanning.await.map_err(std::io::Error::other)??;
-    let command = git.command(bare.directory(), "index-pack").words(["--verify", TOLERATED]).path(&file);
+    let command = git.command(bare, "index-pack").words(["--verify", TOLERATED]).path(&file);
     command.run(b"", 4096, CHECK_TIMEOUT).await.map(drop).map_err(explained)
 }
 

@@ -11,7 +11,7 @@ pub struct Listing(Lines);
 
 impl Listing {
     pub fn start(git: &Git, bare: &Bare, tree: ObjectId, recursive: bool) -> Result<Self> {
-        let mut command = git.command(bare.directory(), "ls-tree").words(["-z", "--full-tree"]);
+        let mut command = git.command(bare, "ls-tree").words(["-z", "--full-tree"]);
         if recursive {
             command = command.words(["-r", "-t"]);
         }

@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 
 use crate::confinement::Confinement;
-use crate::{Error, Result, archive};
+use crate::{Bare, Error, Result, archive};
 
 /// What operators decide about the program.
 #[derive(Clone, Debug)]
@@ -60,20 +60,20 @@ impl Git {
         Self { confinement: Confinement::new(&program), program, max_memory_bytes }
     }
 
-    /// In a repository of ours.
-    pub fn command(&self, repository: &Path, name: &'static str) -> Command {
+    /// Prepares a call of git in a repository.
+    pub fn command(&self, repository: &Bare, name: &'static str) -> Command {
         self.command_with(repository, name, [])
     }
 
-    /// The same, with settings that are otherwise for this one call.
+    /// Like [`Self::command`], with settings that differ for this one call.
     pub fn command_with<const N: usize>(
         &self,
-        repository: &Path,
+        repository: &Bare,
         name: &'static str,
         settings: [&'static str; N],
     ) -> Command {
         let mut inner = self.bare_command();
-        inner.env("GIT_DIR", repository);
+        inner.env("GIT_DIR", repository.directory());
         // Of two values for one setting, the later counts.
         for setting in SETTINGS.into_iter().chain(settings) {
             inner.arg("-c").arg(setting);
@@ -81,7 +81,10 @@ impl Git {
         inner.arg("-c").arg(format!("pack.windowMemory={}", self.max_memory_bytes / 8));
         inner.arg(name);
         let mut confinement = self.confinement.clone();
-        confinement.read_repository(repository);
+        confinement.read(repository.directory());
+        if let Some(objects) = repository.borrowed() {
+            confinement.read(objects);
+        }
         Command { inner, name, max_memory_bytes: self.max_memory_bytes, confinement }
     }
 

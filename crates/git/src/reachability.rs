@@ -39,7 +39,7 @@ pub async fn unreached(
     mut wanted: HashSet<ObjectId>,
     scope: Scope,
 ) -> Result<HashSet<ObjectId>> {
-    let mut command = git.command(bare.directory(), "rev-list").words(["--stdin", "--use-bitmap-index"]);
+    let mut command = git.command(bare, "rev-list").words(["--stdin", "--use-bitmap-index"]);
     if scope == Scope::Objects {
         command = command.words(["--objects", "--no-object-names"]);
     }
@@ -64,6 +64,6 @@ pub async fn each(
     tips: impl Iterator<Item = ObjectId>,
     look: impl FnMut(ObjectId) -> ControlFlow<()>,
 ) -> Result<()> {
-    let command = git.command(bare.directory(), "rev-list").words(["--objects", "--no-object-names", "--stdin"]);
+    let command = git.command(bare, "rev-list").words(["--objects", "--no-object-names", "--stdin"]);
     rev_list::each(command, rev_list::input(tips, std::iter::empty()), LONG, look).await
 }

@@ -90,7 +90,7 @@ pub async fn of_ids(git: &Git, bare: &Bare, ids: &Path, directory: &Path) -> Res
 
 /// Writes down the commits that the refs on the disk lead to, beside a pack that has all of them.
 pub async fn write_graph(git: &Git, bare: &Bare, pack: &IndexedPack) -> Result<()> {
-    let command = git.command(bare.directory(), "commit-graph").writing(bare.directory());
+    let command = git.command(bare, "commit-graph").writing(bare.directory());
     let command = command.words(["write", "--reachable", "--no-progress"]);
     command.run(b"", 4096, PATIENCE).await?;
     match std::fs::rename(bare.graph(), pack.file("graph")) {
@@ -102,7 +102,7 @@ pub async fn write_graph(git: &Git, bare: &Bare, pack: &IndexedPack) -> Result<(
 
 /// Git writes a pack into the repository first, and then moves it to `directory`.
 fn pack_objects(git: &Git, bare: &Bare, directory: &Path) -> Command {
-    let command = git.command(bare.directory(), "pack-objects").writing(bare.directory()).writing(directory);
+    let command = git.command(bare, "pack-objects").writing(bare.directory()).writing(directory);
     command.words(["--delta-base-offset", "--non-empty", "--quiet"])
 }
 

@@ -26,8 +26,8 @@ pub async fn write(git: &Git, incoming: &Incoming, annotation: Annotation) -> Re
     let writing = tokio::task::spawn_blocking(move || annotation.write(&Reader::open(&bare)?));
     let id = writing.await.map_err(|panicked| crate::Error::protocol(panicked.to_string()))??;
     let command = git
-        .command(incoming.bare().directory(), "pack-objects")
-        .writing(incoming.directory())
+        .command(incoming.bare(), "pack-objects")
+        .writing(&incoming.bare().packs())
         .words(["--quiet", "--delta-base-offset"]);
     let command = command.path(&incoming.bare().packs().join("pack"));
     let output = command.run(format!("{id}\n").as_bytes(), 4096, Duration::from_secs(60)).await?;

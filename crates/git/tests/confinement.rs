@@ -7,7 +7,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
+use holdfast_git::index_pack;
+use holdfast_git::pack_scan::PackLimits;
 use holdfast_git::program::Command;
+use holdfast_git::protocol::receive::Progress;
 use holdfast_git::{Bare, Git, Incoming};
 use landlock::{Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, Scope};
 
@@ -95,14 +98,17 @@ async fn a_process_of_git_reaches_its_repository_and_nothing_else() {
         ("connects", format!("bash -c 'exec 3<>/dev/tcp/127.0.0.1/{port}'")),
         ("writes-to-tmp", "echo x >/tmp/holdfast-confinement-test".to_owned()),
         ("runs-what-it-writes", format!("cp /bin/true {own}/run && {own}/run")),
+        // The server opens what git wrote, and may read more than git.
+        ("writes-symbolic-links", format!("ln -s {other}/HEAD {own}/link")),
+        ("writes-fifos", format!("mkfifo {own}/fifo")),
     ];
     let git = scene.git(&trials);
-    let reading = tried(git.command(scene.own.directory(), "upload-pack")).await;
+    let reading = tried(git.command(&scene.own, "upload-pack")).await;
     assert_eq!(reading, ["reads-its-repository", "starts-programs"]);
-    let writing = tried(git.command(scene.own.directory(), "index-pack").writing(scene.own.directory())).await;
+    let writing = tried(git.command(&scene.own, "index-pack").writing(scene.own.directory())).await;
     assert_eq!(writing, ["reads-its-repository", "starts-programs", "writes-its-repository"]);
     // An import calls the source, and reads what that takes.
-    let import = tried(git.command(scene.own.directory(), "fetch").with_network()).await;
+    let import = tried(git.command(&scene.own, "fetch").with_network()).await;
     let network = ["reads-its-repository", "starts-programs", "reads-the-configuration", "connects"];
     assert_eq!(import, network, "of the configuration, the users");
 }
@@ -122,8 +128,101 @@ async fn a_quarantine_reads_what_it_borrows_and_writes_its_own() {
         ("writes-its-own", format!("echo x >{}/new", show(incoming.directory()))),
         ("moves-its-own", format!("mv {0}/new {0}/objects/new", show(incoming.directory()))),
     ];
-    let command = scene.git(&trials).command(incoming.bare().directory(), "index-pack").writing(incoming.directory());
+    let command = scene.git(&trials).command(incoming.bare(), "index-pack").writing(incoming.directory());
     assert_eq!(tried(command).await, ["reads-what-it-borrows", "writes-its-own", "moves-its-own"]);
+}
+
+/// A process that may write to a quarantine names another repository in `objects/info/alternates`. The next process that is
+/// started for the quarantine must not be allowed to read that one.
+#[tokio::test]
+async fn what_a_process_writes_allows_the_next_one_nothing() {
+    if !kernel_confines() {
+        return;
+    }
+    let scene = Scene::new();
+    let incoming = Incoming::new(scene.directory.path(), Some(&scene.own)).unwrap();
+    let objects = |bare: &Bare| show(&bare.directory().join("objects"));
+    let alternates = incoming.directory().join("objects/info/alternates");
+    let write = format!("echo {} >{}", objects(&scene.other), show(&alternates));
+    let first = scene.git(&[("writes-alternates", write)]);
+    let first = first.command(incoming.bare(), "fetch").writing(incoming.directory());
+    assert_eq!(tried(first).await, ["writes-alternates"]);
+    assert_eq!(std::fs::read_to_string(&alternates).unwrap().trim_end(), objects(&scene.other));
+    let trials = [
+        ("reads-what-it-borrows", format!("ls {}/pack", objects(&scene.own))),
+        ("reads-another-repository", format!("ls {}/pack", objects(&scene.other))),
+    ];
+    let second = scene.git(&trials).command(incoming.bare(), "rev-list");
+    assert_eq!(tried(second).await, ["reads-what-it-borrows"]);
+}
+
+struct Silent;
+
+impl Progress for Silent {
+    fn is_wanted(&self) -> bool {
+        false
+    }
+
+    async fn say(&mut self, _: &[u8]) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    async fn keep_alive(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The server reads the quarantine of a push without any confinement, by its configuration and what it borrows. The process
+/// that takes the pack can write packs, and none of these.
+#[tokio::test]
+async fn the_process_that_takes_a_pack_writes_packs_alone() {
+    if !kernel_confines() {
+        return;
+    }
+    let scene = Scene::new();
+    let incoming = Incoming::new(scene.directory.path(), Some(&scene.own)).unwrap();
+    let read = |name: &str| std::fs::read(incoming.directory().join(name)).ok();
+    let files = ["config", "HEAD", "packed-refs", "objects/info/alternates", "objects/info/commit-graph", "refs/new"];
+    let before = files.map(read);
+    let quarantine = show(incoming.directory());
+    let mut script = "#!/bin/sh\n".to_owned();
+    for name in files.iter().chain(&["objects/pack/new"]) {
+        writeln!(script, "(echo x >>{quarantine}/{name}) 2>/dev/null").unwrap();
+    }
+    let git = scene.program(&script);
+    let limits = PackLimits { max_pack_bytes: 1 << 20, max_object_bytes: 1 << 20, max_inflated_bytes: 1 << 20 };
+    // The client sends nothing, so the process ends first.
+    let (_client, mut input) = tokio::io::duplex(64);
+    let received = index_pack::receive(&git, &incoming, &mut input, limits, &mut Silent).await;
+    assert!(received.is_err(), "the script names no pack");
+    assert_eq!(read("objects/pack/new").as_deref(), Some(&b"x\n"[..]));
+    assert_eq!(files.map(read), before);
+}
+
+/// Adds rules to the calling thread that forbid next to nothing. Returns false if it has as many as a thread can have.
+fn add_layer() -> bool {
+    let ruleset = Ruleset::default().handle_access(AccessFs::MakeChar).unwrap();
+    ruleset.create().unwrap().restrict_self().is_ok()
+}
+
+/// A process that cannot be confined, for want of memory, of file descriptors or of room for rules, is not started.
+#[test]
+fn git_is_not_started_if_it_cannot_be_confined() {
+    if !kernel_confines() {
+        return;
+    }
+    let scene = Scene::new();
+    let started = scene.directory.path().join("started");
+    let git = scene.program(&format!("#!/bin/sh\ntouch {}\n", show(&started)));
+    let own = scene.own.clone();
+    let thread = std::thread::spawn(move || {
+        assert!((0..100).any(|_| !add_layer()), "the kernel accepts 16");
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(git.command(&own, "upload-pack").run(b"", 1 << 20, Duration::from_secs(60)))
+    });
+    let error = thread.join().unwrap().unwrap_err().to_string();
+    assert!(error.starts_with("git cannot be used: it cannot be confined: "), "{error}");
+    assert!(!started.exists());
 }
 
 /// The thread that starts a process is confined and ends; the server goes on as it was.
@@ -131,7 +230,7 @@ async fn a_quarantine_reads_what_it_borrows_and_writes_its_own() {
 async fn the_server_itself_is_not_confined() {
     let scene = Scene::new();
     let git = scene.git(&[("runs", "true".to_owned())]);
-    assert_eq!(tried(git.command(scene.own.directory(), "upload-pack")).await, ["runs"]);
+    assert_eq!(tried(git.command(&scene.own, "upload-pack")).await, ["runs"]);
     std::fs::read(scene.directory.path().join("secret")).unwrap();
     std::fs::write(scene.other.directory().join("new"), "x").unwrap();
     tokio::task::spawn_blocking(|| std::fs::read("/etc/passwd").unwrap()).await.unwrap();
@@ -146,6 +245,6 @@ async fn the_memory_of_a_process_is_limited() {
                   if [ $(ulimit -d) = 65536 ]; then echo limited; exit; fi\ni=$((i+1))\ndone\n";
     let mut git = scene.program(script);
     git.max_memory_bytes = 64 << 20;
-    let command = git.command(scene.own.directory(), "index-pack");
+    let command = git.command(&scene.own, "index-pack");
     assert_eq!(tried(command).await, ["limited"]);
 }

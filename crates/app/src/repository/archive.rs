@@ -26,10 +26,10 @@ pub async fn answer(app: &App, opened: &Opened, request: &ArchiveRequest) -> Res
         Error::Refused(format!("{:?} is no branch, no tag and no id of a commit here", request.revision))
     })?;
     let held = fetch::hold(app, opened).await?;
-    let directory = held.lease.bare.directory();
+    let bare = &held.lease.bare;
     // That it may be given out is known by now; git would look for refs on the disk.
-    let command = app.engine.git.command_with(directory, "upload-archive", ["uploadArchive.allowUnreachable=true"]);
-    let command = command.path(directory);
+    let command = app.engine.git.command_with(bare, "upload-archive", ["uploadArchive.allowUnreachable=true"]);
+    let command = command.path(bare.directory());
     fetch::send(app, command, request.about(commit).freeze(), held).await
 }
 

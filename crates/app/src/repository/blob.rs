@@ -48,7 +48,7 @@ async fn content(app: &App, opened: &Opened, id: ObjectId) -> Result<Blob> {
         Some(content) => stream::iter([Ok(Bytes::from(content))]).boxed(),
         None => {
             let held = fetch::hold(app, opened).await?;
-            let command = app.engine.git.command(held.lease.bare.directory(), "cat-file").word("blob").id(id);
+            let command = app.engine.git.command(&held.lease.bare, "cat-file").word("blob").id(id);
             fetch::send(app, command, Bytes::new(), held).await?
         }
     };

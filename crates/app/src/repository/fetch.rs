@@ -151,10 +151,10 @@ async fn make(
     };
     app.engine.answers.count(false);
     let view = if fetch.names_refs { Some(view(app, opened, &held.lease)?) } else { None };
-    let directory = view.as_ref().map_or(held.lease.bare.directory(), Incoming::directory);
-    let command = app.engine.git.command(directory, "upload-pack");
+    let repository = view.as_ref().map_or(&held.lease.bare, Incoming::bare);
+    let command = app.engine.git.command(repository, "upload-pack");
     let command = command.environment("GIT_PROTOCOL", version.variable());
-    let command = command.words(["--stateless-rpc", "--strict"]).path(directory);
+    let command = command.words(["--stateless-rpc", "--strict"]).path(repository.directory());
     answer::start(command, fetch.raw.clone(), Held { _view: view, ..held })
 }
 
@@ -224,9 +224,8 @@ pub async fn converse(
     let held = hold(app, opened).await?;
     let view = view(app, opened, &held.lease)?;
     let mut held = Some(held);
-    let directory = view.directory();
-    let command = app.engine.git.command_with(directory, "upload-pack", ONLY_WHAT_REFS_NAME);
-    let command = command.environment("GIT_PROTOCOL", version.variable()).word("--strict").path(directory);
+    let command = app.engine.git.command_with(view.bare(), "upload-pack", ONLY_WHAT_REFS_NAME);
+    let command = command.environment("GIT_PROTOCOL", version.variable()).word("--strict").path(view.directory());
     let mut running = command.start()?;
     let (mut stdin, stdout, stderr) = running.pipes();
     let mut stdout = BufReader::with_capacity(CHUNK, stdout);
