@@ -1,20 +1,20 @@
 //! Copying a repository from elsewhere, as a job.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 use holdfast_domain::ids::{JobId, ProjectId};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_domain::repository::ImportUrl;
-use holdfast_git::import::{self, Source};
-use holdfast_git::index_pack;
+use holdfast_git::index_pack::{self, IndexedPack};
 use holdfast_git::repack::{Kept, Unreachable};
-use holdfast_git::{Incoming, repack};
+use holdfast_git::{Incoming, RefName, Target, import, repack};
 use holdfast_store::projects::project::ProjectRef;
 use holdfast_store::repository::import as rows;
+use holdfast_store::repository::pack::NewPack;
 use holdfast_store::repository::ref_change::Mover;
 use holdfast_store::worker::job;
+use tokio::sync::watch;
 
 pub use holdfast_store::repository::import::Import;
 
@@ -75,8 +75,9 @@ async fn advance(app: &App, job: JobId, project: ProjectId, phase: &str, percent
     if goes_on { Ok(()) } else { Err(Error::Refused(CANCELED.into())) }
 }
 
-/// A note for who waits, if not everything could be taken.
+/// Copies the source into the repository of a project. Returns a note for the user if some refs were left out.
 async fn copy(app: &App, job: JobId, id: ProjectId) -> Result<Option<String>> {
+    let begin = Instant::now();
     let opened = fetch::open(app, &Actor::Operator, &ProjectRef::Id(id), ProjectAction::Read).await?;
     let found = rows::find(&mut *app.database.connection().await?, id).await?;
     let Some(row) = found.filter(|row| !row.is_over()) else { return Ok(None) };
@@ -86,27 +87,18 @@ async fn copy(app: &App, job: JobId, id: ProjectId) -> Result<Option<String>> {
     advance(app, job, id, "connecting", 0).await?;
     let mut url = ImportUrl::parse(&row.url).map_err(|error| Error::Refused(error.to_string()))?;
     (url.username, url.password) = (row.username, row.password);
-    let source = remote::find(app, url).await?;
     let incoming = app.engine.cache()?.incoming(None)?;
-    let head = import::head(&app.engine.git, &incoming, &source).await?;
-    receive(app, job, id, &incoming, &source).await?;
+    let (progress, steps) = watch::channel(Step::Connecting);
+    let prepared = tokio::select! {
+        prepared = prepare(app, &incoming, url, &progress) => prepared?,
+        error = supervise(app, job, id, &incoming, begin, steps) => return Err(error),
+    };
+    // From here on there is no way back.
     advance(app, job, id, "storing", 100).await?;
-
-    let (refs, refused) = import::refs(&app.engine.git, &incoming).await?;
-    let note = (refused > 0).then(|| format!("{refused} refs were left out: their names are not accepted here"));
+    let Prepared { head, refs, note, pack, stored } = prepared;
     if refs.is_empty() {
         return Ok(note);
     }
-    let (git, bare) = (&app.engine.git, incoming.bare());
-    let pack = repack::by_refs(git, bare, Kept::Nothing, Unreachable::Included, incoming.directory()).await?;
-    if let Some(pack) = &pack {
-        index_pack::check(git, bare, pack, app.engine.settings.pack_limits).await?;
-        repack::write_graph(git, bare, pack).await?;
-    }
-    let stored = match &pack {
-        Some(pack) => Some(store(app, pack, None).await?),
-        None => None,
-    };
     let files = pack.as_ref().zip(stored.as_ref().map(|pack| pack.sizes));
     let lease = app.lease(opened.project.repository.id, opened.refs.generation).await?;
     let moves: Vec<Move> = refs.into_iter().map(|(name, new)| Move { name, old: None, new: Some(new) }).collect();
@@ -121,6 +113,89 @@ async fn copy(app: &App, job: JobId, id: ProjectId) -> Result<Option<String>> {
     }
 }
 
+/// What a source had, checked and stored, before the refs of the repository are created.
+struct Prepared {
+    head: Option<RefName>,
+    refs: Vec<(RefName, Target)>,
+    note: Option<String>,
+    pack: Option<IndexedPack>,
+    stored: Option<NewPack>,
+}
+
+/// Fetches everything from a source, checks it and stores its pack. Refuses a source with too many refs before anything is
+/// stored.
+async fn prepare(app: &App, incoming: &Incoming, url: ImportUrl, progress: &watch::Sender<Step>) -> Result<Prepared> {
+    let (git, bare) = (&app.engine.git, incoming.bare());
+    let source = remote::find(app, url).await?;
+    let head = import::head(git, incoming, &source).await?;
+    let begin = Instant::now();
+    let report = |percent| {
+        progress.send_replace(Step::Receiving { begin, percent });
+    };
+    report(0);
+    import::fetch(git, incoming, &source, report).await?;
+    progress.send_replace(Step::Storing);
+
+    let (refs, refused) = import::refs(git, incoming).await?;
+    let max_refs = app.engine.settings.max_refs;
+    if refs.len() > max_refs {
+        let count = refs.len();
+        return Err(Error::Refused(format!(
+            "The source has {count} branches and tags, and this server accepts {max_refs} in a repository (git.max_refs)"
+        )));
+    }
+    let note = (refused > 0).then(|| format!("{refused} refs were left out: their names are not accepted here"));
+    if refs.is_empty() {
+        return Ok(Prepared { head, refs, note, pack: None, stored: None });
+    }
+    let pack = repack::by_refs(git, bare, Kept::Nothing, Unreachable::Included, incoming.directory()).await?;
+    let stored = match &pack {
+        Some(pack) => {
+            index_pack::check(git, bare, pack, app.engine.settings.pack_limits).await?;
+            repack::write_graph(git, bare, pack).await?;
+            Some(store(app, pack, None).await?)
+        }
+        None => None,
+    };
+    Ok(Prepared { head, refs, note, pack, stored })
+}
+
+/// How far an import has come.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Connecting,
+    Receiving { begin: Instant, percent: u8 },
+    Storing,
+}
+
+impl Step {
+    /// Returns the phase and the percentage that the API shows.
+    fn shown(self) -> (&'static str, i16) {
+        match self {
+            Self::Connecting => ("connecting", 0),
+            Self::Receiving { percent, .. } => ("receiving", percent.into()),
+            Self::Storing => ("storing", 100),
+        }
+    }
+
+    /// Returns why an import must stop that began `elapsed` ago and whose files have this size.
+    fn refusal(self, elapsed: Duration, bytes: u64, max_pack_bytes: u64) -> Option<&'static str> {
+        match self {
+            _ if elapsed > IMPORT_TIMEOUT => Some(TOO_LONG),
+            Self::Receiving { .. } if bytes > max_pack_bytes => Some(TOO_LARGE),
+            Self::Receiving { begin, .. } if is_too_slow(begin.elapsed(), bytes) => Some(TOO_SLOW),
+            _ => None,
+        }
+    }
+}
+
+/// Maximum time of an import from its first connection until its refs are created. Within it the source is fetched, packed
+/// anew, checked and uploaded. An arbitrary number.
+const IMPORT_TIMEOUT: Duration = Duration::from_secs(3600);
+const TOO_LONG: &str = "The import took longer than an hour";
+/// How often a running import looks whether it was canceled.
+const SUPERVISION_INTERVAL: Duration = Duration::from_secs(1);
+
 /// How long a source may prepare its answer before bytes must come. Servers without bitmaps count for minutes.
 const START_TIMEOUT: Duration = Duration::from_secs(300);
 /// Minimum rate of an import in bytes per second, over all of its time, as for a push. Lines about progress do not count,
@@ -132,31 +207,32 @@ fn is_too_slow(elapsed: Duration, bytes: u64) -> bool {
     elapsed > START_TIMEOUT + Duration::from_secs(bytes / MIN_RATE)
 }
 
-/// Tells how far it is, and stops when it is canceled, grows too large or is too slow.
-async fn receive(app: &App, job: JobId, id: ProjectId, incoming: &Incoming, source: &Source) -> Result<()> {
-    let percent = AtomicU8::new(0);
-    let begin = Instant::now();
-    let watch = async {
-        let mut every = tokio::time::interval(Duration::from_secs(1));
-        loop {
-            every.tick().await;
-            if let Err(error) = advance(app, job, id, "receiving", percent.load(Ordering::Relaxed).into()).await {
-                return error;
-            }
-            match bytes(incoming.directory()) {
-                Ok(bytes) if bytes > app.engine.settings.pack_limits.max_pack_bytes => {
-                    return Error::Refused(TOO_LARGE.into());
-                }
-                Ok(bytes) if is_too_slow(begin.elapsed(), bytes) => return Error::Refused(TOO_SLOW.into()),
-                Ok(_) => {}
-                Err(error) => return error.into(),
-            }
+/// Records how far an import has come. Returns when it must stop, and why: it was canceled, takes too long, grows too large
+/// or is too slow.
+async fn supervise(
+    app: &App,
+    job: JobId,
+    id: ProjectId,
+    incoming: &Incoming,
+    begin: Instant,
+    steps: watch::Receiver<Step>,
+) -> Error {
+    let mut every = tokio::time::interval(SUPERVISION_INTERVAL);
+    loop {
+        every.tick().await;
+        let step = *steps.borrow();
+        let (phase, percent) = step.shown();
+        if let Err(error) = advance(app, job, id, phase, percent).await {
+            return error;
         }
-    };
-    let fetch = import::fetch(&app.engine.git, incoming, source, |now| percent.store(now, Ordering::Relaxed));
-    tokio::select! {
-        fetched = fetch => Ok(fetched?),
-        error = watch => Err(error),
+        let received = match bytes(incoming.directory()) {
+            Ok(received) => received,
+            Err(error) => return error.into(),
+        };
+        let max_pack_bytes = app.engine.settings.pack_limits.max_pack_bytes;
+        if let Some(reason) = step.refusal(begin.elapsed(), received, max_pack_bytes) {
+            return Error::Refused(reason.into());
+        }
     }
 }
 
@@ -188,5 +264,23 @@ mod tests {
         assert!(is_too_slow(after(301), 10_000));
         assert!(!is_too_slow(after(900), 10 << 20));
         assert!(is_too_slow(after(3600), 10 << 20));
+    }
+
+    /// An import that is packed or checked for hours keeps a worker as one does whose source is slow.
+    #[test]
+    fn an_import_has_an_hour_for_all_its_steps() {
+        let (soon, late) = (Duration::from_secs(3600), Duration::from_secs(3601));
+        for step in [Step::Connecting, Step::Receiving { begin: Instant::now(), percent: 1 }, Step::Storing] {
+            assert_eq!(step.refusal(soon, 1 << 20, 1 << 20), None, "{step:?}");
+            assert_eq!(step.refusal(late, 1 << 20, 1 << 20), Some(TOO_LONG), "{step:?}");
+        }
+    }
+
+    /// The pack that is stored lies beside the one that was received for a while.
+    #[test]
+    fn the_size_of_an_import_counts_while_it_is_received() {
+        let receiving = Step::Receiving { begin: Instant::now(), percent: 1 };
+        assert_eq!(receiving.refusal(Duration::ZERO, 1001, 1000), Some(TOO_LARGE));
+        assert_eq!(Step::Storing.refusal(Duration::ZERO, 2000, 1000), None);
     }
 }

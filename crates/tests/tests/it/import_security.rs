@@ -1,6 +1,7 @@
 //! What hostile sources of imports, and users who start many of them, can do. Each test tells the attack.
 
 use std::convert::Infallible;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -251,6 +252,87 @@ async fn an_import_is_held_to_the_limits_of_a_push() {
     let done = state(&ada, project).await;
     let text = done["error"].as_str().unwrap_or_default();
     assert!(text.starts_with("an object of 2097152 bytes is larger than this server accepts"), "{done}");
+}
+
+/// A source with more refs than a repository may have is refused before anything of it is stored, so that the import can be
+/// tried again.
+#[tokio::test]
+async fn an_import_is_held_to_the_limit_of_refs() {
+    let mut setup = Setup::default();
+    setup.settings.import_networks = vec!["127.0.0.0/8".parse().unwrap()];
+    setup.settings.git.max_refs = 3;
+    // A pack that is stored is announced in the table first.
+    setup.settings.git.inline_pack_bytes = 0;
+    let server = Server::with(setup).await;
+    let (_, ada) = server.user("ada").await;
+    let tree = WorkTree::new().await;
+    let commit = tree.commit("f", b"one\n", "one").await;
+    for name in ["b1", "b2"] {
+        tree.git(["branch", name]).await.ok();
+    }
+    tree.git(["tag", "v1"]).await.ok();
+    tree.git(["update-server-info"]).await.ok();
+    let url = source(dumb(tree.path())).await;
+    let project = import(&ada, "p", &url).await;
+    let retry = async || ada.put(&format!("/projects/{project}"), &[("name", "p"), ("import_url", &url)]).await;
+    for _ in 0..2 {
+        server.work().await;
+        let done = state(&ada, project).await;
+        let text = "The source has 4 branches and tags, and this server accepts 3 in a repository (git.max_refs)";
+        assert_eq!((&done["phase"], &done["error"]), (&json!("failed"), &json!(text)));
+        let contents = server.contents().await;
+        for table in ["refs", "ref_log", "packs", "repository_packs"] {
+            assert_eq!(contents[table], json!([]), "{table}");
+        }
+        assert_eq!(std::fs::read_dir(server.cache.path().join("0/incoming")).unwrap().count(), 0);
+        let again = retry().await;
+        assert_eq!(again.status, 200, "{}", again.text);
+    }
+    // As many as the limit are accepted.
+    tree.git(["tag", "-d", "v1"]).await.ok();
+    tree.git(["update-server-info"]).await.ok();
+    server.work().await;
+    let done = state(&ada, project).await;
+    assert_eq!((&done["phase"], &done["error"]), (&json!("finished"), &Value::Null));
+    let refs = tree.git(["ls-remote", "--refs", &server.git_url(&ada, "ada/p")]).await.ok().stdout;
+    let listed = ["b1", "b2", "main"].map(|name| format!("{commit}\trefs/heads/{name}\n")).concat();
+    assert_eq!(refs, listed);
+}
+
+/// The source is fetched, and then git packs it for a long time. Whoever cancels the import gets the worker back.
+#[tokio::test]
+async fn an_import_can_be_stopped_while_it_is_packed() {
+    let programs = tempfile::tempdir().unwrap();
+    let program = programs.path().join("git");
+    let script =
+        "#!/bin/sh\ncase \" $* \" in *\" pack-objects \"*\" --all \"*) exec sleep 600;; esac\nexec git \"$@\"\n";
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut setup = Setup::default();
+    setup.settings.import_networks = vec!["127.0.0.0/8".parse().unwrap()];
+    setup.settings.git.program = program;
+    let server = Server::with(setup).await;
+    let (_, ada) = server.user("ada").await;
+    let tree = WorkTree::new().await;
+    tree.commit("f", b"one\n", "one").await;
+    tree.git(["update-server-info"]).await.ok();
+    let project = import(&ada, "p", &source(dumb(tree.path())).await).await;
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let concurrency = Concurrency { jobs: 1, imports: 1 };
+    let working = tokio::spawn(worker::run(server.app.clone(), concurrency, async { drop(stopped.await) }));
+    until_phase(&ada, project, "storing").await;
+    let canceled = ada.delete(&format!("/projects/{project}/import")).await;
+    assert_eq!((canceled.status, &canceled.body["phase"]), (200, &json!("canceled")));
+    let deadline = Instant::now() + PATIENCE;
+    while std::fs::read_dir(server.cache.path().join("0/incoming")).unwrap().count() > 0 {
+        assert!(Instant::now() < deadline, "it goes on");
+        tokio::task::yield_now().await;
+    }
+    drop(stop);
+    tokio::time::timeout(PATIENCE, working).await.unwrap().unwrap().unwrap();
+    assert_eq!(state(&ada, project).await["phase"], "canceled");
+    let contents = server.contents().await;
+    assert_eq!((&contents["refs"], &contents["packs"]), (&json!([]), &json!([])), "nothing is stored");
 }
 
 /// Names of refs that are paths, options or ids. They are the source's to choose, and become files of the repository into
