@@ -38,6 +38,8 @@ pub struct Change<'a> {
     pub built: Vec<usize>,
     /// Whether it leads to what no ref led to before.
     pub revives: bool,
+    /// Whether new refs are refused beyond `git.max_refs`.
+    pub is_limited: bool,
 }
 
 impl<'a> Change<'a> {
@@ -54,6 +56,7 @@ impl<'a> Change<'a> {
             release: None,
             built: Vec::new(),
             revives: false,
+            is_limited: true,
         }
     }
 }
@@ -94,14 +97,16 @@ pub async fn apply(app: &App, change: Change<'_>) -> Result<Changed> {
         return Err(Error::CleanedUp);
     }
     let mut refusals = refuse(&mut transaction, id, locked.head.as_deref(), &change.moves).await?;
-    if change.moves.iter().zip(&refusals).any(|(it, refusal)| is_new(it) && refusal.is_none()) {
-        let refs = &change.opened.refs;
-        let existing = match refs.generation == locked.generation {
+    let created = change.moves.iter().zip(&refusals).filter(|(it, refusal)| is_new(it) && refusal.is_none()).count();
+    if change.is_limited && created > 0 {
+        let (refs, max_refs) = (&change.opened.refs, app.engine.settings.max_refs);
+        // Another change may have come first.
+        let is_current = refs.generation == locked.generation;
+        let existing = match is_current || !is_near_limit(refs.len(), created, max_refs) {
             true => refs.len(),
-            // Another change came first.
             false => ref_change::count(&mut transaction, id).await?,
         };
-        refuse_too_many(&mut refusals, &change.moves, existing, app.engine.settings.max_refs);
+        refuse_too_many(&mut refusals, &change.moves, existing, max_refs);
     }
     if change.atomic && refusals.iter().any(Option::is_some) {
         refusals.iter_mut().for_each(|refusal| *refusal = refusal.or(Some(WITH_OTHERS)));
@@ -181,6 +186,13 @@ fn is_new(it: &Move) -> bool {
     it.new.is_some() && it.old.is_none()
 }
 
+/// Returns whether a change is so large, or its repository was so full when it was read, that the refs must be counted if
+/// another change came first. Counting reads every ref while the repository is locked, so it is left out below half of the
+/// limit. Changes that run at once can exceed the limit by that much each; the next change is refused then.
+fn is_near_limit(existing: usize, created: usize, max_refs: usize) -> bool {
+    existing.saturating_add(created) > max_refs / 2
+}
+
 /// Refuses the new refs for which there is no room, the last ones first. Those that are deleted by the same change make
 /// room.
 fn refuse_too_many(refusals: &mut [Option<&'static str>], moves: &[Move], existing: usize, max_refs: usize) {
@@ -242,4 +254,21 @@ async fn refuse(
         }
     }
     Ok(refusals)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Counting takes time that is proportional to the number of refs, and others wait for the lock meanwhile.
+    #[test]
+    fn refs_are_counted_near_the_limit_alone() {
+        assert!(!is_near_limit(0, 1, 100_000));
+        assert!(!is_near_limit(49_999, 1, 100_000));
+        assert!(is_near_limit(50_000, 1, 100_000));
+        assert!(is_near_limit(0, 50_001, 100_000), "a change may be large itself");
+        assert!(is_near_limit(100_000, 1, 100_000));
+        assert!(is_near_limit(usize::MAX, 1, usize::MAX));
+        assert!(is_near_limit(0, 1, 1));
+    }
 }

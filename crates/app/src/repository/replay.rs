@@ -72,7 +72,13 @@ pub async fn apply(app: &App, lost: &Lost) -> Result<usize> {
     let bytes = lost.announced.map_or_else(|| Bytes::Found(lost.key.clone()), Bytes::Stored);
     let mover = Mover { user: actor.as_ref().and_then(Actor::user_id), via: "recover" };
     let new = NewPack { checksum: pack.checksum.clone(), sizes, bytes, is_cruft: false };
-    let change = Change { atomic: receipt.atomic, pack: Some(new), ..Change::new(&opened, moves, notices, mover) };
+    let change = Change {
+        atomic: receipt.atomic,
+        pack: Some(new),
+        // The push was acknowledged: a limit that was lowered since, or refs that were made since, must not lose its refs.
+        is_limited: false,
+        ..Change::new(&opened, moves, notices, mover)
+    };
     let changed = ref_change::apply(app, change).await?;
     push::finish(app, &lease, &changed, Some((&pack, sizes)), &opened).await;
     match changed.refusals.iter().filter(|refusal| refusal.is_none()).count() {

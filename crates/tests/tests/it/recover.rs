@@ -18,7 +18,10 @@ struct Place {
 impl Place {
     /// A project with one commit on `main` that is remembered, all of it in the object store.
     async fn new() -> Self {
-        let mut setup = Setup::default();
+        Self::with(Setup::default()).await
+    }
+
+    async fn with(mut setup: Setup) -> Self {
         setup.settings.git.inline_pack_bytes = 0;
         let server = Server::with(setup).await;
         let (_, ada) = server.user("ada").await;
@@ -140,6 +143,26 @@ async fn a_lost_tail_comes_back_in_order() {
     }
     let feed = place.ada.get("/projects/ada%2Fp/events").await.body;
     assert_eq!((&feed[0]["author_username"], &feed[0]["data"]["after"]), (&"ada".into(), &topic.into()));
+}
+
+/// A push that was acknowledged comes back although the repository has as many refs as it may have by now.
+#[tokio::test]
+async fn the_limit_of_refs_does_not_lose_a_push() {
+    let mut setup = Setup::default();
+    setup.settings.git.max_refs = 2;
+    let place = Place::with(setup).await;
+    let main = place.at("main").await;
+    let topic = place.push("topic").await;
+    place.forget().await;
+    place.tree.push(&place.url, &[&format!("{main}:refs/heads/other")]).await.ok();
+    assert_eq!(place.apply().await, 1);
+    let branches = (place.at("main").await, place.at("other").await, place.at("topic").await);
+    assert_eq!(branches, (main.clone(), main.clone(), topic));
+    assert!(place.search().await.is_empty());
+    // The limit still counts for pushes.
+    let pushed = place.tree.push(&place.url, &[&format!("{main}:refs/heads/more")]).await.refused();
+    assert!(pushed.stderr.contains("as many refs as this server accepts (git.max_refs)"), "{}", pushed.stderr);
+    assert_eq!(place.at("more").await, "");
 }
 
 #[tokio::test]
