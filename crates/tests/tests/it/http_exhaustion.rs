@@ -382,7 +382,8 @@ async fn a_body_that_does_not_advance_ends_the_request() {
             let (mut reader, mut writer) = send(&server, &announce(request, headers, 10_000)).await.into_split();
             let drip = async {
                 let mut every = tokio::time::interval(Duration::from_millis(100));
-                while is_dripping && writer.write_all(b"0").await.is_ok() {
+                // To git this is the beginning of a packet of 4,369 bytes.
+                while is_dripping && writer.write_all(b"1").await.is_ok() {
                     every.tick().await;
                 }
                 std::future::pending::<()>().await;
