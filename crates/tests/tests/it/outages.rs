@@ -156,15 +156,21 @@ impl Way {
         open.await.unwrap_err();
     }
 
+    /// A process that another test starts has the old listener for a moment, between `fork` and `exec`.
+    async fn listen(&self) -> TcpListener {
+        poll("the address is free", async || TcpListener::bind(&self.address).await.is_ok()).await;
+        TcpListener::bind(&self.address).await.unwrap()
+    }
+
     async fn reopen(&mut self) {
-        let listener = TcpListener::bind(&self.address).await.unwrap();
+        let listener = self.listen().await;
         self.serve(listener);
     }
 
     /// Ends all connections, as a proxy does whose server was lost, and serves new ones without it.
     async fn lose_server(&mut self, kind: WithoutServer) {
         self.shut().await;
-        let listener = TcpListener::bind(&self.address).await.unwrap();
+        let listener = self.listen().await;
         self.open = Some(tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 if matches!(kind, WithoutServer::Refuses) {
