@@ -44,12 +44,20 @@ impl<K: Eq + Hash> KeyedSemaphores<K> {
 
     /// Waits for a permit of this key. Those who wait for the same key are served in the order in which they came.
     pub async fn acquire(&self, key: K) -> OwnedSemaphorePermit {
-        self.semaphore(key).acquire_owned().await.expect("the semaphore is never closed")
+        self.acquire_many(key, 1).await
     }
 
     /// Returns `None` if all permits of this key are held, or others wait for one.
     pub fn try_acquire(&self, key: K) -> Option<OwnedSemaphorePermit> {
-        self.semaphore(key).try_acquire_owned().ok()
+        self.try_acquire_many(key, 1)
+    }
+
+    async fn acquire_many(&self, key: K, count: u32) -> OwnedSemaphorePermit {
+        self.semaphore(key).acquire_many_owned(count).await.expect("the semaphore is never closed")
+    }
+
+    fn try_acquire_many(&self, key: K, count: u32) -> Option<OwnedSemaphorePermit> {
+        self.semaphore(key).try_acquire_many_owned(count).ok()
     }
 
     fn semaphore(&self, key: K) -> Arc<Semaphore> {
@@ -91,9 +99,27 @@ impl<K: Eq + Hash> KeyedPermits<K> {
 
     /// Waits for a permit. A key that holds its share waits without keeping others from theirs.
     pub async fn acquire(&self, key: K) -> KeyedPermit {
-        let share = self.shares.acquire(key).await;
-        let permit = self.all.clone().acquire_owned().await.expect("the semaphore is never closed");
+        self.acquire_many(key, 1).await
+    }
+
+    /// Like [`Self::acquire`], but waits for several permits. Whoever needs more than a share gets a whole share.
+    pub async fn acquire_many(&self, key: K, count: usize) -> KeyedPermit {
+        let count = self.at_most_share(count);
+        let share = self.shares.acquire_many(key, count).await;
+        let permit = self.all.clone().acquire_many_owned(count).await.expect("the semaphore is never closed");
         KeyedPermit { _share: share, _permit: permit }
+    }
+
+    /// Like [`Self::acquire_many`], but returns `None` where that would wait.
+    pub fn try_acquire_many(&self, key: K, count: usize) -> Option<KeyedPermit> {
+        let count = self.at_most_share(count);
+        let share = self.shares.try_acquire_many(key, count)?;
+        let permit = self.all.clone().try_acquire_many_owned(count).ok()?;
+        Some(KeyedPermit { _share: share, _permit: permit })
+    }
+
+    fn at_most_share(&self, count: usize) -> u32 {
+        u32::try_from(count.min(self.shares.permits)).unwrap_or(u32::MAX)
     }
 
     /// Returns how many permits are held.
@@ -231,6 +257,22 @@ mod tests {
         drop(held);
         assert!(permits.acquire(one).now_or_never().is_some());
         assert_eq!([client_share(1), client_share(3), client_share(16)], [1, 1, 4]);
+    }
+
+    #[tokio::test]
+    async fn several_permits_are_taken_together_and_at_most_a_share() {
+        let permits = ClientPermits::new(4, 2);
+        let [one, other, third] = [1_i64, 2, 3].map(|id| ClientKey::User(id.into()));
+        let held = permits.acquire_many(one, 100).await;
+        assert_eq!(permits.held(4), 2);
+        assert!(permits.try_acquire_many(one, 1).is_none());
+        let rest = permits.try_acquire_many(other, 1);
+        assert!(rest.is_some());
+        // Its share is free, but there are not enough permits in all; and then it keeps none.
+        assert!(permits.try_acquire_many(third, 2).is_none());
+        assert!(permits.try_acquire_many(third, 1).is_some());
+        drop((held, rest));
+        assert_eq!(permits.held(4), 0);
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub mod clock;
 pub mod entropy;
 pub mod error;
 pub mod hooks;
+pub mod large_response;
 pub mod namespaces;
 mod network;
 pub mod planning;
@@ -39,6 +40,7 @@ use accounts::password::Passwords;
 use ci::CiSettings;
 use ci::waiting::Waiting;
 use hooks::HookSettings;
+use large_response::LargeResponses;
 use repository::engine::{Engine, GitSettings};
 use repository::maintenance::MaintenanceSettings;
 use sealing::Sealing;
@@ -74,6 +76,7 @@ pub struct App {
     pub objects: Objects,
     pub engine: Engine,
     pub settings: Settings,
+    pub large_responses: LargeResponses,
     clock: Clock,
     entropy: Entropy,
     passwords: Passwords,
@@ -100,6 +103,7 @@ impl App {
             lints: Arc::new(Semaphore::new(MAX_CONCURRENT_LINTS)),
             lint_requests: Semaphore::new(MAX_LINT_REQUESTS),
             waiting: Waiting::default(),
+            large_responses: LargeResponses::default(),
             settings,
             clock,
             entropy,

@@ -10,6 +10,7 @@ use holdfast_store::projects::project::ProjectRef;
 
 use super::fetch::{self, Answer, Opened};
 use super::{objects, reach, revision, tree};
+use crate::large_response::MAX_SMALL_BYTES;
 use crate::{Actor, App, Error, Result, Thing};
 
 pub struct Blob {
@@ -40,12 +41,19 @@ async fn content(app: &App, opened: &Opened, id: ObjectId) -> Result<Blob> {
     let read = objects::read(app, opened, move |reader| {
         let (_, bytes) = reader.header(id)?.ok_or(Error::NotFound(Thing::Blob))?;
         // What is small may be made of something large, which is not read here either.
-        let content = if bytes <= READ_AT_ONCE { reader.content(id).ok() } else { None };
+        let content = if bytes <= MAX_SMALL_BYTES { reader.content(id).ok() } else { None };
         Ok((bytes, content))
     });
     let (bytes, content) = read.await?;
+    let mut content = content.map(Bytes::from);
+    if MAX_SMALL_BYTES < bytes && bytes <= READ_AT_ONCE {
+        // Before the content is read: whoever waits keeps nothing in memory.
+        let permit = app.large_responses.acquire(opened.client, bytes).await?;
+        let read = objects::read(app, opened, move |reader| Ok(reader.content(id).ok()));
+        content = read.await?.map(|content| permit.hold(content.into()));
+    }
     let content = match content {
-        Some(content) => stream::iter([Ok(Bytes::from(content))]).boxed(),
+        Some(content) => stream::iter([Ok(content)]).boxed(),
         None => {
             let held = fetch::hold(app, opened).await?;
             let command = app.engine.git.command(&held.lease.bare, "cat-file").word("blob").id(id);
