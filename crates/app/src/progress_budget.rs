@@ -24,6 +24,11 @@ impl ProgressBudget {
         self.left
     }
 
+    /// Demands at least this rate from now on. A lower one changes nothing.
+    pub fn raise_rate(&mut self, min_bytes_per_second: u64) {
+        self.min_bytes_per_second = self.min_bytes_per_second.max(min_bytes_per_second);
+    }
+
     /// Counts time in which we waited for the peer.
     pub fn spend(&mut self, waited: Duration) {
         self.left = self.left.saturating_sub(waited);
@@ -57,5 +62,11 @@ mod tests {
         steady.earn(1 << 30);
         assert_eq!(steady.left(), 10 * second);
         assert_eq!(ProgressBudget::new(2 * second, 10 * second, 1).left(), 2 * second);
+        // What was enough is too slow for a higher rate, and a lower one is no relief.
+        steady.raise_rate(4000);
+        steady.raise_rate(1);
+        steady.spend(4 * second);
+        steady.earn(4000);
+        assert_eq!(steady.left(), 7 * second);
     }
 }

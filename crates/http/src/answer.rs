@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream;
+use holdfast_app::large_response::MAX_SMALL_BYTES;
 use holdfast_domain::page::Page;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
@@ -135,40 +136,86 @@ impl<T: Serialize + ToSchema + Send + 'static> Answer for Listed<T> {
     fn respond(self, facts: &Facts<'_>) -> Response {
         let mut headers = page_headers(&self.0, facts);
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        (Self::STATUS, headers, list_body(self.0.items)).into_response()
+        let (body, bytes) = list_body(self.0.items);
+        let mut response = (Self::STATUS, headers, body).into_response();
+        response.extensions_mut().insert(BodyBytes(bytes));
+        response
     }
 }
 
-/// How much of a list is written at a time. Nearly all lists are shorter, and are sent with their length.
-const CHUNK_SIZE: usize = 1 << 20;
+/// The size of the body of a response that is in memory although it is streamed. It is an extension of the response.
+#[derive(Clone, Copy)]
+pub(crate) struct BodyBytes(pub u64);
 
-/// Writes a list as JSON while it is sent. Every item is dropped when it has been written, so that a long list is not in
-/// memory twice, and a client that does not read it holds one chunk beside what is left of the items.
-fn list_body<T: Serialize + Send + 'static>(items: Vec<T>) -> HttpBody {
-    let mut items = items.into_iter();
-    let (mut separator, mut is_open) = (&b"["[..], true);
-    let mut next_chunk = move || {
+/// How much of a list is written at a time. Nearly all lists are shorter, and are sent with their length.
+const CHUNK_SIZE: usize = MAX_SMALL_BYTES as usize;
+
+/// Returns a list as JSON, and its size. A long one is written while it is sent.
+fn list_body<T: Serialize + Send + 'static>(items: Vec<T>) -> (HttpBody, u64) {
+    let mut chunks = ListChunks { items: items.into_iter(), separator: b"[", is_open: true };
+    let first = chunks.next();
+    let first_bytes = first.as_ref().and_then(|chunk| chunk.as_ref().ok()).map_or(0, Bytes::len) as u64;
+    match first {
+        Some(Ok(whole)) if !chunks.is_open => (whole.into(), first_bytes),
+        first => {
+            let bytes = first_bytes + chunks.remaining_bytes();
+            (HttpBody::from_stream(stream::iter(first.into_iter().chain(chunks))), bytes)
+        }
+    }
+}
+
+/// Writes a list as JSON, in chunks. Every item is dropped when it has been written, so that a long list is not in memory
+/// twice, and a client that does not read it holds one chunk beside what is left of the items.
+struct ListChunks<T> {
+    items: std::vec::IntoIter<T>,
+    separator: &'static [u8],
+    is_open: bool,
+}
+
+impl<T: Serialize> ListChunks<T> {
+    /// Returns the size of the items that are not written yet, without what is between them.
+    fn remaining_bytes(&self) -> u64 {
+        let mut counter = ByteCounter(0);
+        for item in self.items.as_slice() {
+            // What cannot be written fails when it is sent.
+            serde_json::to_writer(&mut counter, item).ok();
+        }
+        counter.0
+    }
+}
+
+impl<T: Serialize> Iterator for ListChunks<T> {
+    type Item = io::Result<Bytes>;
+
+    fn next(&mut self) -> Option<Self::Item> {
         let mut chunk = Vec::new();
-        while is_open && chunk.len() < CHUNK_SIZE {
-            let Some(item) = items.next() else {
-                chunk.extend_from_slice(if separator == b"[" { b"[]" } else { b"]" });
-                is_open = false;
+        while self.is_open && chunk.len() < CHUNK_SIZE {
+            let Some(item) = self.items.next() else {
+                chunk.extend_from_slice(if self.separator == b"[" { b"[]" } else { b"]" });
+                self.is_open = false;
                 break;
             };
-            chunk.extend_from_slice(separator);
-            separator = b",";
+            chunk.extend_from_slice(self.separator);
+            self.separator = b",";
             if let Err(error) = serde_json::to_writer(&mut chunk, &item) {
                 return Some(Err(io::Error::other(error)));
             }
         }
         (!chunk.is_empty()).then(|| Ok(Bytes::from(chunk)))
-    };
-    match (next_chunk(), next_chunk()) {
-        (Some(Ok(whole)), None) => whole.into(),
-        (first, second) => {
-            let rest = std::iter::from_fn(next_chunk);
-            HttpBody::from_stream(stream::iter(first.into_iter().chain(second).chain(rest)))
-        }
+    }
+}
+
+/// Counts what is written, and keeps none of it.
+struct ByteCounter(u64);
+
+impl io::Write for ByteCounter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -215,4 +262,28 @@ fn page_url(facts: &Facts<'_>, number: i64, size: i64) -> String {
     let encode = |text: &str| utf8_percent_encode(text, ENCODED).to_string();
     let query: Vec<String> = query.iter().map(|(name, value)| format!("{}={}", encode(name), encode(value))).collect();
     format!("{}?{}", facts.url, query.join("&"))
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt;
+    use hyper::body::Body as _;
+
+    use super::*;
+
+    /// The size of a list decides about its permit; long and short ones are the same JSON.
+    #[tokio::test]
+    async fn a_list_is_whole_and_its_size_is_known() {
+        for (count, length) in [(0, 0), (1, 10), (3, CHUNK_SIZE / 3), (1, 2 * CHUNK_SIZE), (100, 64 << 10)] {
+            let items: Vec<String> = (0..count).map(|number| format!("{number}\n{}", "x".repeat(length))).collect();
+            let expected = serde_json::to_vec(&items).unwrap();
+            let (body, bytes) = list_body(items);
+            assert_eq!(body.size_hint().exact().is_some(), expected.len() <= CHUNK_SIZE, "{count} of {length}");
+            let body = body.collect().await.unwrap().to_bytes();
+            assert!(body == expected, "{count} of {length}");
+            // Without brackets and commas.
+            let size = expected.len() as u64;
+            assert!(bytes <= size && size <= bytes + count + 2, "{bytes} of {size}");
+        }
+    }
 }

@@ -6,27 +6,37 @@
 //! 4. Parse the parameters (400).
 //!
 //! Endpoints that accept a file authenticate before the body is read in any case.
+//!
+//! What is in memory for a client is limited: only the start of a long body is read without a permit, and a large response is
+//! sent only with one (see [`large_response`](holdfast_app::large_response)).
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use axum::body::Body;
 use axum::extract::{OriginalUri, RawPathParams, Request};
 use axum::http::Method;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use holdfast_app::accounts::authentication::{Credentials, authenticate};
+use holdfast_app::client::{ClientKey, KeyedPermit};
+use holdfast_app::large_response::MAX_SMALL_BYTES;
 use holdfast_app::{Actor, App};
 use holdfast_domain::accounts::Scope;
 use holdfast_domain::page::PageRequest;
 use holdfast_domain::policy::InstanceAction;
+use hyper::body::Body as _;
 
-use crate::answer::{Answer, Facts};
+use crate::answer::{Answer, BodyBytes, Facts};
 use crate::error::ApiError;
 use crate::params::{self, ParamSet, RawParams};
-use crate::{Access, Context, Site, client_address};
+use crate::permitted_body::PermittedBody;
+use crate::{Access, Context, Site, body, client_address};
 
 /// What a form may say beside its file.
 const FORM_AROUND_FILE: usize = 64 << 10;
+/// Bodies up to this size need no permit: nearly all are shorter.
+const MAX_SMALL_BODY_BYTES: usize = 64 << 10;
 
 /// What an endpoint knows of its request beside the parameters.
 pub struct Cx {
@@ -81,7 +91,8 @@ pub(crate) async fn pass<P: ParamSet, A: Answer>(
             };
             let permit = context.files.acquire(actor.client()).await;
             let largest = context.limits.max_upload_bytes;
-            raw.read(&parts, body, largest + FORM_AROUND_FILE).await?;
+            let body = body::read(body, largest + FORM_AROUND_FILE).await.ok_or_else(ApiError::too_large)?;
+            raw.read_body(&parts, body).await?;
             if raw.largest_file() > largest {
                 return Err(ApiError::too_large());
             }
@@ -93,28 +104,92 @@ pub(crate) async fn pass<P: ParamSet, A: Answer>(
                 Some(_) => Some(identify(&context, access, needed, &parts, &raw).await?),
                 None => None,
             };
-            raw.read(&parts, body, context.limits.max_body_bytes).await?;
+            let client = actor.as_ref().map_or_else(|| ClientKey::from_address(address(&parts)), Actor::client);
+            let (body, permit) = read_body(&context, client, body).await?;
+            raw.read_body(&parts, body).await?;
             // The body may name another token, or another user to act as.
             let actor = match actor {
                 Some(actor) if presented == identity(&credentials(access, &parts, &raw)) => actor,
                 _ => identify(&context, access, needed, &parts, &raw).await?,
             };
-            (raw, actor, None)
+            (raw, actor, permit)
         };
         if matches!(actor, Actor::Anonymous(_)) && !access.is_open_to_anonymous() {
             return Err(holdfast_app::Error::Unauthenticated.into());
         }
 
-        let params = params::read::<P>(&raw)?;
-        let page = PageRequest::new(raw.number("page"), raw.number("per_page"));
-        let address = address(&parts);
-        let cx = Cx { context: context.clone(), actor, page, address };
-        let answer = endpoint.call(cx, params).await?;
-        let path = parts.extensions.get::<OriginalUri>().map_or(parts.uri.path(), |uri| uri.path());
-        let url = context.site.url(path);
-        Ok(answer.respond(&Facts { url, query: raw.query() }))
+        let client = actor.client();
+        // Lists are only read, so that a list can be made twice.
+        let again = A::IS_LIST.then(|| actor.clone());
+        let response = respond::<P, A>(&context, &endpoint, actor, &parts, &raw).await?;
+        let bytes = bytes_in_memory(&response);
+        if bytes <= MAX_SMALL_BYTES {
+            return Ok(response);
+        }
+        let large = &context.app.large_responses;
+        let (permit, response) = match (large.try_acquire(client, bytes), again) {
+            (Ok(permit), _) => (permit, response),
+            // Nothing is done twice, and nothing waits in memory.
+            (Err(busy), None) => return Err(busy.into()),
+            (Err(_), Some(actor)) => {
+                // It does not wait in memory, but is made again when there is room for it.
+                drop(response);
+                let permit = large.acquire(client, bytes).await?;
+                (permit, Box::pin(respond::<P, A>(&context, &endpoint, actor, &parts, &raw)).await?)
+            }
+        };
+        Ok(response.map(|body| Body::new(PermittedBody::new(body, permit))))
     };
     attempt.await.unwrap_or_else(ApiError::into_response)
+}
+
+/// Reads a body. A permit is taken only for the rest of a long one, when much of it has arrived, so that clients that do not
+/// send what they announced keep nobody waiting. It is to be held as long as what was read.
+async fn read_body(
+    context: &Context,
+    client: ClientKey,
+    mut body: Body,
+) -> Result<(Vec<u8>, Option<KeyedPermit>), ApiError> {
+    let limit = context.limits.max_body_bytes;
+    let start = body::read_start(&mut body, MAX_SMALL_BODY_BYTES.min(limit)).await;
+    let (start, is_whole) = start.filter(|(start, _)| start.len() <= limit).ok_or_else(ApiError::too_large)?;
+    if is_whole {
+        return Ok((start, None));
+    }
+    let permit = context.bodies.acquire(client).await;
+    let whole = body::read_on(start, body, limit).await.ok_or_else(ApiError::too_large)?;
+    Ok((whole, Some(permit)))
+}
+
+/// Calls the endpoint and presents its answer.
+async fn respond<P: ParamSet, A: Answer>(
+    context: &Arc<Context>,
+    endpoint: &impl Endpoint<P, A>,
+    actor: Actor,
+    parts: &Parts,
+    raw: &RawParams,
+) -> Result<Response, ApiError> {
+    let params = params::read::<P>(raw)?;
+    // How large a page is, is known only when it is in memory.
+    let _permit = match A::IS_LIST {
+        true => Some(context.lists.acquire(actor.client()).await),
+        false => None,
+    };
+    let page = PageRequest::new(raw.number("page"), raw.number("per_page"));
+    let cx = Cx { context: context.clone(), actor, page, address: address(parts) };
+    let answer = endpoint.call(cx, params).await?;
+    let path = parts.extensions.get::<OriginalUri>().map_or(parts.uri.path(), |uri| uri.path());
+    let url = context.site.url(path);
+    Ok(answer.respond(&Facts { url, query: raw.query() }))
+}
+
+/// Returns how much of a response is in memory until it is sent. What is streamed from elsewhere counts as nothing: its
+/// source has limits of its own.
+fn bytes_in_memory(response: &Response) -> u64 {
+    match response.extensions().get::<BodyBytes>() {
+        Some(bytes) => bytes.0,
+        None => response.body().size_hint().exact().unwrap_or_default(),
+    }
 }
 
 fn address(parts: &Parts) -> IpAddr {

@@ -14,6 +14,7 @@ mod observe;
 pub mod openapi;
 pub mod params;
 mod path;
+mod permitted_body;
 mod present;
 pub mod routes;
 mod runner;
@@ -30,9 +31,8 @@ use axum::middleware::{from_fn_with_state, map_request};
 use axum::response::Redirect;
 use axum::routing::get;
 use holdfast_app::App;
-use holdfast_app::client::{ClientKey, ClientPermits, KeyedPermits, KeyedSemaphores};
+use holdfast_app::client::{ClientKey, ClientPermits, KeyedSemaphores};
 use holdfast_app::throttle::Throttle;
-use holdfast_domain::ids::ProjectId;
 use ipnet::IpNet;
 use tower_http::catch_panic::CatchPanicLayer;
 
@@ -41,6 +41,8 @@ pub use connection::Connections;
 pub use door::Cx;
 pub use holdfast_domain::Site;
 pub use routes::{Route, Routes};
+
+use runner::permits::{BuildLimits, BuildPermits};
 
 /// What operators decide about requests.
 #[derive(Clone, Debug)]
@@ -71,21 +73,32 @@ pub(crate) struct Context {
     anonymous: Throttle,
     /// Files are in memory while they are sent: so many at once, and no more.
     files: ClientPermits,
+    /// Long bodies of REST requests, which are in memory.
+    bodies: ClientPermits,
+    /// Lists that are being made for one client. They are in memory before their size is known.
+    lists: KeyedSemaphores<ClientKey>,
     /// Artifacts on their way into the object store; some parts of each are in memory.
-    artifacts: KeyedPermits<ProjectId>,
+    artifacts: BuildPermits,
     /// Long parts of traces, which are in memory.
-    traces: KeyedPermits<ProjectId>,
+    traces: BuildPermits,
+    /// Parts of traces as runners usually send them, which are in memory, too.
+    trace_parts: BuildPermits,
     /// Long lists of refs that are being sent to one client.
     ref_lists: KeyedSemaphores<ClientKey>,
 }
 
 const FILES_AT_ONCE: usize = 8;
-/// Uploads of artifacts, each with up to 40 MiB in memory on the way to S3.
-const MAX_CONCURRENT_ARTIFACTS: usize = 16;
-const MAX_CONCURRENT_ARTIFACTS_OF_PROJECT: usize = 4;
+/// Long bodies of REST requests, each with up to three times [`Limits::max_body_bytes`] in memory.
+const MAX_CONCURRENT_BODIES: usize = 64;
+/// Lists that are made for one client at once, each with up to 20 MB in memory. More would not be quicker on most nodes.
+const MAX_CONCURRENT_LISTS_PER_CLIENT: usize = 8;
+/// Uploads of artifacts, each with up to 40 MiB in memory on the way to S3. One user gets half, and not a quarter as of most
+/// permits: many instances have one user that starts nearly all pipelines.
+const MAX_CONCURRENT_ARTIFACTS: BuildLimits = BuildLimits { all: 16, of_user: 8, of_project: 4 };
 /// Long parts of traces, each with up to 32 MiB in memory.
-const MAX_CONCURRENT_TRACES: usize = 8;
-const MAX_CONCURRENT_TRACES_OF_PROJECT: usize = 2;
+const MAX_CONCURRENT_TRACES: BuildLimits = BuildLimits { all: 8, of_user: 4, of_project: 2 };
+/// Parts of traces of up to 1 MiB, each with up to 3 MiB in memory.
+const MAX_CONCURRENT_TRACE_PARTS: BuildLimits = BuildLimits { all: 32, of_user: 16, of_project: 8 };
 const MAX_REF_LISTS_PER_CLIENT: usize = 16;
 
 /// The whole service as one router. Its requests must carry the peer's address, as `ConnectInfo`.
@@ -96,8 +109,11 @@ pub fn router(app: Arc<App>, limits: Limits) -> Router {
         users: Throttle::per_minute(limits.requests_per_minute),
         anonymous: Throttle::per_minute(limits.anonymous_requests_per_minute),
         files: ClientPermits::for_clients(FILES_AT_ONCE),
-        artifacts: KeyedPermits::new(MAX_CONCURRENT_ARTIFACTS, MAX_CONCURRENT_ARTIFACTS_OF_PROJECT),
-        traces: KeyedPermits::new(MAX_CONCURRENT_TRACES, MAX_CONCURRENT_TRACES_OF_PROJECT),
+        bodies: ClientPermits::for_clients(MAX_CONCURRENT_BODIES),
+        lists: KeyedSemaphores::new(MAX_CONCURRENT_LISTS_PER_CLIENT),
+        artifacts: BuildPermits::new(MAX_CONCURRENT_ARTIFACTS),
+        traces: BuildPermits::new(MAX_CONCURRENT_TRACES),
+        trace_parts: BuildPermits::new(MAX_CONCURRENT_TRACE_PARTS),
         ref_lists: KeyedSemaphores::new(MAX_REF_LISTS_PER_CLIENT),
         limits,
     });

@@ -6,10 +6,11 @@ use holdfast_domain::ci::{Event, Status};
 use holdfast_domain::ids::{BuildId, ProjectId, RunnerId, UserId};
 use holdfast_domain::violations::INVALID;
 use holdfast_store::ci::build::{self, Held};
-use holdfast_store::ci::run;
 use holdfast_store::ci::runner::{self as store_runner, Registrar};
+use holdfast_store::ci::{pipeline, run};
 use holdfast_store::{Connection, commit};
 
+pub use holdfast_store::ci::build::Held as RunningBuild;
 pub use holdfast_store::ci::runner::{Attributes, Info, Runner};
 
 use super::course::Course;
@@ -117,9 +118,15 @@ pub(super) async fn held(connection: &mut Connection, id: BuildId, key: Key<'_>)
     }
 }
 
-/// Returns the project of a running build that the key fits. Asked before the body of a request is read.
-pub async fn check(app: &App, id: BuildId, key: Key<'_>) -> std::result::Result<ProjectId, Denied> {
-    Ok(held(&mut *app.database.connection().await?, id, key).await?.project)
+/// Returns a running build that the key fits. Asked before the body of a request is read.
+pub async fn check(app: &App, id: BuildId, key: Key<'_>) -> std::result::Result<RunningBuild, Denied> {
+    held(&mut *app.database.connection().await?, id, key).await
+}
+
+/// Returns the user of the pipeline of a build, for whom counts what the build sends; `None` if the user is gone.
+pub async fn pipeline_user(app: &App, build: &RunningBuild) -> Result<Option<UserId>> {
+    let found = pipeline::find(&mut *app.database.connection().await?, build.project, build.pipeline).await?;
+    Ok(found.and_then(|pipeline| pipeline.user_id))
 }
 
 /// What is to be done with a piece of what a build says.

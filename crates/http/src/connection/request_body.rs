@@ -1,7 +1,7 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
 use axum::body::Bytes;
@@ -16,16 +16,22 @@ pub(crate) struct RequestBodyState {
     /// Of the newest request on the connection.
     is_unread: Arc<AtomicBool>,
     is_stalled: Arc<AtomicBool>,
+    min_bytes_per_second: Arc<AtomicU64>,
 }
 
 impl RequestBodyState {
     pub fn new(is_unread: Arc<AtomicBool>) -> Self {
-        Self { is_unread, is_stalled: Arc::default() }
+        Self { is_unread, is_stalled: Arc::default(), min_bytes_per_second: Arc::default() }
     }
 
     /// Returns whether there is more of the body than was read.
     pub fn is_unread(&self) -> bool {
         self.is_unread.load(Ordering::Relaxed)
+    }
+
+    /// Demands that the rest of the body arrives at this rate. A lower rate than that of the connection changes nothing.
+    pub fn raise_rate(&self, min_bytes_per_second: u64) {
+        self.min_bytes_per_second.store(min_bytes_per_second, Ordering::Relaxed);
     }
 
     /// Returns whether the body was given up because it did not advance.
@@ -61,6 +67,8 @@ impl Body for RequestBody {
         }
         match Pin::new(&mut self.inner).poll_frame(context) {
             Poll::Ready(Some(Ok(frame))) => {
+                let min_bytes_per_second = self.state.min_bytes_per_second.load(Ordering::Relaxed);
+                self.timer.raise_rate(min_bytes_per_second);
                 self.timer.progress(frame.data_ref().map_or(0, Bytes::len));
                 self.state.is_unread.store(!self.inner.is_end_stream(), Ordering::Relaxed);
                 Poll::Ready(Some(Ok(frame)))

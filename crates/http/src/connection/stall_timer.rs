@@ -17,6 +17,11 @@ impl StallTimer {
         Self { budget, waiting_since: None, sleep: None }
     }
 
+    /// Demands at least this rate from now on.
+    pub fn raise_rate(&mut self, min_bytes_per_second: u64) {
+        self.budget.raise_rate(min_bytes_per_second);
+    }
+
     /// Counts bytes that moved. Ends the waiting, if there was any.
     pub fn progress(&mut self, bytes: usize) {
         if let Some(since) = self.waiting_since.take() {

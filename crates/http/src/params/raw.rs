@@ -81,16 +81,11 @@ impl RawParams {
         Ok(raw)
     }
 
-    /// And what the body says.
-    pub async fn read(&mut self, parts: &Parts, body: Body, max_body_bytes: usize) -> Result<(), ApiError> {
-        let body = crate::body::read(body, max_body_bytes).await.ok_or_else(ApiError::too_large)?;
-        if !body.is_empty() {
-            self.read_body(parts, body).await?;
+    /// Adds what the body says.
+    pub async fn read_body(&mut self, parts: &Parts, body: Vec<u8>) -> Result<(), ApiError> {
+        if body.is_empty() {
+            return Ok(());
         }
-        Ok(())
-    }
-
-    async fn read_body(&mut self, parts: &Parts, body: Vec<u8>) -> Result<(), ApiError> {
         let content_type = parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
         let media_type = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         match media_type.as_str() {

@@ -13,8 +13,12 @@ use holdfast_domain::ids::BuildId;
 use super::door::{Answered, build_token, denied, forbidden, query, query_token, refused};
 use crate::Context;
 use crate::answer::{Answer, Facts};
+use crate::connection::RequestBodyState;
 use crate::error::ApiError;
 use crate::stored::Left;
+
+/// An upload that brings less in a second for long is ended: others may wait for its permit. The same as for a pack.
+const MIN_BYTES_PER_SECOND: u64 = 16 << 10;
 
 pub async fn upload(
     context: &Arc<Context>,
@@ -32,16 +36,19 @@ pub async fn upload(
     let app = &context.app;
     // Whoever may not send one waits for nobody, and nobody waits for them.
     let begun = async {
-        let project = runner_door::check(app, id, Key::Build(&token)).await?;
-        let permits = context.artifacts.acquire(project).await;
-        Ok((artifact::begin(app, id, &token).await?, permits))
+        let build = runner_door::check(app, id, Key::Build(&token)).await?;
+        let permit = context.artifacts.acquire(app, &build, &parts).await?;
+        Ok((artifact::begin(app, id, &token).await?, permit))
     };
-    let (mut upload, _permits) = match begun.await {
+    let (mut upload, _permit) = match begun.await {
         Ok(begun) => begun,
         Err(error) => {
             return Err(denied(context, &parts, error, status_header));
         }
     };
+    if let Some(state) = parts.extensions.get::<RequestBodyState>() {
+        state.raise_rate(MIN_BYTES_PER_SECOND);
+    }
     let mut form = Request::new(body);
     form.headers_mut().clone_from(&parts.headers);
     form.extensions_mut().clone_from(&parts.extensions);

@@ -23,8 +23,10 @@ use crate::{Context, body, client_address};
 /// Maximum size of a body without a trace, and how much is read of any body before the token in it is known to be good.
 /// Runners send some kilobytes.
 const MAX_BODY_BYTES: usize = 256 << 10;
-/// Runners send at most this much of a trace at a time. More needs a permit.
-const MAX_SHORT_TRACE_BYTES: usize = 1 << 20;
+/// Parts of a trace up to this size need no permit: nearly all are shorter.
+const MAX_SMALL_TRACE_BYTES: usize = 64 << 10;
+/// Runners send at most this much of a trace at a time. There are fewer permits for more.
+const MAX_USUAL_TRACE_BYTES: usize = 1 << 20;
 /// Maximum size of a part of a trace, or of a whole one that comes with the status of its build.
 const MAX_TRACE_BYTES: usize = 16 << 20;
 
@@ -103,11 +105,12 @@ pub async fn read_update(
     let Some(token) = token_header.map(str::to_owned).or_else(|| Fields::token_in_start(parts, &start)) else {
         return Err(ApiError::too_large().into_response());
     };
-    let project = match runner_door::check(&context.app, id, key(&token)).await {
-        Ok(project) => project,
+    let build = match runner_door::check(&context.app, id, key(&token)).await {
+        Ok(build) => build,
         Err(error) => return Err(denied(error)),
     };
-    let _permits = context.traces.acquire(project).await;
+    let permit = context.traces.acquire(&context.app, &build, parts).await;
+    let _permit = permit.map_err(|error| denied(error.into()))?;
     let body = body::read_on(start, body, MAX_TRACE_BYTES).await;
     let body = body.ok_or_else(|| ApiError::too_large().into_response())?;
     Fields::parse(parts, &body).map_err(IntoResponse::into_response)
@@ -136,9 +139,9 @@ pub fn denied(context: &Context, parts: &Parts, denied: Denied, status_header: &
     }
 }
 
-fn is_short(parts: &Parts) -> bool {
+fn is_usual(parts: &Parts) -> bool {
     let length = parts.headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
-    length.is_some_and(|length| length <= MAX_SHORT_TRACE_BYTES)
+    length.is_some_and(|length| length <= MAX_USUAL_TRACE_BYTES)
 }
 
 /// `Content-Range: 0-1692`. Runners differ in what the end means, so that the beginning alone counts.
@@ -156,11 +159,11 @@ pub fn query_token(parts: &Parts) -> Option<String> {
     query(parts, "token")
 }
 
-/// Appends a part to the trace of a build.
+/// Appends a part to the trace of a build. A permit is taken only for the rest of a long part, when much of it has arrived.
 pub async fn append(
     context: &Context,
     parts: &Parts,
-    body: Body,
+    mut body: Body,
     id: BuildId,
     token_headers: &[&str],
     status_header: &'static str,
@@ -169,13 +172,20 @@ pub async fn append(
     let Some(token) = build_token(&parts.headers, token_headers, from_query.as_deref()) else {
         return Err(refused(context, parts, forbidden()));
     };
-    let project = match runner_door::check(&context.app, id, Key::Build(token)).await {
-        Ok(project) => project,
+    let build = match runner_door::check(&context.app, id, Key::Build(token)).await {
+        Ok(build) => build,
         Err(error) => return Err(denied(context, parts, error, status_header)),
     };
-    let _permits = if is_short(parts) { None } else { Some(context.traces.acquire(project).await) };
-    let body = body::read(body, MAX_TRACE_BYTES).await;
-    let body = body.ok_or_else(|| ApiError::too_large().into_response())?;
+    let too_large = || ApiError::too_large().into_response();
+    let (start, is_whole) = body::read_start(&mut body, MAX_SMALL_TRACE_BYTES).await.ok_or_else(too_large)?;
+    let _permit = if is_whole {
+        None
+    } else {
+        let permits = if is_usual(parts) { &context.trace_parts } else { &context.traces };
+        let permit = permits.acquire(&context.app, &build, parts).await;
+        Some(permit.map_err(|error| ApiError::from(error).into_response())?)
+    };
+    let body = body::read_on(start, body, MAX_TRACE_BYTES).await.ok_or_else(too_large)?;
     let start = start_of(&parts.headers).filter(|start| *start >= 0);
     let start = start
         .ok_or_else(|| ApiError::error(StatusCode::BAD_REQUEST, "400 Missing header Content-Range").into_response())?;

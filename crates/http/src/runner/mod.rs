@@ -5,6 +5,7 @@ mod artifacts;
 mod door;
 mod fields;
 mod job;
+pub mod permits;
 mod v1;
 mod v4;
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use holdfast_tests::{Client, Server, Setup, WorkTree, log};
+use sqlx::Executor;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
@@ -65,6 +66,51 @@ fn announce(request: &str, headers: &str, bytes: usize) -> String {
 
 fn get(path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n")
+}
+
+/// The same request on a connection that the server is to close after its response.
+fn closing(request: &str) -> String {
+    request.replacen("Host: x\r\n", "Host: x\r\nConnection: close\r\n", 1)
+}
+
+/// Sends a request from an address that does not attack, and returns the whole response.
+async fn ask(server: &Server, request: &str) -> String {
+    let mut socket = connect_with(server, "127.0.0.1", 256 << 10).await;
+    socket.write_all(closing(request).as_bytes()).await.unwrap();
+    heard(socket).await
+}
+
+/// Checks that a request is refused for now because its client has too many large responses, and that it is told when to try
+/// again.
+async fn assert_busy(server: &Server, request: &str) {
+    let answer = heard(send(server, &closing(request)).await).await;
+    assert_eq!(status(&answer), "503", "{}", answer.chars().take(500).collect::<String>());
+    assert!(answer.to_lowercase().contains("retry-after: 10"), "{answer}");
+    assert!(answer.contains("Too many large responses are being sent, please try again later"), "{answer}");
+}
+
+/// Checks that a response with status 200 begins.
+async fn assert_begins(socket: &mut TcpStream) {
+    let mut start = [0; 12];
+    timeout(DEADLINE, socket.read_exact(&mut start)).await.expect("a response begins").unwrap();
+    assert_eq!(start, *b"HTTP/1.1 200");
+}
+
+/// Sends a request again and again until it is answered 200, and returns that response.
+async fn until_served(server: &Server, request: &str) -> String {
+    let mut every = tokio::time::interval(Duration::from_millis(50));
+    let served = async {
+        loop {
+            every.tick().await;
+            let mut socket = connect_with(server, "127.0.0.2", 256 << 10).await;
+            socket.write_all(closing(request).as_bytes()).await.unwrap();
+            let answer = heard(socket).await;
+            if status(&answer) == "200" {
+                return answer;
+            }
+        }
+    };
+    timeout(DEADLINE, served).await.expect("it is served")
 }
 
 const FETCH: &str = "Content-Type: application/x-git-upload-pack-request\r\nGit-Protocol: version=2\r\n";
@@ -203,6 +249,124 @@ async fn unread_ref_lists_are_limited_for_each_client() {
     assert!(!has_answer(&waiting).await, "its client has its share");
     unread.clear();
     timeout(DEADLINE, waiting.readable()).await.expect("the list begins").unwrap();
+}
+
+/// Every file of up to 4 MiB was in memory for as long as its client did not read it.
+#[tokio::test]
+async fn unread_files_are_limited_for_each_client() {
+    const SIZE: usize = 4 << 20;
+    let mut setup = Setup::default();
+    setup.limits.stall_timeout = FOREVER;
+    let server = Server::with(setup).await;
+    let (ada, _) = world(&server, SIZE).await;
+    let project = ada.get("/projects/ada%2Fpublic").await.body["id"].clone();
+    let before = server.contents().await;
+    let request = get(&format!("/api/v3/projects/{project}/repository/blobs/main?filepath=noise"));
+    let mut unread = Vec::new();
+    for _ in 0..8 {
+        let socket = send(&server, &request).await;
+        timeout(DEADLINE, socket.readable()).await.expect("the file begins").unwrap();
+        unread.push(socket);
+    }
+    assert_busy(&server, &request).await;
+    // What is small, and what others ask for, is answered as always.
+    let small = get(&format!("/api/v3/projects/{project}/repository/tree"));
+    assert_eq!(status(&heard(send(&server, &closing(&small)).await).await), "200");
+    let mut other = connect_with(&server, "127.0.0.1", 256 << 10).await;
+    other.write_all(closing(&request).as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    timeout(DEADLINE, other.read_to_end(&mut answer)).await.expect("others are served").unwrap();
+    assert!(answer.starts_with(b"HTTP/1.1 200") && answer.ends_with(&noise(SIZE, 1)), "{} bytes", answer.len());
+    // One that waits gets what another one of its client gives back.
+    let mut waiting = send(&server, &request).await;
+    assert!(!has_answer(&waiting).await);
+    unread.pop();
+    assert_begins(&mut waiting).await;
+    drop((unread, waiting));
+    until_served(&server, &request).await;
+    assert_eq!(server.contents().await, before);
+}
+
+/// A page of long texts was in memory for as long as its client did not read it.
+#[tokio::test]
+async fn unread_pages_are_limited_for_each_client() {
+    let mut setup = Setup::default();
+    setup.limits.stall_timeout = FOREVER;
+    let server = Server::with(setup).await;
+    let ((_, ada), (_, bea)) = (server.user("ada").await, server.user("bea").await);
+    let project = server.project(&ada, "public", 20).await;
+    let text = "x".repeat(64 << 10);
+    let long = [("title", "t"), ("description", &*text)];
+    assert_eq!(ada.post(&format!("/projects/{project}/issues"), &long).await.status, 201);
+    let fill = "
+        insert into issues (project_id, iid, author_id, title, description, state, confidential, milestone_id, created_at,
+          updated_at)
+          select project_id, iid + n, author_id, title, description, state, confidential, milestone_id, created_at,
+          updated_at
+          from issues, generate_series(1, 99) n;";
+    server.database().await.execute(fill).await.unwrap();
+    let page = |client: &Client, size: usize| {
+        let path = format!("/api/v3/projects/{project}/issues?per_page={size}");
+        get(&path).replacen("Host: x\r\n", &format!("Host: x\r\nPRIVATE-TOKEN: {}\r\n", client.token()), 1)
+    };
+    let request = page(&ada, 100);
+    let theirs = ask(&server, &page(&bea, 100)).await;
+    assert!(status(&theirs) == "200" && theirs.len() > 6 << 20, "{} bytes", theirs.len());
+    // As many as fit into the memory that a client gets, which is counted in units of 64 KiB.
+    let bytes = bea.get(&format!("/projects/{project}/issues?per_page=100")).await.text.len();
+    let most = (32 << 20) / bytes.next_multiple_of(64 << 10);
+    let mut unread = Vec::new();
+    for _ in 0..most {
+        let socket = send(&server, &request).await;
+        timeout(DEADLINE, socket.readable()).await.expect("the page begins").unwrap();
+        unread.push(socket);
+    }
+    assert_busy(&server, &request).await;
+    assert_eq!(status(&heard(send(&server, &closing(&page(&ada, 1))).await).await), "200");
+    let again = ask(&server, &page(&bea, 100)).await;
+    assert_eq!((status(&again), again.len()), ("200", theirs.len()), "others are served");
+    let mut waiting = send(&server, &request).await;
+    assert!(!has_answer(&waiting).await);
+    unread.pop();
+    assert_begins(&mut waiting).await;
+    drop((unread, waiting));
+    assert!(until_served(&server, &request).await.len() > 6 << 20);
+}
+
+/// Whoever sends no token could have as many bodies of a megabyte in memory as it had connections.
+#[tokio::test]
+async fn long_bodies_of_one_client_leave_permits_to_others() {
+    let mut setup = Setup::default();
+    (setup.limits.request_timeout, setup.limits.stall_timeout) = (FOREVER, FOREVER);
+    let server = Server::with(setup).await;
+    let before = server.contents().await;
+    let start = format!("x={}", "a".repeat(150 << 10));
+    let silent = announce("POST /api/v3/session", "", 1_000_000) + &start;
+    let mut silent_ones = Vec::new();
+    for _ in 0..64 {
+        silent_ones.push(send(&server, &silent).await);
+    }
+    let complete = closing(&(announce("POST /api/v3/session", "", start.len()) + &start));
+    // At some point its own share is used up.
+    let waiting = async {
+        loop {
+            let own = send(&server, &complete).await;
+            if !has_answer(&own).await {
+                return own;
+            }
+        }
+    };
+    let own = timeout(DEADLINE, waiting).await.expect("one waits");
+    let answer = ask(&server, &(announce("POST /api/v3/session", "", start.len()) + &start)).await;
+    assert_eq!(status(&answer), "400", "{answer}");
+    assert!(answer.contains("password is missing"), "{answer}");
+    // Its own short ones are read, too.
+    let short = closing(&(announce("POST /api/v3/session", "", 3) + "x=a"));
+    assert_eq!(status(&heard(send(&server, &short).await).await), "400");
+    assert!(!has_answer(&own).await);
+    drop(silent_ones);
+    assert_eq!(status(&heard(own).await), "400");
+    assert_eq!(server.contents().await, before);
 }
 
 /// A client opens connections until the node has no file descriptors left.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use holdfast_tests::{Client, Server, Setup, WorkTree};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -52,21 +53,135 @@ async fn slow_artifact_uploads_of_one_project_do_not_stop_those_of_others() {
     for _ in 0..20 {
         slow.push(begin(&ground, "POST", &path, &headers, FILE).await);
     }
-    // As many as a project may have at once have begun.
-    let begun = async {
-        let mut every = tokio::time::interval(Duration::from_millis(20));
-        while super::scene::rows(&ground.server, "build_objects").await < 4 {
-            every.tick().await;
-        }
-    };
-    tokio::time::timeout(SOON, begun).await.expect("four uploads begin");
+    // As many as a project may have at once.
+    begun(&ground, 4).await;
     let other = ground.another_project("q", SIMPLE).await;
-    let token = ground.ada.get(&format!("/projects/{other}")).await.body["runners_token"].clone();
-    let runner = Runner::register(&ground.server, json!({ "token": token })).await;
-    let theirs = runner.take().await;
+    let (runner, theirs) = take(&ground, &ground.ada, other).await;
     let left = tokio::time::timeout(SOON, runner.leave(&theirs, "a.zip", b"x")).await;
     assert_eq!(left.expect("another project's upload is not held up").status, 201);
     assert_eq!(super::scene::rows(&ground.server, "build_objects").await, 5, "the others still wait");
+}
+
+/// Waits until so many uploads have begun.
+async fn begun(ground: &Ground, uploads: usize) {
+    let begun = async {
+        let mut every = tokio::time::interval(Duration::from_millis(20));
+        while super::scene::rows(&ground.server, "build_objects").await < uploads {
+            every.tick().await;
+        }
+    };
+    tokio::time::timeout(SOON, begun).await.expect("the uploads begin");
+}
+
+/// A runner of a project with a pipeline that waits, and the build that it took.
+async fn take(ground: &Ground, owner: &Client, project: i64) -> (Runner, Job) {
+    let token = owner.get(&format!("/projects/{project}")).await.body["runners_token"].clone();
+    let runner = Runner::register(&ground.server, json!({ "token": token })).await;
+    let job = runner.take().await;
+    (runner, job)
+}
+
+/// A project of bea's, a runner of it, and the build that it took.
+async fn take_of_another_user(ground: &Ground) -> (Runner, Job) {
+    let (_, bea) = ground.server.user("bea").await;
+    let project = ground.server.project(&bea, "b", 0).await;
+    let tree = WorkTree::new().await;
+    tree.commit(".gitlab-ci.yml", SIMPLE.as_bytes(), "First").await;
+    tree.push(&ground.server.git_url(&bea, "bea/b"), &["main"]).await.ok();
+    ground.server.work().await;
+    take(ground, &bea, project).await
+}
+
+/// Audit M7: one user with four projects took all permits.
+#[tokio::test]
+async fn slow_artifact_uploads_of_one_user_do_not_stop_those_of_others() {
+    let ground = Ground::with(SIMPLE).await;
+    let mut projects = vec![ground.project];
+    for path in ["q", "r", "s"] {
+        projects.push(ground.another_project(path, SIMPLE).await);
+    }
+    let mut slow = Vec::new();
+    for project in projects {
+        let (_, job) = take(&ground, &ground.ada, project).await;
+        let headers = format!("{FORM}JOB-TOKEN: {}\r\n", job.token);
+        for _ in 0..5 {
+            let path = format!("/api/v4/jobs/{}/artifacts", job.id);
+            slow.push(begin(&ground, "POST", &path, &headers, FILE).await);
+        }
+    }
+    begun(&ground, 8).await;
+    let (runner, theirs) = take_of_another_user(&ground).await;
+    let left = tokio::time::timeout(SOON, runner.leave(&theirs, "a.zip", b"x")).await;
+    assert_eq!(left.expect("another user's upload is not held up").status, 201);
+    assert_eq!(super::scene::rows(&ground.server, "build_objects").await, 9, "the others still wait");
+}
+
+/// An upload that brings ten kilobytes a second keeps its connection, but not its permit: it is ended.
+#[tokio::test]
+async fn an_artifact_upload_below_the_minimum_rate_is_ended() {
+    let mut setup = Setup::default();
+    setup.limits.stall_timeout = Duration::from_secs(1);
+    let ground = Ground::on(Server::with(setup).await, SIMPLE).await;
+    let job = ground.runner().await.take().await;
+    let headers = format!("{FORM}JOB-TOKEN: {}\r\n", job.token);
+    let path = format!("/api/v4/jobs/{}/artifacts", job.id);
+    let (mut reader, mut writer) = begin(&ground, "POST", &path, &headers, FILE).await.into_split();
+    let drip = async {
+        let mut every = tokio::time::interval(Duration::from_millis(100));
+        while writer.write_all(&[b'x'; 1 << 10]).await.is_ok() {
+            every.tick().await;
+        }
+        std::future::pending::<()>().await;
+    };
+    let mut answer = Vec::new();
+    tokio::select! {
+        read = tokio::time::timeout(SOON, reader.read_to_end(&mut answer)) => drop(read.expect("the upload ends")),
+        () = drip => {}
+    }
+    let answer = String::from_utf8_lossy(&answer);
+    assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
+    assert_eq!(ground.build("one").await.get("artifacts_file"), None);
+}
+
+/// Parts of traces of up to a megabyte needed no permit: each connection of a build could have one in memory.
+#[tokio::test]
+async fn slow_parts_of_traces_of_one_project_do_not_stop_those_of_others() {
+    let mut setup = Setup::default();
+    (setup.limits.request_timeout, setup.limits.stall_timeout) = (Duration::from_secs(600), Duration::from_secs(600));
+    let ground = Ground::on(Server::with(setup).await, SIMPLE).await;
+    let (runner, job) = take(&ground, &ground.ada, ground.project).await;
+    let part = vec![b'x'; 150 << 10];
+    let mut slow = Vec::new();
+    for _ in 0..32 {
+        let mut stream = TcpStream::connect(ground.server.address()).await.unwrap();
+        let head = format!(
+            "PATCH /api/v4/jobs/{}/trace HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\nContent-Range: 0-999999\r\n\
+             JOB-TOKEN: {}\r\n\r\n",
+            job.id, job.token
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream.write_all(&part).await.unwrap();
+        slow.push(stream);
+    }
+    // At some point the share of the project is used up. A part that does not fit to the trace is read, and changes nothing.
+    let far = 1 << 30;
+    let waiting = async {
+        while let Ok(said) = tokio::time::timeout(Duration::from_millis(500), runner.patch(&job, far, &part)).await {
+            assert_eq!(said.status, 416, "{}", said.body);
+        }
+    };
+    tokio::time::timeout(SOON, waiting).await.expect("one waits");
+    let (other, theirs) = take_of_another_user(&ground).await;
+    let said = tokio::time::timeout(SOON, other.patch(&theirs, 0, &part)).await;
+    assert_eq!(said.expect("another project's trace is not held up").status, 202);
+    // Its own short parts need no permit.
+    let said = tokio::time::timeout(SOON, runner.patch(&job, 0, b"x")).await;
+    assert_eq!(said.expect("a short part does not wait").status, 202);
+    let own = tokio::time::timeout(Duration::from_secs(1), runner.patch(&job, far, &part)).await;
+    assert!(own.is_err(), "its project has its share");
+    drop(slow);
+    let own = tokio::time::timeout(SOON, runner.patch(&job, 1, &part)).await;
+    assert_eq!(own.expect("there is room again").status, 202);
 }
 
 /// A client without a token, or with a wrong one, announces a long body and does not send it, to make the server wait.
@@ -129,9 +244,9 @@ async fn only_the_start_of_a_long_body_is_read_before_its_token_is_known() {
 /// Who waits for work may wait for long, but not to say so.
 #[tokio::test]
 async fn a_request_for_work_has_to_come_in_time() {
-    let mut setup = holdfast_tests::Setup::default();
+    let mut setup = Setup::default();
     setup.limits.request_timeout = Duration::from_secs(3);
-    let ground = Ground::on(holdfast_tests::Server::with(setup).await, SIMPLE).await;
+    let ground = Ground::on(Server::with(setup).await, SIMPLE).await;
     let mut stream = begin(&ground, "POST", "/api/v4/jobs/request", "Content-Type: application/json\r\n", b"{").await;
     assert_eq!(response(&mut stream).await.0, 503);
 }
