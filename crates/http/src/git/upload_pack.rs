@@ -1,3 +1,4 @@
+use std::io::ErrorKind;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -60,8 +61,21 @@ async fn read_request(
             _ => upload::read_v0(&mut reader, MAX_REQUEST_BYTES).await.map(|fetch| fetch.map(Asked::Fetch)),
         }
     };
-    let request = timeout(within, reading).await.map_err(late)?.map_err(Error::from)?;
+    let request = timeout(within, reading).await.map_err(late)?.map_err(unreadable)?;
     Ok((request, reader.into_permit()))
+}
+
+/// Returns why a request cannot be read. That it is not what its encoding says is the client's fault. That the client went
+/// away or stopped is told from the kind of the error.
+fn unreadable(error: holdfast_git::Error) -> Error {
+    match error {
+        holdfast_git::Error::Io(cause)
+            if !matches!(cause.kind(), ErrorKind::ConnectionAborted | ErrorKind::TimedOut) =>
+        {
+            holdfast_git::Error::protocol("the request cannot be read").into()
+        }
+        error => error.into(),
+    }
 }
 
 const CONTENT_TYPE: (HeaderName, HeaderValue) =

@@ -619,6 +619,59 @@ async fn clients_that_hang_up_are_no_errors() {
     assert_eq!(errors, [""; 0]);
 }
 
+/// The start of a gzip stream that stores this as it is. More blocks may follow.
+fn stored(bytes: &[u8]) -> Vec<u8> {
+    let mut stream = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
+    for block in bytes.chunks(60_000) {
+        let length = block.len() as u16;
+        stream.push(0);
+        stream.extend_from_slice(&length.to_le_bytes());
+        stream.extend_from_slice(&(!length).to_le_bytes());
+        stream.extend_from_slice(block);
+    }
+    stream
+}
+
+/// A fetch request that is not the gzip stream that it says it is was answered 500, with an error in the log.
+#[tokio::test]
+async fn damaged_gzip_is_the_fault_of_the_client() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    server.project(&ada, "gzip", 20).await;
+    server.push_first(&ada, "ada/gzip").await;
+    let path = "/ada/gzip.git/git-upload-pack";
+    let haves: String = (0..2000).map(|_| format!("0032have {}\n", "1".repeat(40))).collect();
+    let long = format!("0011command=fetch0001000eofs-delta\n{haves}");
+    let mut truncated = stored(b"0014command=ls-refs\n0000");
+    truncated.truncate(truncated.len() - 8);
+    let truncated_late = stored(long.as_bytes());
+    // No block has the type 3.
+    let damage = |start: &[u8]| [&stored(start)[..], &[7_u8; 100]].concat();
+    let (damaged, damaged_late) = (damage(b"0014command=ls-refs\n"), damage(long.as_bytes()));
+    let first_version = FETCH.replace("Git-Protocol: version=2\r\n", "");
+    for protocol in [FETCH, &first_version] {
+        for (name, body) in [
+            ("garbage", b"this is no gzip stream, but long enough to be taken for one".as_slice()),
+            ("truncated", &truncated),
+            ("truncated late", &truncated_late),
+            ("damaged", &damaged),
+            ("damaged late", &damaged_late),
+        ] {
+            let headers = format!("{protocol}Content-Encoding: gzip\r\nConnection: close\r\n");
+            let mut socket = send(&server, &announce(&format!("POST {path}"), &headers, body.len())).await;
+            socket.write_all(body).await.unwrap();
+            let answer = heard(socket).await;
+            assert_eq!(status(&answer), "400", "{name} {protocol}: {answer}");
+            assert!(answer.contains("{\"message\":\""), "{name} {protocol}: {answer}");
+        }
+    }
+    let log = log::captured();
+    let errors: Vec<&str> = log.lines().filter(|line| line.contains("ERROR") && line.contains(path)).collect();
+    assert_eq!(errors, [""; 0]);
+    let tree = WorkTree::new().await;
+    tree.git(["ls-remote", &server.git_url(&ada, "ada/gzip")]).await.ok();
+}
+
 /// A client sends requests that a proxy and a server may understand differently, or whose heads are very long.
 #[tokio::test]
 async fn ambiguous_requests_are_refused() {

@@ -92,7 +92,7 @@ async fn take_of_another_user(ground: &Ground) -> (Runner, Job) {
     take(ground, &bea, project).await
 }
 
-/// Audit M7: one user with four projects took all permits.
+/// One user with four projects, each with a runner of its own, sends artifacts slowly from all of them.
 #[tokio::test]
 async fn slow_artifact_uploads_of_one_user_do_not_stop_those_of_others() {
     let ground = Ground::with(SIMPLE).await;
