@@ -56,11 +56,13 @@ fn busy() -> Error {
 
 /// The permit to have a large response in memory.
 #[derive(Clone)]
-pub struct ResponsePermit(Arc<KeyedPermit>);
+pub struct ResponsePermit {
+    _permit: Arc<KeyedPermit>,
+}
 
 impl ResponsePermit {
     fn new(permit: KeyedPermit) -> Self {
-        Self(Arc::new(permit))
+        Self { _permit: Arc::new(permit) }
     }
 
     /// Returns the same bytes. The permit lasts as long as any part of them.

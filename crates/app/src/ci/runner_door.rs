@@ -3,7 +3,7 @@
 
 use holdfast_domain::Violations;
 use holdfast_domain::ci::{Event, Status};
-use holdfast_domain::ids::{BuildId, ProjectId, RunnerId, UserId};
+use holdfast_domain::ids::{BuildId, RunnerId, UserId};
 use holdfast_domain::violations::INVALID;
 use holdfast_store::ci::build::{self, Held};
 use holdfast_store::ci::runner::{self as store_runner, Registrar};
