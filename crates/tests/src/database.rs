@@ -77,3 +77,14 @@ pub async fn contents(connection: &mut PgConnection) -> Value {
     }
     contents.into()
 }
+
+/// Returns the names of the tables in which a text is stored as it is, as text or as bytes.
+pub fn tables_with(contents: &Value, text: &str) -> Vec<String> {
+    let as_bytes: String = text.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let tables = contents.as_object().expect("contents are an object of tables").iter();
+    let has_text = |rows: &Value| {
+        let rows = rows.to_string();
+        rows.contains(text) || rows.contains(&as_bytes)
+    };
+    tables.filter(|(_, rows)| has_text(rows)).map(|(name, _)| name.clone()).collect()
+}

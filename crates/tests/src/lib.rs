@@ -204,13 +204,23 @@ impl Server {
         self.another_app_of(&self.database_url, directory)
     }
 
+    /// Starts a node whose clock is another one, and returns its host and port.
+    pub async fn another_node_with_clock(&self, clock: Clock) -> String {
+        let app = self.another_app_with(&self.database_url, self.cache.path(), clock);
+        serve(app, Setup::default().limits).await
+    }
+
     fn another_app_of(&self, database_url: &str, directory: &Path) -> Arc<App> {
+        self.another_app_with(database_url, directory, self.clock.clone())
+    }
+
+    fn another_app_with(&self, database_url: &str, directory: &Path, clock: Clock) -> Arc<App> {
         let database = Database::new(&options(database_url)).expect("a valid url");
         let mut settings = self.app.settings.clone();
         let number = self.nodes.fetch_add(1, Ordering::Relaxed);
         settings.git.cache_directory = directory.join(format!("node-{number}"));
         let objects = Objects::new(self.objects.clone());
-        Arc::new(App::new(database, objects, settings, self.clock.clone(), Entropy::seeded(100 + number)))
+        Arc::new(App::new(database, objects, settings, clock, Entropy::seeded(100 + number)))
     }
 
     pub fn anonymous(&self) -> Client {

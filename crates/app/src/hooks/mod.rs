@@ -15,6 +15,8 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use ipnet::IpNet;
 
+pub(crate) use request::hide;
+
 /// What operators decide about hooks.
 #[derive(Clone, Debug)]
 pub struct HookSettings {

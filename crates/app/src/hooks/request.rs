@@ -105,12 +105,13 @@ pub(super) fn secrets(receiver: &Receiver, token: Option<&str>) -> Vec<String> {
         secrets.push(STANDARD.encode(format!("{name}:{plain}")));
         secrets.extend([password.to_owned(), plain]);
     }
-    secrets.retain(|secret| secret.len() >= SHORTEST_SECRET);
     secrets
 }
 
-pub(super) fn hide(text: &str, secrets: &[String]) -> String {
-    secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), HIDDEN))
+/// Returns a text in which secrets are replaced.
+pub(crate) fn hide(text: &str, secrets: &[String]) -> String {
+    let long = secrets.iter().filter(|secret| secret.len() >= SHORTEST_SECRET);
+    long.fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), HIDDEN))
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ use super::pack::store;
 use super::push;
 use super::ref_change::{self, Change, Move};
 use super::remote;
+use crate::hooks::hide;
 use crate::{Actor, App, Error, Result, Thing, access};
 
 /// How far it has come.
@@ -60,11 +61,21 @@ pub(crate) async fn run(app: &App, id: JobId, project: ProjectId) -> Result<()> 
                     "internal error".into()
                 }
             };
+            let secrets = rows::find(&mut connection, project).await?.map(|import| credentials(&import));
+            let text = hide(&text, &secrets.unwrap_or_default());
             rows::finish(&mut connection, project, Some(id), "failed", Some(&text), now).await?
         }
     };
     job::finish(&mut connection, id, now).await?;
     Ok(())
+}
+
+/// Returns the credentials of an import in the forms in which its source may repeat them. A name without a password is a
+/// token.
+fn credentials(import: &Import) -> Vec<String> {
+    let Some(username) = &import.username else { return Vec::new() };
+    let encoded = remote::encoded_credentials(username, import.password.as_deref());
+    vec![encoded, import.password.as_ref().unwrap_or(username).clone()]
 }
 
 const CANCELED: &str = "canceled";

@@ -47,10 +47,15 @@ fn over_http(url: &ImportUrl, address: SocketAddr) -> Source {
 }
 
 fn authorization(url: &ImportUrl) -> Option<String> {
+    let credentials = encoded_credentials(url.username.as_deref()?, url.password.as_deref());
+    Some(format!("Basic {credentials}"))
+}
+
+/// Returns a name and a password as they are sent over HTTP.
+pub(super) fn encoded_credentials(username: &str, password: Option<&str>) -> String {
     use base64::Engine as _;
-    let name = url.username.as_deref()?;
-    let both = format!("{name}:{}", url.password.as_deref().unwrap_or_default());
-    Some(format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(both)))
+    let both = format!("{username}:{}", password.unwrap_or_default());
+    base64::engine::general_purpose::STANDARD.encode(both)
 }
 
 /// These protocols have no place for a name beside the address.

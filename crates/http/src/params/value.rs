@@ -210,9 +210,9 @@ impl FromValue for Visibility {
 impl FromValue for GroupRef {
     fn from_value(value: &Value) -> Result<Self, Wrong> {
         let text = String::from_value(value)?;
-        match text.parse::<i64>() {
-            Ok(id) => Ok(Self::Id(id.into())),
-            Err(_) => Ok(Self::Path(text)),
+        match parse_id(&text) {
+            Some(id) => Ok(Self::Id(id.into())),
+            None => Ok(Self::Path(text)),
         }
     }
 
@@ -225,9 +225,9 @@ impl FromValue for GroupRef {
 impl FromValue for ProjectRef {
     fn from_value(value: &Value) -> Result<Self, Wrong> {
         let text = String::from_value(value)?;
-        match text.parse::<i64>() {
-            Ok(id) => Ok(Self::Id(id.into())),
-            Err(_) => {
+        match parse_id(&text) {
+            Some(id) => Ok(Self::Id(id.into())),
+            None => {
                 let (namespace, project) = text.rsplit_once('/').unwrap_or_default();
                 Ok(Self::Path { namespace: namespace.to_owned(), project: project.to_owned() })
             }
@@ -287,14 +287,17 @@ impl FromValue for AccessLevel {
     }
 }
 
+/// Returns the id that a text is: digits and nothing else, neither a sign nor a blank.
+fn parse_id(text: &str) -> Option<i64> {
+    text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
 macro_rules! ids {
     ($($Id:ident),+) => {$(
         impl FromValue for $Id {
             fn from_value(value: &Value) -> Result<Self, Wrong> {
-                // Digits and nothing else: neither a sign nor a blank.
-                let text = String::from_value(value)?;
-                let id: i64 = text.parse().map_err(|_| Wrong::Invalid)?;
-                if text.bytes().all(|byte| byte.is_ascii_digit()) { Ok(id.into()) } else { Err(Wrong::Invalid) }
+                let id = parse_id(&String::from_value(value)?);
+                id.map(Into::into).ok_or(Wrong::Invalid)
             }
 
             fn schema() -> RefOr<Schema> {

@@ -1,6 +1,9 @@
 //! What is stored here cannot be turned against who looks at it, nor be seen by who may not. Each test tells the attack.
 
 use holdfast_tests::{Server, WorkTree};
+use reqwest::header::HeaderMap;
+
+use crate::pipelines::Ground;
 
 /// Pages, pictures with scripts, and files that are two things at once.
 const CORPUS: &[(&str, &[u8])] = &[
@@ -72,6 +75,123 @@ async fn a_stored_file_is_never_a_page() {
         if let Some(content) = content {
             assert_eq!(answer.bytes().await.unwrap(), content, "{url}");
         }
+    }
+}
+
+/// What a browser sends that was led to an address.
+async fn open_in_browser(request: reqwest::RequestBuilder) -> (u16, HeaderMap, Vec<u8>) {
+    let answer = request.header("accept", "text/html,application/xhtml+xml,*/*;q=0.8").send().await.unwrap();
+    let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
+    (status, headers, answer.bytes().await.unwrap().to_vec())
+}
+
+/// The same attack by a build: what it prints and what it leaves is chosen by whoever may push. A project with public builds
+/// shows both to everybody.
+#[tokio::test]
+async fn what_a_build_leaves_is_never_a_page() {
+    let file: String = (0..CORPUS.len()).map(|n| format!("build_{n}: {{script: x}}\n")).collect();
+    let ground = Ground::with(&file).await;
+    ground.set("visibility_level", "20").await;
+    let runner = ground.runner().await;
+    let (http, base) = (reqwest::Client::builder().no_proxy().build().unwrap(), &ground.server.base);
+    let check = |url: &str, (status, headers, body): (u16, HeaderMap, Vec<u8>), content: &[u8]| {
+        assert_eq!(status, 200, "{url}");
+        let header = |name: &str| headers.get(name).map(|value| value.to_str().unwrap()).unwrap_or_default();
+        assert_eq!(header("x-content-type-options"), "nosniff", "{url}");
+        assert_eq!(header("content-security-policy"), "sandbox; default-src 'none'", "{url}");
+        let is_trace = url.ends_with("/trace");
+        let kind = if is_trace { "text/plain" } else { "application/octet-stream" };
+        assert_eq!(header("content-type"), kind, "{url}");
+        // The word for traces is one that existing clients know; browsers take a word that they do not know for the other.
+        let disposition = header("content-disposition");
+        let begin = if is_trace { "infile; filename=\"" } else { "attachment; filename=\"" };
+        assert!(disposition.starts_with(begin) && disposition.matches('"').count() == 2, "{url}: {disposition}");
+        assert!(header("cache-control").starts_with("private"), "{url}");
+        assert!(headers.get("content-encoding").is_none(), "{url}");
+        assert_eq!(body, content, "{url}");
+    };
+    let mut builds = Vec::new();
+    for (name, content) in CORPUS {
+        let job = runner.take().await;
+        let api = format!("{base}/api/v3/projects/{}/builds/{}", ground.project, job.id);
+        assert_eq!(runner.patch(&job, 0, content).await.status, 202, "{name}");
+        let said = runner.leave(&job, name, content).await;
+        assert_eq!(said.status, 201, "{name}: {}", said.body);
+        // While it runs, what it says is elsewhere than afterwards.
+        let trace = format!("{api}/trace");
+        check(&trace, open_in_browser(http.get(&trace)).await, content);
+        for url in [
+            format!("{base}/api/v4/jobs/{}/artifacts", job.id),
+            format!("{base}/ci/api/v1/builds/{}/artifacts", job.id),
+        ] {
+            let request = http.get(&url).header("JOB-TOKEN", &job.token).header("BUILD-TOKEN", &job.token);
+            check(&url, open_in_browser(request).await, content);
+        }
+        runner.finish(&job, "success").await;
+        builds.push((api, *content));
+    }
+    for (api, content) in builds {
+        for url in [format!("{api}/trace"), format!("{api}/artifacts")] {
+            check(&url, open_in_browser(http.get(&url)).await, content);
+        }
+    }
+}
+
+/// The page of the documentation is the one that is a page. It runs no script but its own, shows no document but the
+/// server's own (swagger-ui GHSA-qrmm-w75w-3wpx: one that the address names), and repeats nothing of its address.
+#[tokio::test]
+async fn the_page_of_the_documentation_runs_nothing_of_others() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let project = server.project(&ada, "p", 20).await;
+    let document = br#"{"openapi":"3.0.0","info":{"title":"<img src=x onerror=alert(1)>","version":"1"},"paths":{}}"#;
+    let url = crate::uploads::upload(&ada, project, "a.json", document).await.body["url"].as_str().unwrap().to_owned();
+    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    let get = async |path: &str| open_in_browser(http.get(format!("{}{path}", server.base))).await;
+    let (status, _, page) = get("/api/docs/").await;
+    assert_eq!(status, 200);
+    let text = String::from_utf8(page.clone()).unwrap();
+    // Scripts have an address below this one.
+    let scripts: Vec<&str> = text.split("<script").skip(1).map(|rest| rest.split('>').next().unwrap()).collect();
+    assert!(!scripts.is_empty(), "{text}");
+    for script in &scripts {
+        assert!(script.contains("src=\"./") && !script.contains("//"), "{script}");
+    }
+    let policy = [
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self' 'unsafe-inline'",
+        "img-src 'self' data:",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+    ];
+    for query in [
+        String::new(),
+        format!("?url=/ada/p{url}"),
+        format!("?configUrl=/ada/p{url}&urls.primaryName=x"),
+        "?url=javascript:alert(1)#<script>alert(1)</script>".into(),
+        "?\"><script>alert(1)</script>".into(),
+    ] {
+        let (status, headers, body) = get(&format!("/api/docs/{query}")).await;
+        assert_eq!((status, &body), (200, &page), "{query}");
+        assert!(headers["content-type"].to_str().unwrap().starts_with("text/html"), "{headers:?}");
+        assert_eq!(headers["content-security-policy"], policy.join("; "), "{query}");
+        assert_eq!(headers["x-content-type-options"], "nosniff", "{query}");
+    }
+    let (status, headers, script) = get("/api/docs/swagger-initializer.js").await;
+    assert_eq!(status, 200);
+    assert!(headers["content-type"].to_str().unwrap().contains("javascript"), "{headers:?}");
+    let script = String::from_utf8(script).unwrap();
+    assert!(script.contains("/api/v3/openapi.json"), "{script}");
+    assert!(!script.contains("queryConfigEnabled\": true") && !script.contains("queryConfigEnabled: true"), "{script}");
+    // What is not there is not repeated, and the files of the page are all that is there.
+    for path in ["<script>alert(1)</script>", "%3Cscript%3Ealert(1)%3C/script%3E", "..%2f..%2fetc%2fpasswd"] {
+        let (status, headers, body) = get(&format!("/api/docs/{path}")).await;
+        let text = String::from_utf8_lossy(&body);
+        assert!(status == 404 && !text.contains("script>") && !text.contains("root:"), "{path}: {status} {text}");
+        assert_eq!(headers["x-content-type-options"], "nosniff", "{path}");
     }
 }
 

@@ -63,7 +63,7 @@ async fn what_was_not_sent_and_is_not_reached_cannot_be_used() {
 }
 
 /// A pack without objects, as clients send it along with a ref to something old.
-fn empty_pack() -> Vec<u8> {
+pub fn empty_pack() -> Vec<u8> {
     let mut pack = b"PACK\0\0\0\x02\0\0\0\0".to_vec();
     pack.extend(hex("029d08823bd8a8eab510ad6ac75c823cfd3ed31e"));
     pack

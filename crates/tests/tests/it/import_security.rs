@@ -8,11 +8,16 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
-use axum::http::{Response, StatusCode};
+use axum::http::{HeaderMap, Response, StatusCode};
 use axum::routing::{get, post};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use futures_util::{StreamExt, stream};
+use holdfast_app::accounts::user::UserChanges;
 use holdfast_app::worker::{self, Concurrency};
-use holdfast_tests::{Client, Server, Setup, WorkTree};
+use holdfast_domain::Field;
+use holdfast_tests::database::tables_with;
+use holdfast_tests::{Client, Server, Setup, WorkTree, log, named};
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
@@ -436,5 +441,153 @@ async fn git_and_ssh_addresses_lead_to_the_machine_that_was_checked() {
             assert!(said.contains("git-upload-pack /x.git\0") && is_address, "{said:?}");
         }
         assert_eq!(state(&ada, project).await["phase"], "failed", "nobody answered");
+    }
+}
+
+/// A password for an import, in its address and as git sends it.
+struct Password(&'static str);
+
+impl Password {
+    fn in_url(&self, url: &str) -> String {
+        url.replace("://", &format!("://source:{}@", self.0))
+    }
+
+    fn basic(&self) -> String {
+        STANDARD.encode(format!("source:{}", self.0))
+    }
+}
+
+/// A source that repeats what it was sent, in a text that git passes on.
+fn repeating() -> Router {
+    let repeat = |headers: HeaderMap| async move {
+        let sent = headers.get("authorization").and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
+        let both = STANDARD.decode(sent.trim_start_matches("Basic ")).unwrap_or_default();
+        let text = format!("ERR no repository for {sent}, which is {}", String::from_utf8_lossy(&both));
+        answer(ADVERTISEMENT, [packet("# service=git-upload-pack\n"), b"0000".to_vec(), packet(&text)].concat())
+    };
+    Router::new().route("/x.git/info/refs", get(repeat))
+}
+
+/// The arguments of all processes of this machine.
+fn arguments_of_processes() -> String {
+    let processes = std::fs::read_dir("/proc").unwrap().filter_map(|entry| Some(entry.ok()?.path().join("cmdline")));
+    // Some end while they are looked at.
+    let arguments = processes.filter_map(|file| std::fs::read(file).ok());
+    arguments.map(|bytes| String::from_utf8_lossy(&bytes).replace('\0', " ") + "\n").collect()
+}
+
+/// Gitea #35530, #37440: the name and password in the address of an import. They are in the database while they are needed,
+/// in one table, and nowhere when the import has ended, however it ends; and never in the log, in the arguments of a process,
+/// or in a response.
+#[tokio::test]
+async fn the_password_of_an_import_is_forgotten_and_told_to_nobody() {
+    let server = with_loopback().await;
+    let (_, ada) = server.user("ada").await;
+    let right = Password("canary-import-right-3f8d");
+    let changes = UserChanges { password: Field::Value(right.0.into()), ..named("source") };
+    let (_, owner) = server.user_with(changes).await;
+    server.project(&owner, "p", 0).await;
+    server.push_first(&owner, "source/p").await;
+    let genuine = format!("{}/source/p.git", server.base);
+    // Somebody else, to whom a redirect leads.
+    let (told, mut heard) = tokio::sync::mpsc::unbounded_channel();
+    let other = source(Router::new().fallback(move |headers: HeaderMap| {
+        told.send(headers.contains_key("authorization")).unwrap();
+        async { StatusCode::NOT_FOUND }
+    }))
+    .await;
+    let to = format!("{other}/info/refs?service=git-upload-pack");
+    let redirecting =
+        Router::new().route("/x.git/info/refs", get(move || async move { axum::response::Redirect::temporary(&to) }));
+    let broken = Router::new().fallback(|headers: HeaderMap| async move {
+        let text = format!("{:?}", headers.get("authorization"));
+        (StatusCode::INTERNAL_SERVER_ERROR, text)
+    });
+    let cases = [
+        (right, genuine.clone(), "finished"),
+        (Password("canary-import-wrong-3f8d"), genuine, "failed"),
+        (Password("canary-import-refused-3f8d"), "http://10.1.2.3/x.git".into(), "failed"),
+        (Password("canary-import-nowhere-3f8d"), "http://import.invalid/x.git".into(), "failed"),
+        (Password("canary-import-repeated-3f8d"), source(repeating()).await, "failed"),
+        (Password("canary-import-broken-3f8d"), source(broken).await, "failed"),
+        (Password("canary-import-redirected-3f8d"), source(redirecting).await, "failed"),
+        (Password("canary-import-git-3f8d"), "git://127.0.0.1:1/x.git".into(), "failed"),
+        (Password("canary-import-canceled-3f8d"), other.clone(), "canceled"),
+    ];
+    let mut shown = Vec::new();
+    let jobs = async || -> String {
+        let query = sqlx::query_scalar(
+            "select coalesce(jsonb_agg(to_jsonb(j)), '[]')::text from graphile_worker._private_jobs j",
+        );
+        query.fetch_one(&mut server.database().await).await.unwrap()
+    };
+    for (place, (password, url, phase)) in cases.iter().enumerate() {
+        let path = format!("/projects/{}", server.project(&ada, &format!("p{place}"), 0).await);
+        let set = ada.put(&path, &[("import_url", &*password.in_url(url))]).await;
+        assert_eq!(set.status, 200, "{}", set.text);
+        let waiting = ada.get(&format!("{path}/import")).await;
+        assert_eq!((waiting.status, &waiting.body["phase"]), (200, &json!("waiting")), "{}", waiting.text);
+        assert_eq!(tables_with(&server.contents().await, password.0), ["imports"], "{url}");
+        assert!(!jobs().await.contains(password.0), "{url}");
+        if *phase == "canceled" {
+            assert_eq!(ada.delete(&format!("{path}/import")).await.status, 200);
+        }
+        server.work().await;
+        let ended = ada.get(&format!("{path}/import")).await;
+        assert_eq!(&ended.body["phase"], phase, "{url}: {}", ended.text);
+        let is_repeated = password.0.contains("repeated");
+        let hidden = "no repository for Basic [hidden], which is source:[hidden]";
+        assert_eq!(ended.text.contains(hidden), is_repeated, "{url}: {}", ended.text);
+        let contents = server.contents().await;
+        for secret in [password.0, &password.basic()] {
+            assert_eq!(tables_with(&contents, secret), [""; 0], "{url}: {}", ended.text);
+        }
+        shown.extend([set.text, waiting.text, ended.text]);
+        shown.push(ada.get(&path).await.text);
+        shown.push(ada.get(&format!("{path}/events")).await.text);
+    }
+    let mut visits = Vec::new();
+    while let Ok(has_password) = heard.try_recv() {
+        visits.push(has_password);
+    }
+    assert_eq!(visits, [false], "a password is for the server that it was given for");
+    // What is no address is refused without being repeated.
+    let refused = Password("canary-import-invalid-3f8d");
+    for url in ["ftp://h.example/x.git", "file:///x.git", "http:///x.git", "ext://h x.git"] {
+        let answer = ada.post("/projects", &[("name", "n"), ("import_url", &*refused.in_url(url))]).await;
+        assert_eq!(answer.status, 400, "{url}");
+        shown.push(answer.text);
+    }
+
+    // While git runs.
+    let running = Password("canary-import-running-3f8d");
+    let project = import(&ada, "running", &running.in_url(&source(endless()).await)).await;
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let concurrency = Concurrency { jobs: 1, imports: 1 };
+    let working = tokio::spawn(worker::run(server.app.clone(), concurrency, async { drop(stopped.await) }));
+    until_phase(&ada, project, "receiving").await;
+    let deadline = Instant::now() + PATIENCE;
+    let arguments = loop {
+        let arguments = arguments_of_processes();
+        if arguments.contains("fetch --progress --no-tags") {
+            break arguments;
+        }
+        assert!(Instant::now() < deadline, "git does not run: {arguments}");
+        tokio::task::yield_now().await;
+    };
+    assert_eq!(tables_with(&server.contents().await, running.0), ["imports"]);
+    assert_eq!(ada.delete(&format!("/projects/{project}/import")).await.status, 200);
+    drop(stop);
+    tokio::time::timeout(PATIENCE, working).await.unwrap().unwrap().unwrap();
+    assert_eq!(tables_with(&server.contents().await, running.0), [""; 0]);
+
+    let logged = log::captured();
+    assert!(logged.contains(&format!("/projects/{project}/import")), "the log is captured");
+    for password in cases.iter().map(|(password, ..)| password).chain([&refused, &running]) {
+        for secret in [password.0, &password.basic()] {
+            assert!(!logged.contains(secret), "{secret} was logged");
+            assert!(!arguments.contains(secret), "{secret} is an argument of a process");
+            assert!(shown.iter().all(|text| !text.contains(secret)), "{secret} is shown: {shown:?}");
+        }
     }
 }

@@ -329,4 +329,13 @@ async fn an_id_is_digits() {
         let answer = server.admin.get(&format!("/users/{id}")).await;
         assert_eq!(answer.both(), (404, &json!({"error": "404 Not Found"})), "{id}");
     }
+    // Where a path can stand in its place, what is not digits is one.
+    let group = server.group(&server.admin, "team", 0).await;
+    let project = server.project_in(&server.admin, "p", 0, Some(group)).await;
+    for (path, id) in [("/projects", project), ("/groups", group)] {
+        assert_eq!(server.admin.get(&format!("{path}/{id}")).await.status, 200);
+        for odd in [format!("+{id}"), format!("%2B{id}"), format!("%20{id}"), format!("-{id}"), format!("{id}.0")] {
+            assert_eq!(server.admin.get(&format!("{path}/{odd}")).await.status, 404, "{path}/{odd}");
+        }
+    }
 }

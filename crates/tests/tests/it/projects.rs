@@ -265,6 +265,98 @@ async fn a_transfer_moves_the_project_and_what_leads_to_it() {
     assert_eq!(server.admin.post(&format!("/groups/{group}/projects/999"), &[]).await.status, 404);
 }
 
+/// Path traversal by the names in a transfer (Gogs CVE-2026-52813): what is named is a group and a project that exist, and
+/// nothing that looks like one.
+#[tokio::test]
+async fn a_transfer_names_what_exists() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let group = server.group(&ada, "team", 20).await;
+    let project = server.project(&ada, "engine", 20).await;
+    let before = (server.contents().await, files(&server));
+    let (group, project) = (group.to_string(), project.to_string());
+    let encode = |text: &str| -> String { text.bytes().map(|byte| format!("%{byte:02X}")).collect() };
+    let of_group = |text: &str| [text.to_owned(), format!("../{text}"), format!("{text}/.."), format!("./{text}")];
+    let spelled = |id: &str| {
+        [format!("+{id}"), format!("0x{id}"), format!("{id}.0"), format!("{id}e0"), format!(" {id}"), format!("{id}\n")]
+    };
+    let odd = ["..", ".", "", "/", "../..", "..\\..", "-1", "--help", "a\0b", "%2e%2e", "'; --", "*", "\u{202e}maet"];
+    let mut groups: Vec<String> = odd.iter().map(|text| (*text).to_owned()).chain(spelled(&group)).collect();
+    groups.extend(of_group("team").into_iter().skip(1));
+    // The namespace of a user is no group.
+    groups.push("ada".into());
+    let mut projects: Vec<String> = odd.iter().map(|text| (*text).to_owned()).chain(spelled(&project)).collect();
+    projects.extend(of_group("ada/engine").into_iter().skip(1));
+    projects.extend(["engine", "ada/../ada/engine", "ada//engine", "ada\\engine", "ada/engine.git"].map(str::to_owned));
+    let attempts = groups.iter().map(|odd| (odd, &project)).chain(projects.iter().map(|odd| (&group, odd)));
+    for (group, project) in attempts {
+        let path = format!("/groups/{}/projects/{}", encode(group), encode(project));
+        let refused = server.admin.post(&path, &[]).await;
+        assert!(matches!(refused.status, 400 | 404), "{group:?} {project:?}: {} {}", refused.status, refused.text);
+    }
+    assert_eq!((server.contents().await, files(&server)), before);
+    // The same by their names.
+    let path = format!("/groups/{}/projects/{}", encode("team"), encode("ada/engine"));
+    assert_eq!(server.admin.post(&path, &[]).await.status, 201);
+}
+
+/// The paths of all files and directories that a node keeps, in the object store and in its cache.
+fn files(server: &Server) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut directories = vec![server.directory.path().to_owned(), server.cache.path().to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            found.push(path.display().to_string());
+            if path.is_dir() {
+                directories.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The class of all path traversals: names become parts of files. Here ids do, so no name of a user, a group, a project, a
+/// branch, a tag or a file is found in any, however it came about: by creation, renaming, transfer, fork or push.
+#[tokio::test]
+async fn no_name_is_part_of_a_file() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("zebra-user").await;
+    let group = server.group(&ada, "zebra-group", 20).await;
+    let project = server.project(&ada, "zebra-project", 20).await;
+    let tree = holdfast_tests::WorkTree::new().await;
+    tree.commit("zebra-directory/zebra-file", b"content\n", "zebra").await;
+    tree.git(["tag", "-a", "-m", "zebra", "zebra-tag"]).await.ok();
+    tree.push(&server.git_url(&ada, "zebra-user/zebra-project"), &["main:zebra-branch", "main", "zebra-tag"])
+        .await
+        .ok();
+    let path = format!("/projects/{project}");
+    assert_eq!(crate::uploads::upload(&ada, project, "zebra-upload.txt", b"x").await.status, 201);
+    let branch = [("branch_name", "zebra-made"), ("ref", "main")];
+    assert_eq!(ada.post(&format!("{path}/repository/branches"), &branch).await.status, 200);
+    assert_eq!(ada.put(&path, &[("name", "zebra-renamed"), ("path", "zebra-renamed")]).await.status, 200);
+    assert_eq!(server.admin.post(&format!("/groups/{group}/projects/{project}"), &[]).await.status, 201);
+    let renamed = [("path", "zebra-renamed-group"), ("name", "zebra-renamed-group")];
+    assert_eq!(ada.put(&format!("/groups/{group}"), &renamed).await.status, 200);
+    let fork = ada.post(&format!("/projects/fork/{project}"), &[("namespace", "zebra-user")]).await;
+    assert_eq!(fork.status, 201, "{}", fork.text);
+    server.work().await;
+    for path in ["zebra-renamed-group/zebra-renamed", "zebra-user/zebra-renamed"] {
+        let (cloned, clone) = holdfast_tests::WorkTree::clone(&server.git_url(&ada, path), &["-b", "zebra-made"]).await;
+        cloned.ok();
+        clone.commit("zebra-more", path.as_bytes(), "more").await;
+        clone.push(&server.git_url(&ada, path), &["zebra-made:zebra-pushed"]).await.ok();
+    }
+    let archive = ada.request("GET", &format!("{path}/repository/archive.zip")).send().await.unwrap();
+    assert_eq!(archive.status(), 200);
+    archive.bytes().await.unwrap();
+    let found = files(&server);
+    assert!(found.iter().any(|file| file.ends_with(".pack")) && found.len() > 10, "{found:?}");
+    let named: Vec<_> = found.iter().filter(|file| file.contains("zebra")).collect();
+    assert!(named.is_empty(), "{named:?}");
+}
+
 #[tokio::test]
 async fn a_group_is_never_less_visible_than_its_projects() {
     let server = Server::start().await;

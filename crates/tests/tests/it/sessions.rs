@@ -56,6 +56,49 @@ async fn too_many_tries_have_to_wait() {
     assert!(refused.header("retry-after").unwrap().parse::<u64>().unwrap() >= 1);
 }
 
+/// One account is attacked from many addresses: by a botnet, or by whoever rents a few networks. The attempts count for the
+/// name, at every entry point, however it is written. Other names, and the tokens of this one, are not concerned.
+#[tokio::test]
+async fn attempts_count_for_the_name_whatever_address_they_come_from() {
+    let mut setup = Setup::default();
+    setup.settings.sign_ins_per_minute = 3;
+    setup.limits.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
+    let server = Server::with(setup).await;
+    let (_, ada) = server.user("ada").await;
+    server.user("bob").await;
+    server.project(&ada, "p", 0).await;
+    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    let mut count = 0;
+    let mut sign_in = async |is_rest: bool, name: &str, password: &str| {
+        count += 1;
+        let refs = format!("{}/ada/p.git/info/refs?service=git-upload-pack", server.base);
+        let request = match is_rest {
+            true => {
+                http.post(format!("{}/api/v3/session", server.base)).form(&[("login", name), ("password", password)])
+            }
+            false => http.get(refs).basic_auth(name, Some(password)),
+        };
+        let request = request.header("X-Forwarded-For", format!("203.0.{count}.7"));
+        request.send().await.unwrap().status().as_u16()
+    };
+    assert_eq!(sign_in(true, "ada", "wrong password").await, 401);
+    assert_eq!(sign_in(false, "ada", "wrong password").await, 401);
+    assert_eq!(sign_in(true, "ADA", "wrong password").await, 401);
+    let before = server.contents().await;
+    for is_rest in [true, false] {
+        assert_eq!(sign_in(is_rest, "ada", PASSWORD).await, 429);
+        assert_eq!(sign_in(is_rest, "aDa", PASSWORD).await, 429);
+    }
+    // Whether there is such a name makes no difference.
+    for _ in 0..3 {
+        assert_eq!(sign_in(true, "nobody", PASSWORD).await, 401);
+    }
+    assert_eq!(sign_in(true, "nobody", PASSWORD).await, 429);
+    assert_eq!(server.contents().await, before);
+    assert_eq!(sign_in(true, "bob", PASSWORD).await, 201);
+    assert_eq!(ada.get("/user").await.status, 200);
+}
+
 /// Whoever has an IPv6 network has more addresses than can be counted.
 #[tokio::test]
 async fn a_network_is_one_client_at_every_door() {

@@ -1,9 +1,11 @@
 //! Every route as every role. A route without an entry fails; so does an entry that disagrees with the policy that the
 //! route declares, and a refusal or a read that leaves a trace.
 
+mod attributes;
 mod built;
 mod ci_table;
 mod foreign;
+mod responses;
 mod table;
 mod world;
 

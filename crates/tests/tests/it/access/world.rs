@@ -5,7 +5,7 @@ use std::sync::Arc;
 use holdfast_app::App;
 use holdfast_app::accounts::user::UserChanges;
 use holdfast_domain::AccessLevel;
-use holdfast_tests::{Client, Server, named};
+use holdfast_tests::{Answer, Client, Server, named};
 
 use super::table::{Entry, ROLES};
 
@@ -168,18 +168,29 @@ impl World {
     }
 
     pub async fn send(&self, entry: &Entry, role: &str) -> u16 {
+        self.answer(entry, role).await.status
+    }
+
+    pub async fn answer(&self, entry: &Entry, role: &str) -> Answer {
+        self.answer_with(entry, role, &[]).await
+    }
+
+    /// Like [`Self::answer`], with more attributes than the entry has, in the form and in the query.
+    pub async fn answer_with(&self, entry: &Entry, role: &str, more: &[(&str, &str)]) -> Answer {
         let client = self.client(role);
         let fill = |text: &str| self.fill(text, role);
         let method = entry.route.split(' ').next().unwrap();
-        let form: Vec<(&str, String)> = entry.form.iter().map(|(name, value)| (*name, fill(value))).collect();
-        let request = client.request(method, &fill(entry.path));
+        let mut form: Vec<(&str, String)> = entry.form.iter().map(|(name, value)| (*name, fill(value))).collect();
+        form.extend(more.iter().map(|(name, value)| (*name, (*value).to_owned())));
+        let request = client.request(method, &fill(entry.path)).query(more);
         let request = if entry.path.ends_with("/uploads") {
             let file = reqwest::multipart::Part::bytes(b"text".as_slice()).file_name("a.txt");
-            request.multipart(reqwest::multipart::Form::new().part("file", file))
+            let parts = reqwest::multipart::Form::new().part("file", file);
+            request.multipart(form.into_iter().fold(parts, |parts, (name, value)| parts.text(name.to_owned(), value)))
         } else {
             request.form(&form)
         };
-        client.send(request).await.status
+        client.send(request).await
     }
 }
 

@@ -1,6 +1,7 @@
 //! What hooks are told, and what becomes of it.
 
 mod contract;
+mod credentials;
 mod history;
 mod payloads;
 mod security;

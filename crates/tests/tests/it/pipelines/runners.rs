@@ -3,6 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use super::old_protocol::Old;
 use super::scene::{instance_token, rows};
 use super::{Ground, Runner, SIMPLE, said, send};
 
@@ -268,4 +269,76 @@ async fn one_of_a_project_serves_its_projects_alone() {
     assert_eq!(ground.ada.delete(&format!("{runners}/{}", runner.id)).await.status, 200);
     ground.ada.post(&format!("/projects/{other}/pipeline"), &[("ref", "main")]).await;
     assert_eq!(all(&runner).await, [""; 0]);
+}
+
+/// Mass assignment by a runner: whoever has the registration token of one project makes a runner that serves all of them, or
+/// says that a build is what it is not.
+#[tokio::test]
+async fn attributes_that_a_runner_does_not_have_are_passed_over() {
+    let ground = Ground::with("one: {script: x}\ntwo: {script: x}\n").await;
+    let other = ground.another_project("q", SIMPLE).await;
+    let more = json!({
+        "id": 424_242,
+        "is_shared": true,
+        "shared": true,
+        "runner_type": "instance_type",
+        "access_level": "not_protected",
+        "project_id": other,
+        "projects": [other],
+        "user_id": 1,
+        "admin": true,
+        "name": "canary-name",
+        "version": "canary-version",
+        "contacted_at": "1999-01-01T00:00:00Z",
+        "created_at": "1999-01-01T00:00:00Z",
+        "token_digest": "canary-digest",
+        "longest_run": 1,
+        "tags": ["canary-tag"],
+    });
+    let with = |mut body: Value| {
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        body
+    };
+    let plain = Runner::of(&ground, json!({ "description": "d" })).await;
+    let made = Runner::of(&ground, with(json!({ "description": "d" }))).await;
+    let old = Old::register(&ground, with(json!({ "description": "d" }))).await;
+    let row = |contents: &Value, id: i64| {
+        let mut row = contents["runners"].as_array().unwrap().iter().find(|it| it["id"] == id).unwrap().clone();
+        for own in ["id", "token_digest"] {
+            row[own] = Value::Null;
+        }
+        row
+    };
+    let contents = ground.server.contents().await;
+    for id in [made.id, old.id] {
+        assert_eq!(row(&contents, id), row(&contents, plain.id));
+        let projects = contents["runner_projects"].as_array().unwrap().iter().filter(|it| it["runner_id"] == id);
+        let projects: Vec<_> = projects.map(|it| it["project_id"].clone()).collect();
+        assert_eq!(projects, [json!(ground.project)]);
+    }
+    // It gets the builds of its project, and what it says of one is taken for what it may say.
+    let job = made.take().await;
+    let build = |contents: &Value| contents["builds"].as_array().unwrap().iter().find(|it| it["id"] == job.id).cloned();
+    let touch = json!({ "token": job.token, "state": "running" });
+    assert_eq!(made.call(Method::PUT, &format!("/jobs/{}", job.id), touch.clone()).await.status, 200);
+    let before = ground.server.contents().await;
+    let mut odd = with(touch);
+    let of_build = json!({
+        "status": "success",
+        "stage": "canary-stage",
+        "runner_id": plain.id,
+        "pipeline_id": 424_242,
+        "coverage": 99,
+        "allow_failure": true,
+        "finished_at": "1999-01-01T00:00:00Z",
+    });
+    odd.as_object_mut().unwrap().extend(of_build.as_object().unwrap().clone());
+    assert_eq!(made.call(Method::PUT, &format!("/jobs/{}", job.id), odd).await.status, 200);
+    let after = ground.server.contents().await;
+    assert!(build(&before).is_some_and(|it| it["status"] == "running"));
+    assert_eq!(after, before);
+    made.finish(&job, "success").await;
+    assert_eq!(made.take().await.name(), "two");
+    assert!(made.request().await.is_none(), "nothing of the other project");
+    assert!(!ground.server.contents().await.to_string().contains("canary"));
 }

@@ -1,5 +1,6 @@
 //! Secrets that are told to nobody, builds of others, and requests that no runner sends.
 
+use holdfast_tests::database::tables_with;
 use holdfast_tests::{Receiver, WorkTree, log};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -7,20 +8,6 @@ use serde_json::{Value, json};
 use super::old_protocol::Old;
 use super::scene::instance_token;
 use super::{Ground, Job, Runner, SIMPLE, said};
-
-fn hex(text: &str) -> String {
-    text.bytes().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// The tables in which a text stands as it is.
-fn tables_with(contents: &Value, secret: &str) -> Vec<String> {
-    let tables = contents.as_object().unwrap().iter();
-    let tells = |rows: &Value| {
-        let text = rows.to_string();
-        text.contains(secret) || text.contains(&hex(secret))
-    };
-    tables.filter(|(_, rows)| tells(rows)).map(|(name, _)| name.clone()).collect()
-}
 
 /// Whoever reads the database, a copy of it or the log must not be able to act as a runner or a build.
 #[tokio::test]

@@ -1,0 +1,128 @@
+//! The token of a hook, and the name and password in its address: they are for the receiver alone (Gitea #37440).
+
+use axum::http::StatusCode;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use chrono::TimeDelta;
+use holdfast_tests::database::tables_with;
+use holdfast_tests::{Receiver, log};
+
+use super::World;
+
+/// A password and a token for one hook, found again wherever they turn up.
+struct Credentials {
+    password: String,
+    token: String,
+}
+
+impl Credentials {
+    fn of(name: &str) -> Self {
+        Self { password: format!("canary-password-{name}-6d10"), token: format!("canary-token-{name}-6d10") }
+    }
+
+    fn in_url(&self, url: &str) -> String {
+        url.replace("http://", &format!("http://bot:{}@", self.password))
+    }
+
+    fn basic(&self) -> String {
+        STANDARD.encode(format!("bot:{}", self.password))
+    }
+}
+
+/// Hooks that are delivered, answered with a fault, refused by the network and by the rules, and hooks that are not accepted
+/// at all: at its most talkative, the log tells none of their credentials. The database has the addresses, which the nodes
+/// need, and nothing else in the clear.
+#[tokio::test]
+async fn credentials_of_hooks_are_not_logged_and_stored_once() {
+    let world = World::new().await;
+    let (server, ada, hooks) = (&world.server, &world.ada, format!("/projects/{}/hooks", world.project));
+    server.end_upgrade(12).await;
+    assert_eq!(ada.delete(&world.hook).await.status, 200);
+    let (well, failing, instance) = (Receiver::start().await, Receiver::start().await, Receiver::start().await);
+    let closed = {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        format!("http://{}/", listener.local_addr().unwrap())
+    };
+    let urls = [
+        ("well", well.url("/x")),
+        ("failing", failing.url("/x")),
+        ("closed", closed),
+        ("refused", "http://10.1.2.3/x".to_owned()),
+        ("nowhere", "http://hook.invalid/x".to_owned()),
+    ];
+    let (mut shown, mut stored, mut gone) = (Vec::new(), Vec::new(), Vec::new());
+    let mut ids = Vec::new();
+    for (name, url) in &urls {
+        let (first, second) = (Credentials::of(&format!("{name}-first")), Credentials::of(name));
+        let made = ada.post(&hooks, &[("url", &first.in_url(url)), ("token", &first.token)]).await;
+        assert_eq!(made.status, 201, "{}", made.text);
+        let one = format!("{hooks}/{}", made.body["id"]);
+        let changed = ada.put(&one, &[("url", &second.in_url(url)), ("token", &second.token)]).await;
+        assert_eq!(changed.status, 200, "{}", changed.text);
+        shown.extend([made.text, changed.text]);
+        ids.push(one);
+        gone.push(first);
+        stored.push(second);
+    }
+    let echo = |it: &Credentials| format!("{} {} {} {}", it.token, it.password, it.basic(), it.in_url("http://h"));
+    well.answer((StatusCode::OK, echo(&stored[0])));
+    failing.answer((StatusCode::INTERNAL_SERVER_ERROR, echo(&stored[1])));
+    let system = Credentials::of("system");
+    let made =
+        server.admin.post("/hooks", &[("url", &system.in_url(&instance.url("/s"))), ("token", &system.token)]).await;
+    assert_eq!(made.status, 201, "{}", made.text);
+    shown.push(made.text);
+    instance.answer((StatusCode::OK, echo(&system)));
+    stored.push(system);
+    // What is wrong with them is said without repeating them.
+    let wrong = Credentials::of("wrong");
+    for url in ["ftp://bot:{}@h.example/", "http://bot:{}@", "bot:{}@h.example", "http://bot:{}@[::1/x"] {
+        let url = url.replace("{}", &wrong.password);
+        let refused = ada.post(&hooks, &[("url", &*url), ("token", &wrong.token)]).await;
+        assert_eq!(refused.status, 422, "{}", refused.text);
+        shown.push(refused.text);
+    }
+    gone.push(wrong);
+
+    world.branch("a").await;
+    server.deliver().await;
+    server.advance(TimeDelta::hours(1));
+    server.deliver().await;
+    for (receiver, it) in [(&well, &stored[0]), (&instance, stored.last().unwrap())] {
+        let received = receiver.take();
+        let received = received.first().unwrap();
+        assert_eq!(received.header("authorization"), format!("Basic {}", it.basic()), "it is sent");
+        assert_eq!(received.header("x-gitlab-token"), it.token, "it is sent");
+    }
+    assert!(failing.take().len() >= 2, "it was tried again");
+    shown.push(ada.get(&hooks).await.text);
+    shown.push(server.admin.get("/hooks").await.text);
+    for one in &ids {
+        for path in ["", "/deliveries", "/deliveries/1"] {
+            let answer = ada.get(&format!("{one}{path}")).await;
+            assert_eq!(answer.status, 200, "{one}{path}: {}", answer.text);
+            shown.push(answer.text);
+        }
+        let again = ada.post(&format!("{one}/deliveries/1/replay"), &[]).await;
+        assert_eq!(again.status, 201, "{}", again.text);
+        shown.push(again.text);
+    }
+    server.deliver().await;
+
+    let (contents, logged) = (server.contents().await, log::captured());
+    assert!(logged.contains(&hooks) && logged.contains("a hook fails"), "the log is captured");
+    for it in gone.iter().chain(&stored) {
+        for secret in [&it.password, &it.token, &it.basic()] {
+            assert!(!logged.contains(secret), "{secret} was logged");
+            assert!(shown.iter().all(|text| !text.contains(secret)), "{secret} is shown");
+        }
+        assert_eq!(tables_with(&contents, &it.token), [""; 0], "{}", it.token);
+        assert_eq!(tables_with(&contents, &it.basic()), [""; 0], "{}", it.password);
+    }
+    for it in &gone {
+        assert_eq!(tables_with(&contents, &it.password), [""; 0], "{}", it.password);
+    }
+    for it in &stored {
+        assert_eq!(tables_with(&contents, &it.password), ["hooks"], "{}", it.password);
+    }
+}
