@@ -1,6 +1,6 @@
 //! What a process of git can touch. A script stands in for a git that was made to run somebody's code.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test that cannot go on fails, or says why it does not")]
 
 use std::fmt::Write as _;
 use std::os::unix::fs::PermissionsExt;

@@ -48,7 +48,6 @@ fn assert_same(without: &[Seen], with: &[Seen]) {
             wrong.push(format!("{}\n  without: {a:?}\n  with:    {b:?}", a.request));
         }
     }
-    println!("{} responses compared", with.len());
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), with.len(), wrong.join("\n"));
 }
 
@@ -175,7 +174,7 @@ fn fetch(version: u8, want: &str, lines: &[String], have: Option<&str>) -> Vec<u
 fn ls_refs(prefixes: &[&str]) -> Vec<u8> {
     let mut body = packet("command=ls-refs");
     body.extend_from_slice(b"0001");
-    for line in ["peel\n", "symrefs\n"].iter().copied() {
+    for line in ["peel\n", "symrefs\n"] {
         body.extend(packet(line));
     }
     prefixes.iter().for_each(|prefix| body.extend(packet(&format!("ref-prefix {prefix}\n"))));

@@ -71,7 +71,6 @@ async fn first_of_page(client: &Client, path: &str) -> serde_json::Value {
     assert_eq!(page.body.as_array().unwrap().len(), 100, "{path}");
     assert_eq!(page.header("content-type"), Some("application/json"));
     assert!((1 << 20..MAX_PAGE).contains(&page.text.len()), "{path}: {} bytes", page.text.len());
-    println!("{path}: {} bytes", page.text.len());
     page.body[0].clone()
 }
 

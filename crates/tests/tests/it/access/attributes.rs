@@ -186,7 +186,7 @@ async fn attributes_that_a_route_does_not_declare_change_nothing() {
         let (seen, after) = effect(&mut world, &sequences, entry, &role, &more).await;
         count += 1;
         let place = format!("{} as {role}", entry.route);
-        assert_eq!((first.status, second.status), (first.status, first.status), "{place}: {}", second.text);
+        assert_eq!(first.status, second.status, "{place}: {}", second.text);
         if seen.status != first.status || differs(&first.body, &second.body, &seen.body) {
             wrong.push(format!("{place}: {} {}\ninstead of {} {}", seen.status, seen.text, first.status, first.text));
         }
