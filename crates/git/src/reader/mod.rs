@@ -10,6 +10,7 @@ use std::collections::HashSet;
 use gix::ObjectId;
 use gix::hash::Prefix;
 pub use gix::object::Kind;
+use gix::odb::pack::cache::lru::StaticLinkedList;
 use gix::odb::store::init::Slots;
 
 pub use changes::ChangedPaths;
@@ -25,11 +26,19 @@ pub struct Kept(gix::ThreadSafeRepository);
 /// Of one repository, in one thread.
 pub struct Reader(pub(crate) gix::Repository);
 
-/// Packs beyond this number would be invisible; far fewer are kept.
-const MOST_PACKS: u16 = 4000;
+/// Number of packs that a repository which is kept open can have. Those beyond it would be invisible; far fewer are kept.
+const MAX_PACKS: Slots = Slots::Given(4000);
+/// Number of packs that a repository which is opened for one use can have: those that are there, and 256 that may come
+/// meanwhile. Each costs time when the repository is opened and closed.
+const MAX_PACKS_OF_ONE_USE: Slots = Slots::AsNeededByDiskState { multiplier: 1.1, minimum: 256 };
 
 /// Of what is unpacked in this process. A small object may be a difference to a very large one.
 const LARGEST_OBJECT: &str = "gitoxide.objects.allocLimit=64m";
+/// Maximum size of the bases of deltas that a reader keeps. Gitoxide would keep up to 96 MiB, and every request has a reader
+/// of its own.
+const MAX_CACHED_BASE_BYTES: usize = 8 << 20;
+/// Maximum size of the objects that a reader keeps.
+const MAX_CACHED_OBJECT_BYTES: usize = 4 << 20;
 
 const LARGEST_READ: u64 = 1 << 20;
 const MOST_TAGS: usize = 20;
@@ -40,21 +49,27 @@ fn unreadable(id: ObjectId) -> impl FnOnce(gix::Error) -> Error {
 
 impl Kept {
     pub fn open(bare: &Bare) -> Result<Self> {
-        let options = gix::open::Options::isolated().object_store_slots(Slots::Given(MOST_PACKS)).open_path_as_is(true);
+        Self::open_with(bare, MAX_PACKS)
+    }
+
+    fn open_with(bare: &Bare, max_packs: Slots) -> Result<Self> {
+        let options = gix::open::Options::isolated().object_store_slots(max_packs).open_path_as_is(true);
         let options = options.config_overrides([LARGEST_OBJECT]);
         Ok(Self(options.open(bare.directory()).map_err(|error| Error::Object(error.to_string()))?))
     }
 
     pub fn reader(&self) -> Reader {
         let mut repository = self.0.to_thread_local();
-        repository.object_cache_size_if_unset(4 << 20);
+        repository.objects.set_pack_cache(|| Box::new(StaticLinkedList::<64>::new(MAX_CACHED_BASE_BYTES)));
+        repository.object_cache_size_if_unset(MAX_CACHED_OBJECT_BYTES);
         Reader(repository)
     }
 }
 
 impl Reader {
+    /// Opens a repository for one use.
     pub fn open(bare: &Bare) -> Result<Self> {
-        Ok(Kept::open(bare)?.reader())
+        Ok(Kept::open_with(bare, MAX_PACKS_OF_ONE_USE)?.reader())
     }
 
     /// None if there is no such object.
