@@ -14,7 +14,7 @@ use holdfast_store::repository::snapshot::Listed;
 
 use super::commit::{self, Commit};
 use super::fetch::{self, Opened};
-use super::push_details;
+use super::push_details::PushDetails;
 use super::ref_change::{self, Change, Move};
 use super::revision;
 use super::verdict::Judge;
@@ -134,10 +134,10 @@ pub(super) async fn move_one(
     release: Option<&str>,
 ) -> Result<Option<&'static str>> {
     // A ref to what is there already brings no commits, and one that goes takes none away.
-    let notices = vec![push_details::without_commits(opened, caller, &it)];
+    let details = Some(PushDetails::without_commits(caller));
     let mover = Mover { user: Some(caller.account.id()), via: "api" };
     let built = it.new.iter().map(|_| 0).collect();
-    let change = Change { release, built, ..Change::new(opened, vec![it], notices, mover) };
+    let change = Change { release, built, ..Change::new(opened, vec![it], details, mover) };
     let changed = ref_change::apply(app, change).await?;
     Ok(changed.refusals.into_iter().next().flatten())
 }

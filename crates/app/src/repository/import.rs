@@ -115,7 +115,7 @@ async fn copy(app: &App, job: JobId, id: ProjectId) -> Result<Option<String>> {
     let moves: Vec<Move> = refs.into_iter().map(|(name, new)| Move { name, old: None, new: Some(new) }).collect();
     let default = head.filter(|head| moves.iter().any(|it| it.name == *head));
     let mover = Mover { user: None, via: "import" };
-    let change = Change { pack: stored, default: default.as_ref(), ..Change::new(&opened, moves, Vec::new(), mover) };
+    let change = Change { pack: stored, default: default.as_ref(), ..Change::new(&opened, moves, None, mover) };
     let changed = ref_change::apply(app, change).await?;
     push::finish(app, &lease, &changed, files, &opened).await;
     match changed.refusals.iter().flatten().next() {

@@ -14,8 +14,9 @@ use holdfast_store::repository::ref_change::{Move, Mover};
 use holdfast_store::worker::{job, merged_branches};
 
 use super::fetch::{self, Opened};
+use super::objects;
+use super::push_details::PushDetails;
 use super::ref_change::{self, Change};
-use super::{objects, push_details};
 use crate::accounts::user;
 use crate::{Actor, App, Error, Result};
 
@@ -53,10 +54,10 @@ async fn delete_all(app: &App, id: JobId, actor: &Actor, project: ProjectId) -> 
         // One may have been protected meanwhile.
         let rules = protection::list(&mut *app.database.connection().await?, opened.project.id).await?;
         let some: Vec<Move> = some.iter().filter(|it| !is_protected(&rules, it.name.as_str())).cloned().collect();
-        let notices = some.iter().map(|it| push_details::without_commits(&opened, caller, it)).collect();
+        let details = Some(PushDetails::without_commits(caller));
         let mover = Mover { user: Some(caller.account.id()), via: "api" };
         // One that has moved meanwhile stays, and so do not all the others.
-        let change = Change { atomic: false, ..Change::new(&opened, some, notices, mover) };
+        let change = Change { atomic: false, ..Change::new(&opened, some, details, mover) };
         let changed = ref_change::apply(app, change).await?;
         let gone = changed.refusals.iter().filter(|refusal| refusal.is_none()).count();
         job::advance(&mut *app.database.connection().await?, id, gone as i64).await?;

@@ -9,7 +9,6 @@ use holdfast_git::index_pack::{self, IndexedPack, Sent};
 use holdfast_git::protocol::receive::{Command, PushRequest, Reporter, read_request};
 use holdfast_git::reader::Reader;
 use holdfast_git::{Incoming, ObjectId, RefName};
-use holdfast_store::activity::event::Notice;
 use holdfast_store::cache::Lease;
 use holdfast_store::projects::project::ProjectRef;
 use holdfast_store::repository::pack::{NewPack, Pack, Sizes};
@@ -21,7 +20,7 @@ use super::ci_file;
 use super::fetch::{self, Opened};
 use super::maintenance;
 use super::pack::store;
-use super::push_details;
+use super::push_details::PushDetails;
 use super::receipt::Intended;
 use super::ref_change::{self, Change, Changed, Move};
 use super::request_reader::within_request_timeout;
@@ -148,7 +147,7 @@ async fn settle(
         }
     }
     refuse_unconnected(app, opened, incoming, pack.as_ref(), &request.commands, &mut verdicts).await?;
-    let (verdicts, notices, built) =
+    let (verdicts, details, built) =
         judge_objects(judge, caller, opened, incoming, &request.commands, verdicts).await?;
 
     let mut refusals: Vec<Option<String>> = verdicts.iter().map(|verdict| verdict.as_ref().err().cloned()).collect();
@@ -166,7 +165,7 @@ async fn settle(
         *stored = Some(store(app, pack, Some(intended)).await?);
     }
     let files = pack.as_ref().zip(stored.as_ref().map(|pack| pack.sizes));
-    let change = Change { atomic, pack: stored.clone(), built, ..Change::new(opened, moves, notices, *mover) };
+    let change = Change { atomic, pack: stored.clone(), built, ..Change::new(opened, moves, Some(details), *mover) };
     let changed = ref_change::apply(app, change).await?;
     if let Some(lease) = lease {
         finish(app, lease, &changed, files, opened).await;
@@ -240,7 +239,7 @@ async fn judge_objects(
     incoming: &Incoming,
     commands: &[Command],
     names: Vec<Verdict<RefName>>,
-) -> Result<(Vec<Verdict<Move>>, Vec<Notice>, Vec<usize>)> {
+) -> Result<(Vec<Verdict<Move>>, PushDetails, Vec<usize>)> {
     let (caller, opened, bare) = (caller.clone(), opened.clone(), incoming.bare().clone());
     let commands = commands.to_vec();
     let judging = tokio::task::spawn_blocking(move || {
@@ -253,9 +252,9 @@ async fn judge_objects(
             });
         }
         let moves: Vec<Move> = verdicts.iter().filter_map(|verdict| verdict.as_ref().ok()).cloned().collect();
-        let notices = push_details::of_moves(&reader, &opened, &caller, &moves)?;
+        let details = PushDetails::read(&reader, &opened, caller, &moves)?;
         let built = if opened.project.features.builds_enabled { built(&reader, &moves)? } else { Vec::new() };
-        Ok((verdicts, notices, built))
+        Ok((verdicts, details, built))
     });
     judging.await.map_err(|panicked| Error::Internal(panicked.into()))?
 }

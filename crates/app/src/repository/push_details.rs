@@ -23,19 +23,78 @@ const COMMITS: usize = 20;
 /// Of a push that moves more refs than this, the commits of the others are not counted: that could take minutes.
 const REFS: usize = 20;
 
-/// One notice for each move.
-pub fn of_moves(reader: &Reader, opened: &Opened, caller: &Caller, moves: &[Move]) -> Result<Vec<Notice>> {
-    let head = opened.refs.head_target();
-    let detail = |(place, it): (usize, &Move)| {
-        let commits = if place < REFS { new_commits(reader, it, head)? } else { NewCommits::default() };
-        Ok(notice(opened, caller, it, &commits))
-    };
-    moves.iter().enumerate().map(detail).collect()
+/// What the notices of a push are made of. They are made only when they are written: a push may move 60,000 refs.
+pub struct PushDetails {
+    caller: Caller,
+    /// One for each of the first moves. The others bring no commits, or their commits are not told.
+    commits: Vec<CommitDetails>,
 }
 
-/// Of a ref that is made or removed where nothing new comes.
-pub fn without_commits(opened: &Opened, caller: &Caller, it: &Move) -> Notice {
-    notice(opened, caller, it, &NewCommits::default())
+/// The commits that one move brings.
+#[derive(Default)]
+struct CommitDetails {
+    /// The newest, as they are told.
+    newest: Vec<Value>,
+    total: u64,
+}
+
+impl PushDetails {
+    /// Reads the commits that these moves bring.
+    pub fn read(reader: &Reader, opened: &Opened, caller: Caller, moves: &[Move]) -> Result<Self> {
+        let head = opened.refs.head_target();
+        let read = |it| Ok(CommitDetails::new(&new_commits(reader, it, head)?));
+        let commits = moves.iter().take(REFS).map(read).collect::<Result<_>>()?;
+        Ok(Self { caller, commits })
+    }
+
+    /// Returns the details of moves that bring no commits.
+    pub fn without_commits(caller: &Caller) -> Self {
+        Self { caller: caller.clone(), commits: Vec::new() }
+    }
+
+    /// Returns what is told of the move at that place among all moves of the push. The default branch is given if the push
+    /// itself sets it.
+    pub(super) fn notice(&self, opened: &Opened, place: usize, it: &Move, default_branch: Option<&str>) -> Notice {
+        let none = CommitDetails::default();
+        let commits = self.commits.get(place).unwrap_or(&none);
+        let hex = |id: Option<ObjectId>| id.unwrap_or(ObjectId::null(holdfast_git::SHA1)).to_string();
+        let mut project = project_facts(&opened.project);
+        if let Some(branch) = default_branch {
+            project["default_branch"] = branch.into();
+        }
+        let person = &self.caller.account.person;
+        let payload = json!({
+            "before": hex(it.old),
+            "after": hex(it.new.map(|new| new.id)),
+            "ref": it.name.as_str(),
+            "checkout_sha": it.new.map(|new| new.object().to_string()),
+            "user_id": self.caller.account.id(),
+            "user_name": person.name,
+            "user_email": person.email,
+            "user_username": person.username,
+            "project": project,
+            "commits": commits.newest,
+            "total_commits_count": commits.total,
+        });
+        Notice { kind: kind(&it.name), payload }
+    }
+
+    /// Returns which commits of the move at that place say that they close issues, of those that are told one by one.
+    pub(super) fn closings(&self, place: usize) -> Vec<Closing> {
+        let commits = self.commits.get(place).into_iter().flat_map(|commits| &commits.newest);
+        let closing = |commit: &Value| {
+            let iids = closed_by(commit["message"].as_str().unwrap_or_default());
+            Closing { commit: commit["id"].as_str().unwrap_or_default().to_owned(), iids }
+        };
+        commits.map(closing).filter(|it| !it.iids.is_empty()).collect()
+    }
+}
+
+impl CommitDetails {
+    fn new(commits: &NewCommits) -> Self {
+        let share = fair_share(commits.newest.iter().map(|commit| commit.message.len()), MAX_TEXT_BYTES);
+        Self { newest: commits.newest.iter().map(|it| commit(it, share)).collect(), total: commits.total }
+    }
 }
 
 fn new_commits(reader: &Reader, it: &Move, head: Option<ObjectId>) -> Result<NewCommits> {
@@ -48,25 +107,6 @@ fn new_commits(reader: &Reader, it: &Move, head: Option<ObjectId>) -> Result<New
     Ok(reader.new_commits(new.id, &hidden, COMMITS)?)
 }
 
-fn notice(opened: &Opened, caller: &Caller, it: &Move, commits: &NewCommits) -> Notice {
-    let hex = |id: Option<ObjectId>| id.unwrap_or(ObjectId::null(holdfast_git::SHA1)).to_string();
-    let share = fair_share(commits.newest.iter().map(|commit| commit.message.len()), MAX_TEXT_BYTES);
-    let payload = json!({
-        "before": hex(it.old),
-        "after": hex(it.new.map(|new| new.id)),
-        "ref": it.name.as_str(),
-        "checkout_sha": it.new.map(|new| new.object().to_string()),
-        "user_id": caller.account.id(),
-        "user_name": caller.account.person.name,
-        "user_email": caller.account.person.email,
-        "user_username": caller.account.person.username,
-        "project": project_facts(&opened.project),
-        "commits": commits.newest.iter().map(|it| commit(it, share)).collect::<Vec<_>>(),
-        "total_commits_count": commits.total,
-    });
-    Notice { kind: kind(&it.name), payload }
-}
-
 pub(crate) fn project_facts(project: &Project) -> Value {
     json!({
         "id": project.id,
@@ -77,21 +117,6 @@ pub(crate) fn project_facts(project: &Project) -> Value {
         "description": project.description,
         "visibility_level": project.visibility.level(),
     })
-}
-
-/// By the push itself, it has one.
-pub(super) fn set_default_branch(notice: &mut Notice, branch: &str) {
-    notice.payload["project"]["default_branch"] = branch.into();
-}
-
-/// Which commits of a push say that they close issues, of those that are told of one by one.
-pub(super) fn closings(notice: &Notice) -> Vec<Closing> {
-    let commits = notice.payload["commits"].as_array().into_iter().flatten();
-    let closing = |commit: &Value| {
-        let iids = closed_by(commit["message"].as_str().unwrap_or_default());
-        Closing { commit: commit["id"].as_str().unwrap_or_default().to_owned(), iids }
-    };
-    commits.map(closing).filter(|it| !it.iids.is_empty()).collect()
 }
 
 fn kind(name: &RefName) -> Kind {

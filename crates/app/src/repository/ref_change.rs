@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use holdfast_domain::ids::{PackId, RepositoryId};
 use holdfast_domain::repository::Rule;
 use holdfast_git::RefName;
-use holdfast_store::activity::event::{self, Notice};
+use holdfast_store::activity::event;
 use holdfast_store::repository::pack::{self, NewPack};
 use holdfast_store::repository::ref_change::{self, Mover};
 use holdfast_store::repository::{protection, release, repository};
@@ -17,14 +17,14 @@ use holdfast_store::{Connection, commit};
 pub use holdfast_store::repository::ref_change::Move;
 
 use super::fetch::Opened;
-use super::push_details;
+use super::push_details::PushDetails;
 use crate::{App, Error, Result};
 
 pub struct Change<'a> {
     pub opened: &'a Opened,
     pub moves: Vec<Move>,
-    /// One for each move.
-    pub notices: Vec<Notice>,
+    /// What is told of the moves. None if nobody moves them: then nobody is told.
+    pub details: Option<PushDetails>,
     /// All or none.
     pub atomic: bool,
     /// What the new objects are in.
@@ -44,11 +44,11 @@ pub struct Change<'a> {
 
 impl<'a> Change<'a> {
     /// All or none, without new objects.
-    pub fn new(opened: &'a Opened, moves: Vec<Move>, notices: Vec<Notice>, mover: Mover) -> Self {
+    pub fn new(opened: &'a Opened, moves: Vec<Move>, details: Option<PushDetails>, mover: Mover) -> Self {
         Self {
             opened,
             moves,
-            notices,
+            details,
             atomic: true,
             pack: None,
             default: None,
@@ -81,6 +81,8 @@ const CONFLICT: &str = "another ref is in the way: one name is a directory of th
 const TOO_MANY: &str = "the repository has as many refs as this server accepts (git.max_refs): delete some that are not \
                         needed, or ask an administrator";
 const WITH_OTHERS: &str = "atomic push failed";
+/// Maximum number of notices that are written with one statement. Each takes some kilobytes of memory.
+const MAX_NOTICES_IN_MEMORY: usize = 1000;
 
 pub async fn apply(app: &App, change: Change<'_>) -> Result<Changed> {
     let project = &change.opened.project;
@@ -117,8 +119,6 @@ pub async fn apply(app: &App, change: Change<'_>) -> Result<Changed> {
         return Ok(Changed { refusals, made: None });
     }
     let moves: Vec<Move> = places.iter().map(|place| change.moves[*place].clone()).collect();
-    let mut notices: Vec<Option<Notice>> = change.notices.into_iter().map(Some).collect();
-    let mut notices: Vec<Notice> = places.iter().filter_map(|place| notices.get_mut(*place)?.take()).collect();
 
     let pack = match &change.pack {
         Some(new) => {
@@ -132,9 +132,6 @@ pub async fn apply(app: &App, change: Change<'_>) -> Result<Changed> {
     }
     let first = if locked.head.is_none() { change.default.or_else(|| first_branch(&moves)) } else { None };
     let head = first.map(RefName::as_str);
-    if let Some(branch) = first.and_then(RefName::as_branch) {
-        notices.iter_mut().for_each(|notice| push_details::set_default_branch(notice, branch));
-    }
     let generation = locked.generation + 1;
     ref_change::apply(&mut transaction, id, generation, head, &moves, change.mover, now).await?;
     let removed: Vec<&str> = moves.iter().filter(|it| it.new.is_none()).filter_map(|it| it.name.as_tag()).collect();
@@ -147,11 +144,11 @@ pub async fn apply(app: &App, change: Change<'_>) -> Result<Changed> {
     if let Some(branch) = first.and_then(RefName::as_branch) {
         protection::upsert(&mut transaction, project.id, &Rule::of_masters(branch), now).await?;
     }
-    if let Some(author) = change.mover.user {
+    if let (Some(author), Some(details)) = (change.mover.user, &change.details) {
         if project.features.issues_enabled {
             let default = locked.head.as_deref().or(head);
-            let on_default = moves.iter().zip(&notices).filter(|(it, _)| default == Some(it.name.as_str()));
-            let closings: Vec<Closing> = on_default.flat_map(|(_, notice)| push_details::closings(notice)).collect();
+            let on_default = places.iter().filter(|place| default == Some(change.moves[**place].name.as_str()));
+            let closings: Vec<Closing> = on_default.flat_map(|place| details.closings(*place)).collect();
             if !closings.is_empty() {
                 closing::enqueue(&mut transaction, project.id, author, &closings).await?;
             }
@@ -163,7 +160,12 @@ pub async fn apply(app: &App, change: Change<'_>) -> Result<Changed> {
                 pipelines::enqueue(&mut transaction, project.id, author, generation, &pushed).await?;
             }
         }
-        event::record_pushes(&mut transaction, project.id, author, notices, now).await?;
+        let default_branch = first.and_then(RefName::as_branch);
+        for places in places.chunks(MAX_NOTICES_IN_MEMORY) {
+            let notice = |place: &usize| details.notice(change.opened, *place, &change.moves[*place], default_branch);
+            let notices = places.iter().map(notice).collect();
+            event::record_pushes(&mut transaction, project.id, author, notices, now).await?;
+        }
     }
     commit(transaction).await?;
     Ok(Changed { refusals, made: Some(Made { generation, pack }) })

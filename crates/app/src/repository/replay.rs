@@ -10,15 +10,15 @@ use holdfast_git::protocol::advertisement::Refs;
 use holdfast_git::protocol::receive::Progress;
 use holdfast_git::reader::Reader;
 use holdfast_git::{Bare, Incoming, ObjectId, RefName, Target};
-use holdfast_store::activity::event::Notice;
 use holdfast_store::repository::pack::{Bytes, NewPack};
 use holdfast_store::repository::ref_change::{Move, Mover};
 
 use super::fetch::Opened;
+use super::push_details::PushDetails;
 use super::receipt::Receipt;
 use super::recovery::{Lost, State, open};
 use super::ref_change::{self, Change};
-use super::{bring, push, push_details};
+use super::{bring, push};
 use crate::accounts::user;
 use crate::actor::Caller;
 use crate::{Actor, App, Error, Result, Thing};
@@ -67,7 +67,7 @@ pub async fn apply(app: &App, lost: &Lost) -> Result<usize> {
         None => None,
     };
     let caller = actor.as_ref().and_then(|actor| actor.caller().ok()).cloned();
-    let (moves, notices) = look(incoming.bare().clone(), opened.clone(), caller, fitting).await?;
+    let (moves, details) = look(incoming.bare().clone(), opened.clone(), caller, fitting).await?;
     // Not announced before: should this break off, the sweeper must not know of it.
     let bytes = lost.announced.map_or_else(|| Bytes::Found(lost.key.clone()), Bytes::Stored);
     let mover = Mover { user: actor.as_ref().and_then(Actor::user_id), via: "recover" };
@@ -77,7 +77,7 @@ pub async fn apply(app: &App, lost: &Lost) -> Result<usize> {
         pack: Some(new),
         // The push was acknowledged: a limit that was lowered since, or refs that were made since, must not lose its refs.
         is_limited: false,
-        ..Change::new(&opened, moves, notices, mover)
+        ..Change::new(&opened, moves, details, mover)
     };
     let changed = ref_change::apply(app, change).await?;
     push::finish(app, &lease, &changed, Some((&pack, sizes)), &opened).await;
@@ -159,7 +159,7 @@ async fn look(
     opened: Arc<Opened>,
     caller: Option<Caller>,
     fitting: Fitting,
-) -> Result<(Vec<Move>, Vec<Notice>)> {
+) -> Result<(Vec<Move>, Option<PushDetails>)> {
     let looking = tokio::task::spawn_blocking(move || {
         let reader = Reader::open(&bare)?;
         let target = |id: ObjectId| Ok::<Target, Error>(reader.peel(id)?.0);
@@ -167,11 +167,8 @@ async fn look(
             Ok(Move { name, old, new: new.map(target).transpose()? })
         };
         let moves: Vec<Move> = fitting.into_iter().map(made).collect::<Result<_>>()?;
-        let notices = match caller {
-            Some(caller) => push_details::of_moves(&reader, &opened, &caller, &moves)?,
-            None => Vec::new(),
-        };
-        Ok((moves, notices))
+        let details = caller.map(|caller| PushDetails::read(&reader, &opened, caller, &moves)).transpose()?;
+        Ok((moves, details))
     });
     looking.await.map_err(|panicked| Error::Internal(panicked.into()))?
 }

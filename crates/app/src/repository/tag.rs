@@ -16,7 +16,7 @@ use holdfast_store::repository::snapshot::Listed;
 use super::commit::{self, Commit, MAX_LISTED_MESSAGE_BYTES};
 use super::fetch::{self, Opened};
 use super::pack::store;
-use super::push_details;
+use super::push_details::PushDetails;
 use super::receipt::Intended;
 use super::ref_change::{self, Change, Move};
 use super::verdict::{Judge, TAG_CHANGED};
@@ -180,12 +180,12 @@ async fn annotate(
     let target = annotation.target;
     let (id, pack) = tag::write(&app.engine.git, &incoming, annotation).await?;
     let it = Move { name, old: None, new: Some(Target { id, peeled: Some(target) }) };
-    let notices = vec![push_details::without_commits(opened, caller, &it)];
     let mover = Mover { user: Some(caller.account.id()), via: "api" };
     let moves = vec![it];
     let stored = store(app, &pack, Some(Intended { opened, moves: &moves, mover, atomic: true })).await?;
     let files = Some((&pack, stored.sizes));
-    let change = Change { pack: Some(stored), release, ..Change::new(opened, moves, notices, mover) };
+    let details = Some(PushDetails::without_commits(caller));
+    let change = Change { pack: Some(stored), release, ..Change::new(opened, moves, details, mover) };
     let changed = ref_change::apply(app, change).await?;
     push::finish(app, &lease, &changed, files, opened).await;
     Ok(changed.refusals.into_iter().next().flatten())

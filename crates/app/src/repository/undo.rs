@@ -8,17 +8,17 @@ use holdfast_git::protocol::advertisement::Refs;
 use holdfast_git::protocol::receive::Command;
 use holdfast_git::reader::Reader;
 use holdfast_git::{ObjectId, RefName, connectivity};
-use holdfast_store::activity::event::Notice;
 use holdfast_store::projects::project::ProjectRef;
 use holdfast_store::repository::ref_change::Mover;
 use holdfast_store::repository::{protection, ref_log as rows};
 
+use super::ci_file;
 use super::fetch::{self, Opened};
 use super::objects::GitObjects;
+use super::push_details::PushDetails;
 use super::ref_change::{self, Change, LOST_RACE, Move};
 use super::ref_log::{Entry, full_name, is_too_late};
 use super::verdict::{Judge, Verdict};
-use super::{ci_file, push_details};
 use crate::{Actor, App, Error, Result, Thing};
 
 /// Where a ref is again.
@@ -103,10 +103,10 @@ async fn put_back(app: &App, actor: &Actor, opened: Opened, entry: Entry) -> Res
     if !connectivity::is_whole(&app.engine.git, objects.bare(), old, &known).await? {
         return Err(Error::Conflict(format!("What {name} led to before is not there any more")));
     }
-    let (it, notices, built) = look(&objects, judge, actor, opened.clone(), ref_name, command).await?;
+    let (it, details, built) = look(&objects, judge, actor, opened.clone(), ref_name, command).await?;
     let via = if matches!(actor, Actor::Operator) { "cli" } else { "api" };
     let mover = Mover { user: actor.user_id(), via };
-    let change = Change { built, revives: true, ..Change::new(&opened, vec![it], notices, mover) };
+    let change = Change { built, revives: true, ..Change::new(&opened, vec![it], details, mover) };
     let changed = ref_change::apply(app, change).await?;
     match changed.refusals.into_iter().next().flatten() {
         None => Ok(Restored { name: name.clone(), from: entry.new, target: old }),
@@ -123,7 +123,7 @@ async fn look(
     opened: Arc<Opened>,
     name: RefName,
     command: Command,
-) -> Result<(Move, Vec<Notice>, Vec<usize>)> {
+) -> Result<(Move, Option<PushDetails>, Vec<usize>)> {
     let caller = actor.caller().ok().cloned();
     let look = move |reader: &Reader| -> Result<Verdict<_>> {
         let it = match judge.of_objects(reader, &name, &command)? {
@@ -131,15 +131,13 @@ async fn look(
             Err(refusal) => return Ok(Err(refusal)),
         };
         // Nobody is told of what nobody did.
-        let notices = match caller {
-            Some(caller) => push_details::of_moves(reader, &opened, &caller, std::slice::from_ref(&it))?,
-            None => Vec::new(),
-        };
+        let read = |caller| PushDetails::read(reader, &opened, caller, std::slice::from_ref(&it));
+        let details = caller.map(read).transpose()?;
         let is_built = match it.new {
             Some(new) if opened.project.features.builds_enabled => ci_file::may_be_at(reader, new.object())?,
             _ => false,
         };
-        Ok(Ok((it, notices, if is_built { vec![0] } else { Vec::new() })))
+        Ok(Ok((it, details, if is_built { vec![0] } else { Vec::new() })))
     };
     objects.read(look).await?.map_err(Error::Refused)
 }

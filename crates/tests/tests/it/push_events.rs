@@ -143,6 +143,35 @@ async fn one_for_each_ref() {
     );
 }
 
+/// More refs than are written with one statement: each has its notice, in the order of the push, and all name the default
+/// branch that the push itself sets.
+#[tokio::test]
+async fn a_push_of_many_refs_has_one_notice_for_each() {
+    const REFS: usize = 2100;
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    server.project(&ada, "p", 20).await;
+    let tree = WorkTree::new().await;
+    let commit = tree.commit("f", b"one\n", "one").await;
+    let names: Vec<String> = (0..REFS).map(|n| format!("refs/heads/many/{n:04}")).collect();
+    let stream: String = names.iter().map(|name| format!("reset {name}\nfrom {commit}\n\n")).collect();
+    tree.import(stream.into_bytes()).await;
+    tree.push(&server.git_url(&ada, "ada/p"), &["refs/heads/*:refs/heads/*"]).await.ok();
+    let told: Vec<(String, String)> = sqlx::query_as(
+        "select payload ->> 'ref', payload -> 'project' ->> 'default_branch' from outbox where kind = 'push' order by id",
+    )
+    .fetch_all(&mut server.database().await)
+    .await
+    .unwrap();
+    let refs: Vec<&str> = told.iter().map(|(name, _)| name.as_str()).collect();
+    let expected: Vec<&str> = ["refs/heads/main"].into_iter().chain(names.iter().map(String::as_str)).collect();
+    assert_eq!(refs, expected);
+    assert!(told.iter().all(|(_, branch)| branch == "main"));
+    let events = "select count(*) from events where data ->> 'ref' like 'refs/heads/many/%'";
+    let events: i64 = sqlx::query_scalar(events).fetch_one(&mut server.database().await).await.unwrap();
+    assert_eq!(events, REFS as i64);
+}
+
 /// Who may not read the code is not told what was pushed either.
 #[tokio::test]
 async fn guests_of_a_private_project_are_not_told_of_pushes() {
