@@ -363,6 +363,21 @@ class Attacks:
         request = head("GET", f"/api/v3/projects/{project}/issues?per_page=100", *lines)
         return Renewed(CONNECTIONS, request, small_window=True)
 
+    def unread_branches(self):
+        """Whose commits have the longest message that is read."""
+        made = self.user.project("messages", {"file": b"x"})
+        message = self.place / "message"
+        message.write_bytes(b"x" * 1_000_000)
+        tree = run("git", "rev-parse", "HEAD^{tree}", cwd=made["tree"])
+        refs = []
+        for number in range(100):
+            date = {"GIT_AUTHOR_DATE": f"{1_700_000_000 + number} +0000"}
+            commit = run("git", "commit-tree", tree, "-F", message, cwd=made["tree"], **date)
+            refs.append(f"{commit}:refs/heads/branch-{number}")
+        run("git", "push", "-q", self.user.address("messages"), *refs, cwd=made["tree"])
+        path = f"/api/v3/projects/{made['id']}/repository/branches?per_page=100"
+        return Renewed(CONNECTIONS, head("GET", path, "Connection: close"), small_window=True)
+
     def unread_files(self):
         """Of the size up to which a file is in memory while it is sent."""
         project = self.user.project("files", {"file": os.urandom(4 << 20)})["id"]
@@ -391,8 +406,8 @@ class Attacks:
         return Renewed(100, b"", port=SSH_PORT)
 
     NAMES = ("slow_imports", "slow_fetch_requests", "unread_archives", "silent_ssh_fetches", "bodies_that_do_not_come",
-             "large_anonymous_bodies", "unread_advertisements", "unread_pages", "unread_files", "long_anonymous_bodies",
-             "slow_uploads_of_artifacts", "silent_ssh_connections")
+             "large_anonymous_bodies", "unread_advertisements", "unread_pages", "unread_branches", "unread_files",
+             "long_anonymous_bodies", "slow_uploads_of_artifacts", "silent_ssh_connections")
 
 
 class Memory:

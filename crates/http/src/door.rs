@@ -119,6 +119,12 @@ pub(crate) async fn pass<P: ParamSet, A: Answer>(
         }
 
         let client = actor.client();
+        // How large a list is, is known only when it is in memory. The permit is kept while the list waits for room, so that
+        // no more lists are made than can wait.
+        let _list_permit = match A::IS_LIST {
+            true => Some(context.lists.acquire(client).await),
+            false => None,
+        };
         // Lists are only read, so that a list can be made twice.
         let again = A::IS_LIST.then(|| actor.clone());
         let response = respond::<P, A>(&context, &endpoint, actor, &parts, &raw).await?;
@@ -170,11 +176,6 @@ async fn respond<P: ParamSet, A: Answer>(
     raw: &RawParams,
 ) -> Result<Response, ApiError> {
     let params = params::read::<P>(raw)?;
-    // How large a page is, is known only when it is in memory.
-    let _permit = match A::IS_LIST {
-        true => Some(context.lists.acquire(actor.client()).await),
-        false => None,
-    };
     let page = PageRequest::new(raw.number("page"), raw.number("per_page"));
     let cx = Cx { context: context.clone(), actor, page, address: address(parts) };
     let answer = endpoint.call(cx, params).await?;

@@ -75,7 +75,7 @@ pub(crate) struct Context {
     files: ClientPermits,
     /// Long bodies of REST requests, which are in memory.
     bodies: ClientPermits,
-    /// Lists that are being made for one client. They are in memory before their size is known.
+    /// Lists that are made for one client, or made and waiting for room. They are in memory before their size is known.
     lists: KeyedSemaphores<ClientKey>,
     /// Artifacts on their way into the object store; some parts of each are in memory.
     artifacts: BuildPermits,
@@ -91,7 +91,7 @@ const FILES_AT_ONCE: usize = 8;
 /// Long bodies of REST requests, each with up to three times [`Limits::max_body_bytes`] in memory.
 const MAX_CONCURRENT_BODIES: usize = 64;
 /// Lists that are made for one client at once, each with up to 20 MB in memory. More would not be quicker on most nodes.
-const MAX_CONCURRENT_LISTS_PER_CLIENT: usize = 8;
+const MAX_CONCURRENT_LISTS_PER_CLIENT: usize = 4;
 /// Uploads of artifacts, each with up to 40 MiB in memory on the way to S3. One user gets half, and not a quarter as of most
 /// permits: many instances have one user that starts nearly all pipelines.
 const MAX_CONCURRENT_ARTIFACTS: BuildLimits = BuildLimits { all: 16, of_user: 8, of_project: 4 };
