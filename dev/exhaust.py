@@ -456,13 +456,14 @@ def main():
     place.mkdir()
     memory, victim, attacks = Memory(), Victim(place), Attacks(place)
     measure(victim, 1)
-    usual = measure(victim, arguments.repeat)
     show = lambda title, cells, used: print(f"{title:28}" + "".join(f"{cell:>18}" for cell in cells) + f"{used:>8} MB", flush=True)
-    show("attack", list(usual), "memory")
-    show("none", [f"{seconds:.3f} s" for seconds in usual.values()], memory.peak)
+    show("attack", list(victim.operations()), "memory")
     failures = []
     chosen = [name for name in Attacks.NAMES if name in arguments.only]
     for attack in chosen:
+        # Measured again before each attack: how fast the machine is may change within minutes.
+        usual = measure(victim, arguments.repeat)
+        show("none", [f"{seconds:.3f} s" for seconds in usual.values()], memory.peak)
         memory.peak = 0
         with getattr(attacks, attack)():
             times = measure(victim, arguments.repeat)
