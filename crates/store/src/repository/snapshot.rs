@@ -9,6 +9,8 @@ use holdfast_domain::ids::RepositoryId;
 use holdfast_git::protocol::advertisement::Refs;
 use holdfast_git::{ObjectId, RefName, Target};
 use imbl::OrdMap;
+use moka::Entry;
+use moka::ops::compute::{CompResult, Op};
 
 use crate::{Connection, Error, Result};
 
@@ -121,7 +123,7 @@ impl Snapshot {
 }
 
 /// Those that were used lately.
-pub struct Snapshots(moka::sync::Cache<RepositoryId, Arc<Snapshot>>);
+pub struct Snapshots(moka::future::Cache<RepositoryId, Arc<Snapshot>>);
 
 /// A ref with its name and its place in the tree, roughly.
 const BYTES_PER_REF: usize = 150;
@@ -133,14 +135,15 @@ impl Snapshots {
         let weight = |_: &RepositoryId, snapshot: &Arc<Snapshot>| {
             u32::try_from((snapshot.len() + 4) * BYTES_PER_REF).unwrap_or(u32::MAX)
         };
-        Self(moka::sync::Cache::builder().weigher(weight).max_capacity(max_bytes).time_to_live(KEPT).build())
+        Self(moka::future::Cache::builder().weigher(weight).max_capacity(max_bytes).time_to_live(KEPT).build())
     }
 
     pub fn clear(&self) {
         self.0.invalidate_all();
     }
 
-    /// At `generation` or later, where that is the repository's own at the moment.
+    /// Returns the refs at `generation` or later, where that is the repository's own at the moment. Of several requests for
+    /// the same repository one reads the refs; the others wait for it, so that a long list is in memory once.
     pub async fn at(
         &self,
         connection: &mut Connection,
@@ -148,15 +151,23 @@ impl Snapshots {
         generation: i64,
         head: Option<&str>,
     ) -> Result<Arc<Snapshot>> {
-        let kept = self.0.get(&id);
-        let snapshot = match kept {
-            Some(kept) if kept.generation >= generation => return Ok(kept),
-            Some(kept) => advance(connection, &kept, generation, head).await?,
-            None => load(connection, id).await?,
+        if let Some(cached) = self.0.get(&id).await.filter(|cached| cached.generation >= generation) {
+            return Ok(cached);
+        }
+        let read = async |cached: Option<Entry<RepositoryId, Arc<Snapshot>>>| {
+            let snapshot = match cached.map(Entry::into_value) {
+                Some(cached) if cached.generation >= generation => return Ok(Op::Nop),
+                Some(cached) => advance(connection, &cached, generation, head).await?,
+                None => load(connection, id).await?,
+            };
+            Ok::<_, Error>(Op::Put(Arc::new(snapshot)))
         };
-        let snapshot = Arc::new(snapshot);
-        self.0.insert(id, snapshot.clone());
-        Ok(snapshot)
+        match self.0.entry(id).and_try_compute_with(read).await? {
+            CompResult::Inserted(entry) | CompResult::ReplacedWith(entry) | CompResult::Unchanged(entry) => {
+                Ok(entry.into_value())
+            }
+            CompResult::Removed(_) | CompResult::StillNone(_) => unreachable!("the refs are put in or left there"),
+        }
     }
 }
 
