@@ -285,7 +285,7 @@ class Attacks:
     """Each attack is a context in which it is under way."""
 
     def __init__(self, place):
-        self.user, self.place, self.messages = User("attacker", place), place, None
+        self.user, self.place = User("attacker", place), place
         self.public = [self.user.project(f"public-{n}", {"big": os.urandom(20 << 20)}) for n in range(3)]
 
     @contextlib.contextmanager
@@ -363,10 +363,8 @@ class Attacks:
         request = head("GET", f"/api/v3/projects/{project}/issues?per_page=100", *lines)
         return Renewed(CONNECTIONS, request, small_window=True)
 
-    def long_messages(self):
-        """The path of a list of branches whose commits have the longest message that is read."""
-        if self.messages:
-            return self.messages
+    def unread_branches(self):
+        """Whose commits have the longest message that is read."""
         made = self.user.project("messages", {"file": b"x"})
         message = self.place / "message"
         message.write_bytes(b"x" * 1_000_000)
@@ -377,11 +375,8 @@ class Attacks:
             commit = run("git", "commit-tree", tree, "-F", message, cwd=made["tree"], **date)
             refs.append(f"{commit}:refs/heads/branch-{number}")
         run("git", "push", "-q", self.user.address("messages"), *refs, cwd=made["tree"])
-        self.messages = f"/api/v3/projects/{made['id']}/repository/branches?per_page=100"
-        return self.messages
-
-    def unread_branches(self):
-        return Renewed(CONNECTIONS, head("GET", self.long_messages(), "Connection: close"), small_window=True)
+        path = f"/api/v3/projects/{made['id']}/repository/branches?per_page=100"
+        return Renewed(CONNECTIONS, head("GET", path, "Connection: close"), small_window=True)
 
     def unread_files(self):
         """Of the size up to which a file is in memory while it is sent."""

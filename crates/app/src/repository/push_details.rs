@@ -26,14 +26,14 @@ const REFS: usize = 20;
 /// What the notices of a push are made of. They are made only when they are written: a push may move 60,000 refs.
 pub struct PushDetails {
     caller: Caller,
-    /// One for each of the first moves. The others bring no commits, or their commits are not told.
+    /// One for each of the first moves. The notices of the others list no commits.
     commits: Vec<CommitDetails>,
 }
 
 /// The commits that one move brings.
 #[derive(Default)]
 struct CommitDetails {
-    /// The newest, as they are told.
+    /// The newest commits, as a notice lists them.
     newest: Vec<Value>,
     total: u64,
 }
@@ -52,8 +52,8 @@ impl PushDetails {
         Self { caller: caller.clone(), commits: Vec::new() }
     }
 
-    /// Returns what is told of the move at that place among all moves of the push. The default branch is given if the push
-    /// itself sets it.
+    /// Returns the notice of one move. `place` is its index among all moves of the push. The default branch is given if the
+    /// push itself sets it.
     pub(super) fn notice(&self, opened: &Opened, place: usize, it: &Move, default_branch: Option<&str>) -> Notice {
         let none = CommitDetails::default();
         let commits = self.commits.get(place).unwrap_or(&none);
@@ -79,7 +79,7 @@ impl PushDetails {
         Notice { kind: kind(&it.name), payload }
     }
 
-    /// Returns which commits of the move at that place say that they close issues, of those that are told one by one.
+    /// Returns the issues that the listed commits of one move close. `place` is its index among all moves of the push.
     pub(super) fn closings(&self, place: usize) -> Vec<Closing> {
         let commits = self.commits.get(place).into_iter().flat_map(|commits| &commits.newest);
         let closing = |commit: &Value| {

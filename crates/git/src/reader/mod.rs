@@ -26,10 +26,10 @@ pub struct Kept(gix::ThreadSafeRepository);
 /// Of one repository, in one thread.
 pub struct Reader(pub(crate) gix::Repository);
 
-/// Number of packs that a repository which is kept open can have. Those beyond it would be invisible; far fewer are kept.
+/// Number of packs that a repository which is kept open can have. With more of them reads fail; far fewer are kept.
 const MAX_PACKS: Slots = Slots::Given(4000);
-/// Number of packs that a repository which is opened for one use can have: those that are there, and 256 that may come
-/// meanwhile. Each costs time when the repository is opened and closed.
+/// Number of packs that a repository which is opened for one use can have: 256, or a tenth more than there are. Each costs
+/// time when the repository is opened and closed.
 const MAX_PACKS_OF_ONE_USE: Slots = Slots::AsNeededByDiskState { multiplier: 1.1, minimum: 256 };
 
 /// Of what is unpacked in this process. A small object may be a difference to a very large one.
