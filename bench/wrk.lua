@@ -1,7 +1,7 @@
--- Given BYTES, each request posts a body of that length.
--- Given PATH PROJECTS USER NEXT, each request adds another user to a project: PATH has %d for the project, PROJECTS are
--- ids, USER is the first of the users, NEXT tells how many pairs were used before. See cases/write.py.
--- Given "runners" PATH COUNT, each request asks for a build for the next of so many runners; see cases/runners.py.
+-- With BYTES, each request sends a POST body of that length.
+-- With PATH PROJECTS USER NEXT, each request adds another user to a project: PATH has %d for the project, PROJECTS are
+-- ids, USER is the first of the users, NEXT is the number of pairs that were used before. See cases/write.py.
+-- With "runners" PATH COUNT, each request asks for a build for the next of COUNT runners; see cases/runners.py.
 function init(args)
     if #args == 0 then
         return
@@ -33,7 +33,7 @@ function init(args)
     end
 end
 
--- Prints what wrk counted as one line of JSON.
+-- Prints the results of wrk as one line of JSON.
 function done(summary, latency)
     local e = summary.errors
     io.write(string.format(

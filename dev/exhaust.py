@@ -1,7 +1,9 @@
-"""What one user notices while another client tries to exhaust a node; started by dev/exhaust, which has a server ready."""
+"""Measures the operations of one user while another client tries to exhaust a node. Started by dev/exhaust, which runs
+a server."""
 import argparse
 import base64
 import contextlib
+import functools
 import hashlib
 import http.server
 import json
@@ -19,15 +21,15 @@ from pathlib import Path
 URL = os.environ["HOLDFAST__SERVER__EXTERNAL_URL"]
 PORT = urllib.parse.urlparse(URL).port
 SSH_PORT = os.environ["HOLDFAST_SSH_PORT"]
-# The attacker has an address of its own, as it would on a network.
+# The attacker has an address of its own, as on a network.
 ATTACKER = "127.0.0.2"
-# Nearly as many connections as one address gets.
+# Just below the maximum number of connections of one address.
 CONNECTIONS = 250
 MAX_RATIO = 3
 MAX_MEMORY_MB = 300
 # An operation that takes longer has failed.
 DEADLINE = 60
-# Shorter times are those of starting a process or of a timer: differences between them mean nothing.
+# Shorter times are dominated by starting a process or by a timer, so their differences mean nothing.
 FLOOR = 0.05
 PASSWORD = "correct horse battery"
 
@@ -57,7 +59,7 @@ def run(*command, cwd=None, **variables):
 
 
 def take_job(user, project):
-    """The first job of a project, for a runner that is registered for it."""
+    """Registers a runner for a project, and returns the first job that it claims."""
     registration = call("GET", f"/projects/{project}", user.token)["runners_token"]
     runner, end = post_json("/api/v4/runners", token=registration)["token"], time.monotonic() + DEADLINE
     while time.monotonic() < end:
@@ -103,7 +105,7 @@ class User:
 
 
 class Victim:
-    """Somebody who works while the node is attacked."""
+    """A user who works while the node is attacked."""
 
     def __init__(self, place):
         self.user, self.place, self.count = User("victim", place), place, 0
@@ -130,7 +132,7 @@ class Victim:
         run("git", "push", "-q", self.user.address("work"), "main", cwd=tree)
 
     def pipeline(self):
-        """From a push to its pipeline."""
+        """Pushes, and waits for the pipeline."""
         self.push()
         head, end = run("git", "rev-parse", "HEAD", cwd=self.project["tree"]), time.monotonic() + DEADLINE
         path = f"/projects/{self.project['id']}/pipelines?per_page=5"
@@ -161,11 +163,12 @@ def connect(port=PORT, small_window=False):
 
 
 class Renewed:
-    """Connections that do nothing more after their first words. Each that the server closes is opened again."""
+    """Connections that send their first bytes and then nothing. Each one that the server closes is opened again."""
 
     def __init__(self, count, words, port=PORT, small_window=False, drip=b""):
         self.words, self.port, self.small_window, self.drip = words, port, small_window, drip
-        # What was not sent yet stands beside its connection: a server that does not read must not stop the others.
+        # Bytes that were not sent yet are kept per connection: a server that does not read one must not stop the
+        # others.
         self.end, self.open, self.unsent = threading.Event(), {}, {}
         self.thread = threading.Thread(target=self.renew, args=(count,), daemon=True)
 
@@ -198,7 +201,7 @@ class Renewed:
     def is_closed(self, connection):
         try:
             if self.small_window:
-                # A response that nobody reads stays where it is, and so does an end behind it.
+                # An unread response stays in the socket buffer, and so does the end of the stream behind it.
                 poll = select.poll()
                 poll.register(connection, select.POLLRDHUP)
                 return bool(poll.poll(0))
@@ -220,7 +223,7 @@ class Renewed:
 
 
 class Repeated:
-    """Requests that are sent again and again, some at a time."""
+    """Requests that are repeated, some of them concurrently."""
 
     def __init__(self, at_once, send):
         self.end = threading.Event()
@@ -248,7 +251,7 @@ def head(method, path, *lines):
 
 
 class SlowOrigin(http.server.BaseHTTPRequestHandler):
-    """A git server that counts objects for ever."""
+    """A git server that sends progress forever."""
 
     protocol_version = "HTTP/1.1"
 
@@ -282,7 +285,7 @@ class SlowOrigin(http.server.BaseHTTPRequestHandler):
 
 
 class Attacks:
-    """Each attack is a context in which it is under way."""
+    """The attacks: each method returns a context manager, within which the attack runs."""
 
     def __init__(self, place):
         self.user, self.place = User("attacker", place), place
@@ -339,7 +342,7 @@ class Attacks:
         return Repeated(8, send)
 
     def unread_advertisements(self):
-        """Of a repository with many refs."""
+        """Requests the refs of a repository with many refs, and does not read them."""
         commit = run("git", "rev-parse", "HEAD", cwd=self.public[2]["tree"])
         packet = lambda text: f"{len(text) + 4:04x}{text}".encode()
         names = [f"{'0' * 40} {commit} refs/heads/many/{n:06d}-{'x' * 180}" for n in range(30_000)]
@@ -355,7 +358,7 @@ class Attacks:
         return Renewed(60, head("GET", path), small_window=True)
 
     def unread_pages(self):
-        """Of issues with the longest description that is accepted."""
+        """Requests pages of issues with descriptions of the maximum size, and does not read them."""
         project = self.public[1]["id"]
         for _ in range(100):
             call("POST", f"/projects/{project}/issues", self.user.token, title="x", description="x" * (64 << 10))
@@ -363,8 +366,9 @@ class Attacks:
         request = head("GET", f"/api/v3/projects/{project}/issues?per_page=100", *lines)
         return Renewed(CONNECTIONS, request, small_window=True)
 
-    def unread_branches(self):
-        """Whose commits have the longest message that is read."""
+    @functools.cached_property
+    def branches_request(self):
+        """Returns a request for 100 branches whose commits have messages of the maximum size that is read."""
         made = self.user.project("messages", {"file": b"x"})
         message = self.place / "message"
         message.write_bytes(b"x" * 1_000_000)
@@ -376,22 +380,37 @@ class Attacks:
             refs.append(f"{commit}:refs/heads/branch-{number}")
         run("git", "push", "-q", self.user.address("messages"), *refs, cwd=made["tree"])
         path = f"/api/v3/projects/{made['id']}/repository/branches?per_page=100"
-        return Renewed(CONNECTIONS, head("GET", path, "Connection: close"), small_window=True)
+        return head("GET", path, "Connection: close")
+
+    def unread_branches(self):
+        return Renewed(CONNECTIONS, self.branches_request, small_window=True)
+
+    def abandoned_branches(self):
+        """Disconnects while the branches are read."""
+        request = self.branches_request
+
+        def send():
+            with connect() as connection:
+                connection.sendall(request)
+                time.sleep(0.02)
+
+        return Repeated(64, send)
 
     def unread_files(self):
-        """Of the size up to which a file is in memory while it is sent."""
+        """Requests files of the maximum size that is sent from memory, and does not read them."""
         project = self.user.project("files", {"file": os.urandom(4 << 20)})["id"]
         request = head("GET", f"/api/v3/projects/{project}/repository/blobs/main?filepath=file", "Connection: close")
         return Renewed(CONNECTIONS, request, small_window=True)
 
     def long_anonymous_bodies(self):
-        """All but the last byte of the longest body that is accepted."""
+        """Sends all but the last byte of a body of the maximum size."""
         length = 1 << 20
         return Renewed(CONNECTIONS, head("POST", "/api/v3/session", f"Content-Length: {length}") + b"x" * (length - 1))
 
     @contextlib.contextmanager
     def slow_uploads_of_artifacts(self):
-        """Of four projects, so that no project has more than its share. They keep the minimum rate of a connection."""
+        """Uploads artifacts slowly in four projects, so that no project exceeds its share, just above the minimum rate
+        of a connection."""
         with contextlib.ExitStack() as stack:
             for number in range(4):
                 script = b"a: {script: echo, artifacts: {paths: [x]}}\n"
@@ -406,12 +425,13 @@ class Attacks:
         return Renewed(100, b"", port=SSH_PORT)
 
     NAMES = ("slow_imports", "slow_fetch_requests", "unread_archives", "silent_ssh_fetches", "bodies_that_do_not_come",
-             "large_anonymous_bodies", "unread_advertisements", "unread_pages", "unread_branches", "unread_files",
-             "long_anonymous_bodies", "slow_uploads_of_artifacts", "silent_ssh_connections")
+             "large_anonymous_bodies", "unread_advertisements", "unread_pages", "unread_branches",
+             "abandoned_branches", "unread_files", "long_anonymous_bodies", "slow_uploads_of_artifacts",
+             "silent_ssh_connections")
 
 
 class Memory:
-    """The most that the server's process has used."""
+    """The peak memory of the server process."""
 
     def __init__(self):
         self.peak = 0
@@ -427,7 +447,7 @@ class Memory:
 
 
 def measure(victim, repeat):
-    """The median time of each operation; None if one failed."""
+    """Returns the median time of each operation, None if one failed."""
     times = {}
     for name, operation in victim.operations().items():
         taken = []
@@ -461,7 +481,7 @@ def main():
     failures = []
     chosen = [name for name in Attacks.NAMES if name in arguments.only]
     for attack in chosen:
-        # Measured again before each attack: how fast the machine is may change within minutes.
+        # Measured again before each attack, since the speed of the machine may change within minutes.
         memory.peak = 0
         usual = measure(victim, arguments.repeat)
         show("none", [f"{seconds:.3f} s" if seconds else "failed" for seconds in usual.values()], memory.peak)
@@ -478,7 +498,7 @@ def main():
         show(attack.replace("_", " "), cells, memory.peak)
         if memory.peak > MAX_MEMORY_MB:
             failures.append(f"memory during {attack}: {memory.peak} MB")
-        # What the attack left behind must not count for the next one.
+        # Effects of the attack must not count for the next one.
         time.sleep(3)
     for failure in failures:
         print(f"too much: {failure}")

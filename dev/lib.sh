@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Shared by the scripts of this directory and by .ci/run.
 
-# A failure inside $(...) counts too.
+# A failure inside $(...) also ends the script.
 shopt -s inherit_errexit
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/holdfast
@@ -13,9 +13,9 @@ HOLDFAST=$(realpath -m "${HOLDFAST_BIN:-$CARGO_TARGET_DIR/$PROFILE/holdfast}")
 # shellcheck disable=SC2034 # for dev/up and dev/down
 DEV=$(realpath -m "${HOLDFAST_DEV_DIR:-$ROOT/.dev}")
 export CARGO_TARGET_DIR
-# Settings for another database must not lead psql there.
+# Settings for another database must not redirect psql.
 unset "${!PG@}"
-# Nor must a proxy stand between the server and an S3 server of these scripts.
+# No proxy between the server and an S3 server of these scripts.
 NO_PROXY=${no_proxy:-${NO_PROXY:-}}
 export NO_PROXY=${NO_PROXY:+$NO_PROXY,}127.0.0.1
 export no_proxy=$NO_PROXY
@@ -24,14 +24,14 @@ cd "$ROOT" || exit
 say() { printf '[%4ds] %s\n' "$SECONDS" "$*" >&2; }
 die() { say "error: $*"; exit 1; }
 
-# help_asked ARGUMENT...: prints the comment at the head of the script if that is wanted.
+# help_asked ARGUMENT...: prints the comment at the head of the script if --help is given.
 help_asked() {
     [[ ${1:-} == --help || ${1:-} == -h ]] || return 0
     sed -n '2,/^$/s/^# \{0,1\}//p' "${BASH_SOURCE[1]}"
     exit
 }
 
-# need_packages PACKAGE...: installs those whose programs are missing, wherever the others came from.
+# need_packages PACKAGE...: installs the packages whose programs are missing.
 need_packages() {
     local package missing=() sudo=()
     for package in "$@"; do
@@ -48,7 +48,7 @@ need_packages() {
     ((${#missing[@]})) || return 0
     say "installing ${missing[*]}"
     ((EUID == 0)) || sudo=(sudo)
-    # Left alone, Debian's packages would make a cluster and start it, and a web server on port 80.
+    # By default, Debian's packages would create and start a cluster, and start a web server on port 80.
     # shellcheck disable=SC2016
     "${sudo[@]}" bash -euc '
         conf=/etc/postgresql-common/createcluster.d/holdfast.conf policy=/usr/sbin/policy-rc.d
@@ -64,7 +64,7 @@ need_packages() {
     ' install "${missing[@]}" >&2 || die "could not install these packages, please do: ${missing[*]}"
 }
 
-# build: brings the program HOLDFAST up to date, unless HOLDFAST_BIN named a finished one.
+# build: builds the program HOLDFAST, unless HOLDFAST_BIN names an existing one.
 build() {
     [[ -z ${HOLDFAST_BIN:-} ]] || return 0
     command -v cargo >/dev/null || die "Rust is missing, see https://rustup.rs"
@@ -72,7 +72,8 @@ build() {
     cargo build --profile "${PROFILE/#debug/dev}" --package holdfast-server --bin holdfast
 }
 
-# cargo_tool NAME VERSION: into CACHE/tools. Published profiles optimise for long runs; these are over in a second.
+# cargo_tool NAME VERSION: installs a tool into CACHE/tools. Its release profile would be optimized for long runs, but
+# these tools take a second.
 cargo_tool() {
     env -u CARGO_TARGET_DIR CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
         CARGO_PROFILE_RELEASE_OPT_LEVEL=1 \
@@ -81,14 +82,14 @@ cargo_tool() {
 
 port_taken() { (: <"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
-# free_port: below the ephemeral range, so that no outgoing connection takes it meanwhile.
+# free_port: prints a port below the ephemeral range, so that no outgoing connection takes it meanwhile.
 free_port() {
     local port
     while port=$(shuf -i 20000-29999 -n 1) && port_taken "$port"; do :; done
     echo "$port"
 }
 
-# PostgreSQL refuses to run as root; then it runs as the user its package made.
+# PostgreSQL refuses to run as root; then it runs as the user of its package.
 as_postgres() {
     if ((EUID)); then "$@"; else (cd / && runuser -u postgres -- "$@"); fi
 }
@@ -97,14 +98,14 @@ pg_running() { as_postgres "$POSTGRES/pg_ctl" status -D "$1/pg" &>/dev/null; }
 pg_port() { sed -n 4p "$1/pg/postmaster.pid"; }
 pg_url() { echo "postgres://holdfast:$(<"$1/password")@127.0.0.1:$(pg_port "$1")/${2:-holdfast}"; }
 
-# pg_psql DIR ROLE [ARGUMENT...]: in the database named as the role.
+# pg_psql DIR ROLE [ARGUMENT...]: runs psql in the database with the name of the role.
 pg_psql() {
     "$POSTGRES/psql" -qX -v ON_ERROR_STOP=1 -h "$1" -p "$(pg_port "$1")" -U "$2" -d "$2" "${@:3}"
 }
 
-# pg_start DIR [durable]: a private cluster in DIR/pg, on a free port of the loopback interface and on a
-# socket in DIR. Its role holdfast owns the database holdfast. A cluster that is not durable is meant for
-# tests: quick, gone after a crash, and holdfast is a superuser.
+# pg_start DIR [durable]: starts a private cluster in DIR/pg, on a free port of the loopback interface and on a socket
+# in DIR. Its role holdfast owns the database holdfast. A cluster that is not durable is for tests: fast, lost after a
+# crash, and holdfast is a superuser.
 pg_start() {
     local dir=$1 durable=${2:-} password
     ! pg_running "$dir" || return 0
@@ -130,7 +131,7 @@ pg_init() {
     local dir=$1 durable=$2 quick=()
     [[ $durable ]] || quick=(--no-sync)
     rm -rf "$dir/pg"
-    # For a random password md5 does; scram would cost a connection from an unoptimised build 50 ms, not 4.
+    # md5 is enough for a random password; scram would take an unoptimized build 50 ms for each connection instead of 4.
     as_postgres "$POSTGRES/initdb" "${quick[@]}" --pgdata="$dir/pg" --username=postgres --encoding=UTF8 \
         --locale=C.UTF-8 --auth-local=trust --auth-host=md5 >/dev/null
     cat >>"$dir/pg/postgresql.conf" <<CONF
@@ -147,8 +148,8 @@ pg_stop() {
     ! pg_running "$1" || as_postgres "$POSTGRES/pg_ctl" stop -w -m fast -D "$1/pg" >/dev/null
 }
 
-# pg_home DIR: the directory for the cluster of DIR. It is a link to another place where PostgreSQL's user
-# cannot reach DIR, or where the path suits neither a socket address (107 bytes) nor postgresql.conf.
+# pg_home DIR: prints the directory for the cluster of DIR. It is a link to another directory if PostgreSQL's user
+# cannot access DIR, or if the path suits neither a socket address (107 bytes) nor postgresql.conf.
 pg_home() {
     local home=$1/postgres
     if [[ ! -e $home ]]; then
@@ -161,9 +162,10 @@ pg_home() {
     realpath "$home"
 }
 
-# running DIR NAME: the number of the process NAME of DIR; fails unless it runs. It is told by its working
-# directory, since the number alone may belong to another process by now. A server shows its directory to root alone; to
-# others it is told by its name. The status is named: in a trap, a bare return gives that of before the trap.
+# running DIR NAME: prints the id of the process NAME of DIR; fails unless it runs. The process is identified by its
+# working directory, because the id may belong to another process by now. The directory of a server is readable only by
+# root; otherwise it is identified by its name. The status is explicit: in a trap, a bare return gives the status before
+# the trap.
 running() {
     local pid
     pid=$(cat "$1/$2.pid" 2>/dev/null) || return 1
@@ -173,13 +175,13 @@ running() {
     echo "$pid"
 }
 
-# launch DIR NAME COMMAND...: in DIR and in the background, with DIR/NAME.log.
+# launch DIR NAME COMMAND...: starts a command in DIR in the background, with the log DIR/NAME.log.
 launch() {
     (cd "$1" && exec setsid "${@:3}") </dev/null &>>"$1/$2.log" &
     echo "$!" >"$1/$2.pid"
 }
 
-# answers DIR NAME CURL_ARGUMENT...: waits until what was launched answers this request with success.
+# answers DIR NAME CURL_ARGUMENT...: waits until the launched process responds to this request with success.
 answers() {
     local deadline=$((SECONDS + 60))
     until curl -fs -m 5 --noproxy '*' -o /dev/null "${@:3}"; do
@@ -202,22 +204,22 @@ stop() {
     done
 }
 
-# server_start DIR CLUSTER PORT: migrates the database and serves. The configuration stays in the
-# environment, for the commands of an administrator. Uploads go to DIR, unless it names a storage already.
+# server_start DIR CLUSTER PORT: migrates the database and starts the server. The configuration stays in the
+# environment, for administration commands. Uploads go to DIR, unless a storage is configured.
 server_start() {
-    local dir=$1 url operations path
+    local dir=$1 url monitoring path
     url=$(pg_url "$2")
-    operations=$(free_port)
-    export HOLDFAST__DATABASE__URL=$url HOLDFAST__OPERATIONS__LISTEN=127.0.0.1:$operations
+    monitoring=$(free_port)
+    export HOLDFAST__DATABASE__URL=$url HOLDFAST__MONITORING__LISTEN=127.0.0.1:$monitoring
     export HOLDFAST__SERVER__LISTEN=127.0.0.1:$3 HOLDFAST__SERVER__EXTERNAL_URL=http://127.0.0.1:$3
-    # These characters mean something in a URL.
+    # These characters are special in a URL.
     path=${dir//%/%25} path=${path//\#/%23} path=${path//\?/%3F}
     export HOLDFAST__STORAGE__URL=${HOLDFAST__STORAGE__URL:-file://$path/objects}
     export HOLDFAST__GIT__CACHE_DIRECTORY=$dir/cache HOLDFAST__SSH__LISTEN=127.0.0.1:${HOLDFAST_SSH_PORT:-$(free_port)}
-    # What was sealed with it can be opened with nothing else.
+    # Data that was encrypted with this key can be decrypted with no other one.
     [[ -s $dir/secrets-key ]] || od -An -tx1 -N32 /dev/urandom | tr -d ' \n' >"$dir/secrets-key"
-    HOLDFAST__SECRETS__KEY=$(<"$dir/secrets-key")
-    export HOLDFAST__SECRETS__KEY
+    HOLDFAST__ENCRYPTION__KEY=$(<"$dir/secrets-key")
+    export HOLDFAST__ENCRYPTION__KEY
     say "migrating the database"
     "$HOLDFAST" migrate >&2
     say "starting the server on $HOLDFAST__SERVER__LISTEN, with repositories and uploads in $HOLDFAST__STORAGE__URL"
@@ -225,13 +227,13 @@ server_start() {
     answers "$dir" server "$HOLDFAST__SERVER__EXTERNAL_URL/readyz"
 }
 
-# storage_s3 ENDPOINT REGION KEY SECRET: the configuration for the bucket holdfast there.
+# storage_s3 ENDPOINT REGION KEY SECRET: configures the bucket holdfast of an S3 server.
 storage_s3() {
     export HOLDFAST__STORAGE__URL=s3://holdfast HOLDFAST__STORAGE__ENDPOINT=$1 HOLDFAST__STORAGE__REGION=$2
     export HOLDFAST__STORAGE__ACCESS_KEY_ID=$3 HOLDFAST__STORAGE__SECRET_ACCESS_KEY=$4
 }
 
-# moto_start DIR: an S3 server for tests, which keeps all in memory and lets everybody in, at
+# moto_start DIR: starts an S3 server for tests, which keeps everything in memory and accepts any credentials, at
 # HOLDFAST_TEST_S3_ENDPOINT and with a bucket holdfast.
 moto_start() {
     local python port
@@ -243,24 +245,24 @@ moto_start() {
     answers "$1" moto -X PUT "$HOLDFAST_TEST_S3_ENDPOINT/holdfast"
 }
 
-# garage_install: Garage is an S3 server that keeps its data on disk and checks signatures.
+# garage_install: installs Garage, an S3 server that stores its data on disk and checks signatures.
 garage_install() {
     [[ $("$GARAGE" --version 2>/dev/null) != *:2.5.0\ * ]] || return 0
     command -v cargo >/dev/null || die "Rust is missing, see https://rustup.rs"
     say "building Garage, the S3 server; that takes about 15 minutes, but only this once"
-    # A directory that stays, so that an interrupted build goes on where it was.
+    # A persistent directory, so that an interrupted build can be continued.
     CARGO_TARGET_DIR=$CACHE/garage-target \
         cargo install -q garage --version 2.5.0 --locked --root "$CACHE/tools" >&2
     rm -rf "$CACHE/garage-target"
 }
 
-# garage_start DIR: one node of Garage with a bucket holdfast, and the configuration of the server for it.
+# garage_start DIR: starts one node of Garage with a bucket holdfast, and configures the server for it.
 garage_start() {
     local dir=$1 port key secret endpoint
     [[ -e $dir/garage.toml ]] || garage_init "$dir"
     { read -r key && read -r secret; } <"$dir/key"
     if ! running "$dir" garage >/dev/null; then
-        # The ports stay the same, unless another program has one by now.
+        # The ports stay the same, unless another program uses one by now.
         sed -n 's/.*"127.0.0.1:\([0-9]*\)"/\1/p' "$dir/garage.toml" | while read -r port; do
             ! port_taken "$port" || sed -i "s/:$port\"/:$(free_port)\"/" "$dir/garage.toml"
         done
@@ -281,7 +283,7 @@ garage_init() {
     chmod 700 "$dir"
     mapfile -t ports < <(shuf -i 20000-29999 -n 3)
     printf '%s\n' "GK$(random 12)" "$(random 32)" >"$dir/key"
-    # SQLite, because Garage's other database does not survive every crash. Relative to its working directory.
+    # SQLite, because Garage's other database does not survive every crash. Paths are relative to its working directory.
     cat >"$dir/new.toml" <<TOML
 metadata_dir = "meta"
 data_dir = "data"
@@ -303,10 +305,10 @@ TOML
     mv "$dir"/{new,garage}.toml
 }
 
-# random BYTES: in hexadecimal digits.
+# random BYTES: prints random bytes in hexadecimal.
 random() { od -An -v -N "$1" -t x1 /dev/urandom | tr -d ' \n'; }
 
-# admin_token DIR: a new token of the administrator root, who is made first where missing.
+# admin_token DIR: prints a new token of the administrator root, who is created if missing.
 admin_token() {
     local token=("$HOLDFAST" admin token create --user root --name dev --scopes "api,sudo")
     {
@@ -317,7 +319,7 @@ admin_token() {
     } | tail -n 1
 }
 
-# scratch NAME: a directory SCRATCH with a cluster in SCRATCH/db, for the life of the script.
+# scratch NAME: creates a directory SCRATCH with a cluster in SCRATCH/db, which is deleted when the script ends.
 scratch() {
     scratch_directory "$1"
     pg_start "$SCRATCH/db"
@@ -344,7 +346,7 @@ scratch_end() {
     rm -rf "$SCRATCH"
 }
 
-# small_disk SIZE: mounts one at SCRATCH/disk, to be filled; only root can.
+# small_disk SIZE: mounts a small disk at SCRATCH/disk, to be filled; only root can.
 small_disk() {
     mkdir "$SCRATCH/disk"
     if ((EUID)) || ! mount -t tmpfs -o "size=$1,mode=755" holdfast "$SCRATCH/disk" 2>/dev/null; then
@@ -353,7 +355,7 @@ small_disk() {
     fi
 }
 
-# venv REQUIREMENTS: the directory of a Python environment with them, made once.
+# venv REQUIREMENTS: prints the directory of a Python environment with these packages, which is created once.
 venv() {
     local dir
     dir=$CACHE/venv-$({ python3 --version; cat "$1"; } | sha256sum | cut -c 1-16)

@@ -1,6 +1,7 @@
-"""A real runner executes the pipelines of a project: started by dev/runners, which has a server ready.
+"""Lets a real runner execute the pipelines of a project. Started by dev/runners, which runs a server.
 
-Every expectation says what was expected and what was seen; nothing is slept for, all is polled with a deadline.
+A failed expectation prints the expected and the actual value. Nothing sleeps for a fixed time; everything is polled with a
+deadline.
 """
 import argparse
 import hashlib
@@ -25,7 +26,8 @@ PAUSE = 0.1
 TAG = "story"
 ANSWER = "< json:"
 
-# One file for all runners. The secret shows itself by its digest; SWITCH is what is wrong outside of the repository.
+# One file for all runners. The secret is printed as a digest; SWITCH is the cause of a failure outside of the
+# repository.
 PIPELINE = """
 stages: [build, test, deploy]
 
@@ -99,7 +101,7 @@ package:
     - echo "packed $(git describe --tags --exact-match)"
 """
 
-# Nobody has the second tag of the second build.
+# No runner has the second tag of the second build.
 ENDLESS = """
 endless:
   tags: [story]
@@ -116,7 +118,7 @@ elsewhere:
 
 
 class Unexpected(Exception):
-    """What was seen is not what was expected."""
+    """The actual value is not the expected one."""
 
 
 def say(text):
@@ -134,17 +136,17 @@ def holds(what, condition, seen):
 
 
 def tail(path, lines=40):
-    """The last lines of a log, without the questions that are asked while waiting."""
+    """Returns the last lines of a log, without the polling requests."""
     try:
         with open(path, encoding="utf-8", errors="replace") as handle:
-            told = [line for line in handle if not re.search("method.*GET.*status.*=.*200", line)]
-            return "".join(told[-lines:])
+            interesting = [line for line in handle if not re.search("method.*GET.*status.*=.*200", line)]
+            return "".join(interesting[-lines:])
     except OSError as error:
         return "(%s)\n" % error
 
 
 def alive(pid):
-    """Whether the process is there; one that nobody has waited for yet is not."""
+    """Returns whether the process is running; a zombie is not."""
     try:
         with open("/proc/%d/stat" % pid, encoding="utf-8", errors="replace") as handle:
             return handle.read().rpartition(")")[2].split()[0] not in "ZX"
@@ -155,7 +157,7 @@ def alive(pid):
 # ---------------------------------------------------------------- runners
 
 class Runner:
-    """A runner in a directory of its own, with an environment that has nothing of the server's settings."""
+    """A runner in a directory of its own, with an environment without the settings of the server."""
 
     caches = hands_on_variables = stops_canceled = True
 
@@ -200,7 +202,7 @@ class Own(Runner):
         del self.environment["HOLDFAST_REGISTRATION_TOKEN"]
         with open(self.config, encoding="utf-8") as handle:
             written = handle.read()
-        # The story has many short builds.
+        # The test has many short builds.
         with open(self.config, "w", encoding="utf-8") as handle:
             handle.write(re.sub("(?m)^poll_seconds = .*", "poll_seconds = 1", written))
         self.process = self.start("run")
@@ -218,11 +220,11 @@ class Own(Runner):
 class Python(Runner):
     """gitlab-python-runner 14.3.20 with gitlab-emulator 1.1.9.
 
-    It asks every 40 seconds when idle, so it is started for each build that waits.
+    It requests builds every 40 seconds when idle, so it is started for each pending build.
 
-    What it cannot do:
-    - caches: it has none, and says so (`"cache": false` among its features);
-    - variables: it reads those of the job after it has made the environment of the script, which therefore sees
+    Its limitations:
+    - caches: not supported, as its features say (`"cache": false`);
+    - variables: it reads those of the job after it has created the environment of the script, which therefore gets
       only those of the pipeline file and of the runner's own environment;
     - stop a canceled script: the 403 ends the thread that reads the script's output, and the runner then waits for
       the script to end by itself.
@@ -241,8 +243,8 @@ class Python(Runner):
         if pending and (self.process is None or self.process.poll() is not None):
             self.process = self.start("--start", "gitlab-runner.yml", "--once", "--trace-http")
 
-    def told(self):
-        """The jobs that the server gave, as the runner has noted them."""
+    def job_responses(self):
+        """Returns the jobs that the server assigned, from the HTTP trace of the runner."""
         with open(os.path.join(self.directory, "http.trace"), encoding="utf-8") as handle:
             notes = [note.strip() for note in handle.read().split("---\n")]
         jobs = [json.loads(note[len(ANSWER):]) for note in notes if note.startswith(ANSWER)]
@@ -256,7 +258,7 @@ class Python(Runner):
 # ---------------------------------------------------------------- the server
 
 class Api:
-    """The REST interface, as one user."""
+    """The REST API, as one user."""
 
     def __init__(self, url, token=None):
         self.url, self.session = url + "/api/v3", requests.Session()
@@ -275,7 +277,7 @@ class Api:
 
 
 class Story:
-    """The project, and what happens in it."""
+    """The project, and the steps of the test."""
 
     def __init__(self, options, runner):
         self.runner, self.server_log = runner, options.server_log
@@ -293,10 +295,10 @@ class Story:
         self.repo = LocalRepo(os.path.join(options.directory, "repository"))
         self.remote = repo_url(self.project, name, token)
 
-    # What is asked again and again
+    # Requests that are repeated
 
     def builds(self, pipeline):
-        """The newest build of each name."""
+        """Returns the newest build of each name."""
         found = self.api.get(self.path + "/builds", per_page=100)
         return {b["name"]: b for b in reversed(found) if b["pipeline"]["id"] == pipeline["id"]}
 
@@ -310,7 +312,7 @@ class Story:
         return self.api.call(expected, "POST", "%s/builds/%d/%s" % (self.path, build["id"], action)).json()
 
     def eventually(self, what, probe, expected=True):
-        """Lets the runner work until the probe gives what is expected."""
+        """Lets the runner work until the probe returns the expected value."""
         deadline = time.monotonic() + DEADLINE
         while True:
             pending = self.api.get(self.path + "/builds", scope="pending")
@@ -323,14 +325,14 @@ class Story:
             time.sleep(PAUSE)
 
     def becomes(self, pipeline, status, builds):
-        """Waits until the pipeline and all of its builds have come to rest so."""
+        """Waits until the pipeline and all of its builds have these statuses."""
         def state():
             return self.pipeline(pipeline)["status"], {n: b["status"] for n, b in self.builds(pipeline).items()}
         self.eventually("pipeline %d on %s" % (pipeline["id"], pipeline["ref"]), state, (status, builds))
         return self.builds(pipeline)
 
     def push(self, *refs):
-        """Pushes, and gives the pipeline that comes of it."""
+        """Pushes, and returns the resulting pipeline."""
         def pipelines():
             return {p["id"]: p for p in self.api.get(self.path + "/pipelines", per_page=100)}
         before = pipelines()
@@ -343,10 +345,11 @@ class Story:
     def commit(self, version, pipeline=PIPELINE):
         self.repo.commit({".gitlab-ci.yml": pipeline.encode(), "version": version.encode()}, "Version " + version)
 
-    # What must hold of builds
+    # Checks of builds
 
     def said(self, build, *texts, never=()):
-        """The trace has what the script said, at the beginning of lines: elsewhere it may be the script itself."""
+        """Checks the output of the script in the trace, at the start of lines: elsewhere the text may be the script
+        itself."""
         lines = [re.sub("\x1b\\[[0-9;]*[mK]", "", line).strip() for line in self.trace(build).splitlines()]
         for text in texts:
             holds("the trace of %s says %r" % (build["name"], text), text in lines, "\n" + "\n".join(lines))
@@ -354,13 +357,13 @@ class Story:
             holds("the trace of %s does not say %r" % (build["name"], text), text not in lines, "\n" + "\n".join(lines))
 
     def ran(self, build):
-        """It was executed by this runner, and its times are set."""
+        """Checks that the build was executed by this runner, and that its times are set."""
         same("the runner of " + build["name"], (build["runner"] or {}).get("id"), self.registered["id"])
         times = [build[field] for field in ("created_at", "started_at", "finished_at")]
         holds("the times of %s are set, in order" % build["name"], None not in times and times == sorted(times), times)
 
     def done(self, pipeline):
-        """Its times are set."""
+        """Checks that the times of the pipeline are set."""
         seen = self.pipeline(pipeline)
         times = [seen[field] for field in ("created_at", "started_at", "finished_at")]
         holds("the times of the pipeline are set, in order", None not in times and times == sorted(times), times)
@@ -368,7 +371,7 @@ class Story:
               repr(seen["duration"]))
 
     def artifact(self, path, version, **query):
-        """An archive with the one file, made of that version."""
+        """Checks that the artifacts contain the one file, built from this version."""
         answer = self.api.call(200, "GET", self.path + path, **query)
         holds("the archive comes as a file", answer.headers.get("Content-Disposition", "").startswith("attachment"),
               answer.headers)
@@ -376,10 +379,10 @@ class Story:
             files = {name: archive.read(name).decode() for name in archive.namelist() if not name.endswith("/")}
         same("the artifacts at " + path, files, {"out/deep/result": "made of %s\n" % version})
 
-    # The chapters
+    # The steps
 
     def registers(self):
-        """The runner makes itself known."""
+        """Registers the runner."""
         self.runner.register(self.project["runners_token"])
         found = self.api.get(self.path + "/runners")
         same("the runners of the project", [(r["active"], r["is_shared"]) for r in found], [(True, False)])
@@ -387,7 +390,7 @@ class Story:
         same("the tags of the runner", self.registered["tag_list"], [TAG])
 
     def fails_and_is_retried(self):
-        """A pipeline fails, the cause is mended outside of the repository, and a retry goes on."""
+        """A pipeline fails, its cause is fixed outside of the repository, and a retry continues it."""
         self.commit("one")
         pipeline = self.push("master")
         builds = self.becomes(pipeline, "failed", dict(
@@ -397,7 +400,7 @@ class Story:
         if self.runner.hands_on_variables:
             self.said(builds["compile"], "the digest is " + digest)
         else:
-            sent = {v["key"]: v["value"] for v in self.runner.told()["compile"]["variables"]}
+            sent = {v["key"]: v["value"] for v in self.runner.job_responses()["compile"]["variables"]}
             same("the variables that the server sent", (sent.get("SECRET"), sent.get("SWITCH")), (self.secret, "off"))
         self.said(builds["unit"], "tested what was made of one", "cleaning up after unit")
         self.said(builds["soft"], "this one may fail", "cleaning up after soft", never=["never said"])
@@ -424,7 +427,7 @@ class Story:
         self.first = pipeline, builds
 
     def is_played(self):
-        """The manual build is started by hand."""
+        """The manual build is played."""
         pipeline, builds = self.first
         played = self.act(200, builds["release"], "play")
         same("the build that is played", (played["id"], played["status"]), (builds["release"]["id"], "pending"))
@@ -434,7 +437,7 @@ class Story:
         self.ran(builds["release"])
 
     def is_canceled(self):
-        """A build is canceled while its script runs. One with a tag that the runner lacks is never taken."""
+        """A build is canceled while its script runs. One with a tag that the runner lacks is never claimed."""
         self.repo.checkout("endless", create=True)
         self.commit("endless", ENDLESS)
         pipeline = self.push("endless")
@@ -463,7 +466,7 @@ class Story:
         self.canceled = pipeline, self.api.get("%s/builds/%d" % (self.path, build["id"])), self.trace(build)
 
     def goes_well(self):
-        """The next push: nothing fails that must not, and what was cached is there. Then a tag."""
+        """The next push: only the allowed failure occurs, and the cache is restored. Then a tag."""
         self.repo.checkout("master")
         self.commit("two")
         pipeline = self.push("master")
@@ -482,7 +485,7 @@ class Story:
         self.said(builds["package"], "packed v1")
 
     def ends(self):
-        """The runner leaves. What was canceled is so still, though the runner had its say since."""
+        """The runner is stopped. The canceled build is still canceled, although the runner has reported it since."""
         pipeline, build, text = self.canceled
         self.runner.finish()
         same("the canceled pipeline", self.pipeline(pipeline)["status"], "canceled")

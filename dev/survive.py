@@ -1,4 +1,4 @@
-"""Backups under load, and what was made of them; started by dev/survive, which has a server ready."""
+"""Takes backups under load and checks the restored installations. Started by dev/survive, which runs a server."""
 import argparse
 import json
 import os
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from trial import DEADLINE, Load, Server, begin, expect, git, say
 
-# Transactions that end together may be written down in another order than their times say.
+# Transactions that end together may be written in another order than that of their times.
 TOLERANCE = 0.5
 
 
@@ -25,7 +25,7 @@ def run(holdfast, *arguments, **variables):
 
 
 def backup(holdfast, directory):
-    """Its manifest."""
+    """Takes a backup, and returns its manifest."""
     before = set(directory.glob("2*")) if directory.exists() else set()
     said, seconds = run(holdfast, "backup", directory)
     made, = set(directory.glob("2*")) - before
@@ -42,7 +42,7 @@ def free_port():
 
 
 def elsewhere(url, place):
-    """Settings of another installation."""
+    """Returns the settings of another installation."""
     port = free_port()
     return {
         "HOLDFAST__DATABASE__URL": url,
@@ -51,7 +51,7 @@ def elsewhere(url, place):
         "HOLDFAST__SERVER__LISTEN": f"127.0.0.1:{port}",
         "HOLDFAST__SERVER__EXTERNAL_URL": f"http://127.0.0.1:{port}",
         "HOLDFAST__SSH__LISTEN": "",
-        "HOLDFAST__OPERATIONS__LISTEN": "",
+        "HOLDFAST__MONITORING__LISTEN": "",
         "HOLDFAST__HOOKS__CONCURRENCY": "0",
     }
 
@@ -76,7 +76,8 @@ def serving(holdfast, variables, place, token):
 
 
 def check(server, names, load, at, place, until=float("inf")):
-    """Everything that was acknowledged before is there, nothing half, and nothing that came after `until`."""
+    """Checks that all pushes acknowledged before `at` are there, that repositories are complete, and that nothing after
+    `until` is there."""
     due, there = 0, 0
     for name in names:
         clone = place / f"{name}.git"
@@ -86,7 +87,7 @@ def check(server, names, load, at, place, until=float("inf")):
         before = [commit for when, commit in load.acknowledged[name] if when < at]
         expect(history[: len(before)] == before, f"{name} lacks pushes: {len(history)} of {len(before)}")
         expect(server.pushed(name) == history, f"the feed of {name} is not what was pushed")
-        # One may have been under way.
+        # One push may have been running.
         later = [commit for when, commit in load.acknowledged[name] if when > until][1:]
         expect(not set(later) & set(history), f"{name} has pushes of later")
         due, there = due + len(before), there + len(history)
@@ -95,7 +96,8 @@ def check(server, names, load, at, place, until=float("inf")):
 
 
 def wait(load, pushes):
-    """For that many, however long a slow machine takes; one after the other must come."""
+    """Waits for this many pushes, however long a slow machine takes. Fails if no further push ends within the
+    deadline."""
     made, end = load.made(), time.monotonic() + DEADLINE
     while made < pushes:
         time.sleep(0.1)
@@ -143,11 +145,11 @@ def main():
     url = subprocess.run(["bash", options.scratch / "recover", datetime.fromtimestamp(between, UTC).isoformat()],
                          check=True, stdout=subprocess.PIPE, text=True, timeout=DEADLINE).stdout.strip()
     say(f"the database is as it was at {datetime.fromtimestamp(between, UTC):%H:%M:%S.%f}")
-    # The storage of now, in which packs that were replaced meanwhile are kept.
+    # The current object store, which still has the packs that were replaced meanwhile.
     shutil.copytree(options.scratch / "objects", place / "objects")
     with serving(options.holdfast, elsewhere(url, place), place, token) as copy:
         check(copy, names, load, between - TOLERANCE, place, between + TOLERANCE)
-    say("what was acknowledged survives")
+    say("all acknowledged pushes survive")
 
 
 main()

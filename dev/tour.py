@@ -1,4 +1,4 @@
-"""A walk through the whole interface with curl, started by dev/tour, which has a server ready. Writes docs/tour.md."""
+"""Calls every endpoint of the specification with curl and writes docs/tour.md. Started by dev/tour, which runs a server."""
 import json
 import os
 import re
@@ -23,7 +23,7 @@ def say(words):
 
 
 def hide(line):
-    """What is another one in each walk."""
+    """Replaces tokens and addresses, which differ in each run, by variables."""
     for name, token in TOKENS.items():
         line = line.replace(token, f"${name}")
     line = line.replace(API, "$API").replace(URL, "$URL").replace(URL.removeprefix("http://"), "$HOST")
@@ -31,12 +31,12 @@ def hide(line):
 
 
 def brief(value, keep):
-    """Of an answer the fields that matter here."""
+    """Returns the fields of a response that are named in `keep`, and … for the others."""
     if isinstance(value, list):
         shown = [brief(item, keep) for item in value[:2]]
         return shown + ["…"] if len(value) > 2 else shown
     if isinstance(value, dict):
-        # Of what is inside of something that matters all does, unless some of it is named.
+        # A nested object is shown whole unless some of its fields are named.
         keep = keep if any(key in keep for key in value) else ()
         shown = {key: brief(value[key], keep) for key in value if not keep or key in keep}
         return {**shown, "…": "…"} if len(shown) < len(value) else shown
@@ -48,7 +48,7 @@ def as_text(value):
 
 
 def walk(row, *arguments, status, keep="", by="TOKEN", raw=False):
-    """One row of the interface, called as a person would; the answer."""
+    """Calls one endpoint with curl, adds command and response to the page, and returns the response."""
     method, pattern = row.split(" ")
     path = arguments[0] if arguments and arguments[0].startswith("/") else pattern
     options = [word for word in arguments if word != path]
@@ -62,7 +62,7 @@ def walk(row, *arguments, status, keep="", by="TOKEN", raw=False):
     if int(done.stdout) != status:
         sys.exit(f"{row} {path}: {done.stdout} instead of {status}: {body[:500]!r}")
     shown = hide(" ".join(shlex.quote(word) if word != command[-1] or "?" in word else word for word in command))
-    # The shell puts variables only into these.
+    # The shell expands variables only in double quotes.
     shown = re.sub(r"'(PRIVATE-TOKEN: \$\w+|\$API[^']*)'", r'"\1"', shown)
     answer = None
     if raw or not body:
@@ -86,11 +86,11 @@ def shell(command, **options):
 
 
 def until(what):
-    """Its result, once it has one."""
+    """Waits until the function returns something, and returns that."""
     end = time.monotonic() + DEADLINE
     while not (found := what()):
         if time.monotonic() > end:
-            sys.exit("it did not come about in time")
+            sys.exit(f"timed out after {DEADLINE} seconds")
         time.sleep(0.1)
     return found
 
@@ -102,28 +102,28 @@ def ask(path, by="TOKEN"):
 
 def people():
     say("""
-# A tour of the interface
+# API tour
 
-Every endpoint of the specification once (there are more: [routes.txt](routes.txt)), in the order in which somebody might need it: from the first user to the last clean-up.
-All of it was done with curl on a fresh server; `dev/tour` does it again and writes this page. Of long answers the fields
-that matter are shown, and `…` for the rest. Each answer begins with its status.
+This page calls every endpoint of the specification once with curl, on a new server, from the first user to the final
+cleanup. [routes.txt](routes.txt) lists all endpoints. `dev/tour` runs the calls and writes this page. Each response begins
+with its status. Of long responses some fields are shown, and `…` for the rest.
 
 ```
 API=http://127.0.0.1:8080/api/v3
-TOKEN=…     # dev/up prints one, of the administrator
+TOKEN=…     # a token of an administrator; dev/up prints one
 ```
 
-## People
+## Users and tokens
 """)
     walk("GET /user", status=200, keep="id username name state is_admin email")
-    say("Only administrators make users. An address is confirmed unless `confirm=false`.")
+    say("Only administrators create users. The e-mail address is confirmed unless `confirm=false`.")
     ada = walk("POST /users", "-d", "username=ada", "-d", "name=Ada Lovelace", "-d", "email=ada@example.com",
                "-d", "password=long enough", status=201, keep="id username name state email projects_limit")
     done = subprocess.run(["curl", "-sS", "-d", "login=ada", "-d", "password=long enough", f"{API}/session"],
                           capture_output=True, check=True)
     TOKENS["ADA"] = json.loads(done.stdout)["private_token"]
-    say("Ada signs in with `POST /session`, which answers with a token of hers, `$ADA` from here on. Somebody who is no "
-        "administrator is shown less of others:")
+    say("Ada signs in with `POST /session`. The response has a token, `$ADA` below. Users who are not administrators see fewer "
+        "fields of other users:")
     bob = walk("POST /users", "-d", "username=bob", "-d", "name=Bob", "-d", "email=bob@example.com",
                "-d", "password=long enough", status=201, keep="id username")
     walk("GET /users", "/users?search=bob", status=200, by="ADA")
@@ -132,7 +132,7 @@ TOKEN=…     # dev/up prints one, of the administrator
          keep="id username organization")
     walk("PUT /users/:uid/block", f"/users/{bob['id']}/block", status=200, raw=bytes.decode)
     walk("PUT /users/:uid/unblock", f"/users/{bob['id']}/unblock", status=200, raw=bytes.decode)
-    say("### Keys and addresses\n\nA key opens git over SSH; an address says whose commits are whose.")
+    say("### SSH keys and e-mail addresses\n\nAn SSH key authenticates git over SSH. An e-mail address links commits to a user.")
     for name in ("one", "two"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", SCRATCH / name], check=True)
     one, two = ((SCRATCH / f"{name}.pub").read_text().strip() for name in ("one", "two"))
@@ -173,7 +173,7 @@ def groups_and_projects(ada):
          keep="id path projects path_with_namespace")
     walk("GET /groups/:id/projects", "/groups/engines/projects", status=200, by="ADA", keep="id path_with_namespace")
     walk("GET /groups/:id", "/groups/engines", status=200, by="ADA", keep="id path projects path_with_namespace")
-    say("A project is named by its number or by its path, the slash encoded.")
+    say("`:id` of a project is its number, or its path with an encoded slash.")
     walk("GET /projects/:id", "/projects/ada%2Fdifference", status=200, by="ADA",
          keep="id name path_with_namespace star_count open_issues_count")
     walk("PUT /projects/:id", f"/projects/{id_}", "-d", "name=Difference Engine", "-d", "description=Tabulates", status=200,
@@ -196,7 +196,7 @@ def groups_and_projects(ada):
 
 def repository(id_):
     at = f"/projects/{id_}/repository"
-    say("## Repositories\n\nWhat git pushes is there at once. The token is the password.")
+    say("## Repositories\n\nA push is visible at once. Git sends the token as password.")
     tree = SCRATCH / "work"
     tree.mkdir()
     git = "git -c user.name=Ada -c user.email=ada@example.com"
@@ -222,7 +222,7 @@ def repository(id_):
           f"git push -q http://ada:{token}@{URL.removeprefix('http://')}/ada/difference.git main")
     walk("GET /projects/:id/repository/compare", f"{at}/compare?from=carry&to=main", status=200, by="ADA",
          keep="commits title diffs new_path diff compare_same_ref")
-    say("What is merged into the default branch can go; it is done in the background.")
+    say("A background job deletes the branches that are merged into the default branch.")
     walk("DELETE /projects/:id/repository/merged_branches", f"{at}/merged_branches", status=200, by="ADA",
          raw=lambda body: body.decode()[:60])
     until(lambda: len(ask(f"{at}/branches", "ADA")) == 1)
@@ -277,22 +277,22 @@ def planning(id_):
 
 def hooks_and_pipelines(id_):
     at = f"/projects/{id_}"
-    say("## Hooks\n\nThey are told what happens, in order; see [hooks.md](hooks.md). The token is never shown again.")
-    hook = walk("POST /projects/:id/hooks", f"{at}/hooks", "-d", "url=https://ci.example.com/told", "-d", "token=secret",
+    say("## Webhooks\n\nA hook receives events in order; see [Webhooks](hooks.md). Its token is never shown again.")
+    hook = walk("POST /projects/:id/hooks", f"{at}/hooks", "-d", "url=https://ci.example.com/hook", "-d", "token=secret",
                 "-d", "issues_events=true", status=201, by="ADA", keep="id url push_events issues_events")
     one = f"{at}/hooks/{hook['id']}"
     walk("GET /projects/:id/hooks", f"{at}/hooks", status=200, by="ADA", keep="id url")
     walk("GET /projects/:id/hooks/:hook_id", one, status=200, by="ADA", keep="id url push_events issues_events")
     walk("PUT /projects/:id/hooks/:hook_id", one, "-d", "url=https://ci.example.com/new", status=200, by="ADA", keep="id url")
     walk("DELETE /projects/:id/hooks/:hook_id", one, status=200, by="ADA", keep="id url")
-    say("Hooks of the whole service are for administrators.")
-    hook = walk("POST /hooks", "-d", "url=https://audit.example.com/told", status=201, keep="id url push_events")
+    say("System hooks receive events of the whole instance. Only administrators create them.")
+    hook = walk("POST /hooks", "-d", "url=https://audit.example.com/hook", status=201, keep="id url push_events")
     hook = hook[0] if isinstance(hook, list) else hook
     walk("GET /hooks", status=200, keep="id url push_events tag_push_events")
     walk("GET /hooks/:id", f"/hooks/{hook['id']}", status=200)
     walk("DELETE /hooks/:id", f"/hooks/{hook['id']}", status=200, keep="id url")
-    say("## Pipelines\n\nThe pushes above made some, because there is a `.gitlab-ci.yml`; a runner would execute them "
-        "([runner.md](runner.md)).")
+    say("## Pipelines\n\nThe pushes above created pipelines, because the repository has a `.gitlab-ci.yml`. A runner would execute "
+        "them ([Runner](runner.md)).")
     until(lambda: ask(f"{at}/pipelines", "ADA"))
     walk("GET /projects/:id/pipelines", f"{at}/pipelines", status=200, by="ADA", keep="id status ref sha")
     made = walk("POST /projects/:id/pipeline", f"{at}/pipeline", "-d", "ref=main", status=201, by="ADA",
@@ -304,12 +304,12 @@ def hooks_and_pipelines(id_):
 
 
 def the_end(ada, bob, id_, group):
-    say("## What happened")
+    say("## Activity")
     walk("GET /projects/:id/events", f"/projects/{id_}/events", status=200, by="ADA",
          keep="action_name author_username data ref total_commits_count")
     walk("GET /users/:id/events", f"/users/{ada['id']}/events", status=200, by="ADA",
          keep="action_name project_id target_type")
-    say("## Forks, archives, and the end\n\nA fork has all of the history at once and costs a few rows.")
+    say("## Forks, archives and deletion\n\nA fork has the whole history at once and costs a few rows.")
     walk("POST /projects/fork/:id", f"/projects/fork/{id_}", "-d", "namespace=engines", status=201, by="ADA",
          keep="id path_with_namespace forked_from_project")
     walk("POST /projects/:id/archive", f"/projects/{id_}/archive", status=201, by="ADA", keep="id archived")
@@ -320,7 +320,7 @@ def the_end(ada, bob, id_, group):
 
 
 def promised(page):
-    """The commands and statuses: what is the same in each walk."""
+    """Returns the commands and statuses, which are the same in each run."""
     blocks = re.findall(r"^\$ (.*)\n(\d{3})?", page, re.M)
     volatile = re.compile(r"[0-9a-f]{40}|'key=[^']*'|(?<=pipelines/)\d+")
     return [(volatile.sub("…", command), status) for command, status in blocks]
@@ -334,11 +334,11 @@ hooks_and_pipelines(id_)
 the_end(ada, bob, id_, group)
 rows = {line.strip() for line in (ROOT / "conformance" / "endpoints.txt").read_text().splitlines() if line.strip()}
 if missed := rows - set(walked):
-    sys.exit("not walked: " + ", ".join(sorted(missed)))
+    sys.exit("endpoints that were not called: " + ", ".join(sorted(missed)))
 page = "\n".join(text)
 if CHECK:
     if promised(TOUR.read_text()) != promised(page):
-        sys.exit("docs/tour.md is not what is so: run dev/tour")
+        sys.exit("docs/tour.md is outdated: run dev/tour")
 else:
     TOUR.write_text(page)
 print(f"{len(rows)} endpoints, {len(walked)} calls", file=sys.stderr)

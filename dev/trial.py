@@ -1,4 +1,4 @@
-"""What trials of a server under load have in common: asking it, git, and pushes at a steady pace."""
+"""Helpers of the tests under load: requests to the server, git, and pushes at a constant rate."""
 import base64
 import json
 import subprocess
@@ -24,7 +24,7 @@ def expect(condition, words):
 
 
 class Server:
-    """Where a server answers, as root."""
+    """The URL of a server, and a token of root."""
 
     name = "holdfast"
 
@@ -44,7 +44,7 @@ class Server:
             return json.load(answer), answer.headers
 
     def pushed(self, project):
-        """What the feed says was pushed to main after the first time, the oldest first."""
+        """Returns the commits that the feed lists as pushed to main after the first push, oldest first."""
         found, page = [], 1
         while page:
             events, headers = self.ask(f"/projects/root%2F{project}/events?per_page=100&page={page}")
@@ -61,7 +61,7 @@ def git(*arguments, cwd=None):
 
 
 def begin(server, scratch):
-    """Projects with one commit each."""
+    """Creates projects with one commit each."""
     seed = scratch / "seed"
     git("init", "-q", "-b", "main", seed)
     (seed / "file").write_text("first\n")
@@ -75,7 +75,7 @@ def begin(server, scratch):
 
 
 class Load:
-    """Pushes at a steady pace, each to its project; when which commit was acknowledged."""
+    """Pushes at a constant rate, each to its project, and records when which commit was acknowledged."""
 
     def __init__(self, server, seed, names, rate, seconds):
         self.acknowledged = {name: [] for name in names}
@@ -92,7 +92,7 @@ class Load:
 
     def _commits(self, made, name, count):
         bodies, _ = made.bodies(name, count)
-        # A push says where the ref is to be in its first line, behind where it is.
+        # The first line of a push contains the old and the new value of the ref.
         return [(body.split(b" ")[1].decode(), body) for body in bodies]
 
     def _push(self, server, name, commits, pace):

@@ -1,4 +1,4 @@
-"""Traffic of all kinds until somebody says that it is enough; started by dev/upgrade. Whatever fails is told."""
+"""Generates traffic of all kinds until it is stopped, and reports every failure. Started by dev/upgrade."""
 import os
 import shutil
 import sys
@@ -14,7 +14,7 @@ LONGEST = 600
 
 
 class Crowd:
-    """Clients that each do one thing over and over."""
+    """Clients that each repeat one operation."""
 
     def __init__(self, server, scratch, seed, names):
         self.server, self.scratch, self.seed, self.names = server, scratch, seed, names
@@ -71,7 +71,7 @@ def main():
     for phase in ("begun", "migrated", "half", "upgraded", "restarted", "enough"):
         before = crowd.done.copy()
         end = time.monotonic() + LONGEST
-        # Each of them has work in every phase.
+        # Each kind of client completes a request in every phase.
         while not all(crowd.done[kind] > before[kind] for kind in crowd.kinds) and not crowd.failed:
             expect(time.monotonic() < end, f"nothing gets done: {crowd.done}")
             time.sleep(0.1)
@@ -85,7 +85,7 @@ def main():
     counts = ", ".join(f"{count} of {kind}" for kind, count in sorted(crowd.done.items()))
     say(f"{counts}, {pushes} pushes by hand; by phases {phases}; {len(crowd.failed)} failed")
     expect(not crowd.failed, "\n".join(crowd.failed[:10]))
-    # What was acknowledged is there, once.
+    # Every acknowledged push is there, once.
     for name in names:
         place = scratch / f"{name}.git"
         git("clone", "-q", "--mirror", server.address(name), place)

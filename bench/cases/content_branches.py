@@ -1,4 +1,4 @@
-"""B16: pages of the branches of a repository that has 50,000, against the same of one that has 50."""
+"""B16: pages of the branches of a repository with 50,000 branches, against one with 50."""
 
 from harness.git import ContentCase, Get
 

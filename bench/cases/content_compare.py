@@ -1,4 +1,4 @@
-"""B16: comparing large with itself of 200 commits before, against `git diff -M` from its start to its end."""
+"""B16: comparing the last 200 commits of large, against a whole run of `git diff -M`."""
 
 from harness import paired
 from harness.git import ContentCase, Get, client

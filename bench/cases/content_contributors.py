@@ -1,4 +1,4 @@
-"""B16: the contributors of large, 30,000 commits: the first question, the second, and one after another push."""
+"""B16: the contributors of large, 30,000 commits: the first request, the second, and one after another push."""
 
 import json
 import time
@@ -13,13 +13,13 @@ from harness.server import say
 COMMITS = 30_000
 PROJECTS = [f"contributors-{number}" for number in (1, 2, 3)]
 SECONDS = 10
-# How often somebody asks who is told to come back later; and for how long.
+# Seconds between requests while the response is 503, and the maximum for all of them.
 EVERY = 0.1
-PATIENCE = 300
+TIMEOUT = 300
 
 
 class Case(ContentCase):
-    """Runs after the rounds: nothing can be asked for the first time twice, so each turn has a project of its own."""
+    """Runs after the rounds: there is only one first request, so each measurement has its own project."""
 
     name = "content_contributors"
     projects = dict.fromkeys(PROJECTS, "large")
@@ -33,7 +33,7 @@ class Case(ContentCase):
         log = Command(self.git.fixtures["large"], "log", "--no-merges", "--numstat", self.head("large"))
         (commit,) = self.commits("large").chain("contributors", 1)
         for project in PROJECTS:
-            # What is needed from the storage is here already, as it is on a server that is in use.
+            # The repository is cached already, as on a server that is in use.
             with Connection(self.local) as connection:
                 connection.get(api(self.local, project, "tree?recursive=true&per_page=1"))
             self._take("first", lambda: self._ask(project, COMMITS))
@@ -51,8 +51,8 @@ class Case(ContentCase):
         self._taken[what].append((time.monotonic() - begin) / count)
 
     def _ask(self, project, commits):
-        """Until they are counted."""
-        path, end = api(self.local, project, "contributors"), time.monotonic() + PATIENCE
+        """Repeats the request until the contributors are counted."""
+        path, end = api(self.local, project, "contributors"), time.monotonic() + TIMEOUT
         with Connection(self.local) as connection:
             while True:
                 response, body = connection.ask(path)

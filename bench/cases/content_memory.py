@@ -1,5 +1,5 @@
-"""B16: memory of our server and its children for trees of a million entries and an archive of 2 GB, and what is left of
-an archive whose client went away."""
+"""B16: memory of the server and its child processes for trees of a million entries and an archive of 2 GB, and the
+processes that are left after the client of an archive disconnects."""
 
 import socket
 import time
@@ -11,15 +11,15 @@ from harness.git.content import Connection, api
 from harness.server import say
 
 PER_PAGE = 100
-# The directories of the first one count, too.
+# The directories of the first one are entries, too.
 ENTRIES = {"tree": 1_001_000, "flat": 1_000_000}
 ARCHIVE = "archive.tar"
 ARCHIVE_BYTES = 40 * 50_000_000
-# Seconds; a look at a page may be short.
+# Seconds between samples; a page may take little time.
 EVERY = 0.01
-# When the client goes away, and how long the children may take to do so.
+# Bytes after which the client disconnects, and the seconds within which the child processes must end.
 ENOUGH = 10_000_000
-PATIENCE = 5
+TIMEOUT = 5
 
 
 class Case(ContentCase):
@@ -57,7 +57,7 @@ class Case(ContentCase):
             raise RuntimeError(f"the archive has only {count:,} bytes")
 
     def _read(self, at_most):
-        """The bytes that came until the end or until it is enough."""
+        """Returns the number of bytes that were read until the end or until `at_most`."""
         server, count, start = self.local.server, 0, b""
         headers = {"Host": "127.0.0.1", "Connection": "close"} | server.headers
         lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
@@ -72,15 +72,16 @@ class Case(ContentCase):
         return count
 
     def _leave(self, world):
-        """How many children there are at last that were not there before, and the seconds until there are none."""
+        """Returns the number of remaining child processes that were not there before, and the seconds until there are
+        none."""
         there = set(self.local.processes())
         self._read(ENOUGH)
         begin = time.monotonic()
-        while (left := set(self.local.processes()) - there) and time.monotonic() < begin + PATIENCE:
+        while (left := set(self.local.processes()) - there) and time.monotonic() < begin + TIMEOUT:
             time.sleep(0.02)
         seconds = time.monotonic() - begin
         for pid in left:
-            world.note(f"{PATIENCE} s after the client went away there is still: {command_line(pid)}")
+            world.note(f"{TIMEOUT} s after the client went away there is still: {command_line(pid)}")
         return len(left), seconds
 
     def results(self, _measured):
@@ -98,7 +99,7 @@ class Case(ContentCase):
         gone = f"archive, client gone after {ENOUGH / 1e6:.0f} MB"
         return results + [
             plain(self.name, f"{gone}: git children left", "processes", [self._left[0]], at_most=0),
-            plain(self.name, gone, "seconds", [self._left[1]], at_most=PATIENCE),
+            plain(self.name, gone, "seconds", [self._left[1]], at_most=TIMEOUT),
         ]
 
 

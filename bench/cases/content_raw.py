@@ -2,7 +2,7 @@
 
 from harness.git import RateCase, client
 
-# Bytes; what is larger is no text in this repository.
+# Bytes; larger files of this repository are not text.
 TEXT = 100_000
 
 
@@ -11,7 +11,7 @@ class Case(RateCase):
     what = "GET raw_blobs/:sha"
 
     def operations(self, git):
-        """The largest text, of 3 KB."""
+        """Reads the largest text file, which has 3 KB."""
         files = client.git("-C", git.fixtures["large"], "ls-tree", "-r", "-l", "HEAD").decode().splitlines()
         sizes = {oid: int(size) for _, _, oid, size, *_ in map(str.split, files) if int(size) < TEXT}
         self.request = max(sizes, key=sizes.get)

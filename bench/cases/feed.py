@@ -6,7 +6,7 @@ SIZES = {"small": "feed_small", "large": "feed_large"}
 PROJECT = "select p.id from projects p join namespaces n on n.id = p.namespace_id where n.path || '/' || p.path = '{}'"
 USER = "select id from users where username = '{}'"
 PUBLIC, PRIVATE, AUTHOR = "bench-member/bench-public", "bench-member/bench-private", "bench-author"
-# Whose feed, who reads it, and the later page. A guest sees no pushes, so that there are no 50 pages for him.
+# The feed, its viewer, and the later page. A guest sees no pushes, so the guest's feed has fewer than 50 pages.
 VIEWS = [
     (PUBLIC, "owner", "bench-member", 50),
     (PUBLIC, "stranger", "bench-stranger", 50),
@@ -51,7 +51,7 @@ class Case(BaseCase):
         whose = "project_id" if kind == "projects" else "author_id"
         if any(event[whose] != int(found) for event in events):
             raise RuntimeError(f"{load.name}: not what was asked for")
-        # Seven of ten are pushes.
+        # 70 % of the events are pushes.
         if any(event["data"] for event in events) == ("as guest" in view):
             raise RuntimeError(f"{load.name}: pushes are hidden from the wrong reader")
 

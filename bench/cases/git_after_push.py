@@ -1,10 +1,11 @@
-"""B3: what the server alone takes for a clone right after pushes, before any maintenance."""
+"""B3: server time of a clone right after pushes, before any maintenance."""
 
 from harness.git import GitCase, Operation, wire
 
 
 class FetchAfter(Operation):
-    """All was in one pack with a bitmap until then. Only the first fetch counts: later ones may find it prepared."""
+    """Before the pushes everything is in one pack with a bitmap. Only the first fetch counts, since later ones may be
+    served from a cache."""
 
     def __init__(self, commits, project, pushes, goal):
         self.commits, self.project, self.pushes = commits, project, pushes
@@ -25,7 +26,7 @@ class FetchAfter(Operation):
 class Case(GitCase):
     name = "git_after_push"
     projects = {"medium-after": "medium", "large-after": "large"}
-    # Where so many were pushed the server's own maintenance has not begun yet.
+    # Ten pushes do not trigger maintenance yet.
     goals = {1: {"at_most": 1.2}, 10: {}}
 
     def operations(self, _git):

@@ -1,4 +1,4 @@
-"""B1: `git clone --bare` over loopback, by the clock."""
+"""B1: wall-clock time of `git clone --bare` over loopback."""
 
 import shutil
 import time

@@ -1,4 +1,4 @@
-"""B4: many equal clones of depth 1 at once, right after a push. The answers are thrown away."""
+"""B4: many identical concurrent clones of depth 1, right after a push. The responses are discarded."""
 
 import resource
 import time
@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from harness.git import GitCase, Operation, wire
 
 PROJECT = "medium-crowd"
-# The share of all CPU that the clients may use.
+# The maximum share of all CPU that the clients may use.
 CLIENTS = 0.2
 
 
@@ -19,7 +19,7 @@ class Crowd(Operation):
         self._prepared = {}
 
     def prepare(self, side):
-        """Another commit each time, so that nobody has asked for it before."""
+        """Pushes another commit each time, so that no response is cached."""
         self._prepared[side.name] = number = self._prepared.get(side.name, 0) + 1
         side.settle(PROJECT)
         tip = self.commits.push_by_hand(side, PROJECT, f"crowd-{self.count}-{number}", 1)

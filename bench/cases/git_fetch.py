@@ -1,4 +1,4 @@
-"""B2: what the server alone takes for a clone. The request is sent by hand and the answer thrown away."""
+"""B2: server time of a clone. The request is sent without git, and the response is discarded."""
 
 from statistics import median
 

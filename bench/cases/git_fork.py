@@ -5,7 +5,7 @@ from statistics import median
 
 from harness.git import GitCase, Operation
 
-PATIENCE = 60
+TIMEOUT = 60
 
 
 class Fork(Operation):
@@ -36,7 +36,7 @@ class Fork(Operation):
                 side.ls_remote(f"{group['path']}/{self.project}")
                 return time.monotonic() - begin, answered - begin
             except RuntimeError:
-                if time.monotonic() > begin + PATIENCE:
+                if time.monotonic() > begin + TIMEOUT:
                     raise
 
 

@@ -1,4 +1,4 @@
-"""Many forks of large that are pushed to: what they add to what is stored."""
+"""Many forks of large with pushes to each: the bytes that they add to the storage."""
 
 import subprocess
 import time
@@ -13,10 +13,10 @@ from harness.server import say
 ORIGIN = "large-forks"
 PUSHES = 10
 CLIENTS = 4
-# Where maintenance leaves forks with more packs than that, so many of them are repacked one by one.
+# If forks have more packs than this after maintenance, a sample of them is repacked one by one.
 FEW_PACKS = 3
 SAMPLE = 20
-# Whatever parts a pack has. Each counts once, however many share it.
+# Includes all files of a pack. A pack counts once, however many repositories list it.
 BYTES = r"""select coalesce(sum(part.value::bigint), 0)::bigint
     from packs p, jsonb_each_text(to_jsonb(p)) part
     where p.state = 'live' and part.key like '%\_bytes' and exists (
@@ -63,7 +63,7 @@ class Case(ContentCase):
         return f"{group['path']}/{ORIGIN}", made["id"], time.monotonic() - begin
 
     def _push(self, fork):
-        """Bytes that were sent, and the seconds of each push."""
+        """Returns the bytes that were sent, and the seconds of each push."""
         bodies, _ = self._made.bodies(fork[0], PUSHES)
         taken = []
         with wire.Pusher(self.local, fork[0]) as pusher:
@@ -98,7 +98,7 @@ class Case(ContentCase):
         return self._number(BYTES.format(OF_NETWORK.format(self._origin)))
 
     def _own(self, forks):
-        """Of packs that the origin does not have."""
+        """Returns the bytes of packs that the origin does not list."""
         theirs = f"r.project_id in ({', '.join(str(project) for _, project, _ in forks)})"
         origin = f"r.project_id = {self._origin}"
         both = f"{theirs} and not exists (select from repository_packs o join repositories r on r.id = o.repository_id "
@@ -108,7 +108,7 @@ class Case(ContentCase):
         return self.local.instance.number(sql)
 
     def _cpu(self):
-        """Of the server; 0 where nobody counts it."""
+        """Returns the CPU seconds of the server, 0 without a control group."""
         return self.local.group.cpu() if self.local.group else 0
 
     def _files(self):
@@ -118,7 +118,7 @@ class Case(ContentCase):
         return size(self.local.instance.environment["HOLDFAST__GIT__CACHE_DIRECTORY"])
 
     def _see(self, fork):
-        """What was pushed is still there."""
+        """Checks that the pushed commits are still there."""
         _, last = self._made.bodies(fork[0], PUSHES)
         wire.fetch(self.local, fork[0], wire.fetch_body([last]))
         there = client.refs_of(self.local.ls_remote(fork[0], "refs/heads/main"))
@@ -153,7 +153,7 @@ class Case(ContentCase):
 
 
 def size(directory):
-    """Bytes on the disk; files with several names count once."""
-    # Some go while it looks.
+    """Returns the bytes on disk; files with several names count once."""
+    # Some files may be deleted meanwhile.
     done = subprocess.run(["du", "-s", "--block-size=1", directory], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     return int(done.stdout.split()[0])

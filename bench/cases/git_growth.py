@@ -1,4 +1,4 @@
-"""Many pushes of one commit in a row: how much longer a clone takes at worst, and whether maintenance mends it."""
+"""Many pushes of one commit each: how much slower a clone becomes, and whether maintenance restores its speed."""
 
 import shutil
 import time
@@ -10,10 +10,10 @@ from harness import paired, plain
 from harness.git import GitCase, client, wire
 from harness.server import say
 
-# A look after so many pushes, at so many clones.
+# Number of pushes between measurements, and number of clones in each.
 EVERY = 50
 LOOKS = 3
-# What all else is compared with is looked at longer.
+# The baseline is measured more often.
 FIRST_LOOKS = 7
 PAIRS = 7
 REF = "refs/heads/growth"
@@ -21,19 +21,19 @@ REF = "refs/heads/growth"
 
 @dataclass
 class Grown:
-    # Seconds and bytes of a clone, before and after every so many pushes.
+    # Seconds and bytes of a clone, before the first push and after every batch of pushes.
     ours: list
     reference: list
     # Seconds of every push.
     pushes: list
-    # Seconds of clones after maintenance, and of a project that never was anything else.
+    # Seconds of clones after maintenance, and of a new project with the same content.
     mended: list
     fresh: list
 
 
 class Case(GitCase):
-    """Runs after the rounds. The reference gets the same commits and is repacked before every look: what its clones
-    take more than before is due to the content alone."""
+    """Runs after the rounds. The reference gets the same commits and is repacked before every measurement, so its
+    clones get slower only because of the content."""
 
     name = "git_growth"
     projects = {"small-growth": "small", "medium-growth": "medium"}
@@ -43,7 +43,7 @@ class Case(GitCase):
         return {}
 
     def after(self, world):
-        # Needed for the comparison, whatever sides are asked for.
+        # The reference is needed for the comparison, whichever sides are selected.
         self._reference = self.git.side("reference")
         self._grown = {
             f"{fixture}, {world.pushes:,} pushes, {side.name}": self._grow(side, project, fixture, world.pushes)
@@ -72,7 +72,7 @@ class Case(GitCase):
         return grown
 
     def _bring(self, twin, source, commit):
-        """The same content, as maintenance leaves it."""
+        """Pushes the same content to a new project, in the state after maintenance."""
         client.git("-C", self._reference.directory / f"{twin}.git", "fetch", "-q", source, f"{commit}:{REF}")
         self._reference.settle(twin)
 
@@ -84,7 +84,7 @@ class Case(GitCase):
         shutil.rmtree(copy)
         for turn in range(PAIRS + 1):
             pair = clone(side, project, turn).seconds, clone(side, fresh, turn).seconds
-            # The first one warms the caches.
+            # The first clone warms the caches.
             if turn:
                 grown.mended.append(pair[0])
                 grown.fresh.append(pair[1])
@@ -97,7 +97,7 @@ class Case(GitCase):
         tenth = max(1, len(grown.pushes) // 10)
         first, last = median(grown.pushes[:tenth]), median(grown.pushes[-tenth:])
         worst = {
-            # More content never is a reason to be quicker.
+            # More content is no reason for a faster clone.
             "beyond the reference's": ([a / max(1, b) for a, b in zip(ours, content)], {"at_most": 2.0}),
             "as it is": (ours, {}),
             "per byte": ([times / size for times, size in zip(ours, sizes)], {}),
@@ -115,8 +115,8 @@ class Case(GitCase):
 
 
 def clone(side, project, turn):
-    """Without one of the old branches, each time another: they are all on the way to main, so the work is the same, but
-    nobody has asked for just this before."""
+    """Clones without one of the old branches, another one each time. All of them are ancestors of main, so the work is
+    the same, but no response is cached."""
     refs = client.refs_of(side.ls_remote(project, "refs/*"))
     old = [name for name in refs if name.startswith("refs/heads/topic/")]
     del refs[old[turn % len(old)]]
@@ -130,5 +130,5 @@ def look(side, project, count=LOOKS):
 
 
 def ratios(looks, which):
-    """To the first one."""
+    """Returns the ratios to the first measurement."""
     return [each[which] / looks[0][which] for each in looks[1:]]

@@ -1,4 +1,4 @@
-"""Memory of our server while 100 clients at once fetch large and throw the answer away."""
+"""Memory of the server while 100 concurrent clients fetch large and discard the response."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor

@@ -13,19 +13,19 @@ from harness.server import say
 
 FIXTURE = "small"
 FEW = 1_000
-# Made by one push.
+# Number of refs in one push.
 BATCH = 50_000
 FIRST_PAGE = "branches?per_page=10&page=1"
 
 
 class Turns(Operation):
-    """The median of some, each prepared before the clock runs."""
+    """The median of several runs, each prepared before the clock starts."""
 
     def __init__(self, project, count):
         self.project, self.count = project, count
 
     def before(self, each):
-        """Each, while the clock stands still."""
+        """Prepares one run; not measured."""
 
     def run(self, side, prepared):
         taken = []
@@ -38,7 +38,7 @@ class Turns(Operation):
 
 
 class Push(Turns):
-    """One commit after the other to a new branch. The first push is not measured."""
+    """Pushes one commit after the other to a new branch. The first push is not measured."""
 
     def __init__(self, commits, name, *arguments):
         super().__init__(*arguments)
@@ -62,7 +62,7 @@ class ByClient(Push):
 
 
 class ByHand(Push):
-    """Without the advertisement, which a client reads before."""
+    """Pushes without requesting the ref advertisement, which git reads first."""
 
     def made(self, side, chain):
         self._pusher = wire.Pusher(side, self.project)
@@ -76,7 +76,7 @@ class ByHand(Push):
 
 
 class PageAfterPush(ByHand):
-    """Nothing that was known of the refs before helps."""
+    """Requests a page right after a push, so that no cached ref snapshot can be used."""
 
     def before(self, body):
         self._pusher.send(body)
@@ -87,7 +87,7 @@ class PageAfterPush(ByHand):
 
 
 class FetchOne(Turns):
-    """Of main, into an empty repository."""
+    """Fetches main into an empty repository."""
 
     def __init__(self, directory, *arguments):
         super().__init__(*arguments)
@@ -108,7 +108,7 @@ class FetchOne(Turns):
 
 
 class Refs(Turns):
-    """By hand, the answer thrown away."""
+    """Requests refs without git, and discards the response."""
 
     def __init__(self, body, *arguments):
         super().__init__(*arguments)
@@ -130,7 +130,7 @@ class Case(ContentCase):
         return targets
 
     def _make(self, project, count):
-        """So many branches more than the repository has by itself."""
+        """Creates `count` branches in addition to those of the repository."""
         self.local.ensure(project, self.git.fixtures[FIXTURE])
         commits = client.git("-C", self.git.fixtures[FIXTURE], "rev-list", "main").decode().split()
         refs = [(commits[n % len(commits)], f"refs/heads/many/{n % 1000:03}/{n}") for n in range(count)]
@@ -142,7 +142,7 @@ class Case(ContentCase):
         self.local.settle(project)
 
     def operations(self, git):
-        # What it is called, how it is made for a project, and the goal.
+        # The name, a function that creates the operation for a project, and the goal.
         commits = self.commits(FIXTURE)
         self._kinds = {
             "push by hand": (lambda p: ByHand(commits, f"hand-{p}", p, 10), {"at_most": 2.0}),
@@ -173,7 +173,7 @@ class Case(ContentCase):
 
     def after(self, _world):
         self._rss["afterwards"] = self._most()
-        # What a node does that has just been started.
+        # The first request to a node that has just been started.
         self._first = {}
         for project, count in self._sizes.items():
             self.local.instance.stop("ours")

@@ -1,4 +1,4 @@
-"""B15: what becomes of `GET /projects/:id` while 8 clients clone and 4 push, against the same alone."""
+"""B15: the latency of `GET /projects/:id` while 8 clients clone and 4 push, against an otherwise idle server."""
 
 import threading
 import time
@@ -10,12 +10,12 @@ from harness.load import wrk
 
 CLONED = "medium"
 CLONERS, PUSHERS = 8, 4
-# Of each pusher, for every second.
+# Prepared pushes of each pusher, per second.
 PUSHES = 40
 
 
 class Alone(Operation):
-    """As many requests as 32 clients get answered."""
+    """The maximum rate of requests of 32 clients."""
 
     def __init__(self, world):
         self.seconds, self.connections = world.seconds, world.connections
@@ -32,7 +32,7 @@ class Alone(Operation):
 
 
 class Mixed(Alone):
-    """The clones are those of `git_fetch`, the pushes go into a small repository for each pusher."""
+    """The clones are those of `git_fetch`; each pusher has a small repository of its own."""
 
     def __init__(self, world, commits, pushed):
         super().__init__(world)
@@ -47,7 +47,7 @@ class Mixed(Alone):
         return wire.fetch_body(side.tips(CLONED)), bodies
 
     def _made(self, name):
-        """The same for every side."""
+        """Returns the pushes, which are the same for every side."""
         if name not in self._bodies:
             chain = self.commits.chain(name, PUSHES * (self.seconds + 1))
             self._bodies[name] = list(self.commits.bodies(chain, f"refs/heads/{name}"))

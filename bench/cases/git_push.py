@@ -1,4 +1,4 @@
-"""B5, B6: a push of one commit and of a thousand by the git client, and whether a crash after the "ok" loses one."""
+"""B5, B6: a push of one commit and of a thousand by git, and whether a crash after the "ok" loses one."""
 
 import shutil
 import time
@@ -12,7 +12,7 @@ PROJECT = "medium-push"
 
 
 class Push(Operation):
-    """The first push after maintenance is not measured: the caches are warm for all the others."""
+    """The first push after maintenance is not measured, so that the caches are warm for all others."""
 
     def __init__(self, commits, name, pushes, commits_each, at_most):
         self.commits, self.name = commits, name
@@ -54,7 +54,7 @@ class Case(GitCase):
         self._kept = {side.name: self._survives(side) for side in self.ours}
 
     def _survives(self, side):
-        """Pushes, crashes, starts again, and clones what was pushed."""
+        """Pushes, kills the server, starts it again, and clones the pushed commits."""
         (oid,) = self.commits("medium").chain("crash", 1)
         self.commits("medium").push(side, PROJECT, oid, "refs/heads/crash")
         side.kill()

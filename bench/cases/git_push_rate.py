@@ -1,4 +1,5 @@
-"""B7: pushes per second by 8 pushers at once, into 8 repositories and into one, each pusher having its own branch."""
+"""B7: pushes per second of 8 concurrent pushers, into 8 repositories and into one, where each pusher has its own
+branch."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +14,7 @@ class Rate(Operation):
 
     def __init__(self, commits, name, projects, each, goal):
         self.commits, self.name, self.each = commits, name, each
-        # One for every pusher.
+        # One project for each pusher.
         self.projects = projects
         self.count = PUSHERS * each
         self.figures = {"pushes": goal, "operation_cpu": {}}
@@ -27,7 +28,7 @@ class Rate(Operation):
         for pusher, project in enumerate(self.projects):
             name = f"{self.name}-{number}-{pusher}"
             push, (first, *others) = self.pushes(side, project, name)
-            # Warms the caches, which is not measured.
+            # Warms the caches; not measured.
             push(first)
             work.append((push, others))
         return work
@@ -51,7 +52,7 @@ class ByClients(Rate):
 
 
 class ByHand(Rate):
-    """Requests made before, so that the clients leave the machine to the server."""
+    """Sends prepared requests, so that the clients use little CPU."""
 
     def pushes(self, side, project, name):
         chain = self.commits.chain(name, 1 + self.each)

@@ -1,4 +1,4 @@
-"""B8: `git ls-remote` with few and with many refs, and a look for one ref among them."""
+"""B8: `git ls-remote` with few and with many refs, and a fetch of one of them."""
 
 import time
 from statistics import median
@@ -24,7 +24,7 @@ class LsRemote(Operation):
 
 
 class LookForMain(LsRemote):
-    """A fetch that finds nothing new. Unlike `ls-remote`, which filters what it gets, it sends a ref-prefix."""
+    """A fetch without new commits. Unlike `ls-remote`, which filters the refs itself, it sends a ref-prefix."""
 
     def __init__(self, commits, *arguments, **goal):
         super().__init__(*arguments, **goal)

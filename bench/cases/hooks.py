@@ -1,4 +1,4 @@
-"""B17: deliveries of hooks per second to a receiver on the same machine, and what 10,000 hooks cost a push."""
+"""B17: hook deliveries per second to a receiver on the same machine, and the cost of 10,000 hooks for a push."""
 
 import random
 import time
@@ -11,28 +11,28 @@ from harness.server import say
 
 GOAL = 1000
 PROJECTS = 100
-# What a push of one commit makes of a delivery, about.
+# Approximate size of a delivery for a push of one commit.
 BODY_BYTES = 2000
 HOOKED, HOOKLESS = "hooked", "hookless"
-# Of pushes, in one round; while nothing is delivered they disturb nobody.
+# Pairs of pushes in one round; while nothing is delivered, there can be more.
 PAIRS, PAIRS_OFF = 8, 20
-# Seconds between pushes while deliveries are under way.
+# Seconds between pushes while deliveries are running.
 PAUSE = 0.5
-# Seconds after which whatever is to be delivered is on its way.
+# Seconds after which all pending deliveries have started.
 SETTLED = 2
 
 
 class Deliveries:
-    """Something happens, and from then on until the last delivery came everything is accounted."""
+    """Measures everything from an event until its last delivery was received."""
 
     def __init__(self, name, sender, count):
         self.name, self.sender, self.count = name, sender, count
 
     def prepare(self):
-        """Before the clock runs."""
+        """Prepares the measurement; not measured."""
 
     def start(self):
-        """Gives the time from which the last delivery is waited for."""
+        """Causes the event, and returns the time from which the last delivery is measured."""
         raise NotImplementedError
 
     def measure(self, _world):
@@ -69,7 +69,7 @@ class FanOut(Deliveries):
 
 
 class Backlog(Deliveries):
-    """Issues that were made while nothing was delivered; the server is started anew."""
+    """Issues that were created while nothing was delivered; then the server is restarted."""
 
     def __init__(self, name, sender, projects, each):
         super().__init__(name, sender, len(projects) * each)
@@ -87,7 +87,8 @@ class Backlog(Deliveries):
 
 
 class Pushes:
-    """By hand, into two projects that differ by their hooks alone; both get the same commits, each in its order."""
+    """Pushes without git into two projects that differ only in their hooks. Both get the same commits, each in its
+    order."""
 
     count = 0
 
@@ -96,7 +97,7 @@ class Pushes:
         self._pushers = {}
 
     def prepare(self, count):
-        """So many requests, after maintenance, for a branch of their own."""
+        """Prepares `count` requests for a new branch, after maintenance."""
         Pushes.count += 1
         name = f"hooks-{Pushes.count}"
         bodies = list(self.commits.bodies(self.commits.chain(name, count), f"refs/heads/{name}"))
@@ -108,21 +109,21 @@ class Pushes:
         return bodies
 
     def push(self, project, bodies):
-        """Seconds."""
+        """Sends a push, and returns its seconds."""
         begin = time.monotonic()
         self._pushers[project].push(next(bodies))
         return time.monotonic() - begin
 
 
 def shuffled(pairs):
-    """In an order that favours neither: a push with hooks burdens the ones after it. The same in every run."""
+    """Returns a random order of pairs, the same in every run: a push with hooks slows down the following ones."""
     order = [HOOKED, HOOKLESS] * pairs
     random.Random(f"holdfast {Pushes.count}").shuffle(order)
     return order
 
 
 class PushWhileOff:
-    """What the push itself does for hooks."""
+    """The cost of hooks within the push itself."""
 
     def __init__(self, name, sender, pushes):
         self.name, self.sender, self.pushes = name, sender, pushes
@@ -147,7 +148,8 @@ class PushWhileOff:
 
 
 class PushWhileOn:
-    """First without hooks and at rest; then one push sets off deliveries, and the others come while they are sent."""
+    """First pushes without hooks to an idle server; then one push starts deliveries, and the others are sent during
+    these."""
 
     def __init__(self, name, sender, hooks, pushes):
         self.name, self.sender, self.hooks, self.pushes = name, sender, hooks, pushes
@@ -178,7 +180,7 @@ class PushWhileOn:
 
 
 class Alone(Load):
-    """The receiver, to show that it takes far more than it is sent."""
+    """Measures the receiver alone, to show that it accepts far more than it is sent."""
 
     def arguments(self):
         return [str(BODY_BYTES)]
@@ -196,7 +198,7 @@ class Case(BaseCase):
             say(f"adding {world.hooks:,} hooks to {HOOKED} of {sender.side.name}")
             sender.add_hooks(HOOKED, world.hooks, "push_events")
         many, one = [f"project-{number}" for number in range(PROJECTS)], ["busy"]
-        # A user's own projects are limited in number.
+        # The number of projects in a user's namespace is limited.
         group = on.side.ask("/groups", name="many", path="many")["id"]
         for project in many + one:
             made = on.side.ask("/projects", name=project, path=project, namespace_id=group)
@@ -217,7 +219,7 @@ class Case(BaseCase):
         return [*self._deliveries.values(), *self._pushes, self._alone]
 
     def check(self, world):
-        """Hooks hear nothing of what happened before there were any."""
+        """Hooks get no events from before their creation."""
         time.sleep(SETTLED)
         if early := len(self._on.receiver.take()):
             world.note(f"hooks: {early:,} deliveries of what happened before the hook was made")

@@ -1,4 +1,4 @@
-"""Memory of the server: at rest, and after the load of the other cases."""
+"""Memory of the server: idle, and after the load of the other cases."""
 
 import time
 
@@ -21,7 +21,7 @@ class Case(BaseCase):
             server.stop()
 
     def after(self, world):
-        # Two servers share the pages of their program, and each would count half of them.
+        # Two servers would share the pages of the program, and each would count half of them.
         running = [instance for instance in world.instances if instance.running("ours")]
         running.sort(key=lambda instance: proc.cpu(instance.running("ours").pid))
         for instance in running[:-1]:

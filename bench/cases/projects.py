@@ -1,13 +1,13 @@
-"""Pages of 20 projects out of 1,000 and out of 1,000,000, each against the bare server with the very same statement.
+"""Pages of 20 projects out of 1,000 and out of 1,000,000, each against the reference with the same statement.
 
-The statement is taken from PostgreSQL's log, at each size for itself, so nothing has to be kept in step."""
+The statement is taken from PostgreSQL's log, separately for each size, so that there is no copy to maintain."""
 
 import json
 
 from harness import BaseCase, Load, compare, growth, post, same_answers
 
 SIZES = {"small": "projects_small", "large": "projects_large"}
-# A word of bench/seed that about 0.3 % of the projects have.
+# A word that about 0.3 % of the projects of bench/seed contain.
 WORD = "makor"
 VARIANTS = [
     "page=50",
@@ -16,7 +16,7 @@ VARIANTS = [
     "visibility=public",
     f"search={WORD}",
 ]
-# Who asks for which list, and how else than for its first page.
+# The lists, each with its user and its variants beside the first page.
 LISTS = {
     "/projects": ("bench-member", ["page=50"]),
     "/projects/visible": ("bench-member", VARIANTS),
@@ -42,8 +42,8 @@ class Case(BaseCase):
         return [target for pair in self._pairs.values() for target in pair]
 
     def _pair(self, world, instance, name, user, view):
-        """None where the list is not that long."""
-        # There are many of them.
+        """Returns a pair of targets, None if the list has no such page."""
+        # There are many targets.
         seconds = max(1, world.seconds // 3)
         ours = Load(f"{name} ours", instance.ours_as(user), f"/api/v3{view}", seconds)
         if not ours.ids():

@@ -1,4 +1,4 @@
-"""10,000 builds wait and 200 runners ask for them, against one read by primary key; and traces of 100 MB."""
+"""10,000 pending builds and 200 runners that request them, against one read by primary key; and traces of 100 MB."""
 
 import asyncio
 import json
@@ -22,7 +22,8 @@ MAKE = f"""
     from generate_series(0, {RUNNERS - 1}) n;
     insert into tag_sets (tags) values ('{{}}'), ('{{t0}}'), ('{{t1}}'), ('{{t2}}'), ('{{t3}}'), ('{{elsewhere}}')"""
 
-# What one push of ten jobs leaves, a thousand times in a hundred projects; a tenth of it is for runners that are not there.
+# The rows of a thousand pushes with ten jobs each, in a hundred projects; a tenth of the builds has tags that no runner
+# has.
 FILL = f"""
     delete from builds; delete from pipelines; delete from build_turns;
     insert into pipelines (project_id, user_id, ref, tag, sha, before_sha, commit, status, created_at, updated_at)
@@ -48,7 +49,7 @@ def body(number):
 
 
 class Flood(Load):
-    """All runners ask at once, again and again."""
+    """All runners request builds at once, repeatedly."""
 
     def __init__(self, name, instance, server, path, runners):
         super().__init__(name, server, path)
@@ -73,9 +74,9 @@ class Flood(Load):
 
 
 class Paced:
-    """As runners do: each asks every few seconds."""
+    """Each runner requests a build every few seconds, as real runners do."""
 
-    patience = 0
+    quiet_wait = 0
 
     def __init__(self, name, instance, server, path, runners):
         self.name, self.instance, self.server, self.path, self.runners = name, instance, server, path, runners
@@ -118,9 +119,9 @@ class Paced:
 
 
 class Trace:
-    """One build says 100 MB, piece by piece."""
+    """One build sends a trace of 100 MB in chunks."""
 
-    patience = 0
+    quiet_wait = 0
 
     def __init__(self, name, instance, piece):
         self.name, self.instance, self.piece = name, instance, piece

@@ -1,4 +1,4 @@
-"""From the start of the process to the first answers, the schema being current."""
+"""The time from the start of the process to the first responses, with a current schema."""
 
 import time
 

@@ -1,16 +1,16 @@
-"""POST /projects/:id/members, which writes the member, an event and an outbox row, against the latter two alone."""
+"""POST /projects/:id/members, which inserts the member, an event and an outbox row, against the latter two alone."""
 
 from harness import BaseCase, Load, compare, post
 
 PROJECTS = """select p.id from projects p join namespaces n on n.id = p.namespace_id
     where n.path in ('group-3', 'group-4', 'group-5', 'group-6', 'group-7') and not p.archived order by p.id"""
-# Each of the others was numbered after it.
+# The ids of the other users follow this one.
 FIRST_USER = "select id from users where username = 'user2'"
 WRITTEN = "select (select count(*) from events) + 1000000 * (select count(*) from outbox)"
 
 
 class Write(Load):
-    """Every request adds another user to a project; no pair of the two comes twice."""
+    """Every request adds another user to a project; no pair is repeated."""
 
     def __init__(self, name, server, path, projects, first_user, users):
         super().__init__(name, server, path)
@@ -31,7 +31,7 @@ class Write(Load):
 
     def measure(self, world):
         figures = super().measure(world)
-        # Those under way at the end were not counted.
+        # Requests that were running at the end are not counted.
         self.next += figures["requests"] + 2 * world.connections
         if self.next > len(self.projects) * self.users:
             raise RuntimeError(f"{self.name}: no more pairs of project and user; take fewer rounds or seconds")

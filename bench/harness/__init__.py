@@ -1,4 +1,4 @@
-"""What cases are made of."""
+"""The building blocks of benchmark cases."""
 
 from . import proc
 from .case import BaseCase, ListCase, same_answers

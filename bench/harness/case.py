@@ -1,27 +1,28 @@
-"""What a file under bench/cases defines: a class `Case`, made from one of these."""
+"""Base classes of the class `Case` that each file in bench/cases defines."""
 
 from .load import Load
 from .result import compare, growth
 
 
 class BaseCase:
-    """Called in this order, each for all cases before the next."""
+    """The methods are called in this order, each one for all cases before the next."""
 
     def before(self, world):
-        """While no server runs."""
+        """Runs before any server is started."""
 
     def targets(self, world):
-        """What is measured in every round: objects with a `name` and `measure(world)`, which gives a dict."""
+        """Returns the targets of every round: objects with a `name` and a method `measure(world)` that returns a
+        dict."""
         return []
 
     def check(self, world):
-        """Refuses to compare what is not comparable."""
+        """Raises an error if the targets are not comparable."""
 
     def after(self, world):
-        """After the last round, the servers still running."""
+        """Runs after the last round, while the servers are still running."""
 
     def results(self, measured):
-        """Lines of the report, from the dicts of every round by name of the target."""
+        """Returns the lines of the report, from the dicts of all rounds by target name."""
         return []
 
 
@@ -33,10 +34,10 @@ def same_answers(targets):
 
 
 class ListCase(BaseCase):
-    """A first page, at both sizes, against the same statement without a total and with one.
+    """The first page at both sizes, against the same statement with and without a total.
 
-    Our answers carry the total as long as it is small: at the small size we run the statement with it, at the large
-    one the statement without."""
+    The server returns the total only if it is small: at the small size it runs the statement with the total, at the
+    large one the statement without."""
 
     name: str
     path: str
@@ -55,7 +56,7 @@ class ListCase(BaseCase):
         return [target for targets in self._by_size.values() for target in targets]
 
     def check(self, world):
-        # Which of the references runs the very statement that we run.
+        # The reference that runs the same statement as the server.
         self._same = {}
         for size, (ours, *others) in self._by_size.items():
             same_answers([ours, *others])

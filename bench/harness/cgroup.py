@@ -1,18 +1,18 @@
-"""Accounts of CPU that keep what ended processes used, where we may make control groups (version 2)."""
+"""Control groups (version 2), which account the CPU of processes that have ended, if they can be created."""
 
 import os
 from pathlib import Path
 
 
 class Group:
-    """Use it with `with`: what is started meanwhile belongs to it for ever."""
+    """A context manager: processes that are started within it belong to the group."""
 
     def __init__(self, directory, parent=None):
         self.directory, self.parent = directory, parent
 
     @classmethod
     def of_this_run(cls):
-        """A group with this process in it, or None."""
+        """Returns a group that contains this process, None if it cannot be created."""
         try:
             home = _home()
             group = cls(home / f"holdfast-bench-{os.getpid()}", cls(home))
@@ -41,11 +41,11 @@ class Group:
         return [int(pid) for pid in (self.directory / "cgroup.procs").read_text().split()]
 
     def cpu(self):
-        """Seconds, those of groups below included."""
+        """Returns the CPU seconds, including those of child groups."""
         return int((self.directory / "cpu.stat").read_text().split()[1]) / 1e6
 
     def remove(self):
-        """As far as nothing runs in it."""
+        """Removes the group and its children, except those that have processes."""
         self.parent.add(os.getpid())
         for directory in [*self.directory.glob("*/"), self.directory]:
             try:
@@ -55,7 +55,7 @@ class Group:
 
 
 def _home():
-    """Our own group."""
+    """Returns the directory of the group of this process."""
     path = next(line[3:] for line in Path("/proc/self/cgroup").read_text().splitlines() if line.startswith("0::"))
     for line in Path("/proc/mounts").read_text().splitlines():
         _, mount, kind, *_ = line.split()

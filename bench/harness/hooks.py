@@ -1,4 +1,4 @@
-"""Our server as the sender of hooks: projects that have some, things that happen in them, and what all that costs."""
+"""The server as sender of hook deliveries: projects with hooks, events in them, and their cost."""
 
 import http.client
 import time
@@ -14,7 +14,7 @@ CLIENTS = 8
 
 
 class Sender:
-    """A side whose hooks lead to the receiver."""
+    """A side whose hooks point at the receiver."""
 
     def __init__(self, world, name, delivering):
         self.world, self.side, self.receiver = world, world.git.side(name), world.receiver
@@ -30,15 +30,15 @@ class Sender:
         return self.side.server
 
     def _deliver(self, delivering):
-        """What the server does that is started next."""
+        """Sets whether the next server that is started delivers."""
         if delivering:
             self.side.instance.environment.pop(CONCURRENCY, None)
         else:
             self.side.instance.environment[CONCURRENCY] = "0"
 
     def check(self):
-        """No delivery had to be sent again because it failed."""
-        _, metrics = get(self.side.server.operations_port, "/metrics")
+        """Adds a note if a delivery failed and had to be sent again."""
+        _, metrics = get(self.side.server.monitoring_port, "/metrics")
         for line in metrics.decode().splitlines():
             if line.startswith(FAILED) and float(line.split()[-1]):
                 self.world.note(f"the server counts failed deliveries: {line}")
@@ -50,7 +50,7 @@ class Sender:
         self.post([(self._path(project, "hooks"), hook) for hook in hooks])
 
     def add_issues(self, projects, each):
-        """In turns."""
+        """Creates issues, alternating between the projects."""
         paths = [self._path(project, "issues") for project in projects]
         self.post([(path, {"title": f"Number {number}"}) for number in range(each) for path in paths])
 
@@ -58,7 +58,7 @@ class Sender:
         return f"/api/v3/projects/{self.side.project_ids[project]}/{what}"
 
     def post(self, requests):
-        """Pairs of path and parameters, by some clients at once."""
+        """Sends POST requests, given as pairs of path and parameters, with several concurrent clients."""
         server, kind = self.side.server, {"Content-Type": "application/x-www-form-urlencoded"}
 
         def send(some):
@@ -76,7 +76,7 @@ class Sender:
 
 
 class Account:
-    """From when it is made: the CPU of those who take part in deliveries, and of others."""
+    """The CPU since its creation: of the processes that take part in deliveries, and of others."""
 
     def __init__(self, sender):
         self.sender, self.world = sender, sender.world
@@ -85,7 +85,7 @@ class Account:
     def figures(self, deliveries):
         after, ended = self._used(), self._machine()
         figures = {
-            # A process that is new has used nothing before.
+            # A new process has used nothing before.
             who: sum(used - self._before[who].get(pid, 0) for pid, used in after[who].items()) / deliveries
             for who in after
         }

@@ -1,10 +1,10 @@
-"""One request at a time, to look at an answer rather than at its speed."""
+"""Single requests, for checking responses rather than measuring them."""
 
 import http.client
 
 
 def request(method, port, path, headers=None, body=None):
-    """Status and body."""
+    """Returns status and body."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     try:
         connection.request(method, path, body=body, headers=headers or {})

@@ -1,4 +1,4 @@
-"""Many requests at a time: what a server answers per second, and what that costs."""
+"""Concurrent requests: responses per second, and their cost."""
 
 import json
 import resource
@@ -13,7 +13,7 @@ SCRIPT = Path(__file__).parent.parent / "wrk.lua"
 
 
 def wrk(server, path, seconds, connections, arguments=()):
-    """What wrk.lua prints. Gives up if anything but an answer of success came."""
+    """Runs wrk, and returns the output of wrk.lua. Raises an error unless all responses are successful."""
     headers = [f"-H{name}: {value}" for name, value in server.headers.items()]
     command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout=10s", f"-s{SCRIPT}", *headers]
     url = f"http://127.0.0.1:{server.port}{path}"
@@ -25,7 +25,7 @@ def wrk(server, path, seconds, connections, arguments=()):
 
 
 class Load:
-    """A target that is loaded in every round. `server` comes from an instance of the world."""
+    """A target that is loaded in every round. `server` belongs to an instance."""
 
     def __init__(self, name, server, path, seconds=None):
         self.name = name
@@ -40,12 +40,12 @@ class Load:
         return json.loads(body)
 
     def ids(self):
-        """The ids of what is answered: proof that ours and the reference answer the same."""
+        """Returns the ids in the response, to prove that the server and the reference return the same."""
         answer = self.answer()
         return [row["id"] for row in answer] if isinstance(answer, list) else [answer["id"]]
 
     def arguments(self):
-        """For wrk.lua, which sends the same request each time unless it is given some."""
+        """Returns the arguments for wrk.lua, which without any sends the same request each time."""
         return []
 
     def measure(self, world):
@@ -54,7 +54,7 @@ class Load:
         counted = wrk(self.server, self.path, seconds, world.connections, self.arguments())
         after = self._account(world)
         spent = {what: after[what] - before[what] for what in ("time", "busy", "server", "client")}
-        # A process that is new has used nothing before.
+        # A new process has used nothing before.
         family = sum(used - before["family"].get(pid, 0) for pid, used in after["family"].items())
         elsewhere = spent["busy"] - spent["server"] - spent["client"] - family
         return {

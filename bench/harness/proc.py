@@ -1,4 +1,4 @@
-"""What the kernel accounts to processes."""
+"""Process accounting of the kernel."""
 
 import os
 from pathlib import Path
@@ -7,18 +7,18 @@ TICK = 1 / os.sysconf("SC_CLK_TCK")
 
 
 def _stat(pid):
-    # The command's name, in parentheses, may hold anything; the fields after it are numbers.
+    # The command name in parentheses may contain anything; the fields after it are numbers.
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
 
 
 def cpu(pid):
-    """Seconds of CPU that all threads of a process have used."""
+    """Returns the CPU seconds of all threads of a process."""
     fields = _stat(pid)
     return (int(fields[11]) + int(fields[12])) * TICK
 
 
 def cpu_of_family(pid):
-    """Seconds by process: a process and its children, dead ones left out."""
+    """Returns the CPU seconds of a process and of its running children, by process."""
     family = {}
     for entry in os.listdir("/proc"):
         if entry.isdigit():
@@ -32,14 +32,14 @@ def cpu_of_family(pid):
 
 
 def busy():
-    """Seconds of CPU that the whole machine has used, what a hypervisor took from it included. Processes that make
-    way for others (nice) are left out: they make way for us, too."""
+    """Returns the CPU seconds of the whole machine, including steal time. Niced processes are left out, since they give
+    way to the benchmark."""
     user, _nice, system, _idle, _wait, irq, softirq, steal, *_ = map(int, Path("/proc/stat").read_text().split()[1:11])
     return (user + system + irq + softirq + steal) * TICK
 
 
 def pss(pid):
-    """Proportional set size in bytes."""
+    """Returns the proportional set size in bytes."""
     for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
         if line.startswith("Pss:"):
             return int(line.split()[1]) * 1024
@@ -47,7 +47,7 @@ def pss(pid):
 
 
 def family(pids):
-    """These processes and all that descend from them."""
+    """Returns these processes and all their descendants."""
     children = {}
     for entry in os.listdir("/proc"):
         if entry.isdigit():
@@ -62,7 +62,7 @@ def family(pids):
 
 
 def memory(pid, what):
-    """Bytes, of a line of /proc/PID/status such as VmRSS; 0 once the process has ended."""
+    """Returns the bytes of a line of /proc/PID/status such as VmRSS, 0 once the process has ended."""
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except (FileNotFoundError, ProcessLookupError):

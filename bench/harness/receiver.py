@@ -1,4 +1,5 @@
-"""Takes what hooks send, so cheaply that the sender is what is measured, and looks whether all of it comes in order."""
+"""Receives hook deliveries cheaply enough that the sender is measured, and checks that they arrive completely and in
+order."""
 
 import os
 import time
@@ -6,7 +7,7 @@ from pathlib import Path
 
 from .server import Server, shell
 
-# One process: what it logs is in the order in which it came.
+# A single process, so that the order of the log is the order of arrival.
 NGINX = """
 daemon off;
 master_process off;
@@ -29,8 +30,8 @@ http {{
     }}
 }}
 """
-# Seconds without any delivery; more than the lease of a node that was killed.
-PATIENCE = 90
+# Maximum seconds without a delivery; more than the lease of a node that was killed.
+TIMEOUT = 90
 
 
 class Receiver:
@@ -51,7 +52,7 @@ class Receiver:
         return f"http://127.0.0.1:{self.server.port}/{hook}"
 
     def take(self):
-        """When each delivery came that is new since the last call; what comes once more is only counted."""
+        """Returns the arrival times of deliveries that are new since the last call; repeated ones are only counted."""
         *lines, self._rest = (self._rest + self._log.read()).split(b"\n")
         times = []
         for line in lines:
@@ -69,22 +70,22 @@ class Receiver:
         return times
 
     def wait(self, count):
-        """When each of the next deliveries came; there must be as many and no more."""
+        """Waits for exactly `count` deliveries, and returns their arrival times."""
         times = self.some(count)
         if len(times) > count:
             raise RuntimeError(f"{len(times):,} deliveries came instead of {count:,}")
         return times
 
     def some(self, at_least=1):
-        """The same, however many there are beyond these."""
-        times, end = self.take(), time.monotonic() + PATIENCE
+        """Like `wait`, but accepts more than `at_least` deliveries."""
+        times, end = self.take(), time.monotonic() + TIMEOUT
         while len(times) < at_least:
             if time.monotonic() > end:
-                raise RuntimeError(f"{len(times):,} of {at_least:,} deliveries came, then none for {PATIENCE} s")
+                raise RuntimeError(f"{len(times):,} of {at_least:,} deliveries came, then none for {TIMEOUT} s")
             time.sleep(0.02)
             if new := self.take():
                 times += new
-                end = time.monotonic() + PATIENCE
+                end = time.monotonic() + TIMEOUT
         return times
 
     def stop(self):

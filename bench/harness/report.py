@@ -1,4 +1,4 @@
-"""The table for people and the file for machines."""
+"""The report as a table, and as a JSON file."""
 
 import json
 from dataclasses import asdict
@@ -36,7 +36,8 @@ def ratio(value):
 
 
 def noise(rounds):
-    """How much of the machine went to others while we measured: the median and the worst."""
+    """Returns the share of the machine that other processes used during the measurements: the median and the
+    maximum."""
     shares = [m["elsewhere"] for measured in rounds.values() for m in measured if "elsewhere" in m]
     return (median(shares), max(shares)) if shares else None
 
@@ -49,7 +50,7 @@ def write(path, world, options, results, rounds):
             "rounds": options.rounds,
             "seconds": options.seconds,
             "connections": options.connections,
-            "patience": options.patience,
+            "quiet_wait": options.quiet_wait,
             "hooks": options.hooks,
             "pushes": options.pushes,
             "forks": options.forks,

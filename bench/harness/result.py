@@ -1,9 +1,9 @@
-"""From the figures of all rounds to the lines of the report."""
+"""Turns the figures of all rounds into the lines of the report."""
 
 from dataclasses import dataclass
 from statistics import median
 
-# How a figure is named and shown.
+# Names and formats of the figures.
 UNITS = {
     "rate": ("requests/s", lambda v: f"{v:,.0f}"),
     "server_cpu": ("server CPU, us/request", lambda v: f"{v * 1e6:.1f}"),
@@ -31,7 +31,7 @@ UNITS = {
 
 @dataclass
 class Result:
-    """One line. What counts is `value`: a ratio where there is a reference, else our own figure."""
+    """One line of the report. Goals apply to `value`: a ratio if there is a reference, else the figure itself."""
 
     case: str
     what: str
@@ -52,7 +52,7 @@ class Result:
 
     @property
     def goal(self):
-        """In the unit of the value."""
+        """The goal, in the unit of the value."""
         show = (lambda v: f"{v:.2f}") if self.reference is not None else UNITS[self.unit][1]
         if self.at_least is not None:
             return f">= {show(self.at_least)}"
@@ -62,17 +62,17 @@ class Result:
 
 
 def spread(values):
-    """Half of the way from the least to the greatest, over the median."""
+    """Returns half of the range over the median."""
     return (max(values) - min(values)) / 2 / median(values) if median(values) else 0.0
 
 
 def plain(case, what, unit, values, **goal):
-    """A figure of ours that has no reference."""
+    """Returns a figure without a reference."""
     return Result(case, what, unit, median(values), median(values), spread(values), **goal)
 
 
 def compare(case, what, ours, reference, at_least, units=("rate", "server_cpu", "database_cpu")):
-    """The rates, which have a goal, and the CPU behind them. Both arguments are the measurements of all rounds."""
+    """Compares the rates, which have a goal, and the CPU. Both arguments are the measurements of all rounds."""
     results = []
     for unit in units:
         mine, theirs = [m[unit] for m in ours], [m[unit] for m in reference]
@@ -81,12 +81,12 @@ def compare(case, what, ours, reference, at_least, units=("rate", "server_cpu", 
 
 
 def growth(case, what, ours, reference, at_most):
-    """How many times dearer a request is at the large size; each argument is (small, large)."""
+    """Compares how much more a request costs at the large size; each argument is (small, large)."""
     mine, theirs = ([s["rate"] / l["rate"] for s, l in zip(*pair)] for pair in (ours, reference))
     return paired(case, what, "growth", mine, theirs, at_most=at_most)
 
 
 def paired(case, what, unit, ours, reference, **goal):
-    """Both arguments are the figures of all rounds."""
+    """Compares the figures of all rounds."""
     ratios = [mine / theirs for mine, theirs in zip(ours, reference)]
     return Result(case, what, unit, median(ours), median(ratios), spread(ratios), median(reference), **goal)

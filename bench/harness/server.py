@@ -1,4 +1,4 @@
-"""Processes for a benchmark, and the helpers of dev/lib.sh."""
+"""The processes of a benchmark, and the helpers of dev/lib.sh."""
 
 import copy
 import os
@@ -17,20 +17,20 @@ def say(text):
 
 
 def clean_environment():
-    """Settings of another installation must not reach this one."""
+    """Returns the environment without the settings of another installation."""
     ours = ("HOLDFAST__", "HOLDFAST_CONFIG")
     return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
 
 
 def shell(script, **variables):
-    """Runs bash with the helpers of dev/lib.sh and gives what it prints."""
+    """Runs bash with the helpers of dev/lib.sh, and returns its output."""
     command = ["bash", "-euo", "pipefail", "-c", f". {shlex.quote(str(ROOT))}/dev/lib.sh\n{script}"]
     environment = clean_environment() | {"HOLDFAST_PROFILE": "release"} | variables
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout.strip()
 
 
 class Server:
-    """A running server. It ends with us, whatever becomes of us."""
+    """A running server, which ends with this process in any case."""
 
     def __init__(self, command, environment, port, log, headers=None):
         self.port = port
@@ -49,7 +49,7 @@ class Server:
         self.pid = self.process.pid
 
     def wait_for(self, path, seconds=30):
-        """Until it answers 200."""
+        """Waits until the response is 200."""
         end = time.monotonic() + seconds
         while time.monotonic() < end and self.process.poll() is None:
             try:
@@ -62,7 +62,7 @@ class Server:
         raise RuntimeError(f"{path} on port {self.port} does not answer 200:\n{tail}")
 
     def seen_by(self, token):
-        """The same server, asked by somebody else."""
+        """Returns the same server with the token of another user."""
         other = copy.copy(self)
         other.headers = {"PRIVATE-TOKEN": token}
         return other

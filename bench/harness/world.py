@@ -1,4 +1,4 @@
-"""Everything that runs for a benchmark: a private PostgreSQL, databases of several sizes, and servers on them."""
+"""All processes of a benchmark: a private PostgreSQL, databases of several sizes, and servers on them."""
 
 import os
 import platform
@@ -20,7 +20,7 @@ POOL = "20"
 
 @dataclass
 class Statement:
-    """What PostgreSQL was asked to execute, with the values as it writes them."""
+    """A statement that PostgreSQL executed, with the values as it logs them."""
 
     sql: str
     values: list[str | None]
@@ -29,7 +29,7 @@ class Statement:
 
 @dataclass
 class Size:
-    """What bench/seed is told. Where the number of events is given, they make a feed as in life."""
+    """The arguments of bench/seed. If the number of events is given, they are generated with --feed."""
 
     users: int
     groups: int
@@ -45,7 +45,7 @@ class Size:
 
 
 class Instance:
-    """A database of one size, with our server and the reference; each is made when it is first asked for."""
+    """A database of one size, with the server and the reference; each is started on first use."""
 
     def __init__(self, world, name, size, settings=None):
         self.world, self.name, self.size = world, name, size
@@ -59,32 +59,32 @@ class Instance:
             "HOLDFAST__STORAGE__URL": f"file://{world.directory}/objects-{name}",
             "HOLDFAST__GIT__CACHE_DIRECTORY": f"{world.directory}/cache-{name}",
             "HOLDFAST__SSH__LISTEN": "",
-            # One case has a repository with a million.
+            # One case has a repository with a million refs.
             "HOLDFAST__GIT__MAX_REFS": "10000000",
         } | (settings or {})
         shell('"$HOLDFAST" migrate >&2', **self.environment)
         say(f"filling the {name} database: {size}")
         subprocess.run([ROOT / "bench/seed", self.url, *size.arguments()], check=True)
         self.token = shell(f"admin_token {world.directory}", **self.environment)
-        # Nothing is left to be written behind the back of what is measured.
+        # No data is left to be written during the measurement.
         shell(f"pg_psql {cluster} postgres -c checkpoint")
 
     def variables(self):
-        """For a command of an administrator."""
+        """The environment of an administration command."""
         return clean_environment() | self.environment
 
     def start_ours(self):
-        """One more server of ours; the caller waits for it and stops it."""
-        port, operations = shell("free_port; free_port").split()
+        """Starts another server; the caller waits for it and stops it."""
+        port, monitoring = shell("free_port; free_port").split()
         environment = self.environment | {
             "HOLDFAST__DATABASE__MAX_CONNECTIONS": POOL,
             "HOLDFAST__SERVER__LISTEN": f"127.0.0.1:{port}",
             "HOLDFAST__SERVER__EXTERNAL_URL": f"http://127.0.0.1:{port}",
-            "HOLDFAST__OPERATIONS__LISTEN": f"127.0.0.1:{operations}",
+            "HOLDFAST__MONITORING__LISTEN": f"127.0.0.1:{monitoring}",
         }
         log = f"{self.world.directory}/holdfast-{self.name}.log"
         server = Server([self.world.holdfast, "serve"], environment, int(port), log, {"PRIVATE-TOKEN": self.token})
-        server.operations_port = int(operations)
+        server.monitoring_port = int(monitoring)
         return server
 
     def _start_reference(self):
@@ -109,7 +109,7 @@ class Instance:
         return self._server("reference", self._start_reference, "/axum-list/groups")
 
     def ours_as(self, username):
-        """Our server as asked by that user instead of root."""
+        """Returns the server with a token of this user instead of root."""
         if username not in self._tokens:
             create = f'"$HOLDFAST" admin token create --user {username} --name bench --scopes api | tail -n 1'
             self._tokens[username] = shell(create, **self.environment)
@@ -117,7 +117,7 @@ class Instance:
 
     @property
     def root_id(self):
-        """The user whose token the requests carry."""
+        """The user of the requests."""
         return self.number("select id from users where username = 'root'")
 
     def numbers(self, sql):
@@ -134,7 +134,7 @@ class Instance:
             server.stop()
 
     def kill(self, which):
-        """As a crash would; the next request for it starts it again."""
+        """Kills a server like a crash; the next use starts it again."""
         self._servers.pop(which).kill()
 
     def stop_all(self):
@@ -143,7 +143,8 @@ class Instance:
 
 
 def read_log(text):
-    """The statements in PostgreSQL's log: an entry of several lines goes on after a tab, the values have their own."""
+    """Returns the statements in PostgreSQL's log. Further lines of an entry start with a tab; values are entries of
+    their own."""
     found, of_process = [], {}
     for process, kind, entry in re.findall(r"^\d\S+ \S+ \S+ \[(\d+)\] \S* ?(LOG|DETAIL):  (.*(?:\n\t.*)*)", text, re.M):
         entry = entry.replace("\n\t", "\n")
@@ -157,7 +158,7 @@ def read_log(text):
 
 
 class World:
-    """Use it with `with`: at its end nothing is left."""
+    """The environment of a benchmark: a context manager that removes everything at its end."""
 
     def __init__(self, options):
         self.seconds, self.connections, self.hooks = options.seconds, options.connections, options.hooks
@@ -206,7 +207,7 @@ class World:
         return self
 
     def __exit__(self, *_):
-        # A second ctrl-c must not leave half of it.
+        # A second ctrl-c must not interrupt the cleanup.
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
         for instance in self._instances.values():
@@ -245,7 +246,7 @@ class World:
         return self._instances[name]
 
     def note(self, text):
-        """For the report."""
+        """Adds a note to the report."""
         if text not in self.notes:
             say(text)
             self.notes.append(text)
@@ -255,7 +256,7 @@ class World:
         return list(self._instances.values())
 
     def statements(self, request):
-        """What PostgreSQL executes while `request` is called for the second time."""
+        """Returns the statements that PostgreSQL executes during the second call of `request`."""
         log = Path(self.cluster, "pg.log")
         self._log_statements("all")
         request()
@@ -268,7 +269,7 @@ class World:
         return found
 
     def _log_statements(self, which):
-        """Once a new session sees the setting, the others have been told."""
+        """Sets which statements are logged. Once a new session has the setting, the others have it as well."""
         psql = f"pg_psql {self.cluster} postgres -At"
         shell(
             f"{psql} -c \"alter system set log_statement = '{which}'\" -c 'select pg_reload_conf()' >/dev/null\n"

@@ -1,4 +1,4 @@
-"""What the cases about git are made of."""
+"""The building blocks of git cases."""
 
 from . import client, wire
 from .case import GitCase, Operation

@@ -1,4 +1,4 @@
-"""Git by itself, as operations to compare ours with. They run beside the server, whose side they ignore."""
+"""git commands as operations to compare the server with. They run beside the server and ignore the side."""
 
 import resource
 import subprocess
@@ -10,12 +10,12 @@ from ..server import shell
 from . import client
 from .case import Operation
 
-# Requests to learn how quick it is.
+# Number of requests for estimating the rate.
 FEW = 3000
 
 
 class CatFile(Operation):
-    """One warm `git cat-file --batch` that reads its requests from a file and writes to nowhere."""
+    """One warm `git cat-file --batch` that reads its requests from a file and writes to /dev/null."""
 
     def __init__(self, world, fixture, request):
         self.fixture, self.request = fixture, request
@@ -25,7 +25,7 @@ class CatFile(Operation):
             raise RuntimeError(f"{fixture} has no {request}")
 
     def prepare(self, _side):
-        """As many requests as take the time of a measurement."""
+        """Prepares as many requests as the measurement takes."""
         if not self._count:
             self._prepare(FEW)
             self._prepare(int(FEW / self._take(FEW) * self.seconds))
@@ -44,7 +44,7 @@ class CatFile(Operation):
         return ["git", "-C", self.fixture, "cat-file", "--batch"]
 
     def _take(self, _count):
-        """Seconds."""
+        """Runs the requests, and returns the seconds."""
         begin = time.monotonic()
         with open(self._file(), "rb") as requests:
             subprocess.run(
@@ -54,7 +54,7 @@ class CatFile(Operation):
 
 
 class CatFileByPipes(CatFile):
-    """The same, but each request is written when the answer to the one before has been read."""
+    """Like `CatFile`, but each request is written after the response to the previous one has been read."""
 
     def _prepare(self, count):
         self._count = count
@@ -70,7 +70,7 @@ class CatFileByPipes(CatFile):
 
 
 class Command(Operation):
-    """A run of git from its start to its end, what it prints thrown away."""
+    """A whole run of a git command, whose output is discarded."""
 
     def __init__(self, fixture, *arguments, count=1):
         self.command, self.count = ["git", "-C", fixture, *arguments], count

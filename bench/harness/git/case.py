@@ -1,4 +1,4 @@
-"""The base of the cases about git: the same operation at every side, in every round."""
+"""The base class of git cases: runs the same operation on every side, in every round."""
 
 from pathlib import Path
 from time import monotonic
@@ -11,27 +11,27 @@ from .commits import Commits
 
 
 class Operation:
-    """What is measured, at one side after the other."""
+    """An operation that is measured on each side."""
 
     # The figures in the report, and their goals as ratios to the reference.
     figures: dict[str, dict] = {}
-    # What of it counts as one when CPU is divided.
+    # The number by which CPU is divided.
     count = 1
 
     def prepare(self, side):
-        """Before the clock runs; what it gives is handed to `run`."""
+        """Prepares the operation; not measured. The result is passed to `run`."""
 
     def run(self, side, prepared):
-        """Gives a dict of figures."""
+        """Runs the operation, and returns a dict of figures."""
         raise NotImplementedError
 
     def clean(self, side):
-        """After the clock has stopped."""
+        """Cleans up; not measured."""
 
 
 class Target:
-    # Seconds; there are many of them.
-    patience = 1
+    # Seconds; low, since there are many targets.
+    quiet_wait = 1
 
     def __init__(self, name, operation, side):
         self.name, self.operation, self.side = name, operation, side
@@ -49,8 +49,8 @@ class Target:
         return figures
 
     def _account(self, world):
-        """The time, and the CPU of the machine, of this run and of the server. Only a control group tells the last: the
-        children of fcgiwrap, for which it does not wait, leave no other trace."""
+        """Returns the time, and the CPU of the machine, of this run and of the server. Only a control group has the
+        last: fcgiwrap does not wait for its children, so their CPU is not counted anywhere else."""
         if world.group:
             return monotonic(), proc.busy(), world.group.cpu(), self.side.group.cpu()
         world.note("no control groups (version 2) can be made here, so the CPU of the servers is not known")
@@ -59,12 +59,12 @@ class Target:
 
 class GitCase(BaseCase):
     name: str
-    # The repository that each project has when the case begins.
+    # The fixture of each project at the start of the case.
     projects: dict[str, str] = {}
     with_reference = True
 
     def operations(self, git):
-        """Operations by what the report calls them."""
+        """Returns the operations by their names in the report."""
         raise NotImplementedError
 
     def targets(self, world):
@@ -108,7 +108,8 @@ class GitCase(BaseCase):
         ]
 
     def lines(self, measured, what, figure, **goal):
-        """Ours against the reference, each kind of store for itself; or what there is, where a side is missing."""
+        """Compares each object store of the server with the reference; if a side is missing, returns the figures of the
+        others."""
         if not self.git.reference or not self.ours:
             return self.alone(self.sides, measured, what, figure)
         theirs = self._of(measured, what, self.git.reference, figure)
@@ -118,14 +119,14 @@ class GitCase(BaseCase):
         ]
 
     def alone(self, sides, measured, what, figure, **goal):
-        """Without a comparison."""
+        """Returns figures without a comparison."""
         return [
             plain(self.name, f"{what}, {side.name} alone", figure, self._of(measured, what, side, figure), **goal)
             for side in sides
         ]
 
     def within(self, measured, what, base, figure, **goal):
-        """Every side against itself doing something else; the reference has no goal."""
+        """Compares two operations of the same side; the reference has no goal."""
         results = []
         for side in self.sides:
             mine, other = (self._of(measured, each, side, figure) for each in (what, base))
@@ -137,6 +138,6 @@ class GitCase(BaseCase):
         return [figures[figure] for figures in measured[self.target(what, side)]]
 
     def commits(self, fixture, depth=None):
-        """A client's repository, the same for all cases."""
+        """Returns a client repository, the same for all cases."""
         directory = Path(self.git.directory, f"client-{fixture}-{depth or 'full'}.git")
         return Commits(directory, self.git.fixtures[fixture], depth)

@@ -1,4 +1,4 @@
-"""The git client, with nobody's settings but ours."""
+"""The git client, with fixed settings only."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ ENVIRONMENT = {
 
 
 def git(*arguments, stdin=None):
-    """What it prints, as bytes."""
+    """Runs git, and returns its output as bytes."""
     done = subprocess.run(["git", *arguments], input=stdin, capture_output=True, env=ENVIRONMENT)
     if done.returncode:
         command = " ".join(str(argument) for argument in arguments)[:300]
@@ -23,5 +23,5 @@ def git(*arguments, stdin=None):
 
 
 def refs_of(output):
-    """Ids by name, from what `ls-remote` or `show-ref` prints."""
+    """Parses the output of `ls-remote` or `show-ref` into ids by name."""
     return {name: oid for oid, name in (line.split() for line in output.decode().splitlines())}

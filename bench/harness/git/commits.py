@@ -1,4 +1,4 @@
-"""New commits on top of a repository, to be pushed."""
+"""Generates commits on top of a repository, to be pushed."""
 
 import random
 
@@ -8,7 +8,7 @@ from .wire import NOTHING, Pusher, push_body
 
 
 class Commits:
-    """A client's repository. The commits depend on their name alone, so every side is pushed the same ones."""
+    """A client repository. The commits depend only on their name, so every side gets the same ones."""
 
     def __init__(self, directory, fixture, depth=None):
         self.directory = directory
@@ -18,7 +18,7 @@ class Commits:
             git("-C", directory, "config", "gc.auto", "0")
 
     def chain(self, name, count):
-        """The ids of commits, each the parent of the next, the first one's being the tip of main."""
+        """Returns the ids of a chain of commits on top of main, oldest first."""
         ref = f"refs/bench/{name}"
         if not self._git("for-each-ref", ref):
             self._git("fast-import", "--quiet", stdin=b"".join(self._import(ref, count)))
@@ -31,7 +31,7 @@ class Commits:
         self._git(*side.options, "-c", "protocol.version=2", "fetch", "-q", "--no-tags", side.url(project), ref)
 
     def bodies(self, chain, ref):
-        """One request for every commit of the chain."""
+        """Returns a push request for each commit of the chain."""
         base = self._git("rev-parse", "refs/heads/main").decode().strip()
         pack_objects = ("pack-objects", "-q", "--stdout", "--revs", "--delta-base-offset")
         for parent, old, new in zip([base, *chain], [NOTHING, *chain], chain):
@@ -39,7 +39,7 @@ class Commits:
             yield push_body(ref, old, new, pack)
 
     def push_by_hand(self, side, project, name, count):
-        """To a new branch, one after the other; gives the last one's id."""
+        """Pushes commits to a new branch, one after the other, and returns the id of the last."""
         chain = self.chain(name, count)
         with Pusher(side, project) as pusher:
             for body in self.bodies(chain, f"refs/heads/{name}"):

@@ -1,4 +1,4 @@
-"""The base of the cases about what is in a repository. Our server with its objects in a directory is enough for them."""
+"""The base class of cases about repository contents, which use only the side with its objects in a directory."""
 
 import http.client
 import json
@@ -38,7 +38,7 @@ def api(side, project, path):
 
 
 class Connection:
-    """Asks one thing after the other."""
+    """A persistent connection that sends one request after the other."""
 
     def __init__(self, side):
         self._headers = side.server.headers
@@ -51,7 +51,7 @@ class Connection:
         self._connection.close()
 
     def ask(self, path):
-        """The response, read to its end, and its body."""
+        """Sends a request, and returns the response and its whole body."""
         self._connection.request("GET", path, headers=self._headers)
         response = self._connection.getresponse()
         return response, response.read()
@@ -64,7 +64,7 @@ class Connection:
 
 
 class Get(Operation):
-    """One request after the other: the median of their times."""
+    """The median time of sequential requests."""
 
     def __init__(self, project, path, count):
         self.project, self.path, self.count = project, path, count
@@ -79,13 +79,13 @@ class Get(Operation):
         return {"milliseconds": median(taken)}
 
     def answer(self, side):
-        """To be looked at."""
+        """Returns a response, for checks."""
         with Connection(side) as connection:
             return json.loads(connection.get(api(side, self.project, self.path))[1])
 
 
 class Many(Operation):
-    """Requests of many clients at a time; their number is that of the last measurement."""
+    """Concurrent requests of many clients; their number is that of the last measurement."""
 
     def __init__(self, world, project, path, seconds=None):
         self.project, self.path = project, path
@@ -99,10 +99,10 @@ class Many(Operation):
 
 
 class RateCase(ContentCase):
-    """Requests per second about large, against a git that does nothing but look up the same object."""
+    """Requests per second about large, against a git process that only looks up the same object."""
 
     projects = {"large": "large"}
-    # What is asked for, as the report calls it and as it is sent, and what git is asked for instead.
+    # The request, by its name in the report and as it is sent, and the object that git looks up instead.
     what: str
     path: str
     request: str

@@ -1,4 +1,4 @@
-"""Commits and packs without git, where tens of thousands are needed."""
+"""Creates commits and packs without git, for cases that need tens of thousands."""
 
 import hashlib
 import random
@@ -11,12 +11,12 @@ from .wire import push_body
 
 COMMIT, TREE, BLOB = 1, 2, 3
 NAMES = {COMMIT: "commit", TREE: "tree", BLOB: "blob"}
-# Behind all other names in the root.
+# Sorted after all other names in the root.
 FILE = b"zz-work.txt"
 
 
 def pack(objects):
-    """Objects are (kind, content)."""
+    """Returns a pack of objects, given as (kind, content)."""
     body = b"PACK" + struct.pack(">II", 2, len(objects)) + b"".join(_entry(*each) for each in objects)
     return body + hashlib.sha1(body).digest()
 
@@ -38,14 +38,15 @@ def object_id(kind, content):
 
 
 class Handmade:
-    """On top of the main branch of a repository."""
+    """Commits on top of the main branch of a repository."""
 
     def __init__(self, fixture):
         self.main = git("-C", fixture, "rev-parse", "main").decode().strip()
         self._root = git("-C", fixture, "cat-file", "tree", "main^{tree}")
 
     def bodies(self, name, count, ref="refs/heads/main"):
-        """Pushes of one commit each, which changes a file of 2 KB, and the id of the last. All depends on the name."""
+        """Returns pushes of one commit each, which changes a file of 2 KB, and the id of the last commit. Everything
+        depends on the name."""
         chance, old, bodies = random.Random(name), self.main, []
         lines = [self._line(chance) for _ in range(30)]
         for number in range(count):

@@ -1,4 +1,4 @@
-"""Our server, with its objects in a directory or in a bucket."""
+"""The Holdfast server, with its objects in a directory or in a bucket."""
 
 import json
 import subprocess
@@ -24,7 +24,7 @@ class Ours(Side):
 
     @property
     def server(self):
-        """Started where it does not run."""
+        """The running server; started if necessary."""
         if not self.instance.running("ours"):
             with self.accounted():
                 return self.instance.ours
@@ -42,7 +42,7 @@ class Ours(Side):
         return f"/{project if '/' in project else f'root/{project}'}.git"
 
     def ask(self, path, /, **parameters):
-        """Posts to the REST interface and gives the answer."""
+        """Sends a POST request to the REST API, and returns the response."""
         kind = {"Content-Type": "application/x-www-form-urlencoded"}
         headers = self.server.headers | kind
         status, body = request("POST", self.port, f"/api/v3{path}", headers, urlencode(parameters))
@@ -55,7 +55,7 @@ class Ours(Side):
         self.project_ids[project] = self.ask("/projects", name=project, path=project)["id"]
         main = "refs/heads/main"
         git("-C", fixture, *self.options, "push", "-q", self.url(project), f"{main}:{main}")
-        # Git itself compares each ref that it pushes with all others, which takes minutes where there are many.
+        # git itself compares each pushed ref with all others, which takes minutes if there are many.
         listed = git("-C", fixture, "for-each-ref", "--format=%(objectname) %(refname)").decode()
         others = [line.split() for line in listed.splitlines() if not line.endswith(f" {main}")]
         if others:
@@ -69,8 +69,8 @@ class Ours(Side):
         done = subprocess.run(command, capture_output=True, text=True, env=self.instance.variables())
         if "unrecognized subcommand" in done.stderr:
             self.world.note("there is no `holdfast admin repo repack`: nothing of ours was repacked")
-        elif "Another compaction was quicker" in done.stderr:
-            # The server's own, after many pushes; some may have come since it began.
+        elif "changed by another process" in done.stderr:
+            # Maintenance of the server itself, after many pushes; some may have arrived since it started.
             self.settle(project)
         elif done.returncode:
             raise RuntimeError(f"{' '.join(map(str, command))} failed:\n{done.stderr}")
@@ -80,7 +80,7 @@ class Ours(Side):
 
 
 def private_directories(holdfast, home):
-    """Variables that move everything which by default is kept in the file system."""
+    """Returns the variables that move all directories in the file system below `home`."""
     printed = subprocess.run([holdfast, "config", "default"], check=True, stdout=subprocess.PIPE, text=True).stdout
     return {
         f"HOLDFAST__{section}__{key}".upper(): value.replace(DEFAULT_HOME, home)
@@ -91,7 +91,7 @@ def private_directories(holdfast, home):
 
 
 def moto_settings(world):
-    """For a bucket in an S3 server that keeps all in memory."""
+    """Returns the settings of a bucket in an S3 server that keeps everything in memory."""
     say("starting moto, the S3 server")
     script = "storage_s3 \"$HOLDFAST_TEST_S3_ENDPOINT\" us-east-1 bench bench\nenv | grep ^HOLDFAST__STORAGE__"
     lines = shell(f"moto_start {world.directory} >&2\n{script}").splitlines()

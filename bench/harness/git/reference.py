@@ -1,4 +1,4 @@
-"""What we compare ourselves with: nginx, fcgiwrap and `git http-backend` on plain bare repositories."""
+"""The reference: nginx, fcgiwrap and `git http-backend` on plain bare repositories."""
 
 import contextlib
 import os

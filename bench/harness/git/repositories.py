@@ -1,4 +1,4 @@
-"""The repositories that are measured: always the same, made once and kept in the cache of the scripts."""
+"""The fixture repositories: deterministic, generated once and kept in the cache of the scripts."""
 
 import os
 import random
@@ -11,7 +11,7 @@ from pathlib import Path
 from . import client
 from .wide import Wide
 
-# Another number makes them anew.
+# Changing the number generates them again.
 VERSION = 1
 EPOCH = 1_600_000_000
 WHO = "Bench <bench@example.com>"
@@ -24,7 +24,7 @@ class Recipe:
     files: int
     refs: int = 20
     large_blobs: int = 0
-    # Of the refs, one in so many is an annotated tag; the others are branches.
+    # One in this many refs is an annotated tag; the others are branches.
     tag_every: int = 10
 
     def write(self, name, directory):
@@ -53,7 +53,7 @@ RECIPES = {
 
 
 class Fixtures(dict):
-    """The directories of the repositories by name; each is made when it is first asked for."""
+    """The directories of the repositories by name; each is generated on first use."""
 
     def __init__(self, cache, say):
         self._home, self._say = Path(cache, f"bench-repositories/{VERSION}"), say
@@ -79,15 +79,15 @@ def _make(home, name, recipe):
 
 
 def settle(directory):
-    """As maintenance leaves a repository: one pack with a bitmap, a commit-graph, packed refs."""
-    # With more threads the pack would differ from one time to the next.
+    """Brings a repository into the state after maintenance: one pack with a bitmap, a commit-graph, packed refs."""
+    # With more threads, the pack would differ between runs.
     client.git("-C", directory, "-c", "pack.threads=1", "repack", "-adbq")
     client.git("-C", directory, "commit-graph", "write", "--reachable", "--no-progress")
     client.git("-C", directory, "pack-refs", "--all", "--prune")
 
 
 class History:
-    """Every commit changes two files; new files arrive until there are as many as the recipe wants."""
+    """A history in which every commit changes two files, and adds files until there are as many as the recipe says."""
 
     def __init__(self, name, recipe, stream):
         self.recipe, self.stream = recipe, stream
@@ -110,7 +110,7 @@ class History:
         return [" ".join(self.random.choices(WORDS, k=8)) for _ in range(count)]
 
     def _edit(self):
-        """The recent files change most."""
+        """Recent files change most often."""
         index = int(len(self.files) * self.random.random() ** 0.5)
         lines = self.files[index]
         at = self.random.randrange(len(lines))

@@ -1,6 +1,6 @@
 /* roundtrip COUNT REQUEST COMMAND...
-   Asks COMMAND, a `git cat-file --batch`, COUNT times for REQUEST, each time after the answer has come, and prints the
-   seconds that this took. The first answer, with the start of the process, is not counted. */
+   Sends REQUEST to COMMAND, a `git cat-file --batch`, COUNT times, each time after the previous response has arrived, and
+   prints the seconds that this took. The first response, which includes the start of the process, is not counted. */
 
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
@@ -25,7 +25,7 @@ static void ask(int to, int from, const char *request, size_t length) {
     size_t have = 0, want = 0;
     if (write(to, request, length) != (ssize_t)length) fail("cannot ask");
     while (!want || have < want) {
-        /* What lies beyond the first megabyte is counted, not kept. */
+        /* Bytes that do not fit into the buffer are counted, not kept. */
         size_t at = have < sizeof answer / 2 ? have : sizeof answer / 2;
         ssize_t got = read(from, answer + at, sizeof answer - at - 1);
         if (got <= 0) fail("no answer");

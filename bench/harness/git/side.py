@@ -1,4 +1,4 @@
-"""Somebody who serves git: ours on either kind of store, or the reference."""
+"""A git server under test: Holdfast on one of the object stores, or the reference."""
 
 import base64
 import contextlib
@@ -10,7 +10,7 @@ from .client import git, refs_of
 class Side:
     name: str
     port: int
-    # The processes whose descendants count as the server.
+    # The root processes of the server; their descendants count as well.
     roots: list[int]
 
     def __init__(self, group, credentials):
@@ -27,7 +27,7 @@ class Side:
         return f"http://127.0.0.1:{self.port}{self.path(project)}"
 
     def ensure(self, project, fixture):
-        """A project with what is in that repository, in the state that maintenance leaves."""
+        """Creates a project with the contents of a fixture, in the state after maintenance."""
         if project not in self._projects:
             self._fill(project, fixture)
             self._projects.add(project)
@@ -36,19 +36,19 @@ class Side:
         raise NotImplementedError
 
     def settle(self, project):
-        """Maintenance, so that what was pushed before does not count."""
+        """Runs maintenance, so that earlier pushes do not affect the measurement."""
         raise NotImplementedError
 
     def ls_remote(self, project, *patterns):
         return git(*self.options, "-c", "protocol.version=2", "ls-remote", self.url(project), *patterns)
 
     def tips(self, project):
-        """What a clone wants."""
+        """Returns the objects that a clone requests."""
         refs = refs_of(self.ls_remote(project))
         return sorted({oid for name, oid in refs.items() if not name.endswith("^{}")})
 
     def accounted(self):
-        """What is started meanwhile is accounted to this side."""
+        """Returns a context manager that accounts the processes started within it to this side."""
         return self.group or contextlib.nullcontext()
 
     def processes(self):

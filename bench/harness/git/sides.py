@@ -1,4 +1,4 @@
-"""All sides of a run, and the repositories that they serve."""
+"""All sides of a run, and the fixtures that they serve."""
 
 from ..server import say, shell
 from . import repositories
@@ -19,7 +19,7 @@ class Sides:
 
     @property
     def sides(self):
-        """Those that were asked for."""
+        """The selected sides."""
         return [self.side(name) for name in NAMES if name in self.names]
 
     @property
@@ -27,7 +27,7 @@ class Sides:
         return self.side("reference") if "reference" in self.names else None
 
     def side(self, name):
-        """Started when it is first needed."""
+        """Returns a side, which is started on first use."""
         if name not in self._started:
             self._started[name] = self._start(name)
         return self._started[name]

@@ -1,4 +1,4 @@
-"""The memory of our server and of its children while something happens."""
+"""Samples the memory of the server and of its child processes."""
 
 import threading
 from pathlib import Path
@@ -7,13 +7,13 @@ from .. import proc
 
 
 class Watch(threading.Thread):
-    """Looks at them all the time. Use it with `with`."""
+    """A context manager that samples continuously."""
 
     def __init__(self, side, every=0.05):
         super().__init__(daemon=True)
         self.side, self.pid = side, side.server.pid
-        # The most of each. What children share, the pages of a pack for example, counts for each; `children_own` is
-        # what they allocated.
+        # The peak of each. Memory that child processes share, such as the pages of a pack, counts for each of them;
+        # `children_own` is what they allocated.
         self.rss = self.children = self.children_rss = self.children_own = 0
         # All processes together.
         self.before = self.after = 0

@@ -1,4 +1,4 @@
-"""Repositories of one commit, with very many files or with large ones."""
+"""Repositories with one commit, and very many files or large ones."""
 
 import random
 from dataclasses import dataclass
@@ -8,11 +8,11 @@ from .client import git
 
 @dataclass
 class Wide:
-    # 0: all files are in the root.
+    # Number of directories; 0 puts all files into the root.
     directories: int
-    # In each of them.
+    # Number of files in each directory.
     files: int
-    # So many contents are shared by all files. They cannot be compressed.
+    # Number of different contents, which all files share. They are incompressible.
     blobs: int = 5
     blob_bytes: int = 100
 
@@ -25,7 +25,8 @@ class Wide:
         for _ in range(self.blobs):
             blobs += run("hash-object", "-w", "--stdin", stdin=chance.randbytes(self.blob_bytes))
         trees = ["".join(self._files(blobs, chance)) for _ in range(self.directories or 1)]
-        # It takes a directory of any size, where fast-import looks at all files of one for each that is added.
+        # mktree handles a directory of any size, while fast-import scans all files of a directory for each one that is
+        # added.
         trees = run("mktree", "--batch", stdin="\n".join(trees).encode())
         if self.directories:
             names = (f"040000 tree {tree}\tdirectory{number:04}\n" for number, tree in enumerate(trees))

@@ -1,4 +1,4 @@
-"""git's protocol by hand, for clients that cost next to nothing."""
+"""The git protocol without git, for clients that use very little CPU."""
 
 import http.client
 import socket
@@ -13,20 +13,20 @@ def pkt(text):
 
 
 def command(name, arguments):
-    """Of protocol version 2."""
+    """Returns a command of protocol version 2."""
     head = pkt(f"command={name}") + pkt("agent=git/bench") + pkt("object-format=sha1") + b"0001"
     return head + b"".join(pkt(f"{argument}\n") for argument in arguments) + b"0000"
 
 
 def fetch_body(wants, depth=None):
-    """What `git clone` asks for, without progress reports."""
+    """Returns the fetch request of `git clone`, without progress reports."""
     deepen = [f"deepen {depth}"] if depth else []
     wanted = [f"want {oid}" for oid in wants]
     return command("fetch", ["thin-pack", "no-progress", "include-tag", "ofs-delta", *wanted, *deepen, "done"])
 
 
 def refs_asked_for(*prefixes):
-    """What a client asks for before it fetches; all refs where no prefix is given."""
+    """Returns the request that precedes a fetch; for all refs if no prefix is given."""
     return command("ls-refs", ["peel", "symrefs", *(f"ref-prefix {prefix}" for prefix in prefixes)])
 
 
@@ -35,7 +35,7 @@ def push_body(ref, old, new, pack):
 
 
 def refs_body(refs, pack):
-    """Makes refs, given as (id, name)."""
+    """Returns a push that creates refs, given as (id, name)."""
     commands = [f"{NOTHING} {oid} {ref}" for oid, ref in refs]
     commands[0] += "\0 report-status object-format=sha1 agent=git/bench"
     return b"".join(map(pkt, commands)) + b"0000" + pack
@@ -49,7 +49,8 @@ class Fetched:
 
 
 def fetch(side, project, body):
-    """Throws the answer away. The first byte is that of the pack: a server can send what comes before at once."""
+    """Fetches and discards the response. The first byte is that of the pack, since a server can send the bytes before
+    at once."""
     head = (
         f"POST {side.path(project)}/git-upload-pack HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
         f"Authorization: {side.authorization}\r\nGit-Protocol: version=2\r\n"
@@ -74,8 +75,8 @@ def fetch(side, project, body):
 
 
 class Pusher:
-    """Sends pushes made before, as `git push` would: asks for the refs, then posts; the connection stays open. Use it
-    with `with`, or close it."""
+    """Sends prepared pushes like `git push`: requests the refs, then sends the push, on a persistent connection. A
+    context manager, or close it."""
 
     def __init__(self, side, project):
         self.side, self.project = side, project
@@ -91,13 +92,13 @@ class Pusher:
         return self._ask("GET", "info/refs?service=git-receive-pack")
 
     def send(self, body):
-        """The second half, without asking for the refs."""
+        """Sends a push without requesting the refs."""
         answer = self._ask("POST", "git-receive-pack", body)
         if b"unpack ok" not in answer or b"ok refs/" not in answer:
             raise RuntimeError(f"{self.side.name}: a push into {self.project} is answered {answer[:300]!r}")
 
     def refs(self, body):
-        """The answer to what `refs_asked_for` makes."""
+        """Returns the response to a request of `refs_asked_for`."""
         return self._ask("POST", "git-upload-pack", body, {"Git-Protocol": "version=2"})
 
     def _ask(self, method, what, body=None, headers=None):

@@ -1,5 +1,5 @@
-//! Statements that our server was seen to send, with the values that it sent: a case captures and posts them here. So
-//! the reference runs the very same, however many there are and however they change.
+//! Runs statements that were captured from the server, with the values that it sent. A benchmark case captures and
+//! posts them, so the reference always runs the same statements as the server.
 
 use std::sync::{Arc, RwLock};
 
@@ -20,11 +20,11 @@ use crate::row::Row;
 #[derive(Deserialize)]
 struct Request {
     sql: String,
-    /// As PostgreSQL writes them.
+    /// The values in PostgreSQL's text format; `None` is null.
     values: Vec<Option<String>>,
-    /// Whether the connection keeps it prepared.
+    /// Whether the connection keeps the prepared statement.
     persistent: bool,
-    /// How many rows are answered, of those that are read.
+    /// The number of rows in the response, which may be less than the statement returns.
     rows: usize,
 }
 
@@ -35,7 +35,7 @@ struct Captured {
     rows: usize,
 }
 
-/// A value of any type, as it is sent.
+/// A value of any type, in PostgreSQL's binary format.
 struct Value {
     kind: PgTypeInfo,
     bytes: Option<Vec<u8>>,
@@ -74,7 +74,7 @@ pub fn routes(pool: PgPool) -> Router {
         .with_state(Context { pool, statements: Arc::default() })
 }
 
-/// Answers the number under which it runs.
+/// Adds a statement, and returns the number under which it can be run.
 async fn add(State(context): State<Context>, Json(request): Json<Request>) -> Answer<usize> {
     let captured = prepare(&context.pool, request).await.map_err(failed)?;
     let mut statements = context.statements.write().map_err(failed)?;
@@ -88,7 +88,7 @@ async fn prepare(pool: &PgPool, request: Request) -> Result<Captured, BoxDynErro
     let Some(Either::Left(kinds)) = statement.parameters() else { return Err("no types of the parameters".into()) };
     let mut values = Vec::new();
     for (kind, text) in kinds.iter().zip(request.values) {
-        // PostgreSQL knows how to read what it wrote.
+        // PostgreSQL converts the text back into a value of the type.
         let convert = format!("select $1::text::{}", kind.name());
         let row = sqlx::query(trusted(convert)).bind(text).fetch_one(pool).await?;
         let value = row.try_get_raw(0)?;

@@ -1,5 +1,7 @@
-//! The yardstick of the benchmarks: the statement of an endpoint and nothing around it. No authentication, no
-//! middleware, no log. The statements are those of `holdfast-store`; whoever changes one there changes it here.
+//! The reference server of the benchmarks: runs the statement of an endpoint and nothing else. No authentication, no
+//! middleware, no log.
+//!
+//! The statements are copies of those in `holdfast-store`, and must be changed together with them.
 
 use std::env::var;
 use std::error::Error;
@@ -78,7 +80,7 @@ macro_rules! group_columns {
     };
 }
 
-/// The page as the store asks for it, `$total` being null or the bounded count.
+/// The statement of a page as the store sends it; `$total` is null or the bounded count.
 macro_rules! page {
     ($columns:expr, $total:expr, $table:literal, $from:literal, $order:literal) => {
         concat!(
@@ -111,7 +113,7 @@ const PROJECT: &str = "select id, namespace_id, creator_id, name, path, descript
     container_registry_enabled, shared_runners_enabled, public_builds, lfs_enabled, request_access_enabled, \
     only_allow_merge_if_build_succeeds, only_allow_merge_if_all_discussions_are_resolved, runners_token, star_count, \
     created_at, updated_at, last_activity_at from projects where id = $1";
-const WRITE: &str = "with told as (insert into outbox (kind, project_id, payload, created_at) \
+const WRITE: &str = "with inserted as (insert into outbox (kind, project_id, payload, created_at) \
     values ($4, $1, $5, now())) insert into events (project_id, author_id, action, created_at) values ($1, $2, $3, now())";
 const JOINED: i16 = 8;
 const PAGE_SIZE: usize = 20;
@@ -134,7 +136,7 @@ struct NewMember {
     access_level: i16,
 }
 
-/// The event and what is told of it, but no member.
+/// Inserts the event and its outbox row, but no member.
 async fn write(
     State(pool): State<PgPool>,
     Path(project): Path<i64>,
@@ -146,7 +148,7 @@ async fn write(
     Ok((StatusCode::CREATED, Json(member)))
 }
 
-/// One row more than the page holds is read, as in the store, where it tells whether there is a next page.
+/// Returns a page. Like the store, reads one row more than the page has, which shows whether there is a next page.
 async fn list<T>(pool: PgPool, statement: &'static str) -> Answer<Vec<T>>
 where
     T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
@@ -165,7 +167,7 @@ fn failed(_: sqlx::Error) -> StatusCode {
 async fn main() -> Result<(), Box<dyn Error>> {
     let pool = PgPoolOptions::new()
         .max_connections(var("MAX_CONNECTIONS")?.parse()?)
-        // A ping before every statement would be a second round trip, which no answer needs.
+        // A ping before every statement would be a second round trip.
         .test_before_acquire(false)
         .connect(&var("DATABASE_URL")?)
         .await?;

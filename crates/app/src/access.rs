@@ -1,39 +1,44 @@
-//! The permission door. A use case gets the thing it works on from here, already checked: what the actor may not see
-//! does not exist (404), what it may see but not do is forbidden (403).
+//! Permission checks of use cases.
+//!
+//! A use case loads groups and projects through this module, which returns them only after the check. A group or
+//! project that the actor may not see is reported as not found (404). An action that the actor may not perform on
+//! something visible is forbidden (403), or requires authentication (401) if the actor is anonymous.
 
 use holdfast_domain::AccessLevel;
-use holdfast_domain::policy::{Feature, GroupAction, InstanceAction, ProjectAction, Standing};
+use holdfast_domain::policy::{Feature, GroupAction, InstanceAction, InstanceRole, ProjectAction};
 use holdfast_store::Connection;
 use holdfast_store::ci::job_token_allowlist;
 use holdfast_store::namespaces::group::{self, Group, GroupRef};
 use holdfast_store::namespaces::namespace;
 use holdfast_store::projects::project::{self, Project, ProjectRef};
 
-use crate::actor::{BuildScope, Caller};
-use crate::{Actor, App, Error, Result, Thing};
+use crate::actor::{CurrentUser, JobTokenScope};
+use crate::{Actor, App, Error, Resource, Result};
 
-pub fn instance(actor: &Actor, action: InstanceAction) -> Result<()> {
-    if action.allowed(actor.standing()) { Ok(()) } else { Err(actor.refusal()) }
+/// Fails unless the actor's role allows this action on the instance.
+pub fn authorize_instance(actor: &Actor, action: InstanceAction) -> Result<()> {
+    if action.is_allowed(actor.role()) { Ok(()) } else { Err(actor.access_denied()) }
 }
 
-/// The caller's own account.
-pub fn account(actor: &Actor) -> Result<&Caller> {
-    instance(actor, InstanceAction::ManageOwnAccount)?;
-    actor.caller()
+/// Returns the current user, who must be allowed to manage their own account.
+pub fn authorize_own_account(actor: &Actor) -> Result<&CurrentUser> {
+    authorize_instance(actor, InstanceAction::ManageOwnAccount)?;
+    actor.current_user()
 }
 
-pub async fn group(
+/// Loads a group and checks that the actor may perform this action on it.
+pub async fn authorize_group(
     app: &App,
     connection: &mut Connection,
     actor: &Actor,
     group: &GroupRef,
     action: GroupAction,
 ) -> Result<Group> {
-    Ok(group_and_level(app, connection, actor, group, action).await?.0)
+    Ok(authorize_group_with_level(app, connection, actor, group, action).await?.0)
 }
 
-/// The same, with the level the caller has in the group.
-pub async fn group_and_level(
+/// Like [`authorize_group`], but also returns the access level of the actor in the group.
+pub async fn authorize_group_with_level(
     app: &App,
     connection: &mut Connection,
     actor: &Actor,
@@ -41,41 +46,43 @@ pub async fn group_and_level(
     action: GroupAction,
 ) -> Result<(Group, Option<AccessLevel>)> {
     let found = group::find_with_level(connection, group, actor.user_id(), app.today()).await?;
-    let (group, level) = found.ok_or(Error::NotFound(Thing::Group))?;
-    let allowed = |action: GroupAction| action.allowed(group.visibility, actor.standing(), level);
-    if !allowed(GroupAction::Read) && !is_member_within(app, connection, actor, &group).await? {
-        return Err(Error::NotFound(Thing::Group));
+    let (group, level) = found.ok_or(Error::NotFound(Resource::Group))?;
+    let is_allowed = |action: GroupAction| action.is_allowed(group.visibility, actor.role(), level);
+    if !is_allowed(GroupAction::Read) && !is_member_within(app, connection, actor, &group).await? {
+        return Err(Error::NotFound(Resource::Group));
     }
-    // Who is in one of its projects sees the group as if it were visible to all, and no more than that project in it.
-    let reads = actor.user_id().is_some() && matches!(action, GroupAction::Read | GroupAction::ReadIssues);
-    if !reads && !allowed(action) {
-        return Err(actor.refusal());
+    // A member of one of the group's projects may read the group as if it were visible to all. The lists inside the
+    // group are filtered by what this viewer may see.
+    let is_read = actor.user_id().is_some() && matches!(action, GroupAction::Read | GroupAction::ReadIssues);
+    if !is_read && !is_allowed(action) {
+        return Err(actor.access_denied());
     }
     Ok((group, level))
 }
 
 async fn is_member_within(app: &App, connection: &mut Connection, actor: &Actor, group: &Group) -> Result<bool> {
     match actor.user_id() {
-        Some(user) => Ok(group::has_project_of(connection, group.id, user, app.today()).await?),
+        Some(user) => Ok(group::has_project_member(connection, group.id, user, app.today()).await?),
         None => Ok(false),
     }
 }
 
-/// The same, with the group locked until the end of the transaction: what was allowed when it was asked for is still
-/// allowed when it is done, and nobody else changes the group or its members meanwhile.
-pub async fn locked_group(
+/// Like [`authorize_group`], but locks the group until the end of the transaction. The permission is checked again
+/// under the lock, and nobody else changes the group or its members until the commit.
+pub async fn lock_group(
     app: &App,
     connection: &mut Connection,
     actor: &Actor,
     group: &GroupRef,
     action: GroupAction,
 ) -> Result<Group> {
-    let id = self::group(app, connection, actor, group, action).await?.id;
+    let id = self::authorize_group(app, connection, actor, group, action).await?.id;
     group::lock(connection, id).await?;
-    self::group(app, connection, actor, &GroupRef::Id(id), action).await
+    self::authorize_group(app, connection, actor, &GroupRef::Id(id), action).await
 }
 
-pub async fn project(
+/// Loads a project and checks that the actor may perform this action on it.
+pub async fn authorize_project(
     app: &App,
     connection: &mut Connection,
     actor: &Actor,
@@ -83,11 +90,11 @@ pub async fn project(
     action: ProjectAction,
 ) -> Result<Project> {
     let found = project::find(connection, project, actor.user_id(), app.today()).await?;
-    authorize(connection, found.ok_or(Error::NotFound(Thing::Project))?, actor, action).await
+    authorize(connection, found.ok_or(Error::NotFound(Resource::Project))?, actor, action).await
 }
 
-/// The same, with the project locked until the end of the transaction.
-pub async fn locked_project(
+/// Like [`authorize_project`], but locks the project until the end of the transaction.
+pub async fn lock_project(
     app: &App,
     connection: &mut Connection,
     actor: &Actor,
@@ -96,96 +103,98 @@ pub async fn locked_project(
 ) -> Result<Project> {
     let id = match project {
         ProjectRef::Id(id) => *id,
-        ProjectRef::Path { .. } => self::project(app, connection, actor, project, action).await?.id,
+        ProjectRef::Path { .. } => self::authorize_project(app, connection, actor, project, action).await?.id,
     };
-    if let Some(found) = project::find_unlocked(connection, id, actor.user_id(), app.today()).await? {
+    if let Some(found) = project::try_lock(connection, id, actor.user_id(), app.today()).await? {
         return authorize(connection, found, actor, action).await;
     }
-    // There is none, or somebody is at it: wait only for what the caller may change, and look again afterwards.
-    self::project(app, connection, actor, &ProjectRef::Id(id), action).await?;
+    // The project does not exist, or another transaction holds the row lock. Check the permission before waiting for
+    // the lock, so that only actors who may change the project wait, and again afterwards, because the row may have
+    // changed.
+    self::authorize_project(app, connection, actor, &ProjectRef::Id(id), action).await?;
     project::lock(connection, id).await?;
-    self::project(app, connection, actor, &ProjectRef::Id(id), action).await
+    self::authorize_project(app, connection, actor, &ProjectRef::Id(id), action).await
 }
 
-/// The same, with the project's namespace held before it: neither changes its visibility nor goes until the end of the
-/// transaction. Whoever takes both takes the namespace first.
-pub async fn locked_project_in_place(
+/// Like [`lock_project`], but first locks the project's namespace (`FOR SHARE`). Until the end of the transaction
+/// neither of them is deleted or changes its visibility. Code that locks both must lock the namespace first.
+pub async fn lock_project_and_namespace(
     app: &App,
     connection: &mut Connection,
     actor: &Actor,
     project: &ProjectRef,
     action: ProjectAction,
 ) -> Result<Project> {
-    let before = self::project(app, connection, actor, project, action).await?;
-    namespace::hold(connection, before.namespace.id).await?;
-    let locked = locked_project(app, connection, actor, &ProjectRef::Id(before.id), action).await?;
+    let before = self::authorize_project(app, connection, actor, project, action).await?;
+    namespace::lock_shared(connection, before.namespace.id).await?;
+    let locked = lock_project(app, connection, actor, &ProjectRef::Id(before.id), action).await?;
     if locked.namespace.id != before.namespace.id {
-        return Err(Error::Conflict("The project was moved meanwhile, please try again".into()));
+        return Err(Error::Conflict("The project was transferred during the request; try again".into()));
     }
     Ok(locked)
 }
 
-/// What the actor could do beside what it was let in for.
-pub(crate) fn may(actor: &Actor, project: &Project, action: ProjectAction) -> bool {
-    action.allowed(project.visibility, actor.standing(), project.level())
+/// Returns whether the actor's role and access level allow an action on a project that it has been authorized for.
+/// Ignores features and whether the project is archived.
+pub(crate) fn can(actor: &Actor, project: &Project, action: ProjectAction) -> bool {
+    action.is_allowed(project.visibility, actor.role(), project.level())
 }
 
-/// Returns the project if the actor may do this with it.
+/// Returns the project if the actor may perform this action on it. A build must also be allowed by the project.
 async fn authorize(
     connection: &mut Connection,
     project: Project,
     actor: &Actor,
     action: ProjectAction,
 ) -> Result<Project> {
-    if let Some(build) = actor.build_of()
-        && !admits_build(connection, &project, build).await?
+    if let Some(build) = actor.job_token_scope()
+        && !is_build_allowed(connection, &project, build).await?
     {
-        return Err(Error::NotFound(Thing::Project));
+        return Err(Error::NotFound(Resource::Project));
     }
-    checked(project, actor, action)
+    check_project_access(project, actor, action)
 }
 
-/// Returns whether a project lets a build in. What the build's user may read is a question of its own: both must be
-/// allowed, since whoever writes the script of a build is not always its user.
-async fn admits_build(connection: &mut Connection, project: &Project, build: BuildScope) -> Result<bool> {
-    let is_public = ProjectAction::ReadCode.allowed(project.visibility, Standing::Anonymous, None);
+/// Returns whether the project allows the build to read it. The permissions of the build's user are checked separately.
+/// Both are required, because the author of a build's script is not always its user.
+async fn is_build_allowed(connection: &mut Connection, project: &Project, build: JobTokenScope) -> Result<bool> {
+    let is_public = ProjectAction::ReadCode.is_allowed(project.visibility, InstanceRole::Anonymous, None);
     if project.id == build.project || is_public {
         return Ok(true);
     }
     Ok(build.has_users_rights && job_token_allowlist::contains(connection, project.id, build.project).await?)
 }
 
-fn checked(project: Project, actor: &Actor, action: ProjectAction) -> Result<Project> {
-    // Its own project a build reads whoever started it.
-    let is_own = actor.build_of().is_some_and(|build| build.project == project.id);
-    if !is_own && !may(actor, &project, ProjectAction::Read) {
-        return Err(Error::NotFound(Thing::Project));
+fn check_project_access(project: Project, actor: &Actor, action: ProjectAction) -> Result<Project> {
+    // A build may read its own project, regardless of the user that it acts as.
+    let is_own = actor.job_token_scope().is_some_and(|build| build.project == project.id);
+    if !is_own && !can(actor, &project, ProjectAction::Read) {
+        return Err(Error::NotFound(Resource::Project));
     }
-    if actor.build_of().is_some() && action != ProjectAction::ReadCode {
+    if actor.job_token_scope().is_some() && action != ProjectAction::ReadCode {
         return Err(Error::Forbidden(Some("A build may only download code")));
     }
     if is_own {
         return Ok(project);
     }
-    // Whoever asks, an administrator too.
-    if let Some(feature) = action.needs().filter(|feature| !has(&project, *feature)) {
-        return Err(Error::Forbidden(Some(feature.missing())));
+    // A disabled feature is not available to administrators either.
+    if let Some(feature) = action.required_feature().filter(|feature| !is_feature_enabled(&project, *feature)) {
+        return Err(Error::Forbidden(Some(feature.disabled_message())));
     }
-    if !may(actor, &project, action) || (action == ProjectAction::ReadBuilds && !sees_builds(actor, &project)) {
-        return Err(actor.refusal());
+    if !can(actor, &project, action) || (action == ProjectAction::ReadBuilds && !can_see_builds(actor, &project)) {
+        return Err(actor.access_denied());
     }
     if project.archived && action.adds_content() {
-        return Err(Error::Forbidden(Some("The project is archived: unarchive it to add to it")));
+        return Err(Error::Forbidden(Some("The project is archived. Unarchive it to change its content")));
     }
     Ok(project)
 }
 
-fn sees_builds(actor: &Actor, project: &Project) -> bool {
+fn can_see_builds(actor: &Actor, project: &Project) -> bool {
     project.features.public_builds || actor.is_administrator() || project.level() >= Some(AccessLevel::Reporter)
 }
 
-/// Whether it is switched on in the project.
-pub(crate) fn has(project: &Project, feature: Feature) -> bool {
+pub(crate) fn is_feature_enabled(project: &Project, feature: Feature) -> bool {
     let features = project.features;
     match feature {
         Feature::Issues => features.issues_enabled,

@@ -1,64 +1,65 @@
-//! Who asks. There is one type for all doors, so that no door can forget a check.
+//! The actor of a use case. All entry points use this one type, so that the same checks apply to each of them.
 
 use std::net::IpAddr;
 
 use holdfast_domain::accounts::Scopes;
 use holdfast_domain::ids::{ProjectId, UserId};
-use holdfast_domain::policy::Standing;
+use holdfast_domain::policy::InstanceRole;
 use holdfast_store::accounts::user::{Account, User};
 
 use crate::client::ClientKey;
 use crate::{Error, Result};
 
+/// The party on whose behalf a use case runs.
 #[derive(Clone, Debug)]
 pub enum Actor {
-    /// Nobody who has signed in, at this address if it is known.
+    /// An anonymous request, with the address of the client if it is known.
     Anonymous(Option<IpAddr>),
-    /// Somebody with the server's own command line.
+    /// The server's own command line, or a background job.
     Operator,
-    User(Box<Caller>),
+    User(Box<CurrentUser>),
 }
 
 /// A signed-in user.
 #[derive(Clone, Debug)]
-pub struct Caller {
+pub struct CurrentUser {
     pub account: Account,
-    /// Loaded with the token where the request is about the own account.
-    pub own: Option<Box<User>>,
-    /// What the token that was presented may do.
+    /// Loaded together with the token if the request is about the current user's own account.
+    pub profile: Option<Box<User>>,
+    /// The scopes of the token that authenticated the request.
     pub scopes: Scopes,
     /// Set while an administrator acts as this user.
     pub impersonated_by: Option<UserId>,
-    /// Set while a build acts: it may read code and nothing else.
-    pub build_of: Option<BuildScope>,
+    /// Set if the actor is a build: it may read code and nothing else.
+    pub job_token_scope: Option<JobTokenScope>,
 }
 
 /// The projects whose code a build may read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BuildScope {
-    /// The build's own project, which it always reads, as it does public ones.
+pub struct JobTokenScope {
+    /// The build's own project, which it may always read. It may also read public projects.
     pub project: ProjectId,
-    /// Whether the build has the rights of the user that it acts as: then it also reads projects that this user may read and
-    /// that have the build's project on their allow list.
+    /// Whether the build has the rights of the user that it acts as. If so, it may also read projects that this user
+    /// may read and that have the build's project on their job token allow list.
     pub has_users_rights: bool,
 }
 
 impl Actor {
-    pub fn standing(&self) -> Standing {
+    pub fn role(&self) -> InstanceRole {
         match self {
-            Self::Anonymous(_) => Standing::Anonymous,
-            Self::Operator => Standing::Administrator,
-            Self::User(caller) => caller.account.standing(),
+            Self::Anonymous(_) => InstanceRole::Anonymous,
+            Self::Operator => InstanceRole::Administrator,
+            Self::User(user) => user.account.role(),
         }
     }
 
     pub fn is_administrator(&self) -> bool {
-        self.standing() == Standing::Administrator
+        self.role() == InstanceRole::Administrator
     }
 
     pub fn user_id(&self) -> Option<UserId> {
         match self {
-            Self::User(caller) => Some(caller.account.id()),
+            Self::User(user) => Some(user.account.id()),
             Self::Anonymous(_) | Self::Operator => None,
         }
     }
@@ -68,29 +69,29 @@ impl Actor {
         match self {
             Self::Anonymous(address) => ClientKey::from_address(address.unwrap_or(IpAddr::from([0, 0, 0, 0]))),
             Self::Operator => ClientKey::Operator,
-            Self::User(caller) => ClientKey::User(caller.account.id()),
+            Self::User(user) => ClientKey::User(user.account.id()),
         }
     }
 
-    /// Returns what the actor may read, if it is a build.
-    pub fn build_of(&self) -> Option<BuildScope> {
+    /// Returns the projects that the actor may read, if it is a build.
+    pub fn job_token_scope(&self) -> Option<JobTokenScope> {
         match self {
-            Self::User(caller) => caller.build_of,
+            Self::User(user) => user.job_token_scope,
             Self::Anonymous(_) | Self::Operator => None,
         }
     }
 
-    /// The signed-in user, where one is needed.
-    pub fn caller(&self) -> Result<&Caller> {
+    /// Returns the signed-in user. Fails for anonymous requests and for the command line.
+    pub fn current_user(&self) -> Result<&CurrentUser> {
         match self {
-            Self::User(caller) => Ok(caller),
+            Self::User(user) => Ok(user),
             Self::Anonymous(_) => Err(Error::Unauthenticated),
-            Self::Operator => Err(Error::Forbidden(Some("The command line has no account of its own"))),
+            Self::Operator => Err(Error::Forbidden(Some("The command line has no user account"))),
         }
     }
 
-    /// Why this actor may not do something that it knows of.
-    pub(crate) fn refusal(&self) -> Error {
+    /// Returns the error for an action that the actor may not perform on something it may see.
+    pub(crate) fn access_denied(&self) -> Error {
         match self {
             Self::Anonymous(_) => Error::Unauthenticated,
             Self::Operator | Self::User(_) => Error::Forbidden(None),

@@ -1,7 +1,7 @@
-//! Limits that count for each client separately.
+//! Limits that are counted separately for each client.
 //!
-//! A node has a fixed number of connections and permits. Whoever takes one is counted under a [`ClientKey`], and no key gets
-//! more than its share, so that one client cannot use up what all of them need. Counts are kept by each node for itself.
+//! A node has a fixed number of connections and permits. Each one in use is counted for a [`ClientKey`], and no key
+//! gets more than its share, so that one client cannot use up what all of them need. Each node counts for itself.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -12,13 +12,15 @@ use holdfast_domain::ids::UserId;
 use ipnet::IpNet;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::{Error, Result};
+
 /// The client that a connection or a permit is counted for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ClientKey {
     /// The command line and background jobs.
     Operator,
     User(UserId),
-    /// An IPv4 address, or the first 64 bits of an IPv6 address: one customer has all addresses behind them.
+    /// An IPv4 address, or the first 64 bits of an IPv6 address: a customer usually has a whole /64 network.
     Address(IpAddr),
 }
 
@@ -42,12 +44,12 @@ impl<K: Eq + Hash> KeyedSemaphores<K> {
         Self { permits, semaphores: Mutex::default() }
     }
 
-    /// Waits for a permit of this key. Those who wait for the same key are served in the order in which they came.
+    /// Waits for a permit of this key. Requests for the same key are served in order.
     pub async fn acquire(&self, key: K) -> OwnedSemaphorePermit {
         self.acquire_many(key, 1).await
     }
 
-    /// Returns `None` if all permits of this key are held, or others wait for one.
+    /// Returns `None` if all permits of this key are held, or other requests are waiting for one.
     pub fn try_acquire(&self, key: K) -> Option<OwnedSemaphorePermit> {
         self.try_acquire_many(key, 1)
     }
@@ -72,7 +74,7 @@ impl<K: Eq + Hash> KeyedSemaphores<K> {
     }
 }
 
-/// The part of a node's permits that one client may hold: a quarter, and at least one.
+/// Returns how many of a node's permits one client may hold: a quarter, and at least one.
 pub const fn client_share(permits: usize) -> usize {
     if permits < 4 { 1 } else { permits / 4 }
 }
@@ -80,13 +82,13 @@ pub const fn client_share(permits: usize) -> usize {
 /// Permits of this node, of which each key gets at most its share.
 pub struct KeyedPermits<K> {
     shares: KeyedSemaphores<K>,
-    all: Arc<Semaphore>,
+    total: Arc<Semaphore>,
     permits: usize,
 }
 
 pub type ClientPermits = KeyedPermits<ClientKey>;
 
-/// Returns its permits when it is dropped.
+/// A guard that returns its permits when it is dropped.
 pub struct KeyedPermit {
     _share: OwnedSemaphorePermit,
     _permit: OwnedSemaphorePermit,
@@ -94,37 +96,52 @@ pub struct KeyedPermit {
 
 impl<K: Eq + Hash> KeyedPermits<K> {
     pub fn new(permits: usize, share: usize) -> Self {
-        Self { shares: KeyedSemaphores::new(share), all: Arc::new(Semaphore::new(permits)), permits }
+        Self { shares: KeyedSemaphores::new(share), total: Arc::new(Semaphore::new(permits)), permits }
     }
 
-    /// Waits for a permit. A key that holds its share waits without keeping others from theirs.
+    /// Waits for a permit. A key that holds its whole share waits without delaying other keys.
     pub async fn acquire(&self, key: K) -> KeyedPermit {
         self.acquire_many(key, 1).await
     }
 
-    /// Like [`Self::acquire`], but waits for several permits. Whoever needs more than a share gets a whole share.
+    /// Like [`Self::acquire`], but waits for several permits. A request for more than a share gets a whole share.
     pub async fn acquire_many(&self, key: K, count: usize) -> KeyedPermit {
-        let count = self.at_most_share(count);
+        let count = self.cap_to_share(count);
         let share = self.shares.acquire_many(key, count).await;
-        let permit = self.all.clone().acquire_many_owned(count).await.expect("the semaphore is never closed");
+        let permit = self.total.clone().acquire_many_owned(count).await.expect("the semaphore is never closed");
         KeyedPermit { _share: share, _permit: permit }
     }
 
     /// Like [`Self::acquire_many`], but returns `None` where that would wait.
     pub fn try_acquire_many(&self, key: K, count: usize) -> Option<KeyedPermit> {
-        let count = self.at_most_share(count);
+        let count = self.cap_to_share(count);
         let share = self.shares.try_acquire_many(key, count)?;
-        let permit = self.all.clone().try_acquire_many_owned(count).ok()?;
+        let permit = self.total.clone().try_acquire_many_owned(count).ok()?;
         Some(KeyedPermit { _share: share, _permit: permit })
     }
 
-    fn at_most_share(&self, count: usize) -> u32 {
+    fn cap_to_share(&self, count: usize) -> u32 {
         u32::try_from(count.min(self.shares.permits)).unwrap_or(u32::MAX)
     }
 
+    /// Calls `work` on a blocking thread. The thread holds the permit, because it continues when the request is
+    /// canceled.
+    pub async fn run_blocking<T: Send + 'static>(
+        &self,
+        key: K,
+        work: impl FnOnce() -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let permit = self.acquire(key).await;
+        let thread = tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            work()
+        });
+        thread.await.map_err(|panicked| Error::Internal(panicked.into()))?
+    }
+
     /// Returns how many permits are held.
-    pub fn held(&self) -> usize {
-        self.permits - self.all.available_permits()
+    pub fn held_count(&self) -> usize {
+        self.permits - self.total.available_permits()
     }
 }
 
@@ -134,7 +151,7 @@ impl ClientPermits {
     }
 }
 
-/// How many connections a listener accepts.
+/// The maximum number of connections of a listener.
 #[derive(Clone, Debug)]
 pub struct ConnectionLimits {
     pub max: usize,
@@ -172,22 +189,22 @@ impl ConnectionCounter {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a new connection. Returns `None` if there are too many, and then only the metrics tell of it: a line in the log
-    /// for each would let anybody fill it.
+    /// Counts a new connection. Returns `None` if there are too many. Refusals are visible in the metrics only: with a
+    /// log line for each, any client could fill the log.
     pub fn try_admit(self: &Arc<Self>, peer: IpAddr) -> Option<ConnectionGuard> {
         let peer = peer.to_canonical();
         let address = ClientKey::from_address(peer);
         let is_proxy = self.limits.trusted_proxies.iter().any(|network| network.contains(&peer));
         let reason = {
             let mut open = self.open();
-            let of_address = open.by_address.get(&address).copied().unwrap_or_default();
+            let address_count = open.by_address.get(&address).copied().unwrap_or_default();
             if open.total >= self.limits.max {
                 "all"
-            } else if of_address >= self.limits.max_per_address && !is_proxy {
+            } else if address_count >= self.limits.max_per_address && !is_proxy {
                 "address"
             } else {
                 open.total += 1;
-                open.by_address.insert(address, of_address + 1);
+                open.by_address.insert(address, address_count + 1);
                 return Some(ConnectionGuard { counter: self.clone(), address });
             }
         };
@@ -195,9 +212,9 @@ impl ConnectionCounter {
         None
     }
 
-    /// Like [`Self::try_admit`], but refuses connections at random when more than half of all are open, the more the fewer
-    /// are left, as `MaxStartups` of OpenSSH does. Whoever keeps all of them open then loses new ones as often as others do.
-    /// `random` is between 0 and 1.
+    /// Like [`Self::try_admit`], but refuses connections at random when more than half of the maximum are open, with a
+    /// probability that rises to 1, as `MaxStartups` of OpenSSH does. A client that tries to keep all connections open
+    /// is then refused as often as others are. `random` is between 0 and 1.
     pub fn try_admit_early_drop(self: &Arc<Self>, peer: IpAddr, random: f64) -> Option<ConnectionGuard> {
         let half = self.limits.max.div_ceil(2);
         let above_half = self.open().total.saturating_sub(half);
@@ -247,36 +264,51 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_canceled_request_keeps_its_permit_until_its_thread_ends() {
+        let permits = ClientPermits::for_clients(4);
+        let (one, other) = (ClientKey::User(1.into()), ClientKey::User(2.into()));
+        let (end, wait) = std::sync::mpsc::channel::<()>();
+        let request = permits.run_blocking(one, move || Ok(wait.recv().is_err()));
+        assert!(request.now_or_never().is_none());
+        assert_eq!(permits.held_count(), 1);
+        assert!(permits.run_blocking(one, || Ok(())).now_or_never().is_none());
+        permits.run_blocking(other, || Ok(())).await.unwrap();
+        drop(end);
+        permits.run_blocking(one, || Ok(())).await.unwrap();
+    }
+
+    #[tokio::test]
     async fn a_client_holds_at_most_its_share_of_permits() {
         let permits = ClientPermits::for_clients(8);
         let (one, other) = (ClientKey::User(1.into()), ClientKey::User(2.into()));
         let held = [permits.acquire(one).await, permits.acquire(one).await];
         assert!(permits.acquire(one).now_or_never().is_none());
         assert!(permits.acquire(other).now_or_never().is_some());
-        assert_eq!(permits.held(), 2);
+        assert_eq!(permits.held_count(), 2);
         drop(held);
         assert!(permits.acquire(one).now_or_never().is_some());
         assert_eq!([client_share(1), client_share(3), client_share(16)], [1, 1, 4]);
     }
 
     #[tokio::test]
-    async fn several_permits_are_taken_together_and_at_most_a_share() {
+    async fn many_permits_are_acquired_together_and_capped_at_the_share() {
         let permits = ClientPermits::new(4, 2);
         let [one, other, third] = [1_i64, 2, 3].map(|id| ClientKey::User(id.into()));
         let held = permits.acquire_many(one, 100).await;
-        assert_eq!(permits.held(), 2);
+        assert_eq!(permits.held_count(), 2);
         assert!(permits.try_acquire_many(one, 1).is_none());
         let rest = permits.try_acquire_many(other, 1);
         assert!(rest.is_some());
-        // Its share is free, but there are not enough permits in all; and then it keeps none.
+        // The share of this key is free, but the total is not enough. The failed attempt must not keep permits of the
+        // share.
         assert!(permits.try_acquire_many(third, 2).is_none());
         assert!(permits.try_acquire_many(third, 1).is_some());
         drop((held, rest));
-        assert_eq!(permits.held(), 0);
+        assert_eq!(permits.held_count(), 0);
     }
 
     #[test]
-    fn connections_are_limited_by_address_and_in_all() {
+    fn connections_are_limited_per_address_and_in_total() {
         let trusted_proxies = vec!["10.0.0.0/8".parse().unwrap()];
         let counter = ConnectionCounter::new("test", ConnectionLimits { max: 6, max_per_address: 2, trusted_proxies });
         let admit = |text| counter.try_admit(address(text));
@@ -293,13 +325,13 @@ mod tests {
     }
 
     #[test]
-    fn early_drop_begins_when_half_are_open() {
+    fn early_drop_begins_at_half_of_max_connections() {
         let limits = ConnectionLimits { max: 8, max_per_address: 8, trusted_proxies: Vec::new() };
         let counter = ConnectionCounter::new("test", limits);
         let admit = |random| counter.try_admit_early_drop(address("192.0.2.1"), random);
         let mut open: Vec<_> = (0..5).map(|_| admit(0.0)).collect();
         assert!(open.iter().all(Option::is_some));
-        // Five of eight: one of the four above the half.
+        // Five of eight connections are open, one above the half: a quarter of the new connections is refused.
         assert!(admit(0.2).is_none());
         open.extend([admit(0.25), admit(0.9), admit(0.9)]);
         assert!(open.iter().all(Option::is_some));

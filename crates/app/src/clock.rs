@@ -1,4 +1,4 @@
-//! The time, injected.
+//! The clock, injected so that tests control the time.
 
 use std::sync::Arc;
 
@@ -17,7 +17,8 @@ impl Clock {
         Self::new(Utc::now)
     }
 
-    /// In milliseconds, which is what the interface shows: a record reads the same before and after it was stored.
+    /// Returns the current time, truncated to milliseconds. This is the precision of the API, so a record reads the
+    /// same before and after it was stored.
     pub fn now(&self) -> DateTime<Utc> {
         (self.0)().trunc_subsecs(3)
     }

@@ -1,61 +1,61 @@
-//! Why a use case did not do what was asked. Which status that is, is for the front door to say.
+//! Errors of use cases. The entry points decide how an error is reported, such as the HTTP status.
 
 use std::fmt;
 use std::time::Duration;
 
 use holdfast_domain::Violations;
-use holdfast_git::is_full;
+use holdfast_git::is_storage_full;
 
 pub type Result<T> = std::result::Result<T, Error>;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("authentication is needed")]
+    #[error("authentication is required")]
     Unauthenticated,
     #[error("the token lacks the scope {needed}")]
     InsufficientScope { needed: &'static str },
     #[error("forbidden{}", .0.map(|reason| format!(": {reason}")).unwrap_or_default())]
     Forbidden(Option<&'static str>),
     #[error("{0} not found")]
-    NotFound(Thing),
+    NotFound(Resource),
     #[error("invalid attributes: {0:?}")]
     Invalid(Violations),
-    /// A value outside the ones that are known.
+    /// A parameter has an unknown value.
     #[error("{0}")]
     Unprocessable(&'static str),
     #[error("{0}")]
     Conflict(String),
-    /// What a change leans on was looked for before objects were removed.
-    #[error("The repository was cleaned up meanwhile, please try again")]
-    CleanedUp,
-    /// For a reason that is no single attribute's.
+    /// A prune ran after the request had checked that the objects it refers to exist.
+    #[error("Unreachable objects were pruned during the request; try again")]
+    PrunedConcurrently,
+    /// Rejected for a reason that does not belong to a single attribute.
     #[error("{0}")]
-    Refused(String),
-    /// The same, as boards tell it.
+    Rejected(String),
+    /// Like [`Self::Rejected`], but reported in the format of the board endpoints.
     #[error("{0}")]
-    RefusedWith(&'static str),
-    #[error("the limit of {0} personal projects is reached")]
+    RejectedWith(&'static str),
+    #[error("the limit of {0} personal projects has been reached")]
     ProjectLimit(i32),
-    #[error("the address of a hook is no http or https url")]
+    #[error("the URL of a hook must begin with http:// or https://")]
     InvalidHookUrl,
-    #[error("the object store does not answer: {0}")]
+    #[error("object store unavailable: {0}")]
     ObjectStore(#[from] holdfast_store::objects::Error),
     #[error("{0}")]
     Git(#[source] holdfast_git::Error),
     #[error("too many requests")]
     Throttled { retry_after: Duration },
-    /// What passes by itself: work that was begun, a disk that is full.
+    /// A temporary condition, such as work in progress or a full disk. The client may try again.
     #[error("{0}")]
-    NotYet(&'static str),
-    #[error("the database cannot be reached: {0}")]
-    Unavailable(holdfast_store::Error),
+    TemporarilyUnavailable(&'static str),
+    #[error("database unavailable: {0}")]
+    DatabaseUnavailable(holdfast_store::Error),
     #[error("{0}")]
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// What was looked for, as the answer names it.
+/// The kind of thing that was not found, as the response names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Thing {
+pub enum Resource {
     Blob,
     Board,
     Branch,
@@ -80,15 +80,15 @@ pub enum Thing {
     Variable,
     /// A record looked up by id inside its parent.
     Record,
-    /// `Member: user_id:5`
+    /// The member with this user id, shown as `Member: user_id:5`.
     Member(i64),
-    /// The whole answer.
-    Named(&'static str),
-    /// Whom to act as.
+    /// The complete text of the response.
+    Literal(&'static str),
+    /// The user that the request names to act as.
     SudoTarget(String),
 }
 
-impl fmt::Display for Thing {
+impl fmt::Display for Resource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Blob => f.write_str("Blob"),
@@ -115,8 +115,8 @@ impl fmt::Display for Thing {
             Self::Variable => f.write_str("Variable"),
             Self::Record => f.write_str("record"),
             Self::Member(id) => write!(f, "Member: user_id:{id}"),
-            Self::Named(text) => f.write_str(text),
-            Self::SudoTarget(who) => write!(f, "No user id or username for: {who}"),
+            Self::Literal(text) => f.write_str(text),
+            Self::SudoTarget(name) => write!(f, "No user id or username for: {name}"),
         }
     }
 }
@@ -124,9 +124,9 @@ impl fmt::Display for Thing {
 impl From<holdfast_store::Error> for Error {
     fn from(error: holdfast_store::Error) -> Self {
         if error.is_missing_parent() {
-            Self::NotFound(Thing::Record)
+            Self::NotFound(Resource::Record)
         } else if error.is_unavailable() {
-            Self::Unavailable(error)
+            Self::DatabaseUnavailable(error)
         } else {
             Self::Internal(error.into())
         }
@@ -140,9 +140,9 @@ impl From<holdfast_store::cache::Error> for Error {
             Cache::Database(cause) => cause.into(),
             Cache::ObjectStore(cause) => cause.into(),
             Cache::Git(cause) => cause.into(),
-            Cache::NoRepository => Self::NotFound(Thing::Project),
-            Cache::Io(cause) if is_full(&cause) => full_disk(&cause),
-            // A download that broke off.
+            Cache::NoRepository => Self::NotFound(Resource::Project),
+            Cache::Io(cause) if is_storage_full(&cause) => disk_full(&cause),
+            // An interrupted download wraps the error of the object store in an I/O error.
             Cache::Io(cause) => match cause.downcast::<holdfast_store::objects::Error>() {
                 Ok(cause) => Self::ObjectStore(cause),
                 Err(cause) => Self::Internal(Cache::Io(cause).into()),
@@ -154,25 +154,25 @@ impl From<holdfast_store::cache::Error> for Error {
 
 impl From<holdfast_git::Error> for Error {
     fn from(error: holdfast_git::Error) -> Self {
-        if error.is_of_full_disk() { full_disk(&error) } else { Self::Git(error) }
+        if error.is_disk_full() { disk_full(&error) } else { Self::Git(error) }
     }
 }
 
 impl From<std::io::Error> for Error {
-    /// What git said may have come on the way of bytes.
+    /// Unwraps errors of git that were passed through a byte stream.
     fn from(error: std::io::Error) -> Self {
         match error.downcast::<holdfast_git::Error>() {
             Ok(cause) => cause.into(),
-            Err(error) if is_full(&error) => full_disk(&error),
+            Err(error) if is_storage_full(&error) => disk_full(&error),
             Err(error) => Self::Internal(error.into()),
         }
     }
 }
 
-/// For now: somebody makes room, or other copies go.
-fn full_disk(error: &impl fmt::Display) -> Error {
-    tracing::error!(%error, "this node's disk is full");
-    Error::NotYet("This node's disk is full, please try again later")
+/// Logs the error and returns a temporary one: cache eviction or an operator frees space.
+fn disk_full(error: &impl fmt::Display) -> Error {
+    tracing::error!(%error, "disk is full");
+    Error::TemporarilyUnavailable("The server's disk is full; try again later")
 }
 
 impl From<Violations> for Error {
@@ -181,7 +181,7 @@ impl From<Violations> for Error {
     }
 }
 
-/// Turns a broken constraint into what the caller can act on.
+/// Converts a violated database constraint into an error that the client can act on.
 pub(crate) trait OnConstraint<T> {
     fn on_constraint(self, name: &str, error: impl FnOnce() -> Error) -> Result<T>;
 }

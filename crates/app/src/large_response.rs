@@ -1,7 +1,7 @@
-//! Limits the memory of responses that are sent.
+//! Limits the memory that responses use while they are sent.
 //!
-//! - A response of more than [`MAX_SMALL_BYTES`] that is in memory needs a [`ResponsePermit`]. One client gets only so much
-//!   memory for them, and all clients together, too.
+//! - A response of more than [`MAX_SMALL_BYTES`] that is in memory needs a [`ResponsePermit`]. Their memory is limited
+//!   for each client and in total.
 //! - The permit lasts until the last byte has left the process, however slowly the client reads.
 //! - A request that waits for a permit keeps nothing of its response in memory.
 
@@ -13,13 +13,13 @@ use bytes::Bytes;
 use crate::client::{ClientKey, ClientPermits, KeyedPermit};
 use crate::{Error, Result};
 
-/// Responses up to this size need no permit: nearly all are shorter. 256 connections, which one address gets, have at most
-/// 64 MiB of them.
+/// Responses up to this size need no permit; nearly all responses are smaller. The 256 connections that one address
+/// gets hold at most 64 MiB of them.
 pub const MAX_SMALL_BYTES: u64 = 256 << 10;
-/// Maximum size of all large responses of this node together. One client gets a quarter, which is five pages of 100 issues
-/// with the longest descriptions, or eight of the largest files that are read at once.
+/// Maximum size of all large responses of this node together. One client gets a quarter, which is five pages of 100
+/// issues with the longest descriptions, or eight of the largest files that are read at once.
 const MAX_BYTES: u64 = 128 << 20;
-/// The memory that one permit stands for.
+/// The memory that one permit of the semaphore represents.
 const BYTES_PER_PERMIT: u64 = 64 << 10;
 /// How long a request waits for a permit. Arbitrary; well below the time that a request may take.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -38,7 +38,7 @@ fn permits_for(bytes: u64) -> usize {
 }
 
 impl LargeResponses {
-    /// Waits for the permit to have this much in memory for a client. Fails if that takes too long.
+    /// Waits until the client may have this much in memory. Fails if that takes too long.
     pub async fn acquire(&self, client: ClientKey, bytes: u64) -> Result<ResponsePermit> {
         let permit = tokio::time::timeout(ACQUIRE_TIMEOUT, self.0.acquire_many(client, permits_for(bytes))).await;
         permit.map(ResponsePermit::new).map_err(|_| busy())
@@ -51,10 +51,10 @@ impl LargeResponses {
 }
 
 fn busy() -> Error {
-    Error::NotYet("Too many large responses are being sent, please try again later")
+    Error::TemporarilyUnavailable("Too many large responses are being sent; try again later")
 }
 
-/// The permit to have a large response in memory.
+/// A permit to have a large response in memory.
 #[derive(Clone)]
 pub struct ResponsePermit {
     _permit: Arc<KeyedPermit>,
@@ -66,17 +66,17 @@ impl ResponsePermit {
     }
 
     /// Returns the same bytes. The permit lasts as long as any part of them.
-    pub fn hold(&self, bytes: Bytes) -> Bytes {
-        Bytes::from_owner(HeldBytes { bytes, _permit: self.clone() })
+    pub fn attach_to(&self, bytes: Bytes) -> Bytes {
+        Bytes::from_owner(GuardedBytes { bytes, _permit: self.clone() })
     }
 }
 
-struct HeldBytes {
+struct GuardedBytes {
     bytes: Bytes,
     _permit: ResponsePermit,
 }
 
-impl AsRef<[u8]> for HeldBytes {
+impl AsRef<[u8]> for GuardedBytes {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
@@ -91,14 +91,14 @@ mod tests {
         let responses = LargeResponses::default();
         let [one, other] = [1_i64, 2].map(|id| ClientKey::User(id.into()));
         let permit = responses.try_acquire(one, MAX_BYTES / 4).unwrap();
-        let body = permit.hold(Bytes::from_static(b"0123456789"));
+        let body = permit.attach_to(Bytes::from_static(b"0123456789"));
         let end = body.slice(8..);
         drop((permit, body));
         assert_eq!(end, b"89"[..]);
         assert!(responses.try_acquire(one, 1).is_err());
         assert!(responses.try_acquire(other, MAX_BYTES / 4).is_ok());
         drop(end);
-        // What is larger than the share of a client takes all of it.
+        // A response larger than the share of a client takes the whole share.
         let permit = responses.try_acquire(one, 10 * MAX_BYTES).unwrap();
         assert!(responses.try_acquire(one, 1).is_err());
         assert!(responses.try_acquire(other, MAX_BYTES / 4).is_ok());

@@ -1,5 +1,7 @@
-//! The use cases. Each one authorises in its first line, works in one transaction, and is the same for every front
-//! door: REST, git, pages and the command line.
+//! The use cases of Holdfast.
+//!
+//! - A use case authorizes its actor before it does anything else; see [`access`].
+//! - Every entry point calls the same use cases: HTTP, SSH, the command line and background jobs.
 
 pub mod access;
 pub mod accounts;
@@ -8,6 +10,7 @@ pub mod actor;
 pub mod ci;
 pub mod client;
 pub mod clock;
+mod encryption;
 pub mod entropy;
 pub mod error;
 pub mod hooks;
@@ -18,76 +21,76 @@ pub mod planning;
 pub mod progress_budget;
 pub mod projects;
 pub mod repository;
-mod sealing;
 pub mod throttle;
 pub mod worker;
 
 use std::sync::Arc;
 
 use chrono::NaiveDate;
-use holdfast_domain::Site;
+use holdfast_domain::InstanceUrls;
 use holdfast_store::{Database, Objects};
 use ipnet::IpNet;
 use tokio::sync::Semaphore;
 
 pub use actor::Actor;
 pub use clock::Clock;
+pub use encryption::EncryptionKey;
 pub use entropy::Entropy;
-pub use error::{Error, Result, Thing};
-pub use sealing::SealingKey;
+pub use error::{Error, Resource, Result};
 
 use accounts::password::Passwords;
 use ci::CiSettings;
-use ci::waiting::Waiting;
+use ci::long_poll::LongPollRegistry;
+use encryption::Cipher;
 use hooks::HookSettings;
 use large_response::LargeResponses;
-use repository::engine::{Engine, GitSettings};
+use repository::git_runtime::{GitRuntime, GitSettings};
 use repository::maintenance::MaintenanceSettings;
-use sealing::Sealing;
 use throttle::Throttle;
 
-/// What operators decide about accounts.
+/// Runtime settings, converted from the configuration file.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub projects_limit: i32,
     pub can_create_group: bool,
-    pub session_days: u32,
+    pub session_lifetime_days: u32,
     pub sign_ins_per_minute: u32,
     pub git: GitSettings,
     pub maintenance: MaintenanceSettings,
-    /// Networks from which repositories may be imported although they are not of the internet at large.
+    /// Networks that repositories may be imported from although their addresses are not public.
     pub import_networks: Vec<IpNet>,
     pub hooks: HookSettings,
     pub ci: CiSettings,
-    /// Without one nothing can be kept that has to be sealed.
-    pub sealing_key: Option<SealingKey>,
-    pub site: Site,
+    /// The key for secrets at rest. Without it CI variables cannot be stored, and tokens of hooks are stored in clear.
+    pub encryption_key: Option<EncryptionKey>,
+    pub site: InstanceUrls,
 }
 
-const CI_FILES_AT_ONCE: usize = 4;
-/// CI files that are checked for anybody at once. Each takes a processor for up to a second.
+/// Maximum number of CI files that are parsed at once to create pipelines.
+const MAX_CONCURRENT_CI_FILES: usize = 4;
+/// Maximum number of CI files that are parsed at once for lint requests. Each takes a processor for up to a second.
 const MAX_CONCURRENT_LINTS: usize = 2;
-/// The same with those that wait; further requests are turned away. Bounds the memory for their files.
+/// Maximum number of lint requests that run or wait; further requests are rejected. Bounds the memory for their files.
 const MAX_LINT_REQUESTS: usize = 16;
 
-/// Everything a use case needs beside its input.
+/// The dependencies of all use cases.
 pub struct App {
     pub database: Database,
     pub objects: Objects,
-    pub engine: Engine,
+    pub git_runtime: GitRuntime,
     pub settings: Settings,
     pub large_responses: LargeResponses,
     clock: Clock,
     entropy: Entropy,
     passwords: Passwords,
-    sign_ins: Throttle,
-    sealing: Sealing,
-    /// CI files that are read at once.
-    ci_files: Arc<Semaphore>,
-    lints: Arc<Semaphore>,
-    lint_requests: Semaphore,
-    /// Runners that wait for work at this node.
-    pub(crate) waiting: Waiting,
+    sign_in_throttle: Throttle,
+    cipher: Cipher,
+    /// Limits how many CI files are parsed at once to create pipelines.
+    ci_file_permits: Arc<Semaphore>,
+    lint_permits: Arc<Semaphore>,
+    lint_request_permits: Semaphore,
+    /// The long polls of runners at this node.
+    pub(crate) runner_polls: LongPollRegistry,
 }
 
 impl App {
@@ -96,13 +99,13 @@ impl App {
             database,
             objects,
             passwords: Passwords::new(entropy.bytes()),
-            engine: Engine::new(settings.git.clone()),
-            sign_ins: Throttle::per_minute(settings.sign_ins_per_minute),
-            sealing: Sealing::new(settings.sealing_key.as_ref()),
-            ci_files: Arc::new(Semaphore::new(CI_FILES_AT_ONCE)),
-            lints: Arc::new(Semaphore::new(MAX_CONCURRENT_LINTS)),
-            lint_requests: Semaphore::new(MAX_LINT_REQUESTS),
-            waiting: Waiting::default(),
+            git_runtime: GitRuntime::new(settings.git.clone()),
+            sign_in_throttle: Throttle::per_minute(settings.sign_ins_per_minute),
+            cipher: Cipher::new(settings.encryption_key.as_ref()),
+            ci_file_permits: Arc::new(Semaphore::new(MAX_CONCURRENT_CI_FILES)),
+            lint_permits: Arc::new(Semaphore::new(MAX_CONCURRENT_LINTS)),
+            lint_request_permits: Semaphore::new(MAX_LINT_REQUESTS),
+            runner_polls: LongPollRegistry::default(),
             large_responses: LargeResponses::default(),
             settings,
             clock,
@@ -110,13 +113,14 @@ impl App {
         }
     }
 
-    /// This node is about to stop. Runners that wait for work here are let go.
-    pub fn leave(&self) {
-        self.waiting.close();
+    /// Begins the graceful shutdown of this node: wakes up the waiting runners, and lets no request wait for a build
+    /// anymore.
+    pub fn begin_shutdown(&self) {
+        self.runner_polls.close();
     }
 
-    pub fn is_leaving(&self) -> bool {
-        self.waiting.is_closed()
+    pub fn is_shutting_down(&self) -> bool {
+        self.runner_polls.is_closed()
     }
 
     /// Returns a random number from 0 to 1.

@@ -1,29 +1,30 @@
-//! Which machines the instance calls on somebody's behalf.
+//! Checks the addresses of outgoing connections to hosts that users name: receivers of hooks and sources of imports.
 //!
-//! - Addresses of the internet at large are called, and networks that the operator allows.
-//! - This machine and the networks that its interfaces are in are not called, also where their addresses are public,
-//!   unless the operator allows them.
+//! - Public addresses are allowed, and networks that the operator allows.
+//! - This machine and the networks of its interfaces are not allowed, even if their addresses are public, unless the
+//!   operator allows them.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use holdfast_domain::network::{effective, is_public};
+use holdfast_domain::network::{is_public, to_canonical};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use url::Host;
 
-/// The same text whatever is there: who asks learns nothing about our neighbours.
-pub(crate) const NOT_ALLOWED: &str = "The address cannot be reached from here";
+/// The error for all addresses that cannot be used. The text is the same for every cause, so that it reveals nothing
+/// about the internal network.
+pub(crate) const NOT_ALLOWED: &str = "The address cannot be reached or is not allowed";
 
-/// Lets through the internet at large, and what the operator allows beside it.
+/// A filter that allows public addresses and the networks that the operator allows.
 #[derive(Clone, Debug)]
-pub(crate) struct Guard {
+pub(crate) struct AddressGuard {
     allowed: Arc<[IpNet]>,
-    /// Returns the networks that this machine is in.
+    /// Returns the networks that this machine is attached to.
     attached: fn() -> Arc<[IpNet]>,
 }
 
-impl Guard {
+impl AddressGuard {
     pub fn new(allowed: &[IpNet]) -> Self {
         Self { allowed: allowed.into(), attached: attached_networks }
     }
@@ -33,34 +34,37 @@ impl Guard {
         if contains(&self.allowed, address) {
             return true;
         }
-        is_public(address) && !contains(&(self.attached)(), effective(address))
+        is_public(address) && !contains(&(self.attached)(), to_canonical(address))
     }
 
-    /// All of them or none: a name that leads both out and in is not to be trusted with either.
-    pub fn admit(&self, found: Vec<SocketAddr>) -> Option<Vec<SocketAddr>> {
+    /// Returns the addresses if there are any and all of them are allowed. A name that resolves to both public and
+    /// internal addresses is not trusted at all.
+    pub fn require_all_allowed(&self, found: Vec<SocketAddr>) -> Option<Vec<SocketAddr>> {
         let all_allowed = !found.is_empty() && found.iter().all(|address| self.allows(address.ip()));
         all_allowed.then_some(found)
     }
 
-    /// Where a host is. What is called must be one of these: the next answer to the same question may be another.
-    pub async fn find(&self, host: Host<&str>, port: u16) -> Option<Vec<SocketAddr>> {
+    /// Resolves a host and returns its addresses if all of them are allowed. The caller must connect to one of these
+    /// addresses: a second lookup may return others.
+    pub async fn resolve(&self, host: Host<&str>, port: u16) -> Option<Vec<SocketAddr>> {
         let found = match host {
             Host::Ipv4(address) => vec![SocketAddr::new(address.into(), port)],
             Host::Ipv6(address) => vec![SocketAddr::new(address.into(), port)],
             Host::Domain(name) => tokio::net::lookup_host((name, port)).await.ok()?.collect(),
         };
-        self.admit(found)
+        self.require_all_allowed(found)
     }
 }
 
-/// How long the list of networks is trusted. Reading it takes some ten microseconds, and hooks ask for every call.
+/// How long the list of networks is cached. Reading it takes about ten microseconds, and every attempt of a delivery
+/// needs it.
 const NETWORKS_TTL: Duration = Duration::from_secs(60);
 
-/// Returns the addresses of this machine and the networks that its interfaces are in, read anew once a minute.
+/// Returns the addresses of this machine and the networks of its interfaces, cached for a minute.
 fn attached_networks() -> Arc<[IpNet]> {
     static KNOWN: Mutex<Option<(Instant, Arc<[IpNet]>)>> = Mutex::new(None);
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((read_at, networks)) = &*known
+    let mut cache = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((read_at, networks)) = &*cache
         && read_at.elapsed() < NETWORKS_TTL
     {
         return networks.clone();
@@ -72,20 +76,21 @@ fn attached_networks() -> Arc<[IpNet]> {
             networks_v4(&routes).chain(networks_v6(&addresses)).collect()
         }
         Err(error) => {
-            tracing::warn!(%error, "networks of this machine cannot be listed, neighbors with public addresses may be called");
-            known.as_ref().map(|(_, networks)| networks.clone()).unwrap_or_default()
+            tracing::warn!(%error, "listing the networks of this machine failed; hooks and imports can reach neighbors with public addresses");
+            cache.as_ref().map(|(_, networks)| networks.clone()).unwrap_or_default()
         }
     };
-    *known = Some((Instant::now(), networks.clone()));
+    *cache = Some((Instant::now(), networks.clone()));
     networks
 }
 
-/// Minimum length of the prefix of a network that counts as a neighborhood. A shorter one is a route to everywhere.
+/// Minimum prefix length of an attached IPv4 network. A shorter prefix is a route to everywhere and is ignored.
 const MIN_PREFIX_V4: u8 = 8;
+/// Minimum prefix length of an attached IPv6 network. With a shorter prefix only the address itself counts.
 const MIN_PREFIX_V6: u8 = 16;
 
-/// Parses the kernel's table of IPv4 routes: an address in one line, and below it the lengths and kinds of the routes there.
-/// Own addresses have the scope `host`, directly attached networks the scope `link`.
+/// Parses the kernel's table of IPv4 routes: an address in one line, and below it the prefix lengths, scopes and types
+/// of its routes. Addresses of this machine have the scope `host`, directly attached networks the scope `link`.
 fn networks_v4(table: &str) -> impl Iterator<Item = IpNet> {
     let mut address: Option<Ipv4Addr> = None;
     table.lines().filter_map(move |line| {
@@ -101,7 +106,7 @@ fn networks_v4(table: &str) -> impl Iterator<Item = IpNet> {
     })
 }
 
-/// Parses the kernel's list of IPv6 addresses: in each line an address, an interface and the length of the prefix, in
+/// Parses the kernel's list of IPv6 addresses: each line has an address, an interface and the prefix length, in
 /// hexadecimal digits.
 fn networks_v6(list: &str) -> impl Iterator<Item = IpNet> {
     list.lines().filter_map(|line| {
@@ -139,16 +144,16 @@ mod tests {
 00000000000000000000000000000001 01 80 10 80       lo
 ";
 
-    fn guard(allowed: &[&str]) -> Guard {
+    fn guard(allowed: &[&str]) -> AddressGuard {
         let allowed: Vec<IpNet> = allowed.iter().map(|network| network.parse().unwrap()).collect();
         let attached = || networks_v4(ROUTES).chain(networks_v6(ADDRESSES)).collect();
-        Guard { attached, ..Guard::new(&allowed) }
+        AddressGuard { attached, ..AddressGuard::new(&allowed) }
     }
 
-    /// A machine in a data center has a public address, and so have its neighbors: what listens there on a private port is
-    /// reachable for nobody else.
+    /// Attack: a machine in a data center and its neighbors have public addresses, and a hook calls a port of a
+    /// neighbor that is open to this network only.
     #[test]
-    fn own_addresses_and_neighbors_are_refused_although_they_are_public() {
+    fn public_addresses_of_attached_networks_are_rejected() {
         let guard = guard(&[]);
         for address in [
             "8.8.4.4",
@@ -168,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn an_allowed_network_may_hold_neighbors() {
+    fn allowed_networks_override_attached_networks() {
         let guard = guard(&["8.8.4.128/25", "127.0.0.0/8"]);
         assert!(guard.allows("8.8.4.129".parse().unwrap()));
         assert!(guard.allows("127.0.0.1".parse().unwrap()));
@@ -180,7 +185,7 @@ mod tests {
         let networks = attached_networks();
         assert!(networks.iter().any(|network| network.addr().is_loopback()), "{networks:?}");
         for network in networks.iter() {
-            assert!(!Guard::new(&[]).allows(network.addr()), "{network}");
+            assert!(!AddressGuard::new(&[]).allows(network.addr()), "{network}");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Limits on how often something may be done, per key. They are kept by each node for itself: with N nodes behind a
-//! balancer a caller may get N times as many tries.
+//! Rate limits per key. Each node counts for itself: with N nodes behind a load balancer, a client may get up to N
+//! times the limit.
 
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -10,26 +10,27 @@ use governor::{DefaultKeyedRateLimiter, Quota};
 
 use crate::{Error, Result};
 
-/// Every so many checks, keys that could not refuse anything any more are dropped.
-const SWEEP_EVERY: u32 = 10_000;
+/// After this many checks, keys that are no longer limited are dropped. The number is arbitrary; dropping them bounds
+/// the memory.
+const CHECKS_PER_SWEEP: u32 = 10_000;
 
-/// Without a limiter nothing is limited.
+/// A rate limiter with one quota per key. Without a limiter nothing is limited.
 pub struct Throttle {
     limiter: Option<DefaultKeyedRateLimiter<String>>,
     checks: AtomicU32,
 }
 
 impl Throttle {
-    /// Zero means no limit.
+    /// Creates a throttle with this limit per key. Zero means no limit.
     pub fn per_minute(times: u32) -> Self {
         let limiter = NonZeroU32::new(times).map(|times| DefaultKeyedRateLimiter::keyed(Quota::per_minute(times)));
         Self { limiter, checks: AtomicU32::new(0) }
     }
 
-    /// The key is made only where there is a limit.
+    /// Counts one attempt. Fails if the limit of the key has been reached. Calls `key` only if there is a limit.
     pub fn check(&self, key: impl FnOnce() -> String) -> Result<()> {
         let Some(limiter) = &self.limiter else { return Ok(()) };
-        if self.checks.fetch_add(1, Ordering::Relaxed) % SWEEP_EVERY == SWEEP_EVERY - 1 {
+        if self.checks.fetch_add(1, Ordering::Relaxed) % CHECKS_PER_SWEEP == CHECKS_PER_SWEEP - 1 {
             limiter.retain_recent();
         }
         limiter.check_key(&key()).map_err(|refused| {
@@ -44,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_key_has_its_own_tries() {
+    fn attempts_are_limited_per_key() {
         let throttle = Throttle::per_minute(3);
         for _ in 0..3 {
             throttle.check(|| "ada".into()).unwrap();

@@ -1,4 +1,4 @@
-//! What a member may do, as one ordered number.
+//! Access levels of members. A higher level includes the permissions of the lower ones.
 
 use serde::Serialize;
 
@@ -8,18 +8,18 @@ pub enum AccessLevel {
     Reporter = 20,
     Developer = 30,
     Master = 40,
-    /// Of groups only: nobody is made owner of a project by a membership.
+    /// Available in groups only: a membership in a project cannot have this level.
     Owner = 50,
 }
 
 impl AccessLevel {
     pub const ALL: [Self; 5] = [Self::Guest, Self::Reporter, Self::Developer, Self::Master, Self::Owner];
 
-    pub const fn level(self) -> i16 {
+    pub const fn as_i16(self) -> i16 {
         self as i16
     }
 
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Guest => "Guest",
             Self::Reporter => "Reporter",
@@ -31,14 +31,14 @@ impl AccessLevel {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("{0} is no access level: 10, 20, 30, 40 and 50 are")]
+#[error("{0} is not an access level (valid: 10, 20, 30, 40, 50)")]
 pub struct UnknownAccessLevel(i64);
 
 impl TryFrom<i64> for AccessLevel {
     type Error = UnknownAccessLevel;
 
     fn try_from(level: i64) -> Result<Self, UnknownAccessLevel> {
-        Self::ALL.into_iter().find(|known| i64::from(known.level()) == level).ok_or(UnknownAccessLevel(level))
+        Self::ALL.into_iter().find(|known| i64::from(known.as_i16()) == level).ok_or(UnknownAccessLevel(level))
     }
 }
 
@@ -52,6 +52,6 @@ impl TryFrom<i16> for AccessLevel {
 
 impl Serialize for AccessLevel {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_i16(self.level())
+        serializer.serialize_i16(self.as_i16())
     }
 }

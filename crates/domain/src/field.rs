@@ -1,6 +1,6 @@
-//! An attribute in a partial update.
+//! A field of a partial update.
 
-/// Tells apart what JSON tells apart: a key that is not there, a key that is null, and a key with a value.
+/// A field that distinguishes a missing key, a null and a value, as JSON does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Field<T> {
     #[default]
@@ -10,7 +10,7 @@ pub enum Field<T> {
 }
 
 impl<T> Field<T> {
-    /// The new value of an attribute that can be cleared to its default.
+    /// Returns the new value of a field that null resets to its default.
     pub fn or(self, current: T) -> T
     where
         T: Default,
@@ -22,7 +22,7 @@ impl<T> Field<T> {
         }
     }
 
-    /// The new value of an attribute that can be null.
+    /// Returns the new value of a field that can be null.
     pub fn or_nullable(self, current: Option<T>) -> Option<T> {
         match self {
             Self::Absent => current,
@@ -31,7 +31,7 @@ impl<T> Field<T> {
         }
     }
 
-    /// The value, for attributes to which null means nothing.
+    /// Returns the value of a field for which null has no meaning.
     pub fn value(self) -> Option<T> {
         match self {
             Self::Absent | Self::Null => None,

@@ -1,4 +1,5 @@
-//! Identifiers. Each kind is a type of its own, so that a key id can never be passed where a user id is meant.
+//! Identifiers. Each kind has its own type, so that the id of a key cannot be passed where the id of a user is
+//! expected.
 
 use serde::{Deserialize, Serialize};
 
@@ -31,8 +32,8 @@ macro_rules! ids {
 
 ids! {
     UserId,
-    /// A user's or a group's place in the path space. The id of a group *is* the id of its namespace: scripts pass a
-    /// group id where a namespace id is asked for.
+    /// The id of a user's or a group's namespace. The id of a group equals the id of its namespace: scripts pass a
+    /// group id where a namespace id is expected.
     NamespaceId,
     SshKeyId,
     EmailId,
@@ -43,7 +44,7 @@ ids! {
     PackId,
     JobId,
     LabelId,
-    /// A project's board; there is one, and its id is the project's.
+    /// The id of a project's only board, which equals the id of the project.
     BoardId,
     BoardListId,
     MilestoneId,

@@ -1,20 +1,20 @@
-//! Which addresses of the network the instance may call on somebody's behalf.
+//! Decides which network addresses the server may connect to on behalf of users.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Whether it is an address of the internet at large, not of this machine, of its neighbours or of no machine at all.
-/// An IPv6 address that carries an IPv4 one is what it carries.
+/// Returns whether an address is publicly routable, as opposed to addresses of this machine, local networks and
+/// reserved ranges. For an IPv6 address with an embedded IPv4 address, the latter decides.
 pub fn is_public(address: IpAddr) -> bool {
-    match effective(address) {
+    match to_canonical(address) {
         IpAddr::V4(address) => is_public_v4(address),
         IpAddr::V6(address) => is_public_v6(address),
     }
 }
 
-/// Returns the IPv4 address that an IPv6 address carries, or else the address itself.
-pub fn effective(address: IpAddr) -> IpAddr {
+/// Returns the IPv4 address that is embedded in an IPv6 address, or else the address itself.
+pub fn to_canonical(address: IpAddr) -> IpAddr {
     match address {
-        IpAddr::V6(v6) => carried(v6).map_or(address, IpAddr::V4),
+        IpAddr::V6(v6) => embedded_ipv4(v6).map_or(address, IpAddr::V4),
         IpAddr::V4(_) => address,
     }
 }
@@ -34,29 +34,29 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         || (a == 192 && b == 88 && c == 99)
         || (a == 198 && (b == 18 || b == 19))
         || a >= 240
-        // Where the machines of a large cloud find its host.
+        // Virtual machines in Azure reach services of their host at this address.
         || address == Ipv4Addr::new(168, 63, 129, 16);
     !is_special
 }
 
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let [first, second, ..] = address.segments();
-    // What is given out to networks begins with 001; parts of that are set aside.
+    // Global unicast addresses are in 2000::/3, which also contains reserved ranges.
     first & 0xe000 == 0x2000
         && !(first == 0x2001 && second < 0x0200)
         && !(first == 0x2001 && second == 0x0db8)
         && first != 0x3fff
 }
 
-/// Mapped, compatible, translated (64:ff9b::/96), 6to4. Where 64:ff9b:1::/48 carries one is for each network to say: none of
-/// these is public.
-fn carried(address: Ipv6Addr) -> Option<Ipv4Addr> {
-    let s = address.segments();
+/// Returns the IPv4 address in an IPv4-mapped, IPv4-compatible or IPv4-translated address, in 64:ff9b::/96 or in a 6to4
+/// address. In 64:ff9b:1::/48 its position depends on the network, so all of these addresses are treated as not public.
+fn embedded_ipv4(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let segments = address.segments();
     let v4 = |high: u16, low: u16| {
         let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
         Ipv4Addr::new(a, b, c, d)
     };
-    match s {
+    match segments {
         [0, 0, 0, 0, 0, 0 | 0xffff, high, low] => Some(v4(high, low)),
         [0, 0, 0, 0, 0xffff, 0, high, low] => Some(v4(high, low)),
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => Some(v4(high, low)),
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tells_the_internet_from_the_neighbourhood() {
+    fn private_addresses_are_not_public() {
         for address in [
             "0.0.0.0",
             "0.1.2.3",

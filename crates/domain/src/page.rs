@@ -1,11 +1,11 @@
-//! Numbered pages of a list, with a total that is counted only as far as it is worth.
+//! Numbered pages of a list, with a total that is counted only up to a maximum.
 
 use std::ops::Range;
 
-/// Counting stops here: a larger total is not told.
-pub const COUNTED_AT_MOST: i64 = 10_000;
-pub const DEFAULT_SIZE: i64 = 20;
-pub const MAXIMUM_SIZE: i64 = 100;
+/// Counting stops at this number, and a larger total is not shown.
+pub const MAX_COUNTED_TOTAL: i64 = 10_000;
+pub const DEFAULT_PAGE_SIZE: i64 = 20;
+pub const MAX_PAGE_SIZE: i64 = 100;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageRequest {
@@ -14,11 +14,12 @@ pub struct PageRequest {
 }
 
 impl PageRequest {
-    /// Out-of-range values fall back to the first page and the default size; no list is longer than the maximum.
+    /// Creates a request. Out-of-range values fall back to the first page and the default size. The size is limited to
+    /// [`MAX_PAGE_SIZE`].
     pub fn new(number: Option<i64>, size: Option<i64>) -> Self {
         Self {
             number: number.filter(|n| *n > 0).unwrap_or(1),
-            size: size.filter(|n| *n > 0).unwrap_or(DEFAULT_SIZE).min(MAXIMUM_SIZE),
+            size: size.filter(|n| *n > 0).unwrap_or(DEFAULT_PAGE_SIZE).min(MAX_PAGE_SIZE),
         }
     }
 
@@ -34,10 +35,10 @@ impl PageRequest {
         (self.number - 1).saturating_mul(self.size)
     }
 
-    /// Which of so many are on it.
+    /// Returns the range of the page in a list of `total` items.
     pub fn range(self, total: usize) -> Range<usize> {
-        let place = |place: i64| usize::try_from(place).unwrap_or(usize::MAX).min(total);
-        place(self.offset())..place(self.offset().saturating_add(self.size))
+        let clamp = |position: i64| usize::try_from(position).unwrap_or(usize::MAX).min(total);
+        clamp(self.offset())..clamp(self.offset().saturating_add(self.size))
     }
 }
 
@@ -46,17 +47,17 @@ impl PageRequest {
 pub struct Page<T> {
     pub items: Vec<T>,
     pub request: PageRequest,
-    /// None when there are more than [`COUNTED_AT_MOST`].
+    /// The length of the list, or None if it exceeds [`MAX_COUNTED_TOTAL`].
     pub total: Option<i64>,
     pub has_next: bool,
 }
 
 impl<T> Page<T> {
-    /// Of a list whose length is known.
-    pub fn of_total(items: Vec<T>, request: PageRequest, total: usize) -> Self {
+    /// Creates a page of a list whose length is known.
+    pub fn with_total(items: Vec<T>, request: PageRequest, total: usize) -> Self {
         let total = i64::try_from(total).unwrap_or(i64::MAX);
         let has_next = request.offset().saturating_add(request.size()) < total;
-        Self { items, request, total: Some(total).filter(|total| *total <= COUNTED_AT_MOST), has_next }
+        Self { items, request, total: Some(total).filter(|total| *total <= MAX_COUNTED_TOTAL), has_next }
     }
 
     pub fn map<U>(self, present: impl FnMut(T) -> U) -> Page<U> {
@@ -79,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nonsense_becomes_the_first_page_of_default_size() {
+    fn invalid_page_requests_become_the_first_page_of_default_size() {
         for nonsense in [None, Some(0), Some(-3), Some(i64::MIN)] {
             assert_eq!(PageRequest::new(nonsense, nonsense), PageRequest { number: 1, size: 20 });
         }
@@ -88,12 +89,12 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_a_part_of_the_list() {
+    fn page_ranges_stay_within_the_list() {
         let range = |number, total| PageRequest::new(Some(number), Some(10)).range(total);
         assert_eq!((range(1, 25), range(3, 25), range(4, 25), range(1, 0)), (0..10, 20..25, 25..25, 0..0));
         assert_eq!(range(i64::MAX, 25), 25..25);
         let has_next =
-            |number, total| Page::of_total(vec![()], PageRequest::new(Some(number), Some(10)), total).has_next;
+            |number, total| Page::with_total(vec![()], PageRequest::new(Some(number), Some(10)), total).has_next;
         assert!(has_next(2, 21) && !has_next(2, 20) && !has_next(3, 20));
     }
 }

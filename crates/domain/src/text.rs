@@ -1,25 +1,26 @@
-//! Sizes of the texts that people write, and of what is shown of them.
+//! Size limits of texts that users write, and of the parts that are shown.
 //!
-//! A list shows up to 100 items, each with its texts. The limits keep one response to a few megabytes.
+//! A list shows up to 100 items with their texts. The limits keep a response within a few megabytes.
 
 /// Maximum size of a description, a note or the notes of a release. Arbitrary; the same as on other forges.
 pub const MAX_TEXT_BYTES: usize = 64 << 10;
 /// Maximum size of the description of a milestone. It is smaller because every issue of the milestone repeats it.
 pub const MAX_MILESTONE_TEXT_BYTES: usize = 16 << 10;
 
-/// Returns the beginning of a text, at most `maximum` bytes of it.
+/// Returns the beginning of a text, up to `maximum` bytes and cut at a character boundary.
 pub fn cut(text: &str, maximum: usize) -> &str {
     &text[..text.floor_char_boundary(maximum)]
 }
 
-/// Cuts a text to at most `maximum` bytes and releases the memory of the rest.
+/// Truncates a text to at most `maximum` bytes and releases the memory of the rest.
 pub fn shorten(text: &mut String, maximum: usize) {
     if text.len() > maximum {
         *text = cut(text, maximum).to_owned();
     }
 }
 
-/// Returns to how many bytes texts must be cut for all of them to fit into `budget`. Only the longest are cut.
+/// Returns the number of bytes to which texts must be truncated so that all of them fit into `budget`. Only the longest
+/// texts are affected.
 pub fn fair_share(lengths: impl IntoIterator<Item = usize>, budget: usize) -> usize {
     let mut lengths: Vec<usize> = lengths.into_iter().collect();
     lengths.sort_unstable();
@@ -39,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_cut_between_characters() {
+    fn texts_are_truncated_at_character_boundaries() {
         assert_eq!(cut("abc", 3), "abc");
         assert_eq!(cut("abc", 2), "ab");
         assert_eq!(cut("aüb", 2), "a");
@@ -47,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_longest_texts_are_cut() {
+    fn only_the_longest_texts_are_truncated() {
         assert_eq!(fair_share([], 10), usize::MAX);
         assert_eq!(fair_share([1, 9], 10), usize::MAX);
         assert_eq!(fair_share([11], 10), 10);

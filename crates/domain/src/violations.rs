@@ -1,8 +1,8 @@
-//! What is wrong with a set of attributes: sentence fragments per field, in the order they were found.
+//! Validation errors: messages per field, in the order in which they were found.
 
 use crate::Field;
 
-/// `{"email": ["is invalid"], "name": ["can't be blank"]}` as a value.
+/// The validation errors of a request, shown as `{"email": ["is invalid"], "name": ["can't be blank"]}`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Violations(Vec<(&'static str, Vec<String>)>);
 
@@ -11,7 +11,7 @@ pub const INVALID: &str = "is invalid";
 pub const TAKEN: &str = "has already been taken";
 
 impl Violations {
-    pub fn of(field: &'static str, message: impl Into<String>) -> Self {
+    pub fn single(field: &'static str, message: impl Into<String>) -> Self {
         let mut violations = Self::default();
         violations.add(field, message);
         violations
@@ -24,27 +24,27 @@ impl Violations {
         }
     }
 
-    /// Keeps the value, or records why there is none.
+    /// Returns the parsed value, or records the error and returns None.
     pub fn check<T>(&mut self, field: &'static str, parsed: Result<T, String>) -> Option<T> {
         parsed.map_err(|message| self.add(field, message)).ok()
     }
 
-    /// Records text that does not fit its column.
+    /// Records an error if a text has more than `maximum` characters.
     pub fn check_length(&mut self, field: &'static str, text: &str, maximum: usize) {
-        if let Err(message) = at_most(text, maximum) {
+        if let Err(message) = check_max_length(text, maximum) {
             self.add(field, message);
         }
     }
 
-    /// Records text of more bytes than are kept.
+    /// Records an error if a text has more than `maximum` bytes.
     pub fn check_size(&mut self, field: &'static str, text: &str, maximum: usize) {
         if text.len() > maximum {
             self.add(field, format!("is too long (maximum is {maximum} bytes)"));
         }
     }
 
-    /// Records new text of more bytes than are kept. Text that is longer because it was stored before there was a limit stays,
-    /// until it is changed.
+    /// Like [`Self::check_size`], but accepts an unchanged text of any size: it may have been stored before there was a
+    /// limit.
     pub fn check_changed_size(
         &mut self,
         field: &'static str,
@@ -59,11 +59,11 @@ impl Violations {
         }
     }
 
-    /// Records text that is too long for its column or is not one line of plain text: control characters and marks that
-    /// turn the direction of writing could make it look like another.
-    pub fn check_line(&mut self, field: &'static str, text: &str) {
+    /// Records an error if a text exceeds 255 characters or is not one line of plain text. Control characters and
+    /// direction marks could make it look like another text.
+    pub fn check_single_line(&mut self, field: &'static str, text: &str) {
         self.check_length(field, text, 255);
-        if !is_plain(text) {
+        if !has_no_control_chars(text) {
             self.add(field, INVALID);
         }
     }
@@ -77,14 +77,14 @@ impl Violations {
     }
 }
 
-pub fn is_plain(text: &str) -> bool {
+pub fn has_no_control_chars(text: &str) -> bool {
     !text.chars().any(|c| {
         c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     })
 }
 
-/// The one wording of a length limit.
-pub fn at_most(text: &str, maximum: usize) -> Result<(), String> {
+/// Checks a length limit. All errors about lengths in characters use this wording.
+pub fn check_max_length(text: &str, maximum: usize) -> Result<(), String> {
     if text.chars().count() > maximum {
         return Err(format!("is too long (maximum is {maximum} characters)"));
     }

@@ -1,25 +1,25 @@
-//! Who may see a group or a project without being a member of it.
+//! The visibility of groups and projects for users who are not members.
 
 use serde::Serialize;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Visibility {
-    /// Access is granted to each user explicitly.
+    /// Visible to members only.
     Private = 0,
-    /// Any signed-in user who is not external.
+    /// Visible to all signed-in users who are not external.
     Internal = 10,
-    /// Everybody, with or without an account.
+    /// Visible to everybody, with or without an account.
     Public = 20,
 }
 
 impl Visibility {
     pub const ALL: [Self; 3] = [Self::Private, Self::Internal, Self::Public];
 
-    pub const fn level(self) -> i16 {
+    pub const fn as_i16(self) -> i16 {
         self as i16
     }
 
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Private => "private",
             Self::Internal => "internal",
@@ -29,14 +29,14 @@ impl Visibility {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("{0} is no visibility level: 0, 10 and 20 are")]
+#[error("{0} is not a visibility level (valid: 0, 10, 20)")]
 pub struct UnknownVisibility(i64);
 
 impl TryFrom<i64> for Visibility {
     type Error = UnknownVisibility;
 
     fn try_from(level: i64) -> Result<Self, UnknownVisibility> {
-        Self::ALL.into_iter().find(|known| i64::from(known.level()) == level).ok_or(UnknownVisibility(level))
+        Self::ALL.into_iter().find(|known| i64::from(known.as_i16()) == level).ok_or(UnknownVisibility(level))
     }
 }
 
@@ -50,6 +50,6 @@ impl TryFrom<i16> for Visibility {
 
 impl Serialize for Visibility {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_i16(self.level())
+        serializer.serialize_i16(self.as_i16())
     }
 }

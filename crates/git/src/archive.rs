@@ -1,31 +1,32 @@
-//! The files of a commit in one file. Git makes it, so what attributes say of archives holds.
+//! Creates archives of commits with `git archive`, which applies the attributes `export-ignore` and `export-subst`.
 
 use gix::ObjectId;
 
-use crate::program::Command;
-use crate::{Bare, Git};
+use crate::process::Command;
+use crate::{BareRepository, Git};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum ArchiveFormat {
     TarGz,
-    /// Made of what git makes of `Tar`.
+    /// Compressed by the caller: git creates a tar archive for it.
     TarBz2,
     Tar,
     Zip,
 }
 
-/// The name of an archive and of the directory that everything in it lies in: letters, digits, dots, dashes and lines.
+/// The name of an archive and of the top-level directory in it. Contains only letters, digits, dots, dashes and
+/// underscores.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Name(String);
+pub struct ArchiveName(String);
 
-const LONGEST: usize = 200;
+const MAX_NAME_LENGTH: usize = 200;
 
-impl Name {
-    /// All else becomes a dash.
+impl ArchiveName {
+    /// Builds a name. All other characters are replaced by dashes.
     pub fn new(project: &str, revision: &str, commit: ObjectId) -> Self {
         let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '-' };
-        let named = format!("{project}-{revision}").chars().map(plain).take(LONGEST).collect::<String>();
-        Self(format!("{}-{commit}", named.trim_start_matches(['.', '-'])))
+        let base_name = format!("{project}-{revision}").chars().map(plain).take(MAX_NAME_LENGTH).collect::<String>();
+        Self(format!("{}-{commit}", base_name.trim_start_matches(['.', '-'])))
     }
 
     pub fn as_str(&self) -> &str {
@@ -33,7 +34,7 @@ impl Name {
     }
 }
 
-impl Format {
+impl ArchiveFormat {
     pub fn suffix(self) -> &'static str {
         match self {
             Self::TarGz => "tar.gz",
@@ -44,12 +45,18 @@ impl Format {
     }
 }
 
-/// Writes it.
-pub fn command(git: &Git, bare: &Bare, commit: ObjectId, format: Format, name: &Name) -> Command {
+/// Prepares the command that writes an archive to stdout.
+pub fn command(
+    git: &Git,
+    repository: &BareRepository,
+    commit: ObjectId,
+    format: ArchiveFormat,
+    name: &ArchiveName,
+) -> Command {
     let format = match format {
-        Format::TarGz => "--format=tar.gz",
-        Format::Tar | Format::TarBz2 => "--format=tar",
-        Format::Zip => "--format=zip",
+        ArchiveFormat::TarGz => "--format=tar.gz",
+        ArchiveFormat::Tar | ArchiveFormat::TarBz2 => "--format=tar",
+        ArchiveFormat::Zip => "--format=zip",
     };
-    git.command(bare, "archive").word(format).directory_prefix(name).id(commit)
+    git.command(repository, "archive").arg(format).arg_prefix(name).arg_oid(commit)
 }

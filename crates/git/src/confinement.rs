@@ -1,17 +1,17 @@
-//! Confines processes of git with Landlock: to the files they need, without TCP, without signals to other processes.
+//! Confines git processes with Landlock: to the files they need, without TCP and without signals to other processes.
 //!
-//! Git parses data from strangers. If an attacker makes it execute code, that code can read the repository that git was
-//! started for and the objects it borrows, and everything below the directories of installed programs ([`PROGRAMS`], among
-//! them `/usr` and `/opt`). It can read neither the configuration, the environment and the memory of the server, unless
-//! the configuration is below one of those directories, nor the packs of other projects.
+//! Git parses untrusted data. If an attacker makes it execute code, that code can read the repository that git was
+//! started for, the objects it borrows, and everything below the directories of installed programs ([`PROGRAMS`], among
+//! them `/usr` and `/opt`). It cannot read the packs of other projects, nor the environment and the memory of the
+//! server, nor its configuration, unless that is below one of those directories.
 //!
-//! - Landlock restricts TCP alone, to bind and to connect. UDP, and Unix sockets that are files, are not restricted.
-//! - Rules apply to a thread and the processes it starts, so each process is started by a thread of its own, which then
-//!   ends. That needs neither `unsafe` nor a helper program, and takes a tenth of a millisecond.
-//! - What a process may touch is never read from a file that a confined process can write.
-//! - A kernel without Landlock, or with its first version, starts git unconfined, and the log says so once. On every other
-//!   kernel git is not started if a rule cannot be applied. Newer rules are enforced where the kernel has them: TCP from
-//!   Linux 6.7 on, signals from 6.12 on.
+//! - Landlock restricts only TCP, namely bind and connect. UDP and Unix sockets in the file system are not restricted.
+//! - Rules apply to a thread and the processes it starts, so a new thread starts each process and then ends. This needs
+//!   neither `unsafe` nor a helper program, and takes a tenth of a millisecond.
+//! - The list of accessible files is never read from a file that a confined process can write.
+//! - On a kernel without Landlock, or with its first version, git runs unconfined, which is logged once. On every other
+//!   kernel git is not started if a rule cannot be applied. Newer rules are enforced if the kernel has them: TCP since
+//!   Linux 6.7, signals since 6.12.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,15 +22,15 @@ use landlock::{
     RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
 
-/// The newest rules that are used here.
-const NEWEST: ABI = ABI::V6;
+/// The newest Landlock version whose rules are used.
+const NEWEST_ABI: ABI = ABI::V6;
 
-/// Programs and libraries.
+/// Directories of programs and libraries.
 const PROGRAMS: &[&str] =
     &["/bin", "/sbin", "/usr", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/gnu/store"];
-/// What every program reads. Not all of `/etc`, where the secrets of the server may be.
+/// Files that every program reads. Not all of `/etc`, which may contain the secrets of the server.
 const COMMON_FILES: &[&str] = &["/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime"];
-/// What is read in order to call another machine: names of hosts and users, and certificates.
+/// Files that network access needs: name resolution, users and certificates.
 const NETWORK_FILES: &[&str] = &[
     "/etc/resolv.conf",
     "/etc/hosts",
@@ -52,7 +52,7 @@ const NETWORK_FILES: &[&str] = &[
 ];
 const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"];
 
-/// What one process of git may touch.
+/// The access rights of one git process.
 #[derive(Clone, Debug)]
 pub(crate) struct Confinement {
     programs: Vec<PathBuf>,
@@ -64,16 +64,16 @@ pub(crate) struct Confinement {
 impl Confinement {
     /// Allows the programs of the system and the installation of `program`, and nothing else.
     pub fn new(program: &Path) -> Self {
-        // The log tells at the start whether processes will be confined.
+        // Logs at startup whether processes will be confined.
         is_supported();
         let mut programs: Vec<PathBuf> = PROGRAMS.iter().map(PathBuf::from).collect();
-        programs.extend(installation(program));
+        programs.extend(installation_dir(program));
         programs.retain(|path| path.exists());
         let read = COMMON_FILES.iter().map(PathBuf::from).filter(|path| path.exists()).collect();
         Self { programs, read, write: Vec::new(), has_network: false }
     }
 
-    /// Allows to read a directory and everything below it.
+    /// Allows the process to read a directory and everything below it.
     pub fn read(&mut self, directory: &Path) {
         self.read.push(directory.to_owned());
     }
@@ -87,7 +87,7 @@ impl Confinement {
         self.read.extend(NETWORK_FILES.iter().map(PathBuf::from));
     }
 
-    /// Runs `start` on a thread that is confined. Blocks until it returns.
+    /// Runs `start` on a confined thread and blocks until it returns.
     ///
     /// Fails without calling `start` if the kernel has Landlock and the thread cannot be confined, for example because
     /// there are no file descriptors left.
@@ -95,7 +95,7 @@ impl Confinement {
         std::thread::scope(|scope| {
             let confined = || {
                 if is_supported() {
-                    self.restrict().map_err(|error| io::Error::other(format!("it cannot be confined: {error}")))?;
+                    self.restrict().map_err(|error| io::Error::other(format!("git cannot be sandboxed: {error}")))?;
                 }
                 start()
             };
@@ -104,22 +104,22 @@ impl Confinement {
         })
     }
 
-    /// Restricts the calling thread, for good.
+    /// Restricts the calling thread irrevocably.
     fn restrict(&self) -> Result<(), Box<dyn std::error::Error>> {
         let read = AccessFs::ReadFile | AccessFs::ReadDir;
-        let everything = AccessFs::from_all(NEWEST);
-        // The server opens files that git wrote: a symbolic link would make it read files that git cannot read, and a FIFO
-        // would make it wait.
+        let everything = AccessFs::from_all(NEWEST_ABI);
+        // The server opens files that git wrote: a symbolic link would make it read files that git cannot read, and a
+        // FIFO would block it.
         let special =
             AccessFs::MakeSym | AccessFs::MakeFifo | AccessFs::MakeSock | AccessFs::MakeChar | AccessFs::MakeBlock;
         let write = everything & !(special | AccessFs::Execute | AccessFs::IoctlDev);
         let device: BitFlags<AccessFs> = AccessFs::ReadFile | AccessFs::WriteFile;
-        let mut ruleset = with_refer()?
+        let mut ruleset = new_ruleset()?
             .set_compatibility(CompatLevel::BestEffort)
             .handle_access(everything)?
-            .scope(Scope::from_all(NEWEST))?;
+            .scope(Scope::from_all(NEWEST_ABI))?;
         if !self.has_network {
-            ruleset = ruleset.handle_access(AccessNet::from_all(NEWEST))?;
+            ruleset = ruleset.handle_access(AccessNet::from_all(NEWEST_ABI))?;
         }
         let programs = self.programs.iter().map(|path| (path.as_path(), read | AccessFs::Execute));
         let readable = self.read.iter().map(|path| (path.as_path(), read));
@@ -132,13 +132,13 @@ impl Confinement {
             }
         }
         match ruleset.restrict_self()?.ruleset {
-            RulesetStatus::NotEnforced => Err("the kernel does not enforce the rules".into()),
+            RulesetStatus::NotEnforced => Err("the kernel does not enforce the Landlock rules".into()),
             RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced => Ok(()),
         }
     }
 }
 
-/// Opens a path for a rule. Returns None for a path that this process cannot reach: then git cannot reach it either, with
+/// Opens a path for a rule. Returns None for a path that this process cannot access: git cannot access it either, with
 /// or without a rule.
 fn open(path: &Path) -> Result<Option<PathFd>, PathFdError> {
     use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
@@ -153,26 +153,26 @@ fn open(path: &Path) -> Result<Option<PathFd>, PathFdError> {
     }
 }
 
-/// Begins a ruleset. Fails if the kernel has no Landlock, or its first version, which forbids to move a file from one
+/// Creates a ruleset. Fails if the kernel has no Landlock, or its first version, which forbids moving a file from one
 /// directory to another, as git does with packs.
-fn with_refer() -> Result<Ruleset, RulesetError> {
+fn new_ruleset() -> Result<Ruleset, RulesetError> {
     Ruleset::default().set_compatibility(CompatLevel::HardRequirement).handle_access(AccessFs::Refer)
 }
 
-/// Returns whether the kernel can confine processes. The first call asks the kernel, and logs if it cannot.
+/// Returns whether the kernel can confine processes. The first call queries the kernel and logs if it cannot.
 fn is_supported() -> bool {
     static SUPPORTED: OnceLock<bool> = OnceLock::new();
     *SUPPORTED.get_or_init(|| {
-        let ruleset = with_refer();
+        let ruleset = new_ruleset();
         if let Err(reason) = &ruleset {
-            tracing::warn!(%reason, "processes of git are not confined: this kernel has no Landlock, or an old one");
+            tracing::warn!(%reason, "git processes are not sandboxed: the kernel has no Landlock, or only its first version");
         }
         ruleset.is_ok()
     })
 }
 
-/// Returns the directory that a program was installed to with all that belongs to it.
-fn installation(program: &Path) -> Option<PathBuf> {
+/// Returns the root directory of a program's installation, such as `/opt/git` for `/opt/git/bin/git`.
+fn installation_dir(program: &Path) -> Option<PathBuf> {
     let program = program.canonicalize().ok()?;
     let directory = program.parent()?;
     let is_prefixed = directory.file_name().is_some_and(|name| name == "bin");

@@ -1,4 +1,4 @@
-//! What differs between two trees, as git tells it: one file after the other, in bounded memory.
+//! Parses the output of `git diff-tree`: the differences between two trees, one file at a time, in bounded memory.
 
 use std::collections::VecDeque;
 
@@ -7,41 +7,42 @@ use gix::bstr::{BStr, ByteSlice};
 use gix::quote::ansi_c;
 
 use crate::lines::Lines;
-use crate::{Bare, Error, Git, Result};
+use crate::{BareRepository, Error, Git, Result};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileDiff {
     pub old_path: Vec<u8>,
     pub new_path: Vec<u8>,
-    /// Octal digits; none where the file is not there on that side.
+    /// The mode in octal digits, or None if the file does not exist on this side.
     pub old_mode: Option<String>,
     pub new_mode: Option<String>,
-    pub renamed: bool,
-    /// From the line that begins with `---` on. Empty if it is too long to be shown.
+    pub is_renamed: bool,
+    /// The diff from the line that begins with `---`. Empty if it is too long.
     pub text: Vec<u8>,
-    /// How long it is, shown or not.
+    /// The length of the diff, even if `text` is empty because of it.
     pub bytes: u64,
     pub lines: u64,
 }
 
-/// A text of so many bytes is not shown.
-pub const TOO_LONG: u64 = 102_400;
+/// The text of a diff with at least this many bytes is dropped.
+pub const TEXT_BYTES_LIMIT: u64 = 102_400;
 
 pub struct Diff {
     lines: Lines,
-    /// The first line of the file that comes next.
+    /// The header line of the next file.
     header: Option<Vec<u8>>,
-    /// Read already, to see whether it belongs to the one before it.
+    /// A file that was read ahead, to see whether it belongs to the previous one.
     next: Option<FileDiff>,
-    /// Of files that have a new name and nothing else; None until they are read. The text of such a one tells no mode.
+    /// The modes of files that were renamed without a change, or None before they have been read. The diff of such a
+    /// file does not state its mode.
     modes_of_renamed: Option<VecDeque<u32>>,
 }
 
 impl Diff {
-    /// From tree to tree; those of commits will do.
-    pub fn start(git: &Git, bare: &Bare, old: ObjectId, new: ObjectId) -> Result<Self> {
-        let command = git.command(bare, "diff-tree");
-        let command = command.words([
+    /// Starts a diff between two trees. The id of a commit stands for its tree.
+    pub fn start(git: &Git, repository: &BareRepository, old: ObjectId, new: ObjectId) -> Result<Self> {
+        let command = git.command(repository, "diff-tree");
+        let command = command.args([
             "-r",
             "--raw",
             "-p",
@@ -52,24 +53,24 @@ impl Diff {
             "--no-ext-diff",
             "--no-textconv",
         ]);
-        let command = command.words(["--src-prefix=a/", "--dst-prefix=b/"]).id(old).id(new).word("--");
-        Ok(Self { lines: Lines::of(command, b'\n')?, header: None, next: None, modes_of_renamed: None })
+        let command = command.args(["--src-prefix=a/", "--dst-prefix=b/"]).arg_oid(old).arg_oid(new).arg("--");
+        Ok(Self { lines: Lines::spawn(command, b'\n')?, header: None, next: None, modes_of_renamed: None })
     }
 
     pub async fn next(&mut self) -> Result<Option<FileDiff>> {
         let Some(mut file) = (match self.next.take() {
             Some(file) => Some(file),
-            None => self.read().await?,
+            None => self.read_file().await?,
         }) else {
             return Ok(None);
         };
-        // What becomes another kind of file is told as removed and added again.
+        // Git shows a change of the file type as a deletion followed by an addition.
         if file.new_mode.is_none()
-            && let Some(next) = self.read().await?
+            && let Some(next) = self.read_file().await?
         {
             if next.old_mode.is_none() && next.new_path == file.old_path {
                 file.new_mode = next.new_mode;
-                file.add(&next.text, next.bytes, next.lines);
+                file.append_text(&next.text, next.bytes, next.lines);
             } else {
                 self.next = Some(next);
             }
@@ -77,30 +78,30 @@ impl Diff {
         Ok(Some(file))
     }
 
-    async fn read(&mut self) -> Result<Option<FileDiff>> {
+    async fn read_file(&mut self) -> Result<Option<FileDiff>> {
         if self.modes_of_renamed.is_none() {
-            self.modes_of_renamed = Some(self.read_modes().await?);
+            self.modes_of_renamed = Some(self.read_renamed_modes().await?);
         }
         let Some(header) = self.header.take() else { return Ok(None) };
-        let mut file = FileDiff::begin(&header)?;
+        let mut file = FileDiff::parse_header(&header)?;
         let mut is_text = false;
         let mut has_ids = false;
         while let Some(line) = self.lines.next().await? {
-            // Lines of files never begin so: each has a sign before it.
-            if line.starts_with(HEADER) {
+            // A line of a file never begins like this, because it is preceded by a sign or a space.
+            if line.starts_with(HEADER_PREFIX) {
                 self.header = Some(line.to_vec());
                 break;
             }
             has_ids = has_ids || line.starts_with(b"index ");
-            is_text = is_text || !file.extend(&line);
+            is_text = is_text || !file.apply_extended_header(&line);
             if is_text {
-                file.add(&line, line.bytes + 1, 1);
+                file.append_text(&line, line.bytes + 1, 1);
                 if !file.text.is_empty() {
                     file.text.push(b'\n');
                 }
             }
         }
-        if file.renamed && !has_ids {
+        if file.is_renamed && !has_ids {
             let mode = self.modes_of_renamed.as_mut().and_then(VecDeque::pop_front).map(|mode| format!("{mode:06o}"));
             file.old_mode = file.old_mode.or_else(|| mode.clone());
             file.new_mode = file.new_mode.or(mode);
@@ -108,16 +109,17 @@ impl Diff {
         Ok(Some(file))
     }
 
-    /// First comes a list of all that differs: `:MODE MODE ID ID STATUS<tab>PATH`, then an empty line.
-    async fn read_modes(&mut self) -> Result<VecDeque<u32>> {
+    /// Reads the list of all differences that precedes the diffs: lines `:MODE MODE ID ID STATUS<tab>PATH`. Returns the
+    /// modes of files that were renamed without a change.
+    async fn read_renamed_modes(&mut self) -> Result<VecDeque<u32>> {
         let mut modes = VecDeque::new();
         while let Some(line) = self.lines.next().await? {
-            if line.starts_with(HEADER) {
+            if line.starts_with(HEADER_PREFIX) {
                 self.header = Some(line.to_vec());
                 break;
             }
-            let facts: Vec<&[u8]> = line.splitn_str(5, " ").collect();
-            if let [_, mode, old, new, status] = facts[..]
+            let fields: Vec<&[u8]> = line.splitn_str(5, " ").collect();
+            if let [_, mode, old, new, status] = fields[..]
                 && old == new
                 && status.starts_with(b"R")
             {
@@ -128,24 +130,26 @@ impl Diff {
     }
 }
 
-const HEADER: &[u8] = b"diff --git ";
+const HEADER_PREFIX: &[u8] = b"diff --git ";
 
 impl FileDiff {
-    /// `diff --git a/PATH b/PATH`. The paths are equal; where they are not, lines that follow tell them.
-    fn begin(header: &[u8]) -> Result<Self> {
-        let wrong = || Error::Failed { command: "diff-tree", said: "it wrote what is no header of a file".into() };
-        let paths = header.strip_prefix(HEADER).ok_or_else(wrong)?;
+    /// Parses the header `diff --git a/PATH b/PATH`. If the paths differ, extended header lines follow that contain
+    /// them.
+    fn parse_header(header: &[u8]) -> Result<Self> {
+        let invalid_header =
+            || Error::CommandFailed { command: "diff-tree", detail: "unexpected line instead of a file header".into() };
+        let paths = header.strip_prefix(HEADER_PREFIX).ok_or_else(invalid_header)?;
         let path = if paths.starts_with(b"\"") {
-            unquoted(paths).strip_prefix(b"a/").ok_or_else(wrong)?.to_vec()
+            unquote(paths).strip_prefix(b"a/").ok_or_else(invalid_header)?.to_vec()
         } else {
             let end = 2 + paths.len().saturating_sub(5) / 2;
-            paths.get(2..end).ok_or_else(wrong)?.to_vec()
+            paths.get(2..end).ok_or_else(invalid_header)?.to_vec()
         };
         Ok(Self { old_path: path.clone(), new_path: path, ..Self::default() })
     }
 
-    /// With one of the lines between the header and the text; false if it is no such line.
-    fn extend(&mut self, line: &[u8]) -> bool {
+    /// Applies an extended header line. Returns false if the line is not one.
+    fn apply_extended_header(&mut self, line: &[u8]) -> bool {
         let mode = |digits: &[u8]| Some(String::from_utf8_lossy(digits).into_owned());
         if let Some(digits) = line.strip_prefix(b"old mode ") {
             self.old_mode = mode(digits);
@@ -156,12 +160,12 @@ impl FileDiff {
         } else if let Some(digits) = line.strip_prefix(b"deleted file mode ") {
             self.old_mode = mode(digits);
         } else if let Some(path) = line.strip_prefix(b"rename from ") {
-            self.old_path = unquoted(path);
-            self.renamed = true;
+            self.old_path = unquote(path);
+            self.is_renamed = true;
         } else if let Some(path) = line.strip_prefix(b"rename to ") {
-            self.new_path = unquoted(path);
+            self.new_path = unquote(path);
         } else if let Some(ids) = line.strip_prefix(b"index ") {
-            // The mode stands here only if it is the same on both sides.
+            // This line contains the mode only if it is the same on both sides.
             if let Some(space) = ids.find_byte(b' ') {
                 self.old_mode = mode(&ids[space + 1..]);
                 self.new_mode.clone_from(&self.old_mode);
@@ -172,10 +176,10 @@ impl FileDiff {
         true
     }
 
-    fn add(&mut self, text: &[u8], bytes: u64, lines: u64) {
+    fn append_text(&mut self, text: &[u8], bytes: u64, lines: u64) {
         self.bytes += bytes;
         self.lines += lines;
-        if self.bytes < TOO_LONG {
+        if self.bytes < TEXT_BYTES_LIMIT {
             self.text.extend_from_slice(text);
         } else {
             self.text = Vec::new();
@@ -183,7 +187,7 @@ impl FileDiff {
     }
 }
 
-/// Names with unusual characters are written in quotes.
-fn unquoted(path: &[u8]) -> Vec<u8> {
+/// Decodes a path. Git quotes paths with unusual characters.
+fn unquote(path: &[u8]) -> Vec<u8> {
     ansi_c::undo(BStr::new(path)).map_or_else(|_| path.to_vec(), |(path, _)| path.to_vec())
 }

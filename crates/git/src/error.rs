@@ -1,3 +1,5 @@
+//! The error type of this crate.
+
 use std::io::ErrorKind;
 use std::time::Duration;
 
@@ -5,14 +7,15 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("git cannot be used: {0}")]
+    #[error("running git failed: {0}")]
     Io(#[from] std::io::Error),
-    /// `said` is the last line of what it wrote, without secrets: it is never given any but by its environment.
-    #[error("git {command} failed: {said}")]
-    Failed { command: &'static str, said: String },
-    #[error("git {command} took longer than {} s", .after.as_secs())]
+    /// `detail` is the last line that git wrote to stderr. It contains no secrets, because git receives them only in
+    /// its environment.
+    #[error("git {command} failed: {detail}")]
+    CommandFailed { command: &'static str, detail: String },
+    #[error("git {command} exceeded its time limit of {} s", .after.as_secs())]
     TimedOut { command: &'static str, after: Duration },
-    /// The peer does not speak the protocol.
+    /// The peer violated the protocol or a limit, or git wrote unexpected output.
     #[error("{0}")]
     Protocol(String),
     #[error("object {0} cannot be read")]
@@ -26,18 +29,18 @@ impl Error {
         Self::Protocol(text.into())
     }
 
-    /// There is no room left on the disk, for us or for git.
-    pub fn is_of_full_disk(&self) -> bool {
+    /// Returns whether the disk is full, as seen by this process or by git.
+    pub fn is_disk_full(&self) -> bool {
         match self {
-            Self::Io(error) => is_full(error),
-            Self::Failed { said, .. } => {
-                said.contains("No space left on device") || said.contains("Disk quota exceeded")
+            Self::Io(error) => is_storage_full(error),
+            Self::CommandFailed { detail, .. } => {
+                detail.contains("No space left on device") || detail.contains("Disk quota exceeded")
             }
             _ => false,
         }
     }
 }
 
-pub fn is_full(error: &std::io::Error) -> bool {
+pub fn is_storage_full(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }

@@ -1,30 +1,31 @@
-//! Copying a repository from elsewhere.
+//! Fetches a repository from another server.
 
 use std::time::Duration;
 
 use gix::ObjectId;
 use tokio::io::AsyncReadExt;
 
-use crate::program::Command;
-use crate::{Error, Git, Incoming, RefName, Result, Target};
+use crate::process::Command;
+use crate::{Error, Git, Quarantine, RefName, RefTarget, Result};
 
-/// Where from. Nothing of it becomes an argument: it is all in the environment, which other users do not see.
+/// The source of an import. All of it is passed in the environment, never in arguments, which other users can see.
 #[derive(Clone, Debug)]
-pub struct Source {
-    /// Without name and password.
+pub struct ImportSource {
+    /// The URL without user name and password.
     pub url: String,
     pub protocol: &'static str,
-    /// `HOST:PORT:ADDRESS`: where the host was found to be, so that it is nowhere else a moment later.
+    /// `HOST:PORT:ADDRESS`, the checked address of the host. Git uses it instead of resolving the name again, when the
+    /// name could have another address.
     pub resolved: Option<String>,
-    /// The value of the header for HTTP.
+    /// The value of the HTTP header `Authorization`.
     pub authorization: Option<String>,
 }
 
 /// Maximum time of the fetch alone. The caller has a limit for the whole import.
-const PATIENCE: Duration = Duration::from_secs(3600);
-const SILENCE: Duration = Duration::from_secs(300);
+const FETCH_TIMEOUT: Duration = Duration::from_secs(3600);
+const STALL_TIMEOUT: Duration = Duration::from_secs(300);
 
-fn command(git: &Git, incoming: &Incoming, source: &Source, name: &'static str) -> Command {
+fn command(git: &Git, quarantine: &Quarantine, source: &ImportSource, name: &'static str) -> Command {
     let header = source.authorization.as_ref().map(|value| format!("Authorization: {value}"));
     let settings = [
         ("remote.origin.url", Some(source.url.as_str())),
@@ -34,27 +35,32 @@ fn command(git: &Git, incoming: &Incoming, source: &Source, name: &'static str) 
         ("credential.helper", Some("")),
         ("fetch.unpackLimit", Some("1")),
         ("submodule.recurse", Some("false")),
-        // The pack that is stored is checked, whatever way its objects came: git does not check what it fetches by the
-        // dumb protocol, and a server may choose that after our look.
+        // The pack that is stored is checked later, however its objects were transferred: git does not check objects
+        // that it fetches by the dumb protocol, and the server may switch to that protocol at any time.
         ("fetch.fsckObjects", Some("false")),
     ];
     let mut command = git
-        .command(incoming.bare(), name)
-        .writing(incoming.directory())
-        .with_network()
-        .environment("GIT_ALLOW_PROTOCOL", source.protocol);
-    let set: Vec<_> = settings.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
-    command = command.environment("GIT_SSH_COMMAND", SSH);
-    command.settings(&set)
+        .command(quarantine.bare(), name)
+        .allow_write(quarantine.directory())
+        .allow_network()
+        .env("GIT_ALLOW_PROTOCOL", source.protocol);
+    let config: Vec<_> = settings.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
+    command = command.env("GIT_SSH_COMMAND", SSH_COMMAND);
+    command.config(&config)
 }
 
-/// Without a terminal to ask on, and without what is configured for people.
-const SSH: &str = "ssh -F /dev/null -o BatchMode=yes -o StrictHostKeyChecking=accept-new -o UserKnownHostsFile=/dev/null \
+/// SSH without prompts, and without the configuration and keys of a user.
+const SSH_COMMAND: &str = "ssh -F /dev/null -o BatchMode=yes -o StrictHostKeyChecking=accept-new -o UserKnownHostsFile=/dev/null \
                    -o IdentityFile=/dev/null -o IdentitiesOnly=yes -o IdentityAgent=none -o ForwardAgent=no -o ClearAllForwardings=yes";
 
-/// Branches and tags, into the incoming repository. `progress` gets how much of it is there, in per cent.
-pub async fn fetch(git: &Git, incoming: &Incoming, source: &Source, mut progress: impl FnMut(u8)) -> Result<()> {
-    let command = command(git, incoming, source, "fetch").words([
+/// Fetches branches and tags into the quarantine. Calls `progress` with the percentage of received objects.
+pub async fn fetch(
+    git: &Git,
+    quarantine: &Quarantine,
+    source: &ImportSource,
+    mut progress: impl FnMut(u8),
+) -> Result<()> {
+    let command = command(git, quarantine, source, "fetch").args([
         "--progress",
         "--no-tags",
         "--no-write-fetch-head",
@@ -65,60 +71,62 @@ pub async fn fetch(git: &Git, incoming: &Incoming, source: &Source, mut progress
         "+refs/heads/*:refs/heads/*",
         "+refs/tags/*:refs/tags/*",
     ]);
-    let mut running = command.start()?;
-    let (stdin, stdout, mut stderr) = running.pipes();
+    let mut process = command.start()?;
+    let (stdin, stdout, mut stderr) = process.take_pipes();
     drop((stdin, stdout));
     let work = async {
-        let (mut said, mut buffer) = (Vec::new(), [0; 4096]);
+        let (mut stderr_tail, mut buffer) = (Vec::new(), [0; 4096]);
         loop {
-            let read = tokio::time::timeout(SILENCE, stderr.read(&mut buffer)).await;
-            let count = read.map_err(|_| Error::TimedOut { command: "fetch", after: SILENCE })??;
+            let read = tokio::time::timeout(STALL_TIMEOUT, stderr.read(&mut buffer)).await;
+            let count = read.map_err(|_| Error::TimedOut { command: "fetch", after: STALL_TIMEOUT })??;
             if count == 0 {
                 break;
             }
-            said.extend_from_slice(&buffer[..count]);
-            let surplus = said.len().saturating_sub(8192);
-            said.drain(..surplus);
-            if let Some(percent) = percent(&said) {
+            stderr_tail.extend_from_slice(&buffer[..count]);
+            let surplus = stderr_tail.len().saturating_sub(8192);
+            stderr_tail.drain(..surplus);
+            if let Some(percent) = parse_percent(&stderr_tail) {
                 progress(percent);
             }
         }
-        running.succeeded(&said).await
+        process.wait_success(&stderr_tail).await
     };
-    tokio::time::timeout(PATIENCE, work).await.unwrap_or(Err(Error::TimedOut { command: "fetch", after: PATIENCE }))
+    tokio::time::timeout(FETCH_TIMEOUT, work)
+        .await
+        .unwrap_or(Err(Error::TimedOut { command: "fetch", after: FETCH_TIMEOUT }))
 }
 
-/// The last that was said of it.
-fn percent(said: &[u8]) -> Option<u8> {
-    let text = String::from_utf8_lossy(said);
+/// Returns the last percentage in the progress output.
+fn parse_percent(stderr: &[u8]) -> Option<u8> {
+    let text = String::from_utf8_lossy(stderr);
     let (_, after) = text.rsplit_once("Receiving objects:")?;
     after.split('%').next()?.trim().parse().ok()
 }
 
-/// The default branch over there.
-pub async fn head(git: &Git, incoming: &Incoming, source: &Source) -> Result<Option<RefName>> {
-    let command = command(git, incoming, source, "ls-remote").words(["--symref", "origin", "HEAD"]);
+/// Returns the default branch of the source, or None if it has none or its name is not accepted.
+pub async fn find_remote_head(git: &Git, quarantine: &Quarantine, source: &ImportSource) -> Result<Option<RefName>> {
+    let command = command(git, quarantine, source, "ls-remote").args(["--symref", "origin", "HEAD"]);
     let output = command.run(b"", 64 << 10, Duration::from_secs(120)).await?;
     let text = String::from_utf8_lossy(&output);
     let name = text.lines().find_map(|line| line.strip_prefix("ref: ")?.strip_suffix("\tHEAD"));
     Ok(name.and_then(|name| RefName::parse(name.as_bytes()).ok()))
 }
 
-/// What came: those whose names are accepted here, and how many are not.
-pub async fn refs(git: &Git, incoming: &Incoming) -> Result<(Vec<(RefName, Target)>, usize)> {
-    let command = git.command(incoming.bare(), "for-each-ref");
-    let command = command.word("--format=%(objectname) %(*objectname) %(refname)");
+/// Returns the fetched refs whose names are accepted, and the number of refs whose names are not.
+pub async fn list_fetched_refs(git: &Git, quarantine: &Quarantine) -> Result<(Vec<(RefName, RefTarget)>, usize)> {
+    let command = git.command(quarantine.bare(), "for-each-ref");
+    let command = command.arg("--format=%(objectname) %(*objectname) %(refname)");
     let output = command.run(b"", 256 << 20, Duration::from_secs(120)).await?;
-    let (mut found, mut refused) = (Vec::new(), 0);
+    let (mut found, mut rejected) = (Vec::new(), 0);
     for line in output.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
         let mut parts = line.splitn(3, |byte| *byte == b' ');
         let mut next = || parts.next().unwrap_or_default();
         let (id, peeled, name) = (next(), next(), next());
-        let id = ObjectId::from_hex(id).map_err(|_| Error::protocol("git for-each-ref did not name an object"))?;
+        let id = ObjectId::from_hex(id).map_err(|_| Error::protocol("git for-each-ref did not print an object id"))?;
         match RefName::parse(name) {
-            Ok(name) => found.push((name, Target { id, peeled: ObjectId::from_hex(peeled).ok() })),
-            Err(_) => refused += 1,
+            Ok(name) => found.push((name, RefTarget { id, peeled: ObjectId::from_hex(peeled).ok() })),
+            Err(_) => rejected += 1,
         }
     }
-    Ok((found, refused))
+    Ok((found, rejected))
 }

@@ -1,4 +1,8 @@
-//! Taking a pack from a client: checked object by object, and indexed.
+//! Receives, checks and indexes packs with `git index-pack`.
+//!
+//! - A received pack is scanned before git reads it (see [`crate::pack_scan`]).
+//! - Git checks every object (`--fsck-objects`, or `--strict` for imports).
+//! - A thin pack is rejected.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,20 +16,20 @@ use tokio::sync::Notify;
 
 use crate::pack_scan::{PackLimits, PackScanner, scan_file};
 use crate::protocol::receive::Progress;
-use crate::{Bare, Error, Git, Incoming, Result, SHA1};
+use crate::{BareRepository, Error, Git, Quarantine, Result, SHA1};
 
-/// A pack and its index in an [`Incoming`].
+/// A pack and its index in a [`Quarantine`] or another directory.
 #[derive(Clone, Debug)]
 pub struct IndexedPack {
     pub checksum: String,
     stem: PathBuf,
 }
 
-/// What is in a pack.
-pub struct Index(File);
+/// The index of a pack, which lists its objects.
+pub struct PackIndex(File);
 
-impl Index {
-    /// Not on a thread that others wait for.
+impl PackIndex {
+    /// Opens an index file. Reads from disk, so the caller must use a blocking thread.
     pub fn open(path: PathBuf) -> Result<Self> {
         Ok(Self(File::at(path, SHA1).map_err(|error| Error::Object(error.to_string()))?))
     }
@@ -39,157 +43,159 @@ impl Index {
     }
 }
 
-/// What a client sent itself.
+/// The objects that a client sent with a push.
 #[derive(Default)]
-pub struct Sent(Option<Index>);
+pub struct ReceivedObjects(Option<PackIndex>);
 
-impl Sent {
+impl ReceivedObjects {
     pub fn contains(&self, id: ObjectId) -> bool {
         self.0.as_ref().is_some_and(|index| index.contains(id))
     }
 }
 
-/// The files of a pack, in the order in which they are stored.
-pub const PARTS: [&str; 5] = ["pack", "idx", "rev", "bitmap", "graph"];
+/// The file extensions of a pack, in the order in which the files are stored.
+pub const PACK_EXTENSIONS: [&str; 5] = ["pack", "idx", "rev", "bitmap", "graph"];
 
 impl IndexedPack {
-    pub fn at(stem: PathBuf, checksum: String) -> Self {
+    pub fn new(stem: PathBuf, checksum: String) -> Self {
         Self { checksum, stem }
     }
 
-    /// Reads its index, so not on a thread that others wait for.
-    pub fn sent(&self) -> Result<Sent> {
-        Ok(Sent(Some(Index::open(self.file("idx"))?)))
+    /// Opens the index of the pack. Reads from disk, so the caller must use a blocking thread.
+    pub fn received_objects(&self) -> Result<ReceivedObjects> {
+        Ok(ReceivedObjects(Some(PackIndex::open(self.file_path("idx"))?)))
     }
 
-    pub fn file(&self, part: &str) -> PathBuf {
-        self.stem.with_extension(part)
+    pub fn file_path(&self, extension: &str) -> PathBuf {
+        self.stem.with_extension(extension)
     }
 
-    /// Zero for a part that there is not. There is always the pack itself and its index.
-    pub fn sizes(&self) -> Result<[u64; PARTS.len()]> {
-        let mut sizes = [0; PARTS.len()];
-        for (place, (part, size)) in PARTS.iter().zip(&mut sizes).enumerate() {
-            match std::fs::metadata(self.file(part)) {
+    /// Returns the sizes of the files of the pack, in the order of [`PACK_EXTENSIONS`]. The size of a missing file is
+    /// zero; the pack and its index must exist.
+    pub fn sizes(&self) -> Result<[u64; PACK_EXTENSIONS.len()]> {
+        let mut sizes = [0; PACK_EXTENSIONS.len()];
+        for (index, (part, size)) in PACK_EXTENSIONS.iter().zip(&mut sizes).enumerate() {
+            match std::fs::metadata(self.file_path(part)) {
                 Ok(file) => *size = file.len(),
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound && place > 1 => {}
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound && index > 1 => {}
                 Err(error) => return Err(error.into()),
             }
         }
         if sizes[0] == 0 || sizes[1] == 0 {
-            return Err(Error::protocol("a pack or its index is empty"));
+            return Err(Error::protocol("the pack or its index is empty"));
         }
         Ok(sizes)
     }
 }
 
-/// So long may a client be silent in the middle of its pack.
-const SILENCE: Duration = Duration::from_secs(120);
-/// And so many bytes must come in a second, all in all: who sends less keeps the place from others.
-const SLOWEST: u64 = 16 << 10;
+/// Maximum time between two reads from the client within a pack.
+const STALL_TIMEOUT: Duration = Duration::from_secs(120);
+/// Minimum average rate at which a pack must arrive. A slower client would occupy its permit for too long.
+const MIN_BYTES_PER_SECOND: u64 = 16 << 10;
 
-/// None for a pack without objects.
+/// Receives a pack into a quarantine, checks and indexes it. Returns None for a pack without objects.
 pub async fn receive(
     git: &Git,
-    incoming: &Incoming,
+    quarantine: &Quarantine,
     input: &mut (impl AsyncRead + Unpin),
     limits: PackLimits,
     progress: &mut impl Progress,
 ) -> Result<Option<IndexedPack>> {
     let mut command = git
-        .command(incoming.bare(), "index-pack")
-        // The server itself reads the rest of the quarantine, such as its configuration and what it borrows.
-        .writing(&incoming.bare().packs())
-        // A thin pack is refused. To complete it would mean to read, on somebody's word, objects that nobody has shown to
-        // that one: a delta against a hidden object makes a new one that tells of it.
-        .words(["--stdin", "--fsck-objects", "--rev-index", "--report-end-of-input"])
-        .number("--max-input-size", limits.max_pack_bytes);
-    if progress.is_wanted() {
-        command = command.word("--show-resolving-progress");
+        .command(quarantine.bare(), "index-pack")
+        // Only the pack directory: the server itself reads the other files of the quarantine, such as `config` and
+        // `alternates`.
+        .allow_write(&quarantine.bare().pack_dir())
+        // A thin pack is rejected. Completing it would read base objects that the client named, without a reachability
+        // check: a delta against an unreachable object creates a new object that reveals its content.
+        .args(["--stdin", "--fsck-objects", "--rev-index", "--report-end-of-input"])
+        .arg_number("--max-input-size", limits.max_pack_bytes);
+    if progress.is_enabled() {
+        command = command.arg("--show-resolving-progress");
     }
-    let mut running = command.start()?;
-    let (stdin, stdout, stderr) = running.pipes();
-    let mut said = Vec::new();
-    let announced = AtomicU32::new(0);
+    let mut process = command.start()?;
+    let (stdin, stdout, stderr) = process.take_pipes();
+    let mut stderr_tail = Vec::new();
+    let announced_objects = AtomicU32::new(0);
     let name = {
         let complete = Notify::new();
-        let mut listen = std::pin::pin!(listen(stdout, stderr, &mut said, &complete, progress));
-        let mut feed = std::pin::pin!(feed(stdin, input, limits, &complete, &announced));
-        // Over SSH the client leaves its side open behind the pack: git knows where it ends, and ends itself.
+        let mut output = std::pin::pin!(read_output(stdout, stderr, &mut stderr_tail, &complete, progress));
+        let mut input_copy = std::pin::pin!(copy_to_stdin(stdin, input, limits, &complete, &announced_objects));
+        // Over SSH the client keeps its side open after the pack. Git detects the end of the pack and exits.
         tokio::select! {
-            name = &mut listen => name?,
-            fed = &mut feed => {
+            name = &mut output => name?,
+            fed = &mut input_copy => {
                 fed?;
-                listen.await?
+                output.await?
             }
         }
     };
-    running.succeeded(&said).await.map_err(explained)?;
+    process.wait_success(&stderr_tail).await.map_err(explain_memory_limit)?;
     let checksum = name.split_whitespace().last().unwrap_or_default().to_owned();
     if !matches!(checksum.len(), 40 | 64) || !checksum.bytes().all(|b| b.is_ascii_hexdigit()) {
-        return Err(Error::protocol("git index-pack did not name the pack"));
+        return Err(Error::protocol("git index-pack did not print the name of the pack"));
     }
-    let pack = IndexedPack::at(incoming.bare().packs().join(format!("pack-{checksum}")), checksum);
-    // Clients send one without objects along with a ref to what is known already.
-    Ok((announced.into_inner() > 0).then_some(pack))
+    let pack = IndexedPack::new(quarantine.bare().pack_dir().join(format!("pack-{checksum}")), checksum);
+    // Clients send a pack without objects if they push a ref to an existing object.
+    Ok((announced_objects.into_inner() > 0).then_some(pack))
 }
 
-/// Says what to do about an error that the client cannot understand.
-fn explained(error: Error) -> Error {
+/// Replaces the out-of-memory error of git by one that says what to do.
+fn explain_memory_limit(error: Error) -> Error {
     match error {
-        Error::Failed { said, .. } if said.starts_with("Out of memory") => Error::protocol(
-            "the pack needs more memory than this server gives to one process of git. Push the history in several \
-             steps, or ask an administrator to raise git.max_memory_bytes",
+        Error::CommandFailed { detail: said, .. } if said.starts_with("Out of memory") => Error::protocol(
+            "the pack needs more memory than this server allows for a git process. Push the history in several \
+             steps, or ask an administrator to raise git.max_process_memory_bytes",
         ),
         other => other,
     }
 }
 
-/// What git fsck complains about and imports tolerate: what old tools wrote into old histories, and what harms nobody.
+/// The fsck findings that imports tolerate: harmless malformations that old tools wrote into old histories.
 const TOLERATED: &str = "--strict=zeroPaddedFilemode=ignore,missingSpaceBeforeDate=ignore,missingSpaceBeforeEmail=ignore,\
                          missingNameBeforeEmail=ignore,missingEmail=ignore,badEmail=ignore,badName=ignore,\
                          badTimezone=ignore,badDate=ignore,badDateOverflow=ignore,zeroPaddedDate=ignore,\
                          multipleAuthors=ignore,missingTaggerEntry=ignore";
 
-/// Maximum time to check a pack that is on the disk.
+/// Maximum time to check a pack on disk.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(3600);
 
-/// Checks a pack that did not come through [`receive`], such as that of an import: the sizes of its objects, and all that a
-/// push is checked for, but for what old tools wrote.
-pub async fn check(git: &Git, bare: &Bare, pack: &IndexedPack, limits: PackLimits) -> Result<()> {
-    let file = pack.file("pack");
+/// Checks a pack that was not received by [`receive`], such as the pack of an import: the sizes of its objects, and
+/// everything that a push is checked for, except for the malformations in `TOLERATED`.
+pub async fn check(git: &Git, repository: &BareRepository, pack: &IndexedPack, limits: PackLimits) -> Result<()> {
+    let file = pack.file_path("pack");
     let scanned = file.clone();
     let scanning = tokio::task::spawn_blocking(move || scan_file(&scanned, limits));
     scanning.await.map_err(std::io::Error::other)??;
-    let command = git.command(bare, "index-pack").words(["--verify", TOLERATED]).path(&file);
-    command.run(b"", 4096, CHECK_TIMEOUT).await.map(drop).map_err(explained)
+    let command = git.command(repository, "index-pack").args(["--verify", TOLERATED]).arg_path(&file);
+    command.run(b"", 4096, CHECK_TIMEOUT).await.map(drop).map_err(explain_memory_limit)
 }
 
-/// Passes the pack on to git, each piece after it was scanned.
-async fn feed(
+/// Copies the pack from the client to git, after scanning each chunk.
+async fn copy_to_stdin(
     mut stdin: ChildStdin,
     input: &mut (impl AsyncRead + Unpin),
     limits: PackLimits,
     complete: &Notify,
-    announced: &AtomicU32,
+    announced_objects: &AtomicU32,
 ) -> Result<()> {
     let (mut scanner, mut buffer) = (PackScanner::new(limits), vec![0; 64 << 10]);
     let (mut waited, mut bytes) = (Duration::ZERO, 0);
     loop {
         let begin = Instant::now();
         let read = tokio::select! {
-            read = tokio::time::timeout(SILENCE, input.read(&mut buffer)) => read,
-            // From here on the client is silent with reason.
+            read = tokio::time::timeout(STALL_TIMEOUT, input.read(&mut buffer)) => read,
+            // The pack is complete, so the client no longer has to send.
             () = complete.notified() => return Ok(()),
         };
-        let late = || Error::protocol("the pack did not arrive in time");
-        let count = read.map_err(|_| late())??;
+        let timeout_error = || Error::protocol("the pack did not arrive in time");
+        let count = read.map_err(|_| timeout_error())??;
         bytes += count as u64;
         waited += begin.elapsed();
-        if waited > SILENCE + Duration::from_secs(bytes / SLOWEST) {
-            return Err(late());
+        if waited > STALL_TIMEOUT + Duration::from_secs(bytes / MIN_BYTES_PER_SECOND) {
+            return Err(timeout_error());
         }
-        // A small piece may inflate to a thousand times its size, which takes too long for a thread that others wait for.
+        // A small chunk may inflate to a thousand times its size, which would block an async thread for too long.
         let scanning = tokio::task::spawn_blocking(move || {
             let scanned = scanner.scan(&buffer[..count]);
             (scanner, buffer, scanned)
@@ -197,18 +203,19 @@ async fn feed(
         let scanned;
         (scanner, buffer, scanned) = scanning.await.map_err(std::io::Error::other)?;
         scanned?;
-        announced.store(scanner.objects(), Ordering::Relaxed);
+        announced_objects.store(scanner.objects(), Ordering::Relaxed);
         if count == 0 || stdin.write_all(&buffer[..count]).await.is_err() {
             return Ok(());
         }
     }
 }
 
-/// Gives the first line of its answer: behind it, it repeats what followed the pack.
-async fn listen(
+/// Forwards the progress output and returns the first line of stdout, which names the pack. The rest of stdout repeats
+/// the input after the pack and is discarded.
+async fn read_output(
     mut stdout: ChildStdout,
     mut stderr: ChildStderr,
-    said: &mut Vec<u8>,
+    stderr_tail: &mut Vec<u8>,
     complete: &Notify,
     progress: &mut impl Progress,
 ) -> Result<String> {
@@ -219,31 +226,31 @@ async fn listen(
         let line = name.split(|byte| *byte == b'\n').next().unwrap_or_default();
         Ok::<_, Error>(String::from_utf8_lossy(line).into_owned())
     };
-    let read_said = async {
+    let read_stderr = async {
         let mut buffer = [0; 4096];
         loop {
-            // While it works in silence the client is told now and then that somebody is there.
+            // While git is silent, keep-alives show the client that the connection is alive.
             let count = match tokio::time::timeout(Duration::from_secs(5), stderr.read(&mut buffer)).await {
                 Ok(count) => count?,
                 Err(_) => {
-                    progress.keep_alive().await?;
+                    progress.send_keepalive().await?;
                     continue;
                 }
             };
             if count == 0 {
                 return Ok::<_, Error>(());
             }
-            // A zero byte marks the end of the pack.
+            // With --report-end-of-input, git writes a zero byte at the end of the pack.
             if buffer[..count].contains(&0) {
                 complete.notify_one();
             }
             let text: Vec<u8> = buffer[..count].iter().copied().filter(|byte| *byte != 0).collect();
-            said.extend_from_slice(&text);
-            let surplus = said.len().saturating_sub(8192);
-            said.drain(..surplus);
-            progress.say(&text).await?;
+            stderr_tail.extend_from_slice(&text);
+            let surplus = stderr_tail.len().saturating_sub(8192);
+            stderr_tail.drain(..surplus);
+            progress.send_message(&text).await?;
         }
     };
-    let (name, ()) = tokio::try_join!(read_name, read_said)?;
+    let (name, ()) = tokio::try_join!(read_name, read_stderr)?;
     Ok(name)
 }

@@ -1,8 +1,8 @@
-//! What git is: object ids, ref names, the wire protocol, the one place that starts the program `git`, and a reader of
-//! objects. Knows nothing of users, SQL or HTTP.
+//! Git for this server: ref names, the wire protocol, reading objects, and running the program `git`. Does not know
+//! users, SQL or HTTP.
 
 pub mod archive;
-pub mod bare;
+pub mod bare_repository;
 mod confinement;
 pub mod connectivity;
 pub mod contributions;
@@ -16,7 +16,7 @@ pub mod ls_tree;
 pub mod merge_base;
 pub mod pack_scan;
 pub mod pkt;
-pub mod program;
+pub mod process;
 pub mod protocol;
 pub mod reachability;
 pub mod reader;
@@ -25,25 +25,25 @@ pub mod repack;
 mod rev_list;
 pub mod tag;
 
-pub use bare::{Bare, Incoming};
-pub use error::{Error, Result, is_full};
+pub use bare_repository::{BareRepository, Quarantine};
+pub use error::{Error, Result, is_storage_full};
 pub use gix::ObjectId;
 
-/// The kind of all object ids so far.
+/// The kind of all object ids: SHA-256 repositories are not supported.
 pub const SHA1: gix::hash::Kind = gix::hash::Kind::Sha1;
-pub use program::Git;
+pub use process::Git;
 pub use ref_name::RefName;
 
-/// What a ref points at, and where that leads when it is an annotated tag.
+/// The object that a ref points at and, if that is an annotated tag, the object that the tag points at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Target {
+pub struct RefTarget {
     pub id: ObjectId,
     pub peeled: Option<ObjectId>,
 }
 
-impl Target {
-    /// The object behind all tags.
-    pub fn object(&self) -> ObjectId {
+impl RefTarget {
+    /// Returns the object that the ref points at after all tags have been followed.
+    pub fn peeled_or_self(&self) -> ObjectId {
         self.peeled.unwrap_or(self.id)
     }
 }

@@ -1,4 +1,4 @@
-//! What a process of git writes, line by line, in bounded memory.
+//! Reads the output of a git process line by line, in bounded memory.
 
 use std::ops::Deref;
 
@@ -8,20 +8,20 @@ use tokio::process::ChildStdout;
 use tokio::task::JoinHandle;
 
 use crate::Result;
-use crate::program::{Command, Running, read_said};
+use crate::process::{Command, GitProcess, read_stderr_tail};
 
 pub struct Lines {
     stdout: BufReader<ChildStdout>,
-    end: u8,
+    delimiter: u8,
     line: Vec<u8>,
-    running: Running,
-    said: Option<JoinHandle<Vec<u8>>>,
+    process: GitProcess,
+    stderr_tail: Option<JoinHandle<Vec<u8>>>,
 }
 
-/// A line, or how it begins.
+/// A line, truncated to `MAX_LINE_BYTES`.
 pub struct Line<'a> {
     text: &'a [u8],
-    /// The whole of it.
+    /// The length of the whole line.
     pub bytes: u64,
 }
 
@@ -33,51 +33,58 @@ impl Deref for Line<'_> {
     }
 }
 
-/// Of a line that is longer, the rest is read and forgotten.
-const LONGEST: usize = 128 << 10;
+/// Maximum length of a line in memory. The rest of a longer line is read and discarded.
+const MAX_LINE_BYTES: usize = 128 << 10;
 
 impl Lines {
-    /// Of a command that is told nothing. `end` is what ends a line.
-    pub fn of(command: Command, end: u8) -> Result<Self> {
-        Self::told(command, end, String::new())
+    /// Starts a command without input. `delimiter` is the byte that ends a line.
+    pub fn spawn(command: Command, delimiter: u8) -> Result<Self> {
+        Self::spawn_with_input(command, delimiter, String::new())
     }
 
-    pub fn told(command: Command, end: u8, input: String) -> Result<Self> {
-        let mut running = command.start()?;
-        let (mut stdin, stdout, stderr) = running.pipes();
-        // It need not read to the end.
+    pub fn spawn_with_input(command: Command, delimiter: u8, input: String) -> Result<Self> {
+        let mut process = command.start()?;
+        let (mut stdin, stdout, stderr) = process.take_pipes();
+        // Git may exit before it has read all input, so a broken pipe is no error.
         tokio::spawn(async move { stdin.write_all(input.as_bytes()).await.ok() });
-        let said = Some(tokio::spawn(read_said(stderr)));
-        Ok(Self { stdout: BufReader::with_capacity(64 << 10, stdout), end, line: Vec::new(), running, said })
+        let stderr_tail = Some(tokio::spawn(read_stderr_tail(stderr)));
+        Ok(Self {
+            stdout: BufReader::with_capacity(64 << 10, stdout),
+            delimiter,
+            line: Vec::new(),
+            process,
+            stderr_tail,
+        })
     }
 
-    /// Without its end. None when there are no more and the process ended well.
+    /// Returns the next line without its delimiter, or None after the last line. Fails at the end if the process
+    /// failed.
     pub async fn next(&mut self) -> Result<Option<Line<'_>>> {
         self.line.clear();
         let mut is_at_end = true;
         let mut bytes = 0;
         loop {
-            let some = self.stdout.fill_buf().await?;
-            if some.is_empty() {
+            let chunk = self.stdout.fill_buf().await?;
+            if chunk.is_empty() {
                 break;
             }
             is_at_end = false;
-            let place = some.find_byte(self.end);
-            let part = &some[..place.unwrap_or(some.len())];
-            let room = LONGEST - self.line.len();
-            self.line.extend_from_slice(&part[..part.len().min(room)]);
+            let delimiter_index = chunk.find_byte(self.delimiter);
+            let part = &chunk[..delimiter_index.unwrap_or(chunk.len())];
+            let remaining = MAX_LINE_BYTES - self.line.len();
+            self.line.extend_from_slice(&part[..part.len().min(remaining)]);
             bytes += part.len() as u64;
-            let used = part.len() + usize::from(place.is_some());
+            let used = part.len() + usize::from(delimiter_index.is_some());
             self.stdout.consume(used);
-            if place.is_some() {
+            if delimiter_index.is_some() {
                 break;
             }
         }
         if !is_at_end {
             return Ok(Some(Line { text: &self.line, bytes }));
         }
-        if let Some(said) = self.said.take() {
-            self.running.succeeded(&said.await.unwrap_or_default()).await?;
+        if let Some(stderr_tail) = self.stderr_tail.take() {
+            self.process.wait_success(&stderr_tail.await.unwrap_or_default()).await?;
         }
         Ok(None)
     }

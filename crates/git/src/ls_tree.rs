@@ -1,34 +1,37 @@
-//! A directory as git lists it, one entry after the other: for what is too large to be held.
+//! Lists directories with `git ls-tree`, one entry at a time, for trees that are too large to be held in memory.
 
 use gix::ObjectId;
 
 use crate::lines::Lines;
-use crate::reader::Entry;
-use crate::{Bare, Error, Git, Result};
+use crate::reader::TreeEntry;
+use crate::{BareRepository, Error, Git, Result};
 
-/// The entries of a directory and, if `recursive`, of all below it.
-pub struct Listing(Lines);
+/// The entries of a directory and, if `is_recursive`, of all directories below it.
+pub struct TreeListing(Lines);
 
-impl Listing {
-    pub fn start(git: &Git, bare: &Bare, tree: ObjectId, recursive: bool) -> Result<Self> {
-        let mut command = git.command(bare, "ls-tree").words(["-z", "--full-tree"]);
-        if recursive {
-            command = command.words(["-r", "-t"]);
+impl TreeListing {
+    pub fn start(git: &Git, repository: &BareRepository, tree: ObjectId, is_recursive: bool) -> Result<Self> {
+        let mut command = git.command(repository, "ls-tree").args(["-z", "--full-tree"]);
+        if is_recursive {
+            command = command.args(["-r", "-t"]);
         }
-        Ok(Self(Lines::of(command.id(tree), 0)?))
+        Ok(Self(Lines::spawn(command.arg_oid(tree), 0)?))
     }
 
-    pub async fn next(&mut self) -> Result<Option<Entry>> {
+    pub async fn next(&mut self) -> Result<Option<TreeEntry>> {
         let Some(line) = self.0.next().await? else { return Ok(None) };
         // MODE KIND ID<tab>PATH
-        let parsed = || {
+        let parse = || {
             let tab = line.iter().position(|byte| *byte == b'\t')?;
-            let facts = std::str::from_utf8(&line[..tab]).ok()?;
-            let mut facts = facts.split(' ');
-            let mode = u16::from_str_radix(facts.next()?, 8).ok()?;
-            let id = ObjectId::from_hex(facts.nth(1)?.as_bytes()).ok()?;
-            Some(Entry { path: line[tab + 1..].to_vec(), mode, id })
+            let fields = std::str::from_utf8(&line[..tab]).ok()?;
+            let mut fields = fields.split(' ');
+            let mode = u16::from_str_radix(fields.next()?, 8).ok()?;
+            let id = ObjectId::from_hex(fields.nth(1)?.as_bytes()).ok()?;
+            Some(TreeEntry { path: line[tab + 1..].to_vec(), mode, id })
         };
-        parsed().map(Some).ok_or_else(|| Error::Failed { command: "ls-tree", said: "it wrote what is no entry".into() })
+        parse().map(Some).ok_or_else(|| Error::CommandFailed {
+            command: "ls-tree",
+            detail: "unexpected line instead of a tree entry".into(),
+        })
     }
 }

@@ -1,5 +1,8 @@
-//! Whether tips reach an object. A pack may hold more than its repository's refs lead to: what a forced push left
-//! behind, or what a fork's parent keeps to itself. Knowing an id gives no right to it.
+//! Finds out which objects are reachable from tips.
+//!
+//! A pack may contain objects that are unreachable from the refs of a repository: objects that were replaced by a
+//! forced push, or that only the parent of a fork may show. An object is served only if it is reachable; knowing its id
+//! is not enough.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -7,63 +10,68 @@ use std::time::Duration;
 
 use gix::ObjectId;
 
-use crate::{Bare, Git, Result, rev_list};
+use crate::{BareRepository, Git, Result, rev_list};
 
-const PATIENCE: Duration = Duration::from_secs(120);
+const SEARCH_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// What a search for an object has to pass.
+/// The objects that a search visits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
-    /// Commits alone, which are far fewer than all objects.
+pub enum SearchScope {
+    /// Only commits, which are far fewer than all objects.
     Commits,
     Objects,
 }
 
-/// Whether all of `wanted` are reachable from tips.
-pub async fn reach_all(git: &Git, bare: &Bare, tips: &[ObjectId], wanted: HashSet<ObjectId>) -> Result<bool> {
+/// Returns whether all of `wanted` are reachable from `tips`.
+pub async fn are_all_reachable(
+    git: &Git,
+    repository: &BareRepository,
+    tips: &[ObjectId],
+    wanted: HashSet<ObjectId>,
+) -> Result<bool> {
     if wanted.is_empty() {
         return Ok(true);
     }
-    // Git lists commits before other objects, so that a search for commits ends as early as one among commits alone.
-    Ok(unreached(git, bare, tips, wanted, Scope::Objects).await?.is_empty())
+    // Git lists commits before other objects, so a search for commits ends as early as with `SearchScope::Commits`.
+    Ok(find_unreachable(git, repository, tips, wanted, SearchScope::Objects).await?.is_empty())
 }
 
-/// Returns those of `wanted` that are not reachable from tips within the scope.
+/// Returns those of `wanted` that are not reachable from `tips` within the scope.
 ///
-/// An id that does not exist costs the same walk as one that is hidden, to the end of the history: otherwise the time of
-/// a refusal would tell whether somebody once pushed an object with that id. The walk ends when the last id is found.
-pub async fn unreached(
+/// An id that does not exist costs the same walk to the end of the history as an unreachable one: otherwise the time of
+/// a rejection would reveal whether an object with that id was ever pushed. The walk ends when the last id is found.
+pub async fn find_unreachable(
     git: &Git,
-    bare: &Bare,
+    repository: &BareRepository,
     tips: &[ObjectId],
     mut wanted: HashSet<ObjectId>,
-    scope: Scope,
+    scope: SearchScope,
 ) -> Result<HashSet<ObjectId>> {
-    let mut command = git.command(bare, "rev-list").words(["--stdin", "--use-bitmap-index"]);
-    if scope == Scope::Objects {
-        command = command.words(["--objects", "--no-object-names"]);
+    let mut command = git.command(repository, "rev-list").args(["--stdin", "--use-bitmap-index"]);
+    if scope == SearchScope::Objects {
+        command = command.args(["--objects", "--no-object-names"]);
     }
-    let input = rev_list::input(tips.iter().copied(), std::iter::empty());
-    // Nothing is wanted where an abbreviation matches nothing: that, too, is a walk to the end.
+    let input = rev_list::stdin_revisions(tips.iter().copied(), std::iter::empty());
+    // `wanted` is empty if an abbreviated id matches no object. This must also cost a walk to the end.
     let ends_early = !wanted.is_empty();
-    let look = |id| {
+    let visit = |id| {
         wanted.remove(&id);
         if ends_early && wanted.is_empty() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    rev_list::each(command, input, PATIENCE, look).await?;
+    rev_list::for_each_oid(command, input, SEARCH_TIMEOUT, visit).await?;
     Ok(wanted)
 }
 
-/// However long it takes to walk through all of a repository.
-const LONG: Duration = Duration::from_secs(3600);
+/// Maximum time of a walk through all objects of a repository.
+const WALK_TIMEOUT: Duration = Duration::from_secs(3600);
 
-/// Shows everything that tips lead to, until enough was seen.
-pub async fn each(
+/// Calls `visit` for every object that is reachable from `tips`, until it breaks.
+pub async fn for_each_reachable(
     git: &Git,
-    bare: &Bare,
+    repository: &BareRepository,
     tips: impl Iterator<Item = ObjectId>,
-    look: impl FnMut(ObjectId) -> ControlFlow<()>,
+    visit: impl FnMut(ObjectId) -> ControlFlow<()>,
 ) -> Result<()> {
-    let command = git.command(bare, "rev-list").words(["--objects", "--no-object-names", "--stdin"]);
-    rev_list::each(command, rev_list::input(tips, std::iter::empty()), LONG, look).await
+    let command = git.command(repository, "rev-list").args(["--objects", "--no-object-names", "--stdin"]);
+    rev_list::for_each_oid(command, rev_list::stdin_revisions(tips, std::iter::empty()), WALK_TIMEOUT, visit).await
 }

@@ -1,4 +1,4 @@
-//! Making few packs out of many. All of these leave the packs they read as they are, and write into `directory`.
+//! Writes new packs from the packs of a repository. Existing packs are only read; new ones are written to `directory`.
 
 use std::path::Path;
 use std::time::Duration;
@@ -6,70 +6,77 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 
 use crate::index_pack::IndexedPack;
-use crate::program::{Command, read_said};
-use crate::{Bare, Error, Git, Result};
+use crate::process::{Command, read_stderr_tail};
+use crate::{BareRepository, Error, Git, Result};
 
-/// A repository is packed anew in at most this time.
-const PATIENCE: Duration = Duration::from_secs(3600);
+/// Maximum time of one command that writes a pack or a commit-graph.
+const REPACK_TIMEOUT: Duration = Duration::from_secs(3600);
 
-/// What lies in packs beside which there is a file `.keep`.
+/// The treatment of packs that have a `.keep` file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
-    /// There are none; so the new pack lacks nothing and gets a bitmap.
-    Nothing,
-    /// Is left out.
-    LeftOut,
+pub enum KeepPacks {
+    /// There are no such packs. The new pack is complete and gets a bitmap.
+    None,
+    /// The objects of such packs are left out of the new pack.
+    Exclude,
 }
 
-/// What no ref on the disk leads to.
+/// The treatment of objects that are unreachable from the refs on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unreachable {
-    Included,
-    LeftOut,
+    Include,
+    Exclude,
 }
 
-/// Everything that the refs on the disk lead to. None if that is nothing.
-pub async fn by_refs(
+/// Packs all objects that are reachable from the refs on disk and, if included, the unreachable ones. Returns None if
+/// there are no objects to pack.
+pub async fn pack_reachable(
     git: &Git,
-    bare: &Bare,
-    kept: Kept,
+    repository: &BareRepository,
+    keep_packs: KeepPacks,
     unreachable: Unreachable,
     directory: &Path,
 ) -> Result<Option<IndexedPack>> {
-    let mut command = pack_objects(git, bare, directory).word("--all");
-    if unreachable == Unreachable::Included {
-        command = command.word("--keep-unreachable");
+    let mut command = pack_objects(git, repository, directory).arg("--all");
+    if unreachable == Unreachable::Include {
+        command = command.arg("--keep-unreachable");
     }
-    command = command.word(if kept == Kept::LeftOut { "--honor-pack-keep" } else { "--write-bitmap-index" });
-    let output = command.path(&directory.join("pack")).run(b"", 4096, PATIENCE).await?;
-    named_by(&output, directory)
+    command = command.arg(if keep_packs == KeepPacks::Exclude { "--honor-pack-keep" } else { "--write-bitmap-index" });
+    let output = command.arg_path(&directory.join("pack")).run(b"", 4096, REPACK_TIMEOUT).await?;
+    open_written_pack(&output, directory)
 }
 
-/// Everything in these packs, which are named as their files are, but for what is in the others.
-pub async fn of_packs(
+/// Packs the objects of `packs` that are not in `excluded`. Packs are named by their file names without extension.
+/// Returns None if there are no objects to pack.
+pub async fn merge_packs(
     git: &Git,
-    bare: &Bare,
+    repository: &BareRepository,
     packs: &[String],
-    others: &[String],
+    excluded: &[String],
     directory: &Path,
 ) -> Result<Option<IndexedPack>> {
     let mut input = String::new();
     packs.iter().for_each(|name| input += &format!("{name}.pack\n"));
-    others.iter().for_each(|name| input += &format!("^{name}.pack\n"));
-    let command = pack_objects(git, bare, directory).word("--stdin-packs").path(&directory.join("pack"));
-    named_by(&command.run(input.as_bytes(), 4096, PATIENCE).await?, directory)
+    excluded.iter().for_each(|name| input += &format!("^{name}.pack\n"));
+    let command = pack_objects(git, repository, directory).arg("--stdin-packs").arg_path(&directory.join("pack"));
+    open_written_pack(&command.run(input.as_bytes(), 4096, REPACK_TIMEOUT).await?, directory)
 }
 
-/// The objects whose ids are the lines of a file.
-pub async fn of_ids(git: &Git, bare: &Bare, ids: &Path, directory: &Path) -> Result<Option<IndexedPack>> {
-    let mut running = pack_objects(git, bare, directory).path(&directory.join("pack")).start()?;
-    let (mut stdin, mut stdout, stderr) = running.pipes();
+/// Packs the objects whose ids are the lines of a file. Returns None if there are none.
+pub async fn pack_ids(
+    git: &Git,
+    repository: &BareRepository,
+    ids: &Path,
+    directory: &Path,
+) -> Result<Option<IndexedPack>> {
+    let mut process = pack_objects(git, repository, directory).arg_path(&directory.join("pack")).start()?;
+    let (mut stdin, mut stdout, stderr) = process.take_pipes();
     let mut ids = tokio::fs::File::open(ids).await?;
     let feed = async move {
         match tokio::io::copy(&mut ids, &mut stdin).await {
-            // It says itself why it reads no more.
+            // Git reports on stderr why it stopped reading.
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
-            // Without all of them the pack would lack some.
+            // An incomplete list would produce an incomplete pack.
             copied => drop(copied?),
         }
         stdin.shutdown().await.ok();
@@ -77,42 +84,46 @@ pub async fn of_ids(git: &Git, bare: &Bare, ids: &Path, directory: &Path) -> Res
     };
     let work = async {
         let mut output = Vec::new();
-        let (fed, said, read) =
-            tokio::join!(feed, read_said(stderr), tokio::io::AsyncReadExt::read_to_end(&mut stdout, &mut output));
+        let (fed, stderr_tail, read) = tokio::join!(
+            feed,
+            read_stderr_tail(stderr),
+            tokio::io::AsyncReadExt::read_to_end(&mut stdout, &mut output)
+        );
         fed?;
         read?;
-        running.succeeded(&said).await?;
-        named_by(&output, directory)
+        process.wait_success(&stderr_tail).await?;
+        open_written_pack(&output, directory)
     };
-    let late = Err(Error::TimedOut { command: "pack-objects", after: PATIENCE });
-    tokio::time::timeout(PATIENCE, work).await.unwrap_or(late)
+    let timed_out = Err(Error::TimedOut { command: "pack-objects", after: REPACK_TIMEOUT });
+    tokio::time::timeout(REPACK_TIMEOUT, work).await.unwrap_or(timed_out)
 }
 
-/// Writes down the commits that the refs on the disk lead to, beside a pack that has all of them.
-pub async fn write_graph(git: &Git, bare: &Bare, pack: &IndexedPack) -> Result<()> {
-    let command = git.command(bare, "commit-graph").writing(bare.directory());
-    let command = command.words(["write", "--reachable", "--no-progress"]);
-    command.run(b"", 4096, PATIENCE).await?;
-    match std::fs::rename(bare.graph(), pack.file("graph")) {
-        // There is no commit.
+/// Writes a commit-graph of the commits that are reachable from the refs on disk, next to a pack that contains all of
+/// them.
+pub async fn write_commit_graph(git: &Git, repository: &BareRepository, pack: &IndexedPack) -> Result<()> {
+    let command = git.command(repository, "commit-graph").allow_write(repository.directory());
+    let command = command.args(["write", "--reachable", "--no-progress"]);
+    command.run(b"", 4096, REPACK_TIMEOUT).await?;
+    match std::fs::rename(repository.commit_graph_path(), pack.file_path("graph")) {
+        // Git writes no file if there are no commits.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        moved => Ok(moved?),
+        renamed => Ok(renamed?),
     }
 }
 
-/// Git writes a pack into the repository first, and then moves it to `directory`.
-fn pack_objects(git: &Git, bare: &Bare, directory: &Path) -> Command {
-    let command = git.command(bare, "pack-objects").writing(bare.directory()).writing(directory);
-    command.words(["--delta-base-offset", "--non-empty", "--quiet"])
+/// Prepares `git pack-objects`. Git writes a pack into the repository first, and then moves it to `directory`.
+fn pack_objects(git: &Git, repository: &BareRepository, directory: &Path) -> Command {
+    let command = git.command(repository, "pack-objects").allow_write(repository.directory()).allow_write(directory);
+    command.args(["--delta-base-offset", "--non-empty", "--quiet"])
 }
 
-/// The pack that git says it has made there.
-pub(crate) fn named_by(output: &[u8], directory: &Path) -> Result<Option<IndexedPack>> {
+/// Returns the pack that `git pack-objects` wrote, by the checksum it printed. Returns None if it printed nothing.
+pub(crate) fn open_written_pack(output: &[u8], directory: &Path) -> Result<Option<IndexedPack>> {
     let text = String::from_utf8_lossy(output);
     let Some(checksum) = text.lines().next().filter(|line| !line.is_empty()) else { return Ok(None) };
     let stem = directory.join(format!("pack-{checksum}"));
     if !stem.with_extension("idx").exists() {
-        return Err(Error::protocol("git pack-objects did not name the pack"));
+        return Err(Error::protocol("git pack-objects did not print the name of the pack"));
     }
-    Ok(Some(IndexedPack::at(stem, checksum.to_owned())))
+    Ok(Some(IndexedPack::new(stem, checksum.to_owned())))
 }

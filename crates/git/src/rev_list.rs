@@ -1,4 +1,4 @@
-//! Walking from some commits to all that they lead to.
+//! Runs `git rev-list` and streams the object ids it lists.
 
 use std::fmt::Write;
 use std::ops::ControlFlow;
@@ -7,33 +7,33 @@ use std::time::Duration;
 use gix::ObjectId;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
-use crate::program::{Command, read_said};
+use crate::process::{Command, read_stderr_tail};
 use crate::{Error, Result};
 
-/// The input of `rev-list --stdin`: from these, up to those.
-pub fn input(from: impl Iterator<Item = ObjectId>, up_to: impl Iterator<Item = ObjectId>) -> String {
+/// Returns the input of `rev-list --stdin` for a walk from `included` that stops at `excluded`.
+pub fn stdin_revisions(included: impl Iterator<Item = ObjectId>, excluded: impl Iterator<Item = ObjectId>) -> String {
     let mut text = String::new();
-    for id in from {
+    for id in included {
         writeln!(text, "{id}").ok();
     }
-    // Not behind `--not`, which git takes here since 2.42 only.
-    for id in up_to {
+    // `--not` is accepted on stdin only since git 2.42.
+    for id in excluded {
         writeln!(text, "^{id}").ok();
     }
     text
 }
 
-/// Shows each id as it comes, until the end or until enough was seen.
-pub async fn each(
+/// Calls `visit` for each id that the command lists, until it breaks or the list ends.
+pub async fn for_each_oid(
     command: Command,
     input: String,
     deadline: Duration,
-    mut look: impl FnMut(ObjectId) -> ControlFlow<()>,
+    mut visit: impl FnMut(ObjectId) -> ControlFlow<()>,
 ) -> Result<()> {
-    let mut running = command.start()?;
-    let (mut stdin, stdout, stderr) = running.pipes();
+    let mut process = command.start()?;
+    let (mut stdin, stdout, stderr) = process.take_pipes();
     let feed = async move {
-        // It need not read to the end.
+        // Git may exit before it has read all input, so a broken pipe is no error.
         stdin.write_all(input.as_bytes()).await.ok();
         drop(stdin);
     };
@@ -41,7 +41,7 @@ pub async fn each(
         let mut lines = BufReader::with_capacity(64 << 10, stdout).split(b'\n');
         while let Some(line) = lines.next_segment().await? {
             if let Ok(id) = ObjectId::from_hex(&line)
-                && look(id).is_break()
+                && visit(id).is_break()
             {
                 return Ok::<_, Error>(true);
             }
@@ -49,24 +49,24 @@ pub async fn each(
         Ok(false)
     };
     let work = async {
-        let mut listen = std::pin::pin!(async { tokio::join!(feed, read_said(stderr)).1 });
+        let mut read_stderr = std::pin::pin!(async { tokio::join!(feed, read_stderr_tail(stderr)).1 });
         let mut read = std::pin::pin!(read);
-        let mut said = None;
-        let enough = loop {
+        let mut stderr_tail = None;
+        let is_enough = loop {
             tokio::select! {
                 enough = &mut read => break enough?,
-                text = &mut listen, if said.is_none() => said = Some(text),
+                text = &mut read_stderr, if stderr_tail.is_none() => stderr_tail = Some(text),
             }
         };
-        if enough {
+        if is_enough {
             return Ok(());
         }
-        let said = match said {
+        let stderr_tail = match stderr_tail {
             Some(said) => said,
-            None => listen.await,
+            None => read_stderr.await,
         };
-        running.succeeded(&said).await
+        process.wait_success(&stderr_tail).await
     };
-    let late = Err(Error::TimedOut { command: "rev-list", after: deadline });
-    tokio::time::timeout(deadline, work).await.unwrap_or(late)
+    let timed_out = Err(Error::TimedOut { command: "rev-list", after: deadline });
+    tokio::time::timeout(deadline, work).await.unwrap_or(timed_out)
 }

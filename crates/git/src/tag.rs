@@ -1,4 +1,4 @@
-//! Making annotated tags.
+//! Creates annotated tags.
 
 use std::time::Duration;
 
@@ -8,41 +8,41 @@ use gix::object::Kind;
 
 use crate::index_pack::IndexedPack;
 use crate::reader::{Reader, Signature};
-use crate::repack::named_by;
-use crate::{Git, Incoming, Result};
+use crate::repack::open_written_pack;
+use crate::{Git, Quarantine, Result};
 
-/// What a tag says of a commit.
+/// An annotated tag to be created.
 #[derive(Clone, Debug)]
-pub struct Annotation {
+pub struct NewAnnotatedTag {
     pub target: ObjectId,
     pub name: String,
     pub tagger: Signature,
     pub message: String,
 }
 
-/// As an object, in a pack of its own.
-pub async fn write(git: &Git, incoming: &Incoming, annotation: Annotation) -> Result<(ObjectId, IndexedPack)> {
-    let bare = incoming.bare().clone();
-    let writing = tokio::task::spawn_blocking(move || annotation.write(&Reader::open(&bare)?));
+/// Writes a tag object into the quarantine, in its own pack.
+pub async fn write(git: &Git, quarantine: &Quarantine, new_tag: NewAnnotatedTag) -> Result<(ObjectId, IndexedPack)> {
+    let repository = quarantine.bare().clone();
+    let writing = tokio::task::spawn_blocking(move || new_tag.write(&Reader::open(&repository)?));
     let id = writing.await.map_err(|panicked| crate::Error::protocol(panicked.to_string()))??;
     let command = git
-        .command(incoming.bare(), "pack-objects")
-        .writing(&incoming.bare().packs())
-        .words(["--quiet", "--delta-base-offset"]);
-    let command = command.path(&incoming.bare().packs().join("pack"));
+        .command(quarantine.bare(), "pack-objects")
+        .allow_write(&quarantine.bare().pack_dir())
+        .args(["--quiet", "--delta-base-offset"]);
+    let command = command.arg_path(&quarantine.bare().pack_dir().join("pack"));
     let output = command.run(format!("{id}\n").as_bytes(), 4096, Duration::from_secs(60)).await?;
-    let pack = named_by(&output, &incoming.bare().packs())?;
-    Ok((id, pack.ok_or_else(|| crate::Error::protocol("git pack-objects did not name the pack"))?))
+    let pack = open_written_pack(&output, &quarantine.bare().pack_dir())?;
+    Ok((id, pack.ok_or_else(|| crate::Error::protocol("git pack-objects did not print the name of the pack"))?))
 }
 
-impl Annotation {
-    fn write(&self, into: &Reader) -> Result<ObjectId> {
-        let written = into.0.write_object(self.object());
+impl NewAnnotatedTag {
+    fn write(&self, reader: &Reader) -> Result<ObjectId> {
+        let written = reader.0.write_object(self.to_object());
         Ok(written.map_err(|error| crate::Error::Object(error.to_string()))?.detach())
     }
 
-    fn object(&self) -> gix::objs::Tag {
-        // What would end the line ends the name instead.
+    fn to_object(&self) -> gix::objs::Tag {
+        // These characters would end the name, the address or the line.
         let plain = |text: &str| text.chars().filter(|c| !matches!(c, '<' | '>' | '\n' | '\0')).collect::<String>();
         let mut message = self.message.clone();
         if !message.ends_with('\n') {

@@ -1,4 +1,4 @@
-//! The files that commits changed, as git tells them.
+//! Compares the changed files of generated commits with the output of git.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -7,14 +7,14 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use holdfast_git::reader::{ChangedPaths, Reader};
-use holdfast_git::{Bare, ObjectId};
+use holdfast_git::{BareRepository, ObjectId};
 use proptest::prelude::*;
 
-/// Paths that get in each other's way: a file where there was a directory, and the other way round.
+/// Paths that conflict with each other: a file in place of a directory, and the other way round.
 const PATHS: [&str; 10] = ["a", "a/b", "a/b/c", "a.x", "a-", "b", "é/ü", "d/e/f/g", "d/e/h", "d.e"];
 const MODES: [&str; 4] = ["100644", "100755", "120000", "160000"];
 
-/// A file gets a mode and a content, or goes.
+/// The index of a path, and the new mode and content of the file, or None to delete it.
 type Change = (usize, Option<(usize, u8)>);
 
 fn git(directory: &std::path::Path, arguments: &[&str], input: &str) -> Vec<u8> {
@@ -35,7 +35,7 @@ fn git(directory: &std::path::Path, arguments: &[&str], input: &str) -> Vec<u8> 
     output.stdout
 }
 
-/// One commit after the other; every third is a merge with the one before the last.
+/// Returns a stream for `git fast-import`. Every third commit is a merge with the one before the last.
 fn history(commits: &[Vec<Change>]) -> String {
     let mut stream = String::new();
     for (number, changes) in commits.iter().enumerate() {
@@ -62,12 +62,12 @@ fn history(commits: &[Vec<Change>]) -> String {
     stream
 }
 
-fn told_by_git(directory: &std::path::Path, id: ObjectId) -> ChangedPaths {
+fn paths_by_git(directory: &std::path::Path, id: ObjectId) -> ChangedPaths {
     let arguments =
         ["diff-tree", "--stdin", "-r", "--root", "--no-renames", "--name-status", "-z", "--diff-merges=first-parent"];
-    let told = git(directory, &arguments, &format!("{id}\n"));
-    let told = String::from_utf8(told).unwrap();
-    let mut words = told.split_terminator('\0').skip(1);
+    let output = git(directory, &arguments, &format!("{id}\n"));
+    let output = String::from_utf8(output).unwrap();
+    let mut words = output.split_terminator('\0').skip(1);
     let mut found = ChangedPaths::default();
     while let (Some(letter), Some(path)) = (words.next(), words.next()) {
         let list = match letter {
@@ -87,49 +87,49 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
     #[test]
-    fn equal_to_git(
+    fn changed_files_match_git(
         commits in prop::collection::vec(
             prop::collection::vec((0..PATHS.len(), prop::option::weighted(0.8, (0..MODES.len(), 1..9_u8))), 0..6),
             1..12,
         )
     ) {
         let directory = tempfile::tempdir().unwrap();
-        let bare = Bare::at(directory.path().to_owned()).unwrap();
+        let bare = BareRepository::create_or_open(directory.path().to_owned()).unwrap();
         git(directory.path(), &["fast-import", "--quiet"], &history(&commits));
         let ids = String::from_utf8(git(directory.path(), &["rev-list", "main"], "")).unwrap();
         let reader = Reader::open(&bare).unwrap();
         for id in ids.lines().map(|id| ObjectId::from_hex(id.as_bytes()).unwrap()) {
-            prop_assert_eq!(reader.changed_paths(id, 1000).unwrap(), told_by_git(directory.path(), id));
+            prop_assert_eq!(reader.changed_paths(id, 1000).unwrap(), paths_by_git(directory.path(), id));
             let some = reader.changed_paths(id, 2).unwrap();
             prop_assert!(some.added.len() + some.modified.len() + some.removed.len() <= 2);
         }
     }
 }
 
-fn written(output: Vec<u8>) -> String {
+fn stdout_text(output: Vec<u8>) -> String {
     String::from_utf8(output).unwrap().trim().to_owned()
 }
 
-fn commit_of(directory: &std::path::Path, tree: &str) -> ObjectId {
+fn create_commit(directory: &std::path::Path, tree: &str) -> ObjectId {
     let who = ["-c", "user.name=A", "-c", "user.email=a"];
-    let id = written(git(directory, &[&who[..], &["commit-tree", tree, "-m", "m"]].concat(), ""));
+    let id = stdout_text(git(directory, &[&who[..], &["commit-tree", tree, "-m", "m"]].concat(), ""));
     ObjectId::from_hex(id.as_bytes()).unwrap()
 }
 
-/// Few bytes that hold more than anybody has memory or time for.
+/// An attacker pushes small trees that expand to more entries or longer paths than fit into memory.
 #[test]
-fn a_small_tree_cannot_keep_us_busy() {
+fn tree_bombs_are_bounded_in_time_and_memory() {
     let directory = tempfile::tempdir().unwrap();
-    let bare = Bare::at(directory.path().to_owned()).unwrap();
-    let tree = |entries: String| written(git(directory.path(), &["mktree"], &entries));
-    let blob = written(git(directory.path(), &["hash-object", "-w", "--stdin"], ""));
+    let bare = BareRepository::create_or_open(directory.path().to_owned()).unwrap();
+    let tree = |entries: String| stdout_text(git(directory.path(), &["mktree"], &entries));
+    let blob = stdout_text(git(directory.path(), &["hash-object", "-w", "--stdin"], ""));
     let reader = || Reader::open(&bare).unwrap();
 
     let mut bomb = tree(String::new());
     for _ in 0..12 {
         bomb = tree((0..10).map(|n| format!("040000 tree {bomb}\t{n}\n")).collect());
     }
-    let id = commit_of(directory.path(), &bomb);
+    let id = create_commit(directory.path(), &bomb);
     assert_eq!(reader().changed_paths(id, 1000).unwrap(), ChangedPaths::default());
 
     let mut deep = tree((0..1000).map(|n| format!("100644 blob {blob}\t{n}\n")).collect());
@@ -137,13 +137,13 @@ fn a_small_tree_cannot_keep_us_busy() {
         deep = tree(format!("040000 tree {deep}\t{}\n", "d".repeat(4000)));
     }
     let top = tree(format!("100644 blob {blob}\ta\n040000 tree {deep}\tdeep\n100644 blob {blob}\tz\n"));
-    let id = commit_of(directory.path(), &top);
+    let id = create_commit(directory.path(), &top);
     let found = reader().changed_paths(id, 1000).unwrap();
     assert_eq!(found.added, ["a", "z"], "paths that are too long are left out");
 
     let long = "x".repeat(200);
     let wide = tree((0..5000).map(|n| format!("100644 blob {blob}\t{long}{n:04}\n")).collect());
-    let found = reader().changed_paths(commit_of(directory.path(), &wide), 1000).unwrap();
+    let found = reader().changed_paths(create_commit(directory.path(), &wide), 1000).unwrap();
     let bytes: usize = found.added.iter().map(String::len).sum();
     assert!((60_000..=65_536).contains(&bytes), "{bytes}");
 }

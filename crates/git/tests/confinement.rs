@@ -1,4 +1,5 @@
-//! What a process of git can touch. A script stands in for a git that was made to run somebody's code.
+//! Tests the files and system calls that a git process can use. A script takes the place of a git that executes an
+//! attacker's code.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test that cannot go on fails, or says why it does not")]
 
@@ -9,12 +10,12 @@ use std::time::Duration;
 
 use holdfast_git::index_pack;
 use holdfast_git::pack_scan::PackLimits;
-use holdfast_git::program::Command;
+use holdfast_git::process::Command;
 use holdfast_git::protocol::receive::Progress;
-use holdfast_git::{Bare, Git, Incoming};
+use holdfast_git::{BareRepository, Git, Quarantine};
 use landlock::{Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, Scope};
 
-/// Whether this kernel has all rules: git runs on older ones, with fewer.
+/// Returns whether this kernel supports all rules. Older kernels run git with fewer rules.
 fn kernel_confines() -> bool {
     let ruleset = || Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
     let confines = ruleset().handle_access(AccessFs::from_all(landlock::ABI::V6)).is_ok()
@@ -26,37 +27,37 @@ fn kernel_confines() -> bool {
     confines
 }
 
-/// Tries things in a shell; returns the names of those that worked.
-async fn tried(command: Command) -> Vec<String> {
+/// Runs the attempts of a script and returns the names of those that succeeded.
+async fn run_attempts(command: Command) -> Vec<String> {
     let output = command.run(b"", 1 << 20, Duration::from_secs(60)).await.unwrap();
     String::from_utf8(output).unwrap().lines().map(str::to_owned).collect()
 }
 
-struct Scene {
+struct Fixture {
     directory: tempfile::TempDir,
-    own: Bare,
-    other: Bare,
+    own: BareRepository,
+    other: BareRepository,
 }
 
-impl Scene {
+impl Fixture {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let bare = |name: &str| Bare::at(directory.path().join(name)).unwrap();
+        let bare = |name: &str| BareRepository::create_or_open(directory.path().join(name)).unwrap();
         let (own, other) = (bare("own.git"), bare("other.git"));
         std::fs::write(directory.path().join("secret"), "hunter2").unwrap();
         Self { own, other, directory }
     }
 
-    /// A program that tries all of these.
-    fn git(&self, trials: &[(&str, String)]) -> Git {
+    /// Creates a program that makes all of these attempts.
+    fn git(&self, attempts: &[(&str, String)]) -> Git {
         let mut script = String::new();
-        for (name, trial) in trials {
+        for (name, trial) in attempts {
             writeln!(script, "if ({trial}) >/dev/null 2>&1; then echo {name}; fi").unwrap();
         }
         self.program(&format!("#!/bin/sh\n{script}"))
     }
 
-    /// A program in a directory of its own.
+    /// Creates a program in a separate directory.
     fn program(&self, script: &str) -> Git {
         let programs = self.directory.path().join("programs");
         std::fs::create_dir_all(&programs).unwrap();
@@ -71,14 +72,14 @@ fn show(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// Code that runs in a process of git looks for what the server knows: its environment, its configuration, packs of other
-/// projects, other machines.
+/// Code in a git process tries to access data of the server: its environment, its configuration, packs of other
+/// projects and other machines.
 #[tokio::test]
-async fn a_process_of_git_reaches_its_repository_and_nothing_else() {
+async fn git_processes_access_only_their_repository() {
     if !kernel_confines() {
         return;
     }
-    let scene = Scene::new();
+    let scene = Fixture::new();
     let (own, other) = (show(scene.own.directory()), show(scene.other.directory()));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -98,29 +99,29 @@ async fn a_process_of_git_reaches_its_repository_and_nothing_else() {
         ("connects", format!("bash -c 'exec 3<>/dev/tcp/127.0.0.1/{port}'")),
         ("writes-to-tmp", "echo x >/tmp/holdfast-confinement-test".to_owned()),
         ("runs-what-it-writes", format!("cp /bin/true {own}/run && {own}/run")),
-        // The server opens what git wrote, and may read more than git.
+        // The server opens files that git wrote, and may read more than git.
         ("writes-symbolic-links", format!("ln -s {other}/HEAD {own}/link")),
         ("writes-fifos", format!("mkfifo {own}/fifo")),
     ];
     let git = scene.git(&trials);
-    let reading = tried(git.command(&scene.own, "upload-pack")).await;
+    let reading = run_attempts(git.command(&scene.own, "upload-pack")).await;
     assert_eq!(reading, ["reads-its-repository", "starts-programs"]);
-    let writing = tried(git.command(&scene.own, "index-pack").writing(scene.own.directory())).await;
+    let writing = run_attempts(git.command(&scene.own, "index-pack").allow_write(scene.own.directory())).await;
     assert_eq!(writing, ["reads-its-repository", "starts-programs", "writes-its-repository"]);
-    // An import calls the source, and reads what that takes.
-    let import = tried(git.command(&scene.own, "fetch").with_network()).await;
+    // An import connects to its source, and reads the files that name resolution needs.
+    let import = run_attempts(git.command(&scene.own, "fetch").allow_network()).await;
     let network = ["reads-its-repository", "starts-programs", "reads-the-configuration", "connects"];
     assert_eq!(import, network, "of the configuration, the users");
 }
 
-/// A push is checked in a repository of its own that borrows the objects of the real one.
+/// A push is checked in a quarantine that borrows the objects of the cached repository.
 #[tokio::test]
-async fn a_quarantine_reads_what_it_borrows_and_writes_its_own() {
+async fn quarantine_processes_read_alternates_and_write_only_the_quarantine() {
     if !kernel_confines() {
         return;
     }
-    let scene = Scene::new();
-    let incoming = Incoming::new(scene.directory.path(), Some(&scene.own)).unwrap();
+    let scene = Fixture::new();
+    let incoming = Quarantine::new(scene.directory.path(), Some(&scene.own)).unwrap();
     let objects = show(&scene.own.directory().join("objects"));
     let trials = [
         ("reads-what-it-borrows", format!("ls {objects}/pack")),
@@ -128,59 +129,59 @@ async fn a_quarantine_reads_what_it_borrows_and_writes_its_own() {
         ("writes-its-own", format!("echo x >{}/new", show(incoming.directory()))),
         ("moves-its-own", format!("mv {0}/new {0}/objects/new", show(incoming.directory()))),
     ];
-    let command = scene.git(&trials).command(incoming.bare(), "index-pack").writing(incoming.directory());
-    assert_eq!(tried(command).await, ["reads-what-it-borrows", "writes-its-own", "moves-its-own"]);
+    let command = scene.git(&trials).command(incoming.bare(), "index-pack").allow_write(incoming.directory());
+    assert_eq!(run_attempts(command).await, ["reads-what-it-borrows", "writes-its-own", "moves-its-own"]);
 }
 
-/// A process that may write to a quarantine names another repository in `objects/info/alternates`. The next process that is
-/// started for the quarantine must not be allowed to read that one.
+/// A process that may write to a quarantine names another repository in `objects/info/alternates`. The next process
+/// that is started for the quarantine must not be able to read that repository.
 #[tokio::test]
-async fn what_a_process_writes_allows_the_next_one_nothing() {
+async fn written_alternates_grant_no_access_to_later_processes() {
     if !kernel_confines() {
         return;
     }
-    let scene = Scene::new();
-    let incoming = Incoming::new(scene.directory.path(), Some(&scene.own)).unwrap();
-    let objects = |bare: &Bare| show(&bare.directory().join("objects"));
+    let scene = Fixture::new();
+    let incoming = Quarantine::new(scene.directory.path(), Some(&scene.own)).unwrap();
+    let objects = |bare: &BareRepository| show(&bare.directory().join("objects"));
     let alternates = incoming.directory().join("objects/info/alternates");
     let write = format!("echo {} >{}", objects(&scene.other), show(&alternates));
     let first = scene.git(&[("writes-alternates", write)]);
-    let first = first.command(incoming.bare(), "fetch").writing(incoming.directory());
-    assert_eq!(tried(first).await, ["writes-alternates"]);
+    let first = first.command(incoming.bare(), "fetch").allow_write(incoming.directory());
+    assert_eq!(run_attempts(first).await, ["writes-alternates"]);
     assert_eq!(std::fs::read_to_string(&alternates).unwrap().trim_end(), objects(&scene.other));
     let trials = [
         ("reads-what-it-borrows", format!("ls {}/pack", objects(&scene.own))),
         ("reads-another-repository", format!("ls {}/pack", objects(&scene.other))),
     ];
     let second = scene.git(&trials).command(incoming.bare(), "rev-list");
-    assert_eq!(tried(second).await, ["reads-what-it-borrows"]);
+    assert_eq!(run_attempts(second).await, ["reads-what-it-borrows"]);
 }
 
-struct Silent;
+struct NoProgress;
 
-impl Progress for Silent {
-    fn is_wanted(&self) -> bool {
+impl Progress for NoProgress {
+    fn is_enabled(&self) -> bool {
         false
     }
 
-    async fn say(&mut self, _: &[u8]) -> std::io::Result<()> {
+    async fn send_message(&mut self, _: &[u8]) -> std::io::Result<()> {
         Ok(())
     }
 
-    async fn keep_alive(&mut self) -> std::io::Result<()> {
+    async fn send_keepalive(&mut self) -> std::io::Result<()> {
         Ok(())
     }
 }
 
-/// The server reads the quarantine of a push without any confinement, by its configuration and what it borrows. The process
-/// that takes the pack can write packs, and none of these.
+/// The server reads the configuration and the alternates of a quarantine without confinement. The process that receives
+/// the pack can write packs, and none of these files.
 #[tokio::test]
-async fn the_process_that_takes_a_pack_writes_packs_alone() {
+async fn the_pack_receiving_process_writes_only_packs() {
     if !kernel_confines() {
         return;
     }
-    let scene = Scene::new();
-    let incoming = Incoming::new(scene.directory.path(), Some(&scene.own)).unwrap();
+    let scene = Fixture::new();
+    let incoming = Quarantine::new(scene.directory.path(), Some(&scene.own)).unwrap();
     let read = |name: &str| std::fs::read(incoming.directory().join(name)).ok();
     let files = ["config", "HEAD", "packed-refs", "objects/info/alternates", "objects/info/commit-graph", "refs/new"];
     let before = files.map(read);
@@ -191,27 +192,28 @@ async fn the_process_that_takes_a_pack_writes_packs_alone() {
     }
     let git = scene.program(&script);
     let limits = PackLimits { max_pack_bytes: 1 << 20, max_object_bytes: 1 << 20, max_inflated_bytes: 1 << 20 };
-    // The client sends nothing, so the process ends first.
+    // The client sends nothing, so the process exits first.
     let (_client, mut input) = tokio::io::duplex(64);
-    let received = index_pack::receive(&git, &incoming, &mut input, limits, &mut Silent).await;
+    let received = index_pack::receive(&git, &incoming, &mut input, limits, &mut NoProgress).await;
     assert!(received.is_err(), "the script names no pack");
     assert_eq!(read("objects/pack/new").as_deref(), Some(&b"x\n"[..]));
     assert_eq!(files.map(read), before);
 }
 
-/// Adds rules to the calling thread that forbid next to nothing. Returns false if it has as many as a thread can have.
+/// Adds a ruleset to the calling thread that forbids almost nothing. Returns false if the thread has the maximum number
+/// of rulesets.
 fn add_layer() -> bool {
     let ruleset = Ruleset::default().handle_access(AccessFs::MakeChar).unwrap();
     ruleset.create().unwrap().restrict_self().is_ok()
 }
 
-/// A process that cannot be confined, for want of memory, of file descriptors or of room for rules, is not started.
+/// A process that cannot be confined, for lack of memory, file descriptors or rulesets, is not started.
 #[test]
 fn git_is_not_started_if_it_cannot_be_confined() {
     if !kernel_confines() {
         return;
     }
-    let scene = Scene::new();
+    let scene = Fixture::new();
     let started = scene.directory.path().join("started");
     let git = scene.program(&format!("#!/bin/sh\ntouch {}\n", show(&started)));
     let own = scene.own.clone();
@@ -221,30 +223,30 @@ fn git_is_not_started_if_it_cannot_be_confined() {
         runtime.block_on(git.command(&own, "upload-pack").run(b"", 1 << 20, Duration::from_secs(60)))
     });
     let error = thread.join().unwrap().unwrap_err().to_string();
-    assert!(error.starts_with("git cannot be used: it cannot be confined: "), "{error}");
+    assert!(error.starts_with("running git failed: git cannot be sandboxed: "), "{error}");
     assert!(!started.exists());
 }
 
-/// The thread that starts a process is confined and ends; the server goes on as it was.
+/// Only the thread that starts a process is confined, and it ends.
 #[tokio::test]
 async fn the_server_itself_is_not_confined() {
-    let scene = Scene::new();
+    let scene = Fixture::new();
     let git = scene.git(&[("runs", "true".to_owned())]);
-    assert_eq!(tried(git.command(&scene.own, "upload-pack")).await, ["runs"]);
+    assert_eq!(run_attempts(git.command(&scene.own, "upload-pack")).await, ["runs"]);
     std::fs::read(scene.directory.path().join("secret")).unwrap();
     std::fs::write(scene.other.directory().join("new"), "x").unwrap();
     tokio::task::spawn_blocking(|| std::fs::read("/etc/passwd").unwrap()).await.unwrap();
 }
 
-/// A process that asks for more memory than it may have fails, whatever made it ask.
+/// A git process cannot allocate more memory than its limit.
 #[tokio::test]
-async fn the_memory_of_a_process_is_limited() {
-    let scene = Scene::new();
-    // The limit comes a moment after the start.
+async fn git_process_memory_is_limited() {
+    let scene = Fixture::new();
+    // The limit is set shortly after the process has started.
     let script = "#!/bin/sh\ni=0\nwhile [ $i -lt 1000000 ]; do\n\
                   if [ $(ulimit -d) = 65536 ]; then echo limited; exit; fi\ni=$((i+1))\ndone\n";
     let mut git = scene.program(script);
     git.max_memory_bytes = 64 << 20;
     let command = git.command(&scene.own, "index-pack");
-    assert_eq!(tried(command).await, ["limited"]);
+    assert_eq!(run_attempts(command).await, ["limited"]);
 }

@@ -1,4 +1,4 @@
-//! Histories whose clocks went wrong. What is before what is said by the parents alone.
+//! Tests walks through histories with wrong commit dates. Only the parents determine the ancestry.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -9,15 +9,15 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use holdfast_git::reader::Reader;
-use holdfast_git::{Bare, Git, ObjectId, merge_base};
+use holdfast_git::{BareRepository, Git, ObjectId, merge_base};
 use proptest::prelude::*;
 
-/// A commit: its time, and its parents by their numbers.
+/// The commits of a history: the time of each, and the indexes of its parents.
 type History = Vec<(u32, Vec<usize>)>;
 
-fn make(history: &History) -> (tempfile::TempDir, Bare, Vec<ObjectId>) {
+fn create_repository(history: &History) -> (tempfile::TempDir, BareRepository, Vec<ObjectId>) {
     let directory = tempfile::tempdir().unwrap();
-    let bare = Bare::at(directory.path().to_owned()).unwrap();
+    let bare = BareRepository::create_or_open(directory.path().to_owned()).unwrap();
     let git = |arguments: &[&str]| {
         let mut command = Command::new("git");
         command.arg("-C").arg(directory.path()).args(arguments);
@@ -29,8 +29,8 @@ fn make(history: &History) -> (tempfile::TempDir, Bare, Vec<ObjectId>) {
         write!(stream, "reset refs/heads/none\ncommit refs/heads/none\nmark :{mark}\ncommitter A <a> {time} +0000\n")
             .unwrap();
         write!(stream, "data <<E\n{number}\nE\n").unwrap();
-        for (place, parent) in parents.iter().enumerate() {
-            writeln!(stream, "{} :{}", if place == 0 { "from" } else { "merge" }, parent + 1).unwrap();
+        for (index, parent) in parents.iter().enumerate() {
+            writeln!(stream, "{} :{}", if index == 0 { "from" } else { "merge" }, parent + 1).unwrap();
         }
     }
     let mut child =
@@ -47,23 +47,23 @@ fn make(history: &History) -> (tempfile::TempDir, Bare, Vec<ObjectId>) {
     (directory, bare, ids.into_iter().map(|(_, id)| id).collect())
 }
 
-fn before(history: &History, number: usize) -> BTreeSet<usize> {
-    let mut all = BTreeSet::from([number]);
+fn ancestors_of(history: &History, number: usize) -> BTreeSet<usize> {
+    let mut ancestors = BTreeSet::from([number]);
     for parent in &history[number].1 {
-        all.extend(before(history, *parent));
+        ancestors.extend(ancestors_of(history, *parent));
     }
-    all
+    ancestors
 }
 
 fn check(history: &History) {
-    let (_directory, bare, ids) = make(history);
+    let (_directory, bare, ids) = create_repository(history);
     let reader = Reader::open(&bare).unwrap();
     for one in 0..ids.len() {
         for other in 0..ids.len() {
-            let (of_one, of_other) = (before(history, one), before(history, other));
+            let (of_one, of_other) = (ancestors_of(history, one), ancestors_of(history, other));
             assert_eq!(reader.is_ancestor(ids[one], ids[other]).unwrap(), of_other.contains(&one), "{one} {other}");
             let expected: BTreeSet<ObjectId> = of_other.difference(&of_one).map(|number| ids[*number]).collect();
-            let found = reader.between(&[ids[one]], ids[other]).unwrap();
+            let found = reader.commits_excluding(&[ids[one]], ids[other]).unwrap();
             assert_eq!(found.iter().copied().collect::<BTreeSet<_>>(), expected, "{one}..{other}");
             assert_eq!(found.len(), expected.len(), "each of them once");
         }
@@ -87,15 +87,15 @@ fn histories() -> impl Strategy<Value = History> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
-    fn what_is_before_what_does_not_depend_on_clocks(history in histories()) {
+    fn ancestry_does_not_depend_on_timestamps(history in histories()) {
         check(&history);
     }
 }
 
-/// These were told wrong by a search that ended too early: a commit that goes on was taken for a step back, and one that was
-/// known for a new one.
+/// Regression test for histories in which a walk that ended too early took a fast-forward for a forced update, and an
+/// existing commit for a new one.
 #[test]
-fn clocks_that_went_back() {
+fn ancestry_is_correct_with_decreasing_timestamps() {
     let goes_on = vec![(20, vec![]), (1, vec![]), (100, vec![1, 0]), (200, vec![2]), (5, vec![3]), (30, vec![4, 0])];
     let known = vec![(1000, vec![]), (10, vec![0]), (2000, vec![1]), (3000, vec![2, 0])];
     let mut long = vec![(1000, vec![])];
@@ -106,23 +106,24 @@ fn clocks_that_went_back() {
     }
 }
 
-/// Six hundred commits of a clock that stood still: a quick look is wrong about what lies behind them, the exact one is not.
+/// Behind six hundred commits with the same date, the fast walk is wrong and the exact one is not.
 #[test]
-fn a_clock_that_stood_still() {
+fn ancestry_is_exact_behind_many_equal_timestamps() {
     let mut history: History = vec![(1000, vec![])];
     history.extend((0..600).map(|n| (10, vec![n])));
     history.push((1500, vec![600]));
     history.push((2000, vec![0]));
-    let (_directory, bare, ids) = make(&history);
+    let (_directory, bare, ids) = create_repository(&history);
     let reader = Reader::open(&bare).unwrap();
     let (old, new) = (ids[601], ids[602]);
-    assert_eq!(reader.between_exactly(&[old], new).unwrap(), [new]);
-    assert_eq!(reader.between(&[old], new).unwrap(), [new, ids[0]]);
+    assert_eq!(reader.commits_excluding_exact(&[old], new).unwrap(), [new]);
+    assert_eq!(reader.commits_excluding(&[old], new).unwrap(), [new, ids[0]]);
 }
 
 #[tokio::test]
-async fn where_histories_part() {
-    let (_directory, bare, ids) = make(&vec![(1, vec![]), (2, vec![0]), (3, vec![0]), (4, vec![]), (5, vec![1])]);
+async fn merge_base_is_found() {
+    let (_directory, bare, ids) =
+        create_repository(&vec![(1, vec![]), (2, vec![0]), (3, vec![0]), (4, vec![]), (5, vec![1])]);
     let git = Git::new(Path::new("git"), 1 << 30);
     let base = async |one: usize, other: usize| merge_base::find(&git, &bare, ids[one], ids[other]).await;
     assert_eq!(base(1, 2).await.unwrap(), Some(ids[0]));

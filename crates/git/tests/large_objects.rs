@@ -1,4 +1,5 @@
-//! What is large is not read for nothing. One test only: the peak of memory is that of the whole process.
+//! Tests that large objects are not read unnecessarily. The file has one test only, because the peak of memory is
+//! measured for the whole process.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -6,13 +7,13 @@ use std::fs::File;
 use std::process::Command;
 
 use holdfast_git::reader::{Kind, Reader};
-use holdfast_git::{Bare, ObjectId, Target};
+use holdfast_git::{BareRepository, ObjectId, RefTarget};
 
 const SIZE: u64 = 200 << 20;
 
-/// A large object in a small pack is not unpacked to see what it is.
+/// Peeling a tag does not inflate a large object in a small pack to find out its kind.
 #[test]
-fn a_tag_on_a_large_blob_costs_nothing() {
+fn peeling_a_tag_does_not_read_a_large_blob() {
     let directory = tempfile::tempdir().unwrap();
     let git = |arguments: &[&str]| {
         let output = Command::new("git")
@@ -27,7 +28,7 @@ fn a_tag_on_a_large_blob_costs_nothing() {
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     };
     git(&["init", "-q", "--bare", "."]);
-    // Zeros that this process never holds.
+    // A sparse file of zeros, which this process does not hold in memory.
     File::create(directory.path().join("zeros")).unwrap().set_len(SIZE).unwrap();
     let blob = git(&["hash-object", "-w", "zeros"]);
     git(&["tag", "-a", "-m", "large", "large", &blob]);
@@ -35,10 +36,10 @@ fn a_tag_on_a_large_blob_costs_nothing() {
     git(&["repack", "-a", "-d", "-q"]);
     let [blob, tag] = [blob, tag].map(|hex| ObjectId::from_hex(hex.as_bytes()).unwrap());
 
-    let reader = Reader::open(&Bare::at(directory.path().to_owned()).unwrap()).unwrap();
+    let reader = Reader::open(&BareRepository::create_or_open(directory.path().to_owned()).unwrap()).unwrap();
     let before = peak_bytes();
-    assert_eq!(reader.peel(tag).unwrap(), (Target { id: tag, peeled: Some(blob) }, Kind::Blob));
-    assert_eq!(reader.peel(blob).unwrap(), (Target { id: blob, peeled: None }, Kind::Blob));
+    assert_eq!(reader.peel(tag).unwrap(), (RefTarget { id: tag, peeled: Some(blob) }, Kind::Blob));
+    assert_eq!(reader.peel(blob).unwrap(), (RefTarget { id: blob, peeled: None }, Kind::Blob));
     let more = peak_bytes() - before;
     assert!(more < SIZE / 2, "{more} bytes more");
 }

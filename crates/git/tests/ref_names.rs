@@ -1,4 +1,5 @@
-//! What is accepted as a name is one for git, too; and any set of names that can stand side by side can be written by it.
+//! Compares the rules for ref names with git: git accepts every accepted name, and can write every set of names that do
+//! not conflict.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -9,7 +10,7 @@ use std::process::{Command, Stdio};
 use holdfast_git::RefName;
 use proptest::prelude::*;
 
-/// Pieces that git treats in a special way, beside ordinary ones.
+/// Generates names from parts that git treats specially and from ordinary ones.
 fn name() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         4 => "[a-z]{1,3}",
@@ -26,7 +27,7 @@ fn name() -> impl Strategy<Value = String> {
 }
 
 fn git_accepts(name: &str) -> bool {
-    // An argument cannot hold a zero byte, and neither can a name.
+    // Neither an argument nor a ref name can contain a zero byte.
     !name.contains('\0') && Command::new("git").args(["check-ref-format", name]).status().unwrap().success()
 }
 
@@ -34,15 +35,15 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_we_accept_git_accepts(name in name()) {
+    fn accepted_names_are_valid_for_git(name in name()) {
         if RefName::parse(name.as_bytes()).is_ok() {
             prop_assert!(git_accepts(&name), "{name:?}");
         }
     }
 
     #[test]
-    fn what_git_accepts_and_we_do_not_is_refused_for_a_reason(name in name()) {
-        use holdfast_git::ref_name::BadName::*;
+    fn names_accepted_only_by_git_have_a_rejection_reason(name in name()) {
+        use holdfast_git::ref_name::RefNameError::*;
         if git_accepts(&name) && let Err(reason) = RefName::parse(name.as_bytes()) {
             let has_two_levels = name.strip_prefix("refs/").is_some_and(|rest| rest.contains('/'));
             let expected = matches!(reason, Invisible | LeadingDash | LooksLikeId | Reserved | TooLong)
@@ -55,11 +56,11 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Without directories of each other, by our own rule, all of them can be written.
+    /// Git can write every set of names in which no name is a directory of another by `parent_names`.
     #[test]
-    fn a_set_without_conflicts_can_be_written(names in prop::collection::btree_set(name(), 1..40)) {
+    fn conflict_free_ref_sets_can_be_written(names in prop::collection::btree_set(name(), 1..40)) {
         let names: BTreeSet<RefName> = names.iter().filter_map(|name| RefName::parse(name.as_bytes()).ok()).collect();
-        let is_free = |name: &RefName| !name.directories().any(|directory| names.contains(directory));
+        let is_free = |name: &RefName| !name.parent_names().any(|directory| names.contains(directory));
         let free: Vec<&RefName> = names.iter().filter(|name| is_free(name)).collect();
         let directory = tempfile::tempdir().unwrap();
         let git = |arguments: &[&str]| {

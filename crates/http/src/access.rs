@@ -1,10 +1,10 @@
-//! What a route says about who may use it.
+//! The permission that a route requires, as part of its declaration.
 
 use holdfast_domain::Visibility;
-use holdfast_domain::policy::{GroupAction, InstanceAction, ProjectAction, Standing};
+use holdfast_domain::policy::{GroupAction, InstanceAction, InstanceRole, ProjectAction};
 
-/// Who gets through. The use case decides; this is the same statement for readers, for the document and for the test
-/// that compares the two.
+/// The permission that a route requires. The use case enforces it; this declaration is for readers, for the OpenAPI
+/// document and for the test that compares the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     Anyone,
@@ -17,10 +17,10 @@ impl Access {
     pub fn is_open_to_anonymous(self) -> bool {
         match self {
             Self::Anyone => true,
-            Self::Instance(action) => action.allowed(Standing::Anonymous),
-            // The most open group or project there is.
-            Self::Group(action) => action.allowed(Visibility::Public, Standing::Anonymous, None),
-            Self::Project(action) => action.allowed(Visibility::Public, Standing::Anonymous, None),
+            Self::Instance(action) => action.is_allowed(InstanceRole::Anonymous),
+            // A public group or project is the most permissive case.
+            Self::Group(action) => action.is_allowed(Visibility::Public, InstanceRole::Anonymous, None),
+            Self::Project(action) => action.is_allowed(Visibility::Public, InstanceRole::Anonymous, None),
         }
     }
 

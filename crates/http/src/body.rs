@@ -1,28 +1,28 @@
-//! Reads the bodies of requests. What is not read is discarded by the connection.
+//! Reads request bodies with a size limit. The connection discards unread rests.
 
 use axum::body::Body;
 use http_body_util::BodyExt;
 
-/// Returns `None` if the body is longer than `limit` or breaks off.
+/// Reads a whole body. Returns `None` if it is longer than `limit` or ends early.
 pub async fn read(body: Body, limit: usize) -> Option<Vec<u8>> {
-    read_on(Vec::new(), body, limit).await
+    read_rest(Vec::new(), body, limit).await
 }
 
-/// Like [`read`], but of a body whose `start` has been read already. The limit is that of the whole body.
-pub async fn read_on(start: Vec<u8>, mut body: Body, limit: usize) -> Option<Vec<u8>> {
-    let mut kept = start;
+/// Like [`read`], but continues a body whose `start` has been read already. The limit applies to the whole body.
+pub async fn read_rest(start: Vec<u8>, mut body: Body, limit: usize) -> Option<Vec<u8>> {
+    let mut bytes = start;
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame.ok()?.into_data() else { continue };
-        if kept.len() + data.len() > limit {
+        if bytes.len() + data.len() > limit {
             return None;
         }
-        kept.extend_from_slice(&data);
+        bytes.extend_from_slice(&data);
     }
-    Some(kept)
+    Some(bytes)
 }
 
-/// Reads until there are more than `limit` bytes or the body ends; true if it ended. Returns at most one frame more than
-/// `limit`, and `None` if the body breaks off.
+/// Reads until the body ends or more than `limit` bytes have arrived, and returns whether it ended. The bytes exceed
+/// `limit` by at most one frame. Returns `None` if the body ends early.
 pub async fn read_start(body: &mut Body, limit: usize) -> Option<(Vec<u8>, bool)> {
     let mut start = Vec::new();
     while start.len() <= limit {

@@ -1,4 +1,4 @@
-//! Where a request comes from. Only proxies that the operator trusts are believed about it.
+//! Determines the client address of a request. `X-Forwarded-For` counts only if a trusted proxy sent it.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -6,8 +6,9 @@ use axum::extract::ConnectInfo;
 use axum::http::request::Parts;
 use ipnet::IpNet;
 
-/// The rightmost address in `X-Forwarded-For` that no trusted proxy wrote about another trusted proxy.
-pub fn of(parts: &Parts, trusted: &[IpNet]) -> IpAddr {
+/// Returns the client address: the peer, or behind trusted proxies the rightmost untrusted address in
+/// `X-Forwarded-For`.
+pub fn from_request(parts: &Parts, trusted: &[IpNet]) -> IpAddr {
     let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
     let peer = peer.map_or(IpAddr::from([0, 0, 0, 0]), |info| info.0.ip().to_canonical());
     let is_trusted = |address: &IpAddr| trusted.iter().any(|net| net.contains(address));
@@ -17,7 +18,7 @@ pub fn of(parts: &Parts, trusted: &[IpNet]) -> IpAddr {
     let forwarded = parts.headers.get_all("x-forwarded-for").iter().filter_map(|value| value.to_str().ok());
     let chain: Vec<&str> = forwarded.flat_map(|list| list.split(',')).map(str::trim).collect();
     for entry in chain.into_iter().rev() {
-        // What stands left of something unreadable was written by nobody we know.
+        // Everything to the left of a malformed entry has an unknown author.
         let Ok(address) = entry.parse::<IpAddr>() else { return peer };
         if !is_trusted(&address.to_canonical()) {
             return address.to_canonical();
@@ -26,8 +27,9 @@ pub fn of(parts: &Parts, trusted: &[IpNet]) -> IpAddr {
     peer
 }
 
-/// What counts as one client: an IPv6 address stands for its network, which has more addresses than can be counted.
-pub fn key(address: IpAddr) -> String {
+/// Returns the key by which requests of an address are throttled. IPv6 addresses count by their /64 network, because
+/// one client can use any number of addresses in it.
+pub fn throttle_key(address: IpAddr) -> String {
     match address {
         IpAddr::V4(address) => address.to_string(),
         IpAddr::V6(address) => match address.to_ipv4_mapped() {
@@ -48,12 +50,12 @@ mod tests {
         }
         let (mut parts, ()) = request.body(()).unwrap().into_parts();
         parts.extensions.insert(ConnectInfo(SocketAddr::new(peer.parse().unwrap(), 1)));
-        of(&parts, trusted).to_string()
+        from_request(&parts, trusted).to_string()
     }
 
-    /// Anybody can send the header (Gogs GHSA-w6j9-vw59-27wv): it counts only from a trusted proxy.
+    /// Any client can send the header (Gogs GHSA-w6j9-vw59-27wv), so it is used only if a trusted proxy sent it.
     #[test]
-    fn strangers_are_not_believed() {
+    fn untrusted_forwarded_headers_are_ignored() {
         let proxies = ["10.0.0.0/8".parse().unwrap()];
         assert_eq!(address("192.0.2.1", Some("198.51.100.7"), &proxies), "192.0.2.1");
         assert_eq!(address("10.0.0.1", Some("198.51.100.7"), &proxies), "198.51.100.7");
@@ -65,8 +67,8 @@ mod tests {
     }
 
     #[test]
-    fn one_network_is_one_client() {
-        let key = |text: &str| key(text.parse().unwrap());
+    fn an_ipv6_network_is_one_client() {
+        let key = |text: &str| throttle_key(text.parse().unwrap());
         assert_eq!(key("2001:db8::1"), key("2001:db8::ffff:1"));
         assert_ne!(key("2001:db8::1"), key("2001:db8:0:1::1"));
         assert_eq!(key("::ffff:192.0.2.1"), key("192.0.2.1"));

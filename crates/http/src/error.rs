@@ -1,4 +1,4 @@
-//! The one error map: from what a use case says to a status and a body.
+//! Maps errors of use cases to a status and a JSON body.
 
 use std::any::Any;
 use std::io::ErrorKind;
@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use holdfast_app::Thing;
+use holdfast_app::Resource;
 use holdfast_domain::Violations;
 use serde_json::{Value, json};
 
@@ -22,17 +22,17 @@ impl ApiError {
         Self { status, body, retry_after: None }
     }
 
-    /// `{"message": …}`, the form of most errors.
+    /// Returns an error with the body `{"message": …}`, the form of most errors.
     pub fn message(status: StatusCode, message: impl Into<Value>) -> Self {
         Self::new(status, json!({ "message": message.into() }))
     }
 
-    /// `{"error": …}`, the form of errors in parameters and routes.
+    /// Returns an error with the body `{"error": …}`, the form of errors in parameters and routes.
     pub fn error(status: StatusCode, error: impl Into<Value>) -> Self {
         Self::new(status, json!({ "error": error.into() }))
     }
 
-    pub fn no_route() -> Self {
+    pub fn route_not_found() -> Self {
         Self::error(StatusCode::NOT_FOUND, "404 Not Found")
     }
 
@@ -41,36 +41,37 @@ impl ApiError {
     }
 
     pub fn timed_out() -> Self {
-        Self::message(StatusCode::SERVICE_UNAVAILABLE, "503 The request took too long and was given up")
+        Self::message(StatusCode::SERVICE_UNAVAILABLE, "503 The request took too long and was canceled")
     }
 
     pub fn body_timed_out() -> Self {
-        Self::message(StatusCode::REQUEST_TIMEOUT, "408 The body of the request did not arrive in time")
+        Self::message(StatusCode::REQUEST_TIMEOUT, "408 The request body did not arrive in time")
     }
 
-    pub fn at_least_one(names: &[&str]) -> Self {
+    pub fn at_least_one_required(names: &[&str]) -> Self {
         let names = names.join(", ");
         Self::error(StatusCode::BAD_REQUEST, format!("{names} are missing, at least one parameter must be provided"))
     }
 
-    /// For forks, whose attributes are those of another project: what is wrong with them is a conflict.
-    pub fn or_conflict(self) -> Self {
+    /// Converts 400 to 409, for forks: their attributes are copied from another project, so an invalid one is a
+    /// conflict.
+    pub fn invalid_as_conflict(self) -> Self {
         match self.status {
             StatusCode::BAD_REQUEST => Self { status: StatusCode::CONFLICT, ..self },
             _ => self,
         }
     }
 
-    /// For the row of the specification that answers 405 where others answer 400.
-    pub fn or_not_allowed(self) -> Self {
+    /// Converts 400 and 409 to 405, for the endpoint that the specification defines this way.
+    pub fn invalid_as_not_allowed(self) -> Self {
         match self.status {
             StatusCode::BAD_REQUEST | StatusCode::CONFLICT => Self { status: StatusCode::METHOD_NOT_ALLOWED, ..self },
             _ => self,
         }
     }
 
-    /// For rows of the specification that answer 404 whatever went wrong; other failures stay what they are.
-    pub fn or_not_found(self) -> Self {
+    /// Converts 400 and 409 to 404, for endpoints that the specification defines this way.
+    pub fn invalid_as_not_found(self) -> Self {
         match self.status {
             StatusCode::BAD_REQUEST | StatusCode::CONFLICT => Self { status: StatusCode::NOT_FOUND, ..self },
             _ => self,
@@ -78,7 +79,7 @@ impl ApiError {
     }
 }
 
-pub fn project_limit(limit: i32) -> String {
+pub fn project_limit_message(limit: i32) -> String {
     match limit {
         0 => "Personal project creation is not allowed. Please contact your administrator with questions".into(),
         limit => {
@@ -87,7 +88,7 @@ pub fn project_limit(limit: i32) -> String {
     }
 }
 
-fn fields(violations: &Violations) -> Value {
+fn violations_json(violations: &Violations) -> Value {
     violations
         .iter()
         .map(|(field, messages)| (field.to_owned(), json!(messages)))
@@ -109,36 +110,36 @@ impl From<holdfast_app::Error> for ApiError {
                 }),
             ),
             Error::Forbidden(None) => Self::message(StatusCode::FORBIDDEN, "403 Forbidden"),
-            // Two spaces, as existing clients know it.
+            // Two spaces, as existing clients expect.
             Error::Forbidden(Some(reason)) => {
                 Self::message(StatusCode::FORBIDDEN, format!("403 Forbidden  - {reason}"))
             }
-            Error::NotFound(Thing::Record) => Self::message(StatusCode::NOT_FOUND, "404 Not found"),
-            Error::NotFound(Thing::Named(text)) => Self::message(StatusCode::NOT_FOUND, text),
-            Error::NotFound(thing) => Self::message(StatusCode::NOT_FOUND, format!("404 {thing} Not Found")),
-            Error::Invalid(violations) => Self::message(StatusCode::BAD_REQUEST, fields(&violations)),
+            Error::NotFound(Resource::Record) => Self::message(StatusCode::NOT_FOUND, "404 Not found"),
+            Error::NotFound(Resource::Literal(text)) => Self::message(StatusCode::NOT_FOUND, text),
+            Error::NotFound(resource) => Self::message(StatusCode::NOT_FOUND, format!("404 {resource} Not Found")),
+            Error::Invalid(violations) => Self::message(StatusCode::BAD_REQUEST, violations_json(&violations)),
             Error::Unprocessable(text) => Self::message(StatusCode::UNPROCESSABLE_ENTITY, text),
             Error::Conflict(text) => Self::message(StatusCode::CONFLICT, text),
-            cleaned_up @ Error::CleanedUp => Self::message(StatusCode::CONFLICT, cleaned_up.to_string()),
-            Error::Refused(text) => Self::message(StatusCode::BAD_REQUEST, text),
-            Error::RefusedWith(text) => Self::message(StatusCode::BAD_REQUEST, json!({ "error": text })),
-            // A list, as existing clients know it.
-            Error::ProjectLimit(limit) => Self::error(StatusCode::FORBIDDEN, vec![project_limit(limit)]),
+            pruned @ Error::PrunedConcurrently => Self::message(StatusCode::CONFLICT, pruned.to_string()),
+            Error::Rejected(text) => Self::message(StatusCode::BAD_REQUEST, text),
+            Error::RejectedWith(text) => Self::message(StatusCode::BAD_REQUEST, json!({ "error": text })),
+            // A list, as existing clients expect.
+            Error::ProjectLimit(limit) => Self::error(StatusCode::FORBIDDEN, vec![project_limit_message(limit)]),
             Error::InvalidHookUrl => Self::error(StatusCode::UNPROCESSABLE_ENTITY, "Invalid url given"),
             Error::ObjectStore(cause) => {
-                tracing::error!(%cause, "the object store is not available");
+                tracing::error!(%cause, "object store unavailable");
                 Self {
                     retry_after: Some(5),
                     ..Self::message(StatusCode::SERVICE_UNAVAILABLE, "503 Service Unavailable")
                 }
             }
             Error::Git(holdfast_git::Error::Protocol(text)) => Self::message(StatusCode::BAD_REQUEST, text),
-            // What the connection makes of a client that goes away or stops in the middle of its request.
+            // The connection reports a client that disconnects or stalls during its request with these error kinds.
             Error::Git(holdfast_git::Error::Io(cause))
                 if matches!(cause.kind(), ErrorKind::ConnectionAborted | ErrorKind::TimedOut) =>
             {
-                tracing::debug!(%cause, "client disconnected in the middle of a request");
-                Self::message(StatusCode::BAD_REQUEST, "400 The request breaks off")
+                tracing::debug!(%cause, "client disconnected during request");
+                Self::message(StatusCode::BAD_REQUEST, "400 The request ended early")
             }
             Error::Git(cause) => {
                 tracing::error!(%cause, "git failed");
@@ -148,11 +149,11 @@ impl From<holdfast_app::Error> for ApiError {
                 retry_after: Some(retry_after.as_secs_f64().ceil() as u64),
                 ..Self::message(StatusCode::TOO_MANY_REQUESTS, "429 Too Many Requests")
             },
-            Error::NotYet(text) => {
+            Error::TemporarilyUnavailable(text) => {
                 Self { retry_after: Some(10), ..Self::message(StatusCode::SERVICE_UNAVAILABLE, text) }
             }
-            Error::Unavailable(cause) => {
-                tracing::error!(%cause, "the database is not available");
+            Error::DatabaseUnavailable(cause) => {
+                tracing::error!(%cause, "database unavailable");
                 Self {
                     retry_after: Some(5),
                     ..Self::message(StatusCode::SERVICE_UNAVAILABLE, "503 Service Unavailable")
@@ -176,13 +177,13 @@ impl IntoResponse for ApiError {
     }
 }
 
-/// Answers at once, whatever the body of the request is.
-pub async fn no_route() -> ApiError {
-    ApiError::no_route()
+/// Responds 404 at once, without reading the body of the request.
+pub async fn route_not_found() -> ApiError {
+    ApiError::route_not_found()
 }
 
-pub fn panicked(panic: Box<dyn Any + Send + 'static>) -> Response {
+pub fn panic_response(panic: Box<dyn Any + Send + 'static>) -> Response {
     let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-    tracing::error!(panic = text.unwrap_or("(no text)"), "a request handler panicked");
+    tracing::error!(panic = text.unwrap_or("(no message)"), "request handler panicked");
     ApiError::message(StatusCode::INTERNAL_SERVER_ERROR, "500 Internal Server Error").into_response()
 }

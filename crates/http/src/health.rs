@@ -1,4 +1,4 @@
-//! For balancers and supervisors.
+//! Health checks for load balancers and process supervisors.
 
 use std::sync::Arc;
 
@@ -8,26 +8,27 @@ use holdfast_app::App;
 
 use crate::Context;
 
-/// The process answers.
+/// Responds whenever the process runs.
 pub async fn alive() -> &'static str {
     "ok\n"
 }
 
-/// The process can serve: it is not about to stop, and its database answers and has the schema.
+/// Responds with 200 if the process can serve requests: it is not shutting down, and the database is available with a
+/// current schema.
 pub async fn ready(State(context): State<Arc<Context>>) -> (StatusCode, &'static str) {
-    answer(context.app.clone()).await
+    readiness(context.app.clone()).await
 }
 
-pub async fn answer(app: Arc<App>) -> (StatusCode, &'static str) {
-    if app.is_leaving() {
-        return (StatusCode::SERVICE_UNAVAILABLE, "this node is about to stop\n");
+pub async fn readiness(app: Arc<App>) -> (StatusCode, &'static str) {
+    if app.is_shutting_down() {
+        return (StatusCode::SERVICE_UNAVAILABLE, "shutting down\n");
     }
     match app.database.is_ready().await {
         Ok(true) => (StatusCode::OK, "ready\n"),
-        Ok(false) => (StatusCode::SERVICE_UNAVAILABLE, "the schema is behind\n"),
+        Ok(false) => (StatusCode::SERVICE_UNAVAILABLE, "database schema is outdated: run `holdfast migrate`\n"),
         Err(error) => {
-            tracing::warn!(%error, "not ready: the database does not answer");
-            (StatusCode::SERVICE_UNAVAILABLE, "the database does not answer\n")
+            tracing::warn!(%error, "not ready: database unavailable");
+            (StatusCode::SERVICE_UNAVAILABLE, "database unavailable\n")
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The OpenAPI document, made from the table of routes, and the page that shows it.
+//! Builds the OpenAPI document from the table of routes, and serves it with a page that displays it.
 
 use std::sync::Arc;
 
@@ -16,17 +16,17 @@ use utoipa::openapi::{
 };
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
-use crate::routes::{Route, braced};
-use crate::{Access, Context, Site};
+use crate::routes::{Route, brace_path_params};
+use crate::{Access, Context, InstanceUrls};
 
 const TOKEN: &str = "token";
 
-/// The document as it is sent: rendered once.
+/// The serialized OpenAPI document. It is rendered once.
 pub struct Document(String);
 
-pub fn document(routes: &[Route], site: &Site) -> Document {
+pub fn render(routes: &[Route], site: &InstanceUrls) -> Document {
     let openapi = build(routes, site);
-    Document(openapi.to_pretty_json().expect("a document of plain values"))
+    Document(openapi.to_pretty_json().expect("the document has only values that JSON can represent"))
 }
 
 impl Document {
@@ -39,8 +39,8 @@ pub async fn serve(document: Arc<Document>) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "application/json")], document.0.clone())
 }
 
-/// Served from the binary; it needs no network but this server.
-pub(crate) fn page() -> axum::Router<Arc<Context>> {
+/// Returns the routes of the page that displays the document. Its assets are part of the binary.
+pub(crate) fn docs_router() -> axum::Router<Arc<Context>> {
     let page: axum::Router<Arc<Context>> =
         SwaggerUi::new("/api/docs").config(Config::from("/api/v3/openapi.json")).into();
     page.layer(map_response(async |mut response: Response| {
@@ -49,12 +49,12 @@ pub(crate) fn page() -> axum::Router<Arc<Context>> {
     }))
 }
 
-/// Scripts come from here alone and talk to here alone; no other page shows this one in a frame. The page sets styles from
-/// its scripts and has pictures in its style sheet.
+/// The content security policy of the page. Scripts are loaded from this server and connect only to it, and other pages
+/// cannot embed this one. Swagger UI needs inline styles and `data:` images.
 const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
     img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-fn build(routes: &[Route], site: &Site) -> OpenApi {
+fn build(routes: &[Route], site: &InstanceUrls) -> OpenApi {
     let mut paths = Paths::new();
     let mut components = ComponentsBuilder::new()
         .security_scheme(TOKEN, SecurityScheme::ApiKey(ApiKey::Header(ApiKeyValue::new("PRIVATE-TOKEN"))))
@@ -63,12 +63,12 @@ fn build(routes: &[Route], site: &Site) -> OpenApi {
         for (name, schema) in &route.schemas {
             components = components.schema(name.clone(), schema.clone());
         }
-        paths.add_path_operation(braced(route.path), vec![http_method(&route.method)], operation(route));
+        paths.add_path_operation(brace_path_params(route.path), vec![http_method(&route.method)], operation(route));
     }
     let info = InfoBuilder::new()
         .title("Holdfast")
         .version(env!("CARGO_PKG_VERSION"))
-        .description(Some("Source hosting: the REST interface, version 3."))
+        .description(Some("Git hosting server: REST API, version 3."))
         .license(Some(LicenseBuilder::new().name("Apache-2.0").build()));
     OpenApiBuilder::new()
         .info(info)
@@ -84,18 +84,21 @@ fn operation(route: &Route) -> OperationBuilder {
         .tag(if area == "user" { "users" } else { area })
         .operation_id(Some(operation_id(route)))
         .summary(Some(route.summary))
-        .description(Some(format!("Who may: {}.", route.access.describe())))
-        .response(route.status.as_str(), content("Success", route.content_types, route.answer.clone()))
+        .description(Some(format!("Permission: {}.", route.access.describe())))
+        .response(
+            route.status.as_str(),
+            content_response("Success", route.content_types, route.response_schema.clone()),
+        )
         .response(
             "4XX",
-            content(
-                "Refused: the body says why",
+            content_response(
+                "Request rejected. The body contains the reason.",
                 &["application/json"],
                 utoipa::openapi::Ref::from_schema_name("Error").into(),
             ),
         );
-    if let Some(status) = route.or_nothing.filter(|status| *status != route.status) {
-        let unchanged = ResponseBuilder::new().description("Nothing changed: there is no body");
+    if let Some(status) = route.empty_status.filter(|status| *status != route.status) {
+        let unchanged = ResponseBuilder::new().description("Nothing changed. The response has no body.");
         operation = operation.response(status.as_str(), unchanged);
     }
     if route.access != Access::Anyone {
@@ -105,8 +108,9 @@ fn operation(route: &Route) -> OperationBuilder {
         operation = operation.security(SecurityRequirement::default());
     }
     let has_body = matches!(route.method, Method::POST | Method::PUT);
-    let (in_path, sent): (Vec<_>, Vec<_>) = route.params.iter().partition(|param| is_in_path(route, param.name));
-    for param in in_path {
+    let (path_params, other_params): (Vec<_>, Vec<_>) =
+        route.params.iter().partition(|param| is_in_path(route, param.name));
+    for param in path_params {
         operation = operation.parameter(parameter(
             param.name,
             ParameterIn::Path,
@@ -115,11 +119,11 @@ fn operation(route: &Route) -> OperationBuilder {
             param.description,
         ));
     }
-    if has_body && !sent.is_empty() {
+    if has_body && !other_params.is_empty() {
         let mut object = ObjectBuilder::new();
-        for param in &sent {
+        for param in &other_params {
             object = object.property(param.name, param.schema.clone());
-            if param.required {
+            if param.is_required {
                 object = object.required(param.name);
             }
         }
@@ -130,17 +134,20 @@ fn operation(route: &Route) -> OperationBuilder {
                 .content("application/json", body.clone())
                 .content("application/x-www-form-urlencoded", body),
         };
-        let body =
-            body.required(Some(if sent.iter().any(|param| param.required) { Required::True } else { Required::False }));
+        let body = body.required(Some(if other_params.iter().any(|param| param.is_required) {
+            Required::True
+        } else {
+            Required::False
+        }));
         operation = operation.request_body(Some(body.build()));
     } else {
-        for param in sent {
+        for param in other_params {
             let schema = param.schema.clone();
-            // An array in a query is `name[]=1&name[]=2`.
+            // Arrays in a query are sent as `name[]=1&name[]=2`.
             let is_array = matches!(schema, RefOr::T(Schema::Array(_)));
             let name = if is_array { format!("{}[]", param.name) } else { param.name.to_owned() };
             operation =
-                operation.parameter(parameter(&name, ParameterIn::Query, param.required, schema, param.description));
+                operation.parameter(parameter(&name, ParameterIn::Query, param.is_required, schema, param.description));
         }
     }
     if route.is_list {
@@ -149,13 +156,13 @@ fn operation(route: &Route) -> OperationBuilder {
             RefOr::T(Schema::Object(number.build()))
         };
         operation = operation
-            .parameter(parameter("page", ParameterIn::Query, false, number(None), "Number of the page, from 1."))
+            .parameter(parameter("page", ParameterIn::Query, false, number(None), "Page number, starting at 1."))
             .parameter(parameter(
                 "per_page",
                 ParameterIn::Query,
                 false,
                 number(Some(100)),
-                "Items per page, 20 by default.",
+                "Number of items per page, 20 by default.",
             ));
     }
     operation
@@ -165,24 +172,30 @@ fn is_in_path(route: &Route, name: &str) -> bool {
     route.path.split('/').any(|part| part.strip_prefix(':') == Some(name))
 }
 
-/// `GET /users/:id/keys` is `get_users_id_keys`.
+/// Returns the operation id of a route, such as `get_users_id_keys` for `GET /users/:id/keys`.
 fn operation_id(route: &Route) -> String {
     format!("{}{}", route.method.as_str().to_lowercase(), route.path.replace(['/', '.'], "_").replace(':', ""))
 }
 
-fn parameter(name: &str, place: ParameterIn, required: bool, schema: RefOr<Schema>, text: &str) -> ParameterBuilder {
+fn parameter(
+    name: &str,
+    location: ParameterIn,
+    is_required: bool,
+    schema: RefOr<Schema>,
+    description: &str,
+) -> ParameterBuilder {
     ParameterBuilder::new()
         .name(name)
-        .parameter_in(place)
-        .required(if required { Required::True } else { Required::False })
+        .parameter_in(location)
+        .required(if is_required { Required::True } else { Required::False })
         .schema(Some(schema))
-        .description((!text.is_empty()).then_some(text))
+        .description((!description.is_empty()).then_some(description))
 }
 
-fn content(description: &str, types: &[&str], schema: RefOr<Schema>) -> ResponseBuilder {
+fn content_response(description: &str, types: &[&str], schema: RefOr<Schema>) -> ResponseBuilder {
     let content = ContentBuilder::new().schema(Some(schema)).build();
     let response = ResponseBuilder::new().description(description);
-    types.iter().fold(response, |response, kind| response.content(*kind, content.clone()))
+    types.iter().fold(response, |response, content_type| response.content(*content_type, content.clone()))
 }
 
 fn http_method(method: &Method) -> HttpMethod {
@@ -194,7 +207,8 @@ fn http_method(method: &Method) -> HttpMethod {
     }
 }
 
-/// `message` holds a text, or texts per field; errors in parameters, routes and scopes use `error`.
+/// Returns the schema of errors. Most have a `message` with a text, or with texts per field; errors in parameters,
+/// routes and scopes have an `error`.
 fn error_schema() -> Schema {
     let text = || ObjectBuilder::new().schema_type(Type::String);
     let texts = ObjectBuilder::new().additional_properties(Some(ArrayBuilder::new().items(text())));

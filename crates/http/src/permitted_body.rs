@@ -6,8 +6,8 @@ use bytes::Bytes;
 use holdfast_app::large_response::ResponsePermit;
 use hyper::body::{Body, Frame, SizeHint};
 
-/// The body of a large response, with the permit for its memory. What has left the body and was not sent yet holds the permit,
-/// too.
+/// The body of a large response, with the permit for its memory. Chunks that have been read from the body but not sent
+/// yet hold the permit, too.
 pub struct PermittedBody {
     inner: HttpBody,
     permit: ResponsePermit,
@@ -28,7 +28,7 @@ impl Body for PermittedBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let frame = ready!(Pin::new(&mut self.inner).poll_frame(context));
-        Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(|data| self.permit.hold(data)))))
+        Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(|data| self.permit.attach_to(data)))))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -1,4 +1,4 @@
-//! Uploaded files, at the address their upload returned.
+//! Serves uploaded files at the URL that the upload returned.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use holdfast_app::projects::upload;
 use holdfast_domain::accounts::Scope;
 use holdfast_domain::policy::ProjectAction;
 
-use crate::door::identify;
+use crate::dispatch::authenticate_request;
 use crate::error::ApiError;
 use crate::params::RawParams;
-use crate::stored::{BYTES, Stored};
+use crate::user_content::{OCTET_STREAM, UserContent};
 use crate::{Access, Context, params};
 
 params! {
@@ -32,9 +32,10 @@ pub async fn serve(
 ) -> Response {
     let (parts, _) = request.into_parts();
     let attempt = async {
-        let path = path.map_err(|_| ApiError::no_route())?;
-        let raw = RawParams::of_address(&parts, &path)?;
-        let actor = identify(&context, Access::Project(ProjectAction::Read), Scope::Api, &parts, &raw).await?;
+        let path = path.map_err(|_| ApiError::route_not_found())?;
+        let raw = RawParams::from_path_and_query(&parts, &path)?;
+        let actor =
+            authenticate_request(&context, Access::Project(ProjectAction::Read), Scope::Api, &parts, &raw).await?;
         let OneFile { namespace, project, secret, file } = params::read(&raw)?;
         let project = ProjectRef::Path { namespace, project };
         Ok::<_, ApiError>(upload::show(&context.app, &actor, &project, &secret, &file).await?)
@@ -43,12 +44,12 @@ pub async fn serve(
         Ok(found) => found,
         Err(error) => return error.into_response(),
     };
-    // The name was made of safe characters when it was stored.
-    let stored = Stored {
-        content_type: BYTES,
+    // The file name needs no escaping: it was sanitized when the upload was stored.
+    let user_content = UserContent {
+        content_type: OCTET_STREAM,
         bytes: Some(found.bytes.unsigned_abs()),
         attachment: Some(found.file_name),
         cache_control: "private, max-age=3600",
     };
-    stored.respond(found.content)
+    user_content.respond(found.content)
 }

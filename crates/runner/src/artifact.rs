@@ -1,6 +1,6 @@
-//! Artifacts: those of earlier builds before the script, those of this build after it.
+//! Downloads artifacts of earlier builds and uploads the artifacts of this build.
 //!
-//! Not with the crate's own uploader: that does not compress and loses the permissions of files.
+//! The uploader of the crate `gitlab-runner` is not used: it does not compress, and it loses file permissions.
 
 use std::fs::File;
 use std::future::Future;
@@ -14,33 +14,34 @@ use tokio::io::AsyncWriteExt;
 use tokio_util::io::ReaderStream;
 
 use crate::payload::{Artifact, Dependency, Payload};
-use crate::server::{Server, complaint};
+use crate::server::{Server, error_text};
 
-/// Patience with a server that is not at its best: this often, and longer if it says that it is away for now.
-const ATTEMPTS: usize = 3;
-const ATTEMPTS_WHEN_AWAY: usize = 6;
-const PAUSE: Duration = Duration::from_secs(2);
+/// Maximum number of attempts after connection errors and 5xx responses.
+const MAX_ATTEMPTS: usize = 3;
+/// Maximum number of attempts after 503 responses, which announce a temporary condition.
+const MAX_ATTEMPTS_UNAVAILABLE: usize = 6;
+const RETRY_INTERVAL: Duration = Duration::from_secs(2);
 
-/// None if there were none after all.
+/// Downloads the artifacts of a dependency to an unnamed file in `scratch`. Returns `None` if the server has none.
 pub async fn download(server: &Server, dependency: &Dependency, scratch: &Path) -> anyhow::Result<Option<File>> {
     let url = server.url(&format!("jobs/{}/artifacts", dependency.id));
-    let ask = || server.client.get(url.clone()).header("JOB-TOKEN", &dependency.token).send();
-    let mut answer = patiently(ask).await?;
-    match answer.status() {
+    let send = || server.client.get(url.clone()).header("JOB-TOKEN", &dependency.token).send();
+    let mut response = with_retries(send).await?;
+    match response.status() {
         StatusCode::OK => {}
         StatusCode::NOT_FOUND => return Ok(None),
-        _ => bail!("{}", complaint(answer).await),
+        _ => bail!("{}", error_text(response).await),
     }
     let file = tempfile::tempfile_in(scratch)?;
     let mut writer = tokio::fs::File::from_std(file);
-    while let Some(chunk) = answer.chunk().await? {
+    while let Some(chunk) = response.chunk().await? {
         writer.write_all(&chunk).await?;
     }
     writer.flush().await?;
     Ok(Some(writer.into_std().await))
 }
 
-/// Answers only when the server has it.
+/// Uploads an archive as artifacts of the build. Returns when the server has stored it.
 pub async fn upload(
     server: &Server,
     payload: &Payload,
@@ -64,31 +65,33 @@ pub async fn upload(
         let request = server.client.post(url.clone()).header("JOB-TOKEN", &payload.token).multipart(form);
         anyhow::Ok(request.send().await?)
     };
-    let answer = patiently(send).await?;
-    match answer.status() {
+    let response = with_retries(send).await?;
+    match response.status() {
         StatusCode::CREATED | StatusCode::OK => Ok(()),
-        StatusCode::PAYLOAD_TOO_LARGE => bail!("the archive of {length} bytes is larger than the server takes"),
-        _ => bail!("{}", complaint(answer).await),
+        StatusCode::PAYLOAD_TOO_LARGE => {
+            bail!("the archive of {length} bytes exceeds the limit of the server (ci.max_artifact_bytes)")
+        }
+        _ => bail!("{}", error_text(response).await),
     }
 }
 
-/// Tries again where that may help.
-async fn patiently<E: Into<anyhow::Error>, F: Future<Output = Result<Response, E>>>(
-    ask: impl Fn() -> F,
+/// Sends a request until it succeeds, fails for a reason that a retry does not change, or has used up its attempts.
+async fn with_retries<E: Into<anyhow::Error>, F: Future<Output = Result<Response, E>>>(
+    send: impl Fn() -> F,
 ) -> anyhow::Result<Response> {
-    let mut pause = tokio::time::interval(PAUSE);
+    let mut interval = tokio::time::interval(RETRY_INTERVAL);
     let mut attempt = 1;
     loop {
-        pause.tick().await;
-        let answer = ask().await;
-        let allowed = match &answer {
-            Ok(answer) if answer.status() == StatusCode::SERVICE_UNAVAILABLE => ATTEMPTS_WHEN_AWAY,
-            Ok(answer) if answer.status().is_server_error() => ATTEMPTS,
+        interval.tick().await;
+        let response = send().await;
+        let max_attempts = match &response {
+            Ok(answer) if answer.status() == StatusCode::SERVICE_UNAVAILABLE => MAX_ATTEMPTS_UNAVAILABLE,
+            Ok(answer) if answer.status().is_server_error() => MAX_ATTEMPTS,
             Ok(_) => 0,
-            Err(_) => ATTEMPTS,
+            Err(_) => MAX_ATTEMPTS,
         };
-        if attempt >= allowed {
-            return answer.map_err(Into::into);
+        if attempt >= max_attempts {
+            return response.map_err(Into::into);
         }
         attempt += 1;
     }

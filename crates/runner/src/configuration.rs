@@ -1,4 +1,4 @@
-//! The file a runner keeps: where the server is and who the runner is.
+//! The configuration file of a runner, which also holds its authentication token.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -16,46 +16,47 @@ pub const DEFAULT_FILE: &str = "holdfast-runner.toml";
 pub struct Configuration {
     pub url: Url,
     pub token: String,
-    /// Holds builds and caches; nobody else should use it.
+    /// Directory for builds and caches. It must be absolute, and no other program may use it.
     pub directory: PathBuf,
-    #[serde(default = "one")]
+    #[serde(default = "default_concurrency")]
     pub concurrency: usize,
-    /// Seconds between two questions for a build.
-    #[serde(default = "three")]
+    /// Seconds between two requests for a build.
+    #[serde(default = "default_poll_seconds")]
     pub poll_seconds: u64,
-    /// Longer traces are cut.
-    #[serde(default = "four_mebibytes")]
+    /// Maximum size of a trace; longer traces are truncated.
+    #[serde(default = "default_trace_bytes")]
     pub trace_bytes: usize,
     #[serde(default)]
     pub sandbox: Sandbox,
 }
 
+/// The section `[sandbox]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Sandbox {
-    /// Run nothing where the kernel has no Landlock.
+    /// Whether the runner refuses to run on a kernel without Landlock.
     pub require: bool,
-    /// More directories that scripts may read and execute, such as a toolchain.
+    /// Additional directories that scripts may read and execute from, such as a toolchain.
     pub read: Vec<PathBuf>,
-    /// More directories that scripts may change. All builds share them.
+    /// Additional directories that scripts may write to. All builds share them.
     pub write: Vec<PathBuf>,
-    /// Where programs are looked for.
+    /// Value of `PATH` for scripts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// How many processes the runner's user may have while a script runs.
+    /// Maximum number of processes of the runner's user while a script runs (`RLIMIT_NPROC`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processes: Option<u64>,
 }
 
-fn one() -> usize {
+fn default_concurrency() -> usize {
     1
 }
 
-fn three() -> u64 {
+fn default_poll_seconds() -> u64 {
     3
 }
 
-fn four_mebibytes() -> usize {
+fn default_trace_bytes() -> usize {
     4 << 20
 }
 
@@ -66,8 +67,8 @@ impl Configuration {
             token,
             directory,
             concurrency,
-            poll_seconds: three(),
-            trace_bytes: four_mebibytes(),
+            poll_seconds: default_poll_seconds(),
+            trace_bytes: default_trace_bytes(),
             sandbox: Sandbox::default(),
         }
     }
@@ -75,10 +76,10 @@ impl Configuration {
     pub fn load(file: &Path) -> anyhow::Result<Configuration> {
         let shown = file.display();
         let text = std::fs::read_to_string(file).with_context(|| {
-            format!("{shown} cannot be read; run `holdfast runner register` first, or name the file with --config")
+            format!("{shown} cannot be read; run `holdfast runner register` first, or select the file with --config")
         })?;
         let configuration: Configuration =
-            toml::from_str(&text).with_context(|| format!("{shown} is not a runner's configuration"))?;
+            toml::from_str(&text).with_context(|| format!("{shown} is not a valid runner configuration"))?;
         if configuration.concurrency == 0 {
             bail!("{shown}: concurrency must be at least 1");
         }
@@ -87,25 +88,25 @@ impl Configuration {
         }
         let mode = std::fs::metadata(file)?.permissions().mode();
         if mode & 0o077 != 0 {
-            tracing::warn!(file = %shown, "others can read the runner's token; run `chmod 600` on the file");
+            tracing::warn!(file = %shown, "configuration file with the runner token is readable by other users; run `chmod 600` on it");
         }
         Ok(configuration)
     }
 
-    /// Makes the file, which must not be there yet.
+    /// Writes the configuration to a new file with mode 0600. Fails if the file exists.
     pub fn save(&self, file: &Path) -> anyhow::Result<()> {
         let text = toml::to_string_pretty(self)?;
-        let mut opened = OpenOptions::new()
+        let mut output = OpenOptions::new()
             .write(true)
             .create_new(true)
             .mode(0o600)
             .open(file)
-            .with_context(|| format!("{} cannot be made", file.display()))?;
-        opened.write_all(text.as_bytes())?;
-        Ok(opened.sync_all()?)
+            .with_context(|| format!("{} cannot be created", file.display()))?;
+        output.write_all(text.as_bytes())?;
+        Ok(output.sync_all()?)
     }
 
-    /// The beginning of the token names directories, as with other runners.
+    /// Returns the first eight characters of the token, which name the runner's directories.
     pub fn short_token(&self) -> String {
         let token = self.token.strip_prefix("glrt-").unwrap_or(&self.token);
         token.chars().filter(|it| it.is_ascii_alphanumeric() || matches!(it, '-' | '_')).take(8).collect()
@@ -117,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_kept_for_the_owner_alone_and_read_again() {
+    fn saved_configuration_is_private_and_round_trips() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join(DEFAULT_FILE);
         let written =
@@ -130,11 +131,11 @@ mod tests {
     }
 
     #[test]
-    fn the_settings_of_a_server_are_refused() {
+    fn server_configuration_files_are_rejected() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("server.toml");
         std::fs::write(&file, "[server]\nlisten = \"x\"\n").unwrap();
         let error = Configuration::load(&file).unwrap_err();
-        assert!(error.to_string().ends_with("is not a runner's configuration"), "{error}");
+        assert!(error.to_string().ends_with("is not a valid runner configuration"), "{error}");
     }
 }

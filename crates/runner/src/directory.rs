@@ -1,4 +1,5 @@
-//! Where builds work: `builds/<runner>/<slot>/<project>` for the tree, `tmp/<runner>/<slot>` for the rest.
+//! Directories of builds: `builds/<runner>/<slot>/<project>` for the checkout, which is kept between builds, and
+//! `tmp/<runner>/<slot>` and `tmp/<runner>/<slot>-scripts` for temporary files.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
@@ -8,11 +9,11 @@ use std::sync::{Arc, Mutex};
 
 use anyhow::{Context as _, bail};
 
-/// The numbers of builds that run at the same time. A build has the lowest that is free.
+/// The slot numbers of concurrent builds. A build gets the lowest free number.
 #[derive(Clone, Debug, Default)]
 pub struct Slots(Arc<Mutex<Vec<bool>>>);
 
-/// Free again when dropped.
+/// A slot number in use. Dropping it releases the number.
 #[derive(Debug)]
 pub struct Slot {
     slots: Slots,
@@ -20,7 +21,7 @@ pub struct Slot {
 }
 
 impl Slots {
-    pub fn take(&self) -> Slot {
+    pub fn acquire(&self) -> Slot {
         let mut taken = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let number = taken.iter().position(|is_taken| !is_taken).unwrap_or(taken.len());
         if number == taken.len() {
@@ -37,62 +38,63 @@ impl Drop for Slot {
     }
 }
 
+/// The directories of one build.
 #[derive(Clone, Debug)]
 pub struct Directories {
-    /// The checked out tree.
+    /// The checkout.
     pub project: PathBuf,
     pub builds: PathBuf,
-    /// Gone after the build.
+    /// Home directory, `TMPDIR` and file variables of the build; deleted after it.
     pub temporary: PathBuf,
-    /// Gone as well; the build may read what is in it.
+    /// Text of the scripts, which the build may read but not write; deleted after the build.
     pub scripts: PathBuf,
 }
 
 impl Directories {
-    /// Makes them; what an earlier build left in `temporary` is gone, what it left in `project` is not.
-    pub fn make(root: &Path, runner: &str, slot: usize, project: &str) -> anyhow::Result<Directories> {
-        let root = root.canonicalize().with_context(|| format!("{} is not there", root.display()))?;
+    /// Creates the directories of a build. Deletes temporary files of an earlier build and keeps its checkout.
+    pub fn create(root: &Path, runner: &str, slot: usize, project: &str) -> anyhow::Result<Directories> {
+        let root = root.canonicalize().with_context(|| format!("{} does not exist", root.display()))?;
         let builds = root.join("builds").join(runner).join(slot.to_string());
         let temporary = root.join("tmp").join(runner).join(slot.to_string());
         let scripts = root.join("tmp").join(runner).join(format!("{slot}-scripts"));
-        let directories = Directories { project: builds.join(relative(project)?), builds, temporary, scripts };
-        clear(&directories.temporary)?;
-        clear(&directories.scripts)?;
-        make(&directories.scripts)?;
+        let directories = Directories { project: builds.join(relative_path(project)?), builds, temporary, scripts };
+        remove(&directories.temporary)?;
+        remove(&directories.scripts)?;
+        create(&directories.scripts)?;
         for path in ["home", "tmp", "variables"].map(|name| directories.temporary.join(name)) {
-            make(&path)?;
+            create(&path)?;
         }
-        make(&directories.project)?;
-        // A project that stood in the way may have left links; nothing is built where they lead.
+        create(&directories.project)?;
+        // The path of this project may be inside the checkout of another project, which can contain symbolic links.
         if directories.project.canonicalize()? != directories.project {
-            bail!("{} leads elsewhere; remove it", directories.project.display());
+            bail!("{} contains a symbolic link; remove it", directories.project.display());
         }
         Ok(directories)
     }
 }
 
-/// For the owner alone, with what is above.
-pub fn make(path: &Path) -> anyhow::Result<()> {
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
-    made.with_context(|| format!("the directory {} cannot be made", path.display()))
+/// Creates a directory and its missing parents with mode 0700.
+pub fn create(path: &Path) -> anyhow::Result<()> {
+    let result = DirBuilder::new().recursive(true).mode(0o700).create(path);
+    result.with_context(|| format!("the directory {} cannot be created", path.display()))
 }
 
-/// A path of a project as a path of a directory.
-fn relative(project: &str) -> anyhow::Result<PathBuf> {
+/// Converts the path of a repository URL to a relative directory path without `.git`.
+fn relative_path(project: &str) -> anyhow::Result<PathBuf> {
     let path = project.trim_matches('/');
     let path = Path::new(path.strip_suffix(".git").unwrap_or(path));
     let is_plain = path.components().all(|part| matches!(part, Component::Normal(_)));
     if !is_plain || path.as_os_str().is_empty() {
-        bail!("the path of the project is {project:?}, which is no place for a directory");
+        bail!("the project path {project:?} is not a valid directory name");
     }
     Ok(path.to_owned())
 }
 
-/// Removes a directory with everything in it, also what nobody may write.
-pub fn clear(path: &Path) -> anyhow::Result<()> {
+/// Removes a directory with its contents, including read-only directories. Succeeds if it does not exist.
+pub fn remove(path: &Path) -> anyhow::Result<()> {
     let removed = match fs::remove_dir_all(path) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            open_up(path);
+            make_removable(path);
             fs::remove_dir_all(path)
         }
         removed => removed,
@@ -105,14 +107,14 @@ pub fn clear(path: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// Links are not followed.
-fn open_up(path: &Path) {
+/// Makes all directories below a path writable. Symbolic links are not followed.
+fn make_removable(path: &Path) {
     if !fs::symlink_metadata(path).is_ok_and(|it| it.is_dir()) {
         return;
     }
     fs::set_permissions(path, Permissions::from_mode(0o700)).ok();
     for entry in path.read_dir().into_iter().flatten().flatten() {
-        open_up(&entry.path());
+        make_removable(&entry.path());
     }
 }
 
@@ -121,39 +123,39 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slots_are_used_again() {
+    fn slots_are_reused() {
         let slots = Slots::default();
-        let (first, second) = (slots.take(), slots.take());
+        let (first, second) = (slots.acquire(), slots.acquire());
         assert_eq!((first.number, second.number), (0, 1));
         drop(first);
-        assert_eq!(slots.take().number, 0);
+        assert_eq!(slots.acquire().number, 0);
     }
 
     #[test]
-    fn projects_stay_below() {
-        assert_eq!(relative("/group/project.git").unwrap(), Path::new("group/project"));
+    fn project_paths_stay_below_the_root() {
+        assert_eq!(relative_path("/group/project.git").unwrap(), Path::new("group/project"));
         for bad in ["", "/", "../x", "a/../../b", ".git"] {
-            assert!(relative(bad).is_err(), "{bad}");
+            assert!(relative_path(bad).is_err(), "{bad}");
         }
     }
 
     #[test]
-    fn a_planted_link_is_no_place_to_build() {
+    fn build_directories_do_not_follow_symlinks() {
         let root = tempfile::tempdir().unwrap();
         let elsewhere = tempfile::tempdir().unwrap();
-        let first = Directories::make(root.path(), "r", 0, "a/b").unwrap();
+        let first = Directories::create(root.path(), "r", 0, "a/b").unwrap();
         std::os::unix::fs::symlink(elsewhere.path(), first.project.join("c")).unwrap();
-        assert!(Directories::make(root.path(), "r", 0, "a/b/c").is_err());
+        assert!(Directories::create(root.path(), "r", 0, "a/b/c").is_err());
     }
 
     #[test]
-    fn what_is_locked_can_be_cleared() {
+    fn read_only_directories_can_be_removed() {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("x");
-        make(&path.join("y/z")).unwrap();
+        create(&path.join("y/z")).unwrap();
         fs::set_permissions(path.join("y"), Permissions::from_mode(0o500)).unwrap();
-        clear(&path).unwrap();
+        remove(&path).unwrap();
         assert!(!path.exists());
-        clear(&path).unwrap();
+        remove(&path).unwrap();
     }
 }

@@ -1,4 +1,4 @@
-//! What a script finds in its environment.
+//! The environment variables of scripts.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -11,24 +11,26 @@ use anyhow::Context as _;
 use crate::directory::Directories;
 use crate::payload::{Payload, Variable};
 
-const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
+/// The variables of a build, and the values that must be masked.
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
     pub variables: BTreeMap<String, String>,
-    /// Must not be seen in the trace.
+    /// Values that are masked in the trace.
     pub secrets: Vec<String>,
-    /// Names no shell can have.
-    pub refused: Vec<String>,
+    /// Names of variables that were left out because their name or value is not valid in a shell.
+    pub rejected: Vec<String>,
 }
 
 impl Environment {
-    /// Nothing comes from the runner's own environment.
+    /// Builds the environment of a build and writes its file variables. Nothing is inherited from the runner's own
+    /// environment.
     pub fn new(payload: &Payload, directories: &Directories, path: Option<&str>) -> anyhow::Result<Environment> {
         let in_temporary = |name: &str| directories.temporary.join(name).display().to_string();
-        let mut new = Environment::default();
+        let mut environment = Environment::default();
         for (key, value) in [
-            ("PATH", path.unwrap_or(PATH).to_owned()),
+            ("PATH", path.unwrap_or(DEFAULT_PATH).to_owned()),
             ("HOME", in_temporary("home")),
             ("TMPDIR", in_temporary("tmp")),
             ("LANG", "C.UTF-8".to_owned()),
@@ -36,69 +38,70 @@ impl Environment {
             ("CI_BUILDS_DIR", directories.builds.display().to_string()),
             ("CI_PROJECT_DIR", directories.project.display().to_string()),
         ] {
-            new.variables.insert(key.to_owned(), value);
+            environment.variables.insert(key.to_owned(), value);
         }
-        let mut given: BTreeMap<&str, &Variable> = BTreeMap::new();
+        let mut by_key: BTreeMap<&str, &Variable> = BTreeMap::new();
         for variable in &payload.variables {
-            if is_name(&variable.key) && !variable.value.contains('\0') {
-                given.insert(&variable.key, variable);
+            if is_variable_name(&variable.key) && !variable.value.contains('\0') {
+                by_key.insert(&variable.key, variable);
             } else {
-                new.refused.push(variable.key.clone());
+                environment.rejected.push(variable.key.clone());
             }
             if variable.masked {
-                new.secrets.push(variable.value.clone());
+                environment.secrets.push(variable.value.clone());
             }
         }
-        let plain: BTreeMap<String, String> = given
+        let plain: BTreeMap<String, String> = by_key
             .values()
             .filter(|variable| !variable.file)
             .map(|variable| (variable.key.clone(), variable.value.clone()))
             .collect();
-        let known = new.variables.clone().into_iter().chain(plain).collect();
-        for variable in given.into_values() {
-            let value = if variable.raw { variable.value.clone() } else { expand(&variable.value, &known) };
+        let values = environment.variables.clone().into_iter().chain(plain).collect();
+        for variable in by_key.into_values() {
+            let value = if variable.raw { variable.value.clone() } else { expand(&variable.value, &values) };
             if variable.masked {
-                new.secrets.push(value.clone());
+                environment.secrets.push(value.clone());
             }
             let value = if variable.file {
-                write(&directories.temporary.join("variables").join(&variable.key), &variable.value)?
+                write_file(&directories.temporary.join("variables").join(&variable.key), &variable.value)?
             } else {
                 value
             };
-            new.variables.insert(variable.key.clone(), value);
+            environment.variables.insert(variable.key.clone(), value);
         }
-        new.secrets.push(payload.token.clone());
-        new.secrets.extend(payload.dependencies.iter().map(|dependency| dependency.token.clone()));
-        Ok(new)
+        environment.secrets.push(payload.token.clone());
+        environment.secrets.extend(payload.dependencies.iter().map(|dependency| dependency.token.clone()));
+        Ok(environment)
     }
 
-    /// Names in paths, keys and names of archives stand for their values.
+    /// Expands variable references in a path, a cache key or an archive name.
     pub fn expand(&self, text: &str) -> String {
         expand(text, &self.variables)
     }
 }
 
-fn is_name(key: &str) -> bool {
+fn is_variable_name(key: &str) -> bool {
     !key.starts_with(|it: char| it.is_ascii_digit())
         && !key.is_empty()
         && key.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_')
 }
 
-/// Answers the path, which is what the script finds.
-fn write(path: &Path, value: &str) -> anyhow::Result<String> {
+/// Writes the value of a file variable and returns the path of the file, which becomes the variable's value.
+fn write_file(path: &Path, value: &str) -> anyhow::Result<String> {
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     file.and_then(|mut file| file.write_all(value.as_bytes()))
         .with_context(|| format!("{} cannot be written", path.display()))?;
     Ok(path.display().to_string())
 }
 
-/// `$NAME` and `${NAME}`, once; `$$` is a dollar. A name that is not known stays, as it may be part of a password.
-fn expand(text: &str, known: &BTreeMap<String, String>) -> String {
+/// Replaces `$NAME` and `${NAME}` by their values, not recursively, and `$$` by a dollar sign. References to unknown
+/// names are kept, because they may be part of a password.
+fn expand(text: &str, values: &BTreeMap<String, String>) -> String {
     let mut expanded = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(at) = rest.find('$') {
-        expanded += &rest[..at];
-        let after = &rest[at + 1..];
+    while let Some(position) = rest.find('$') {
+        expanded += &rest[..position];
+        let after = &rest[position + 1..];
         if let Some(after) = after.strip_prefix('$') {
             expanded.push('$');
             rest = after;
@@ -111,9 +114,9 @@ fn expand(text: &str, known: &BTreeMap<String, String>) -> String {
                 after.split_at(end)
             }
         };
-        match known.get(name) {
+        match values.get(name) {
             Some(value) => expanded += value,
-            None => expanded += &rest[at..rest.len() - following.len()],
+            None => expanded += &rest[position..rest.len() - following.len()],
         }
         rest = following;
     }
@@ -139,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_replaced() {
+    fn variable_references_are_expanded() {
         let known = [("A".to_owned(), "1".to_owned()), ("B_2".to_owned(), "$A".to_owned())].into();
         for (text, expected) in
             [("$A-${A}", "1-1"), ("$B_2", "$A"), ("pa$word ${x} $", "pa$word ${x} $"), ("$$A", "$A"), ("${A", "${A")]
@@ -151,7 +154,7 @@ mod tests {
     #[test]
     fn variables_become_an_environment() {
         let root = tempfile::tempdir().unwrap();
-        let directories = Directories::make(root.path(), "r", 0, "a/b").unwrap();
+        let directories = Directories::create(root.path(), "r", 0, "a/b").unwrap();
         let payload = payload(json!([
             {"key": "A", "value": "1", "public": true, "masked": false},
             {"key": "A", "value": "2", "public": true, "masked": false},
@@ -168,7 +171,7 @@ mod tests {
         assert_eq!(of("OUT"), directories.project.join("out").display().to_string());
         assert_eq!(std::fs::read_to_string(of("KEY")).unwrap(), "line\n");
         assert_eq!(std::fs::metadata(of("KEY")).unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(environment.refused, ["bad-name"]);
+        assert_eq!(environment.rejected, ["bad-name"]);
         for secret in ["line\n", "x$A", "x2", "job-token"] {
             assert!(environment.secrets.iter().any(|it| it == secret), "{secret}");
         }

@@ -1,13 +1,13 @@
-//! How builds fail.
+//! Reasons for the failure of a build, and how they are reported to the server and in the trace.
 
-use crate::process::Ended;
-use crate::relay::Verdict;
+use crate::local_proxy::FailureReport;
+use crate::process::ExitReason;
 
-/// Why a build did not succeed.
+/// The reason for which a build did not succeed.
 #[derive(Debug)]
 pub enum Failure {
     Script(i32),
-    Ended(Ended),
+    Interrupted(ExitReason),
     System(anyhow::Error),
 }
 
@@ -18,35 +18,37 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
 }
 
 impl Failure {
-    /// Of a script that ended like this.
-    pub fn unless_success(ended: Ended) -> Result<(), Failure> {
-        match ended {
-            Ended::Code(0) => Ok(()),
-            Ended::Code(code) => Err(Failure::Script(code)),
-            ended => Err(Failure::Ended(ended)),
+    /// Converts the exit of a script to a result: only exit code 0 is a success.
+    pub fn check_exit(exit: ExitReason) -> Result<(), Failure> {
+        match exit {
+            ExitReason::Code(0) => Ok(()),
+            ExitReason::Code(code) => Err(Failure::Script(code)),
+            ended => Err(Failure::Interrupted(ended)),
         }
     }
 
-    pub fn verdict(&self) -> Verdict {
+    pub fn report(&self) -> FailureReport {
         match self {
-            Failure::Script(code) => Verdict { reason: "script_failure", exit_code: Some(*code) },
-            Failure::Ended(Ended::TimedOut) => Verdict { reason: "job_execution_timeout", exit_code: None },
-            _ => Verdict { reason: "runner_system_failure", exit_code: None },
+            Failure::Script(code) => FailureReport { reason: "script_failure", exit_code: Some(*code) },
+            Failure::Interrupted(ExitReason::TimedOut) => {
+                FailureReport { reason: "job_execution_timeout", exit_code: None }
+            }
+            _ => FailureReport { reason: "runner_system_failure", exit_code: None },
         }
     }
 
-    pub fn explain(&self) -> String {
+    pub fn message(&self) -> String {
         match self {
             Failure::Script(code) => format!("Job failed: exit code {code}"),
-            Failure::Ended(Ended::TimedOut) => "Job failed: it took longer than its time limit".to_owned(),
-            Failure::Ended(Ended::Cancelled) => "Job was cancelled".to_owned(),
-            Failure::Ended(_) => "Job failed: the runner was stopped".to_owned(),
+            Failure::Interrupted(ExitReason::TimedOut) => "Job failed: it exceeded its time limit".to_owned(),
+            Failure::Interrupted(ExitReason::Canceled) => "Job was canceled".to_owned(),
+            Failure::Interrupted(_) => "Job failed: the runner was stopped".to_owned(),
             Failure::System(error) => format!("Job failed: {error:#}"),
         }
     }
 
-    /// Whether nobody waits for anything more.
+    /// Returns whether the build was canceled or the runner stopped, so that the remaining steps are skipped.
     pub fn is_abort(&self) -> bool {
-        matches!(self, Failure::Ended(Ended::Cancelled | Ended::Stopped))
+        matches!(self, Failure::Interrupted(ExitReason::Canceled | ExitReason::Stopped))
     }
 }

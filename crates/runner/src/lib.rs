@@ -1,7 +1,9 @@
-//! A small runner: takes builds from a server and executes them with a shell, confined as far as the kernel allows.
+//! A CI runner: claims builds from a server and executes them with a shell, in a sandbox as far as the kernel supports
+//! one.
 //!
-//! The protocol is spoken by the crate `gitlab-runner`: it asks for builds, sends the trace, learns of cancelling and
-//! tells the end. What it does not know (registering, the rest of a job, archives) is here; see [`relay`].
+//! The crate `gitlab-runner` implements the core of the protocol: it requests builds, sends the trace, detects
+//! cancellation and reports the result. This crate adds registration, the parts of the payload that `gitlab-runner`
+//! does not expose (see `local_proxy`), artifacts and caches.
 
 mod archive;
 mod artifact;
@@ -11,11 +13,11 @@ mod configuration;
 mod directory;
 mod environment;
 mod failure;
+mod local_proxy;
 mod mask;
 mod payload;
 mod process;
 mod registration;
-mod relay;
 mod run;
 pub mod sandbox;
 mod script;
@@ -28,5 +30,5 @@ pub use configuration::{Configuration, DEFAULT_FILE, Sandbox};
 pub use registration::{Registration, register, unregister};
 pub use run::{Options, Signals, run};
 
-/// As the server sees it.
+/// Version of the runner, which it sends to the server.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,67 +1,69 @@
-//! Takes secrets out of a stream.
+//! Masks secrets in a stream of bytes.
 
 const MASKED: &[u8] = b"[MASKED]";
 
-/// Lines of a secret that are shorter than this are too common to hide: `}` or `EOF`.
-const SHORTEST_LINE: usize = 8;
+/// Lines of a multi-line secret that are shorter than this, such as `}` or `EOF`, are too common to be masked on their
+/// own. The number is arbitrary.
+const MIN_LINE_BYTES: usize = 8;
 
-/// Replaces secrets, also those that come in pieces: what might be the beginning of one is held back.
+/// A filter that replaces secrets, including those that are split across chunks: bytes that may be the beginning of a
+/// secret are held back until the next chunk.
 #[derive(Debug, Default)]
 pub struct Masker {
-    /// The longest first, so that a secret within a secret does not show the rest.
+    /// Sorted by length, longest first: if a secret contains another one, the whole is masked.
     secrets: Vec<Vec<u8>>,
-    held: Vec<u8>,
+    pending: Vec<u8>,
 }
 
 impl Masker {
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Masker {
-        let mut all: Vec<Vec<u8>> = Vec::new();
+        let mut patterns: Vec<Vec<u8>> = Vec::new();
         for secret in secrets {
-            all.push(secret.trim_end_matches(['\r', '\n']).into());
+            patterns.push(secret.trim_end_matches(['\r', '\n']).into());
             if secret.contains('\n') {
-                all.extend(secret.lines().filter(|line| line.len() >= SHORTEST_LINE).map(Into::into));
+                patterns.extend(secret.lines().filter(|line| line.len() >= MIN_LINE_BYTES).map(Into::into));
             }
         }
-        all.retain(|secret| !secret.is_empty());
-        all.sort_by(|one, other| other.len().cmp(&one.len()).then(one.cmp(other)));
-        all.dedup();
-        Masker { secrets: all, held: Vec::new() }
+        patterns.retain(|secret| !secret.is_empty());
+        patterns.sort_by(|one, other| other.len().cmp(&one.len()).then(one.cmp(other)));
+        patterns.dedup();
+        Masker { secrets: patterns, pending: Vec::new() }
     }
 
     pub fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
-        self.held.extend_from_slice(bytes);
-        let held = std::mem::take(&mut self.held);
-        let (clear, used) = self.mask(&held, false);
-        self.held = held[used..].to_vec();
+        self.pending.extend_from_slice(bytes);
+        let pending = std::mem::take(&mut self.pending);
+        let (clear, used) = self.mask(&pending, false);
+        self.pending = pending[used..].to_vec();
         clear
     }
 
-    /// Nothing more comes: what was held back is no secret after all.
+    /// Returns the bytes that were held back, masked. The following output is matched anew.
     pub fn finish(&mut self) -> Vec<u8> {
-        let held = std::mem::take(&mut self.held);
-        self.mask(&held, true).0
+        let pending = std::mem::take(&mut self.pending);
+        self.mask(&pending, true).0
     }
 
     fn mask(&self, text: &[u8], is_end: bool) -> (Vec<u8>, usize) {
         let mut clear = Vec::with_capacity(text.len());
-        let mut at = 0;
-        while at < text.len() {
-            let rest = &text[at..];
+        let mut position = 0;
+        while position < text.len() {
+            let rest = &text[position..];
             if !is_end && self.secrets.iter().any(|secret| secret.len() > rest.len() && secret.starts_with(rest)) {
                 break;
             }
             match self.secrets.iter().find(|secret| rest.starts_with(secret)) {
                 Some(secret) => {
                     clear.extend_from_slice(MASKED);
-                    at += secret.len();
+                    position += secret.len();
                 }
                 None => {
-                    clear.push(text[at]);
-                    at += 1;
+                    clear.push(text[position]);
+                    position += 1;
                 }
             }
         }
-        (clear, at)
+        (clear, position)
     }
 }
 
@@ -77,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_hidden_however_they_are_cut() {
+    fn secrets_split_across_chunks_are_masked() {
         for size in 1..30 {
             assert_eq!(
                 in_pieces(&["hunter22"], "a hunter22, hunter2 huhunter22", size),
@@ -90,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_secret_is_not_held_back() {
+    fn output_that_cannot_match_is_not_delayed() {
         let mut masker = Masker::new(["secret"]);
         assert_eq!(masker.push(b"plain se"), b"plain ");
         assert_eq!(masker.push(b"t"), b"set");
@@ -99,14 +101,14 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_a_long_secret_are_hidden_alone_too() {
+    fn lines_of_multiline_secrets_are_masked_separately() {
         let key = "-----BEGIN KEY-----\nMIIEowIBAAKC\n}\n-----END KEY-----\n";
         assert_eq!(in_pieces(&[key], "x MIIEowIBAAKC y }", 3), "x [MASKED] y }");
         assert_eq!(in_pieces(&[key], key, 5), "[MASKED]\n");
     }
 
     #[test]
-    fn no_secrets_no_change() {
+    fn text_without_secrets_is_unchanged() {
         assert_eq!(in_pieces(&["", "\n"], "anything\n", 2), "anything\n");
     }
 }

@@ -1,4 +1,4 @@
-//! A job as the server describes it: the parts that the runner acts on.
+//! The payload of a job in the runner protocol, limited to the fields that the runner uses.
 
 use serde::{Deserialize, Deserializer};
 
@@ -60,7 +60,7 @@ pub struct Variable {
     pub masked: bool,
     #[serde(default)]
     pub file: bool,
-    /// Its value means what it says: names in it are not replaced.
+    /// Whether variable references in the value are kept as they are.
     #[serde(default)]
     pub raw: bool,
 }
@@ -82,7 +82,7 @@ pub enum When {
 }
 
 impl When {
-    pub fn fits(self, is_success: bool) -> bool {
+    pub fn applies(self, is_success: bool) -> bool {
         match self {
             When::Always => true,
             When::OnFailure => !is_success,
@@ -136,7 +136,7 @@ impl Payload {
     }
 }
 
-/// Servers send null for what is not there.
+/// Deserializes null as the default value, because servers send null for absent fields.
 fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(from: D) -> Result<T, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or_default())
 }

@@ -1,4 +1,4 @@
-//! Runs something confined, and ends it in time.
+//! Runs scripts in the sandbox, and stops them when the build is canceled, times out, or the runner is stopped.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -14,101 +14,108 @@ use tokio::process::Command;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::sandbox::{Confinement, Order};
+use crate::sandbox::{Confinement, SandboxSpec};
 use crate::script;
 
-/// The supervisor kills what it started well within this; then it is itself killed.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long the supervisor may take to end its descendants before it is killed itself. The supervisor sends SIGKILL to
+/// them after one second.
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What may end a build before its script does.
+/// The conditions that end a build before its script exits.
 #[derive(Clone, Debug)]
-pub struct Until {
-    /// Somebody cancelled the build.
-    pub cancelled: CancellationToken,
-    /// The runner was told to stop at once.
+pub struct StopConditions {
+    /// The build was canceled on the server.
+    pub canceled: CancellationToken,
+    /// The runner was asked to stop immediately.
     pub stopped: CancellationToken,
     pub deadline: Instant,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum ExitReason {
     Code(i32),
-    Cancelled,
+    Canceled,
     Stopped,
     TimedOut,
 }
 
-impl Until {
-    pub async fn over(&self) -> Ended {
+impl StopConditions {
+    pub async fn wait(&self) -> ExitReason {
         tokio::select! {
             biased;
-            () = self.cancelled.cancelled() => Ended::Cancelled,
-            () = self.stopped.cancelled() => Ended::Stopped,
-            () = tokio::time::sleep_until(self.deadline) => Ended::TimedOut,
+            () = self.canceled.cancelled() => ExitReason::Canceled,
+            () = self.stopped.cancelled() => ExitReason::Stopped,
+            () = tokio::time::sleep_until(self.deadline) => ExitReason::TimedOut,
         }
     }
 }
 
-/// The shell of one build.
+/// The sandboxed shell of one build.
 #[derive(Clone, Debug)]
 pub struct Shell {
-    /// How `runner-sandbox` is started.
-    pub sandbox: Vec<OsString>,
+    /// Command line that starts `runner-sandbox`.
+    pub sandbox_command: Vec<OsString>,
     pub directory: PathBuf,
-    /// For the text of scripts, which may not write there: this process does, and nothing keeps it from following links.
+    /// Directory for the text of scripts. Scripts have no write access to it: the runner writes there unconfined, and
+    /// would follow symbolic links of a script.
     pub scripts: PathBuf,
     pub confinement: Confinement,
 }
 
 impl Shell {
-    /// Standard output and standard error come as one, in their order.
+    /// Runs a script and passes its output to `output`, with standard output and standard error merged in order.
     pub async fn run(
         &self,
         text: &str,
         environment: &BTreeMap<String, String>,
-        until: &Until,
+        stop: &StopConditions,
         mut output: impl FnMut(&[u8]),
-    ) -> anyhow::Result<Ended> {
+    ) -> anyhow::Result<ExitReason> {
         let file = self.scripts.join("script");
         tokio::fs::write(&file, text).await.context("the script cannot be written")?;
-        let program = script::shell();
+        let program = script::find_shell();
         let is_bash = program.ends_with("bash");
         let mut arguments: Vec<String> = Vec::new();
         if is_bash {
             arguments.extend(["--noprofile".to_owned(), "--norc".to_owned()]);
         }
         arguments.push(file.display().to_string());
-        let order = Order {
+        let spec = SandboxSpec {
             program,
             arguments,
             directory: self.directory.clone(),
             environment: environment.clone(),
             confinement: self.confinement.clone(),
         };
-        self.supervise(&order, until, &mut output).await
+        self.supervise(&spec, stop, &mut output).await
     }
 
-    async fn supervise(&self, order: &Order, until: &Until, output: &mut impl FnMut(&[u8])) -> anyhow::Result<Ended> {
+    async fn supervise(
+        &self,
+        spec: &SandboxSpec,
+        stop: &StopConditions,
+        output: &mut impl FnMut(&[u8]),
+    ) -> anyhow::Result<ExitReason> {
         let (reader, writer) = std::io::pipe()?;
         let mut reader = Receiver::from_owned_fd(reader.into())?;
-        let (program, arguments) = self.sandbox.split_first().context("no sandbox is set")?;
+        let (program, arguments) = self.sandbox_command.split_first().context("the sandbox command is empty")?;
         let mut command = Command::new(program);
         command.args(arguments).env_clear().stdin(Stdio::piped()).stdout(writer.try_clone()?).stderr(writer);
-        // A ctrl-c in the runner's terminal is for the runner alone.
+        // Ctrl-c in the runner's terminal must reach only the runner.
         command.process_group(0);
         let mut supervisor = command.spawn().context("the sandbox cannot be started")?;
-        // It holds the ends of the pipe that must be the script's alone.
+        // The command holds write ends of the pipe. While they are open, the reader does not see the end of the output.
         drop(command);
-        // As long as this is open, the supervisor lets the script run.
-        let mut leash = supervisor.stdin.take();
-        if let Some(stdin) = &mut leash {
-            stdin.write_all(&order.to_line()?).await.context("the sandbox does not listen")?;
+        // The supervisor ends the script when this pipe is closed.
+        let mut supervisor_stdin = supervisor.stdin.take();
+        if let Some(stdin) = &mut supervisor_stdin {
+            stdin.write_all(&spec.to_json_line()?).await.context("sending the script to the sandbox failed")?;
         }
 
         let mut buffer = BytesMut::with_capacity(16 << 10);
         let mut is_open = true;
-        let mut why = None;
-        let mut patience = Instant::now();
+        let mut reason = None;
+        let mut kill_at = Instant::now();
         let status = loop {
             tokio::select! {
                 read = reader.read_buf(&mut buffer), if is_open => {
@@ -116,20 +123,20 @@ impl Shell {
                     output(&buffer);
                     buffer.clear();
                 }
-                ended = until.over(), if why.is_none() => {
-                    why = Some(ended);
-                    patience = Instant::now() + PATIENCE;
-                    leash = None;
+                ended = stop.wait(), if reason.is_none() => {
+                    reason = Some(ended);
+                    kill_at = Instant::now() + KILL_TIMEOUT;
+                    supervisor_stdin = None;
                 }
-                () = tokio::time::sleep_until(patience), if why.is_some() => {
+                () = tokio::time::sleep_until(kill_at), if reason.is_some() => {
                     supervisor.start_kill()?;
-                    patience += PATIENCE;
+                    kill_at += KILL_TIMEOUT;
                 }
                 status = supervisor.wait() => break status?,
             }
         };
-        drop(leash);
-        // Nobody is left to write; what was written is still in the pipe.
+        drop(supervisor_stdin);
+        // All writers have exited; read what is still in the pipe.
         let rest = async {
             while is_open && reader.read_buf(&mut buffer).await? > 0 {
                 output(&buffer);
@@ -137,7 +144,7 @@ impl Shell {
             }
             std::io::Result::Ok(())
         };
-        tokio::time::timeout(PATIENCE, rest).await.ok();
-        Ok(why.unwrap_or(Ended::Code(status.code().unwrap_or(1))))
+        tokio::time::timeout(KILL_TIMEOUT, rest).await.ok();
+        Ok(reason.unwrap_or(ExitReason::Code(status.code().unwrap_or(1))))
     }
 }

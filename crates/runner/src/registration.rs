@@ -1,4 +1,4 @@
-//! Becoming known to a server, and being forgotten. The crate `gitlab-runner` does neither.
+//! Registers a runner with a server and removes it again, which the crate `gitlab-runner` does not support.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use url::Url;
 
 use crate::VERSION;
 use crate::configuration::Configuration;
-use crate::server::{Server, complaint};
+use crate::server::{Server, error_text};
 
 pub struct Registration {
     pub url: Url,
@@ -21,14 +21,14 @@ pub struct Registration {
 }
 
 #[derive(Deserialize)]
-struct Registered {
+struct RegisterResponse {
     token: String,
 }
 
-/// A token that starts so belongs to a runner that was made on the server.
-const MADE_ON_THE_SERVER: &str = "glrt-";
+/// Prefix of authentication tokens of runners that were created on the server. Such a runner is only verified.
+const RUNNER_TOKEN_PREFIX: &str = "glrt-";
 
-/// Answers the runner's own token.
+/// Registers a runner and returns its authentication token.
 pub async fn register(registration: &Registration) -> anyhow::Result<String> {
     let server = Server::new(&registration.url)?;
     let info = json!({
@@ -38,15 +38,15 @@ pub async fn register(registration: &Registration) -> anyhow::Result<String> {
         "architecture": std::env::consts::ARCH,
         "executor": "shell",
     });
-    let is_made = registration.token.starts_with(MADE_ON_THE_SERVER);
-    let (path, body) = if is_made {
+    let has_runner_token = registration.token.starts_with(RUNNER_TOKEN_PREFIX);
+    let (path, body) = if has_runner_token {
         ("runners/verify", json!({ "token": registration.token, "info": info }))
     } else {
         let body = json!({
             "token": registration.token,
             "description": registration.description,
             "tag_list": registration.tags.join(","),
-            // A runner that has no tags and takes no untagged build would never do anything.
+            // A runner without tags that rejects untagged builds would never claim a build.
             "run_untagged": registration.run_untagged || registration.tags.is_empty(),
             "locked": false,
             "info": info,
@@ -54,33 +54,34 @@ pub async fn register(registration: &Registration) -> anyhow::Result<String> {
         ("runners", body)
     };
     let url = server.url(path);
-    let answer = server.client.post(url).json(&body).send().await;
-    let answer = answer.with_context(|| format!("{} cannot be reached; check --url", registration.url))?;
-    match answer.status() {
+    let response = server.client.post(url).json(&body).send().await;
+    let response = response.with_context(|| format!("{} cannot be reached; check --url", registration.url))?;
+    match response.status() {
         StatusCode::CREATED | StatusCode::OK => {}
         StatusCode::FORBIDDEN => bail!(
-            "the server does not know this registration token; copy it anew from the settings of the project or, \
-             for a shared runner, from an administrator"
+            "the server does not accept this registration token; copy it from the settings of the project or, for a \
+             shared runner, ask an administrator for it"
         ),
-        _ => bail!("the server refused to register a runner: {}", complaint(answer).await),
+        _ => bail!("the server refused to register a runner: {}", error_text(response).await),
     }
-    if is_made {
+    if has_runner_token {
         return Ok(registration.token.clone());
     }
-    let registered: Registered = answer.json().await.context("the server's answer cannot be understood")?;
+    let registered: RegisterResponse = response.json().await.context("the response of the server is invalid")?;
     Ok(registered.token)
 }
 
-/// The configuration file goes last: as long as it is there, this can be tried again.
+/// Removes the runner from the server, and then deletes its configuration file. The file is deleted last, so that a
+/// failed attempt can be repeated.
 pub async fn unregister(configuration: &Configuration, file: &Path) -> anyhow::Result<()> {
     let server = Server::new(&configuration.url)?;
     let request = server.client.delete(server.url("runners")).json(&json!({ "token": configuration.token }));
-    let answer = request.send().await.with_context(|| format!("{} cannot be reached", configuration.url))?;
-    match answer.status() {
+    let response = request.send().await.with_context(|| format!("{} cannot be reached", configuration.url))?;
+    match response.status() {
         StatusCode::NO_CONTENT | StatusCode::OK => {}
-        // Somebody has removed it on the server.
-        StatusCode::FORBIDDEN => tracing::warn!("the server did not know this runner any more"),
-        _ => bail!("the server refused to remove the runner: {}", complaint(answer).await),
+        // The runner was already removed on the server.
+        StatusCode::FORBIDDEN => tracing::warn!("runner was already unregistered on the server"),
+        _ => bail!("the server refused to remove the runner: {}", error_text(response).await),
     }
-    std::fs::remove_file(file).with_context(|| format!("{} cannot be removed; delete it yourself", file.display()))
+    std::fs::remove_file(file).with_context(|| format!("{} cannot be removed; delete it by hand", file.display()))
 }

@@ -1,4 +1,4 @@
-//! Asks for builds until told to stop.
+//! The main loop of the runner: requests builds and starts them, until the runner is asked to stop.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -12,49 +12,50 @@ use tokio_util::sync::CancellationToken;
 use tracing_subscriber::Registry;
 
 use crate::VERSION;
-use crate::build::{Build, Site};
+use crate::build::{Build, RunnerContext};
 use crate::configuration::Configuration;
 use crate::directory::{self, Slots};
-use crate::relay::Relay;
-use crate::sandbox::{self, Protection};
+use crate::local_proxy::LocalProxy;
+use crate::sandbox::{self, SandboxStatus};
 use crate::server::Server;
 
 pub struct Options {
-    /// Where the configuration is kept: not for scripts to read.
+    /// Configuration file, which is hidden from scripts because it contains the token.
     pub file: PathBuf,
-    /// End after one build, or at once if none waits.
+    /// Whether to exit after one build, or immediately if none is pending.
     pub is_once: bool,
     pub is_sandbox_required: bool,
-    /// How the hidden command `runner-sandbox` is started.
-    pub sandbox: Vec<OsString>,
+    /// Command line that starts the hidden command `runner-sandbox`.
+    pub sandbox_command: Vec<OsString>,
 }
 
+/// The two ways to stop a runner.
 #[derive(Clone, Debug, Default)]
 pub struct Signals {
-    /// Take no more builds.
+    /// Claim no more builds, and exit when the running builds have finished.
     pub stop: CancellationToken,
-    /// End those that run.
+    /// Abort the running builds.
     pub kill: CancellationToken,
 }
 
-/// So often in a row a server may say that it does not know the runner.
-const REFUSALS: usize = 3;
+/// Number of consecutive rejections of the runner's token after which the runner exits. The number is arbitrary.
+const MAX_REJECTIONS: usize = 3;
 
-/// Answers how many builds were taken.
+/// Runs builds until it is stopped. Returns the number of claimed builds.
 pub async fn run(configuration: Configuration, options: Options, signals: Signals) -> anyhow::Result<usize> {
-    refuse_proxies(|name| std::env::var(name).ok())?;
-    let protection = check_protection(&configuration, &options)?;
+    reject_proxies(|name| std::env::var(name).ok())?;
+    let protection = check_sandbox(&configuration, &options)?;
     let directory = &configuration.directory;
-    directory::make(directory)?;
-    let _lock = lock(directory)?;
-    // What a runner that was killed has left.
+    directory::create(directory)?;
+    let _lock = lock_directory(directory)?;
+    // Delete files of a runner that was killed.
     let scratch = directory.join("scratch");
-    directory::clear(&scratch)?;
-    directory::make(&scratch)?;
+    directory::remove(&scratch)?;
+    directory::create(&scratch)?;
 
     let server = Server::new(&configuration.url)?;
-    let (relay, url) = Relay::start(server.clone(), signals.kill.clone()).await?;
-    // The crate wants its layer for messages of its own, which are few and not for people.
+    let (proxy, url) = LocalProxy::start(server.clone(), signals.kill.clone()).await?;
+    // The crate requires its tracing layer to exist. It is not installed, because its few messages are not useful.
     let (_layer, jobs) = GitlabLayer::new::<Registry>();
     let mut runner = RunnerBuilder::new(url, configuration.token.as_str(), scratch, jobs)
         .version(format!("holdfast-runner {VERSION}"))
@@ -64,34 +65,34 @@ pub async fn run(configuration: Configuration, options: Options, signals: Signal
         .await;
     let concurrency = if options.is_once { 1 } else { configuration.concurrency };
     let poll = Duration::from_secs(configuration.poll_seconds.max(1));
-    let site = Arc::new(Site {
-        hidden: vec![options.file, directory.clone()],
+    let context = Arc::new(RunnerContext {
+        hidden_paths: vec![options.file, directory.clone()],
         server,
         slots: Slots::default(),
-        sandbox: options.sandbox,
-        protection,
+        sandbox_command: options.sandbox_command,
+        sandbox_status: protection,
         is_sandbox_required: options.is_sandbox_required || configuration.sandbox.require,
         stopped: signals.kill.clone(),
         configuration,
     });
-    tracing::info!(url = %site.configuration.url, concurrency, ?protection, "waiting for builds");
+    tracing::info!(url = %context.configuration.url, concurrency, ?protection, "waiting for builds");
 
-    let mut taken = 0;
+    let mut claimed_count = 0;
     loop {
         tokio::select! {
             () = signals.stop.cancelled() => break,
             () = runner.wait_for_space(concurrency) => {}
         }
-        let (for_build, tickets) = (site.clone(), relay.clone());
-        // Not to be interrupted: a build that the server has given must be run.
-        let asked = runner.request_job(move |job| async move {
-            let ticket = tickets.ticket(job.id()).ok_or(())?;
-            tracing::info!(build = job.id(), "running");
-            Ok(Build::new(for_build, ticket, job))
+        let (build_context, build_proxy) = (context.clone(), proxy.clone());
+        // The request is not interrupted by a stop signal: the server may have assigned a build, which must be run.
+        let request = runner.request_job(move |job| async move {
+            let job_state = build_proxy.find_job(job.id()).ok_or(())?;
+            tracing::info!(build = job.id(), "build started");
+            Ok(Build::new(build_context, job_state, job))
         });
-        match asked.await {
+        match request.await {
             Ok(true) => {
-                taken += 1;
+                claimed_count += 1;
                 if options.is_once {
                     break;
                 }
@@ -99,58 +100,63 @@ pub async fn run(configuration: Configuration, options: Options, signals: Signal
             }
             Ok(false) if options.is_once => break,
             Ok(false) => {}
-            Err(error) if options.is_once && relay.refusals() == 0 => {
-                return Err(error).context("the server could not be asked for a build");
+            Err(error) if options.is_once && proxy.refusals() == 0 => {
+                return Err(error).context("cannot request a build from the server");
             }
-            Err(error) => tracing::warn!(%error, "the server could not be asked for a build"),
+            Err(error) => tracing::warn!(%error, "requesting a build failed, retrying"),
         }
-        if relay.refusals() >= if options.is_once { 1 } else { REFUSALS } {
+        if proxy.refusals() >= if options.is_once { 1 } else { MAX_REJECTIONS } {
             runner.drain().await;
-            bail!("the server does not know this runner; remove the configuration file and register again");
+            bail!(
+                "the server does not know this runner; delete the configuration file and run `holdfast runner register` again"
+            );
         }
         tokio::time::timeout(poll, signals.stop.cancelled()).await.ok();
     }
     if runner.running() > 0 && signals.stop.is_cancelled() {
-        tracing::info!(builds = runner.running(), "stopping when the running builds have ended");
+        tracing::info!(builds = runner.running(), "stopping, waiting for running builds to finish");
     }
     runner.drain().await;
-    Ok(taken)
+    Ok(claimed_count)
 }
 
-/// Two runners in one directory would build over each other.
-fn lock(directory: &Path) -> anyhow::Result<File> {
+/// Locks the runner's directory until the returned file is closed. Two runners in one directory would use the same
+/// build directories.
+fn lock_directory(directory: &Path) -> anyhow::Result<File> {
     let path = directory.join("lock");
     let file = File::create(&path).with_context(|| format!("{} cannot be written", path.display()))?;
     if file.try_lock().is_err() {
-        bail!("another runner uses {}; stop it, or set another directory", directory.display());
+        bail!("another runner uses {}; stop it, or set a different directory", directory.display());
     }
     Ok(file)
 }
 
-fn check_protection(configuration: &Configuration, options: &Options) -> anyhow::Result<Protection> {
-    let protection = sandbox::protection();
-    if protection == Protection::None {
+fn check_sandbox(configuration: &Configuration, options: &Options) -> anyhow::Result<SandboxStatus> {
+    let protection = sandbox::detect_status();
+    if protection == SandboxStatus::None {
         if options.is_sandbox_required || configuration.sandbox.require {
             bail!(
-                "this kernel has no Landlock, so scripts cannot be confined; run without --require-sandbox to accept that"
+                "this kernel has no Landlock, so scripts cannot be sandboxed; to accept that, do not require a sandbox"
             );
         }
-        tracing::warn!("this kernel has no Landlock: scripts can do whatever the runner's user can");
+        tracing::warn!(
+            "kernel has no Landlock: scripts are not sandboxed and have all permissions of the runner's user"
+        );
     }
     if rustix::process::geteuid().is_root() {
-        tracing::warn!("the runner runs as root, and so do the scripts; give it a user of its own");
+        tracing::warn!("runner and build scripts run as root; run it as a dedicated user");
     }
     Ok(protection)
 }
 
-/// The protocol passes through an address of this machine, and the crate would look for it behind the proxy.
-fn refuse_proxies(variable: impl Fn(&str) -> Option<String>) -> anyhow::Result<()> {
-    let any = |names: [&str; 2]| names.iter().find_map(|name| variable(name).filter(|it| !it.is_empty()));
-    let proxy = any(["http_proxy", "HTTP_PROXY"]).or(any(["all_proxy", "ALL_PROXY"]));
-    let exceptions = any(["no_proxy", "NO_PROXY"]).unwrap_or_default();
+/// Fails if an HTTP proxy is configured for 127.0.0.1: the crate would send requests to the local proxy through it.
+fn reject_proxies(variable: impl Fn(&str) -> Option<String>) -> anyhow::Result<()> {
+    let first_set = |names: [&str; 2]| names.iter().find_map(|name| variable(name).filter(|it| !it.is_empty()));
+    let proxy = first_set(["http_proxy", "HTTP_PROXY"]).or(first_set(["all_proxy", "ALL_PROXY"]));
+    let exceptions = first_set(["no_proxy", "NO_PROXY"]).unwrap_or_default();
     let is_excepted = exceptions.split(',').any(|it| matches!(it.trim(), "*" | "127.0.0.1" | "127.0.0.0/8"));
     if proxy.is_some() && !is_excepted {
-        bail!("a proxy is set for HTTP; add 127.0.0.1 to NO_PROXY, through which the runner speaks to itself");
+        bail!("an HTTP proxy is set; add 127.0.0.1 to NO_PROXY, because the runner connects to itself at that address");
     }
     Ok(())
 }
@@ -160,9 +166,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_proxy_must_leave_the_machine_itself_alone() {
+    fn proxies_for_loopback_are_rejected() {
         let with = |set: &'static [(&str, &str)]| {
-            refuse_proxies(|name| set.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned()))
+            reject_proxies(|name| set.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned()))
         };
         assert!(with(&[]).is_ok());
         assert!(with(&[("HTTP_PROXY", "http://p:3128")]).is_err());
@@ -171,11 +177,11 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_has_one_runner() {
+    fn a_directory_is_locked_by_one_runner() {
         let directory = tempfile::tempdir().unwrap();
-        let first = lock(directory.path()).unwrap();
-        assert!(lock(directory.path()).is_err());
+        let first = lock_directory(directory.path()).unwrap();
+        assert!(lock_directory(directory.path()).is_err());
         drop(first);
-        assert!(lock(directory.path()).is_ok());
+        assert!(lock_directory(directory.path()).is_ok());
     }
 }

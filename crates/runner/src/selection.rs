@@ -1,4 +1,4 @@
-//! Which files of a tree belong into an archive.
+//! Selects the files of the project directory that belong in an archive.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use anyhow::{Context as _, bail};
 use glob::{MatchOptions, Pattern};
 
-/// `*` stays within a directory, `**` does not.
+/// `*` does not match path separators; `**` does.
 const OPTIONS: MatchOptions =
     MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: false };
 
@@ -15,22 +15,22 @@ const OPTIONS: MatchOptions =
 pub struct Patterns(Vec<Pattern>);
 
 impl Patterns {
-    /// Paths are relative to `root`, or absolute and below it.
+    /// Parses patterns. Their paths are relative to `root`, or absolute and below it.
     pub fn new(root: &Path, texts: &[String]) -> anyhow::Result<Patterns> {
-        texts.iter().map(|text| pattern(root, text)).collect::<anyhow::Result<_>>().map(Patterns)
+        texts.iter().map(|text| parse_pattern(root, text)).collect::<anyhow::Result<_>>().map(Patterns)
     }
 
-    /// A directory stands for everything in it.
+    /// Returns whether a pattern matches the path or one of its parent directories.
     fn matches(&self, path: &Path) -> bool {
         let mut part_of = path.ancestors();
         part_of.any(|path| self.0.iter().any(|pattern| pattern.matches_path_with(path, OPTIONS)))
     }
 }
 
-fn pattern(root: &Path, text: &str) -> anyhow::Result<Pattern> {
+fn parse_pattern(root: &Path, text: &str) -> anyhow::Result<Pattern> {
     let path = Path::new(text);
     let path = if path.is_absolute() {
-        path.strip_prefix(root).ok().with_context(|| format!("{text:?} is not in the project's directory"))?
+        path.strip_prefix(root).ok().with_context(|| format!("{text:?} is not in the project directory"))?
     } else {
         path
     };
@@ -39,41 +39,42 @@ fn pattern(root: &Path, text: &str) -> anyhow::Result<Pattern> {
         match part {
             Component::Normal(name) => plain.push(name),
             Component::CurDir => {}
-            _ => bail!("{text:?} leads out of the project's directory"),
+            _ => bail!("{text:?} is outside of the project directory"),
         }
     }
-    let plain = plain.to_str().with_context(|| format!("{text:?} is not text"))?;
-    Pattern::new(plain).with_context(|| format!("{text:?} is not a pattern"))
+    let plain = plain.to_str().with_context(|| format!("{text:?} is not valid UTF-8"))?;
+    Pattern::new(plain).with_context(|| format!("{text:?} is not a valid pattern"))
 }
 
 #[derive(Debug, Default)]
 pub struct Selection {
-    /// Files and links, relative, in order.
+    /// Relative paths of files and symbolic links, sorted.
     pub paths: Vec<PathBuf>,
-    /// Links that lead out, and names that are not text.
-    pub left_out: Vec<PathBuf>,
+    /// Symbolic links that point out of the tree, special files, and names that are not valid UTF-8.
+    pub skipped: Vec<PathBuf>,
 }
 
-/// Links are never followed. The repository itself is no part of its tree.
+/// Selects the files that match `include` or are listed in `extra_paths`, and do not match `exclude`. Symbolic links
+/// are not followed, and `.git` is skipped.
 pub fn select(
     root: &Path,
     include: &Patterns,
     exclude: &Patterns,
-    more: &BTreeSet<PathBuf>,
+    extra_paths: &BTreeSet<PathBuf>,
 ) -> anyhow::Result<Selection> {
     let mut selection = Selection::default();
-    let is_wanted = |path: &Path| (include.matches(path) || more.contains(path)) && !exclude.matches(path);
+    let is_wanted = |path: &Path| (include.matches(path) || extra_paths.contains(path)) && !exclude.matches(path);
     walk(root, Path::new(""), &is_wanted, &mut selection)?;
     selection.paths.sort();
     Ok(selection)
 }
 
-fn walk(root: &Path, below: &Path, is_wanted: &impl Fn(&Path) -> bool, found: &mut Selection) -> anyhow::Result<()> {
-    let directory = root.join(below);
+fn walk(root: &Path, relative: &Path, is_wanted: &impl Fn(&Path) -> bool, found: &mut Selection) -> anyhow::Result<()> {
+    let directory = root.join(relative);
     let entries = directory.read_dir().with_context(|| format!("{} cannot be read", directory.display()))?;
     for entry in entries {
         let entry = entry?;
-        let path = below.join(entry.file_name());
+        let path = relative.join(entry.file_name());
         let kind = entry.file_type()?;
         if path == Path::new(".git") {
             continue;
@@ -83,15 +84,15 @@ fn walk(root: &Path, below: &Path, is_wanted: &impl Fn(&Path) -> bool, found: &m
         } else if is_wanted(&path) {
             let is_fine = path.to_str().is_some()
                 && (kind.is_file() || kind.is_symlink() && stays_inside(&path, &fs::read_link(entry.path())?));
-            let list = if is_fine { &mut found.paths } else { &mut found.left_out };
+            let list = if is_fine { &mut found.paths } else { &mut found.skipped };
             list.push(path);
         }
     }
     Ok(())
 }
 
-/// Whether a link at `path` leads to something in the tree. Going up is fine only at the beginning: after a name, which
-/// may be a link itself, nobody knows where up is.
+/// Returns whether the target of a symbolic link at `path` is inside the tree. `..` is accepted only at the beginning
+/// of the target: a named component may itself be a link, so the parent of the resolved path is unknown.
 pub fn stays_inside(path: &Path, target: &Path) -> bool {
     let mut depth = path.components().count().saturating_sub(1);
     let mut is_going_up = true;
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_match_as_people_expect() {
+    fn patterns_match_files_and_directories() {
         for (pattern, path, expected) in [
             ("out", "out/a/b", true),
             ("out/", "out/a", true),
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn links_that_lead_out_are_known() {
+    fn links_out_of_the_tree_are_detected() {
         for (path, target, expected) in [
             ("a/link", "../b", true),
             ("a/link", "b/c", true),
@@ -168,6 +169,6 @@ mod tests {
         let exclude = Patterns::new(root, &["**/*.tmp".into()]).unwrap();
         let found = select(root, &include, &exclude, &["new".into()].into()).unwrap();
         assert_eq!(found.paths, ["new", "out/a", "out/deep/b", "out/inside"].map(PathBuf::from));
-        assert_eq!(found.left_out, [PathBuf::from("out/etc")]);
+        assert_eq!(found.skipped, [PathBuf::from("out/etc")]);
     }
 }

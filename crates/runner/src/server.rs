@@ -1,4 +1,4 @@
-//! Requests that the runner makes itself.
+//! The HTTP client for requests that the runner sends to the server itself.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::VERSION;
 #[derive(Clone, Debug)]
 pub struct Server {
     pub client: Client,
-    base: Url,
+    base_url: Url,
 }
 
 impl Server {
@@ -21,24 +21,24 @@ impl Server {
             .user_agent(format!("holdfast-runner {VERSION} ({}/{})", std::env::consts::OS, std::env::consts::ARCH))
             .connect_timeout(Duration::from_secs(15))
             .read_timeout(Duration::from_secs(120))
-            // Tokens go to the server that was named and to no other.
+            // A redirect could send tokens to another server.
             .redirect(Policy::none())
             .build()?;
-        Ok(Server { client, base: base(url)? })
+        Ok(Server { client, base_url: normalize_base_url(url)? })
     }
 
     pub fn url(&self, path: &str) -> Url {
-        let mut url = self.base.clone();
-        url.set_path(&format!("{}/api/v4/{path}", self.base.path().trim_end_matches('/')));
+        let mut url = self.base_url.clone();
+        url.set_path(&format!("{}/api/v4/{path}", self.base_url.path().trim_end_matches('/')));
         url
     }
 }
 
-/// Without what people paste along: a slash, or the /ci of old servers.
-fn base(url: &Url) -> anyhow::Result<Url> {
+/// Removes what users commonly paste along: a trailing slash, the path /ci of old servers, query and fragment.
+fn normalize_base_url(url: &Url) -> anyhow::Result<Url> {
     let mut base = url.clone();
     url.host().filter(|_| matches!(url.scheme(), "http" | "https")).with_context(|| {
-        format!("{url} is not the address of a server; give the one people open, such as https://git.example")
+        format!("{url} is not the URL of a server; use the one that a browser opens, such as https://git.example")
     })?;
     let path = url.path().trim_end_matches('/');
     base.set_path(path.strip_suffix("/ci").unwrap_or(path));
@@ -47,14 +47,14 @@ fn base(url: &Url) -> anyhow::Result<Url> {
     Ok(base)
 }
 
-/// What a server said instead of what was hoped for.
-pub async fn complaint(answer: Response) -> String {
-    let status = answer.status();
-    let location = answer.headers().get("location").and_then(|it| it.to_str().ok()).map(str::to_owned);
+/// Describes an unexpected response: its status, and the redirect target or the beginning of the body.
+pub async fn error_text(response: Response) -> String {
+    let status = response.status();
+    let location = response.headers().get("location").and_then(|it| it.to_str().ok()).map(str::to_owned);
     if let Some(location) = location.filter(|_| status.is_redirection()) {
-        return format!("{status}, moved to {location}: use that address");
+        return format!("{status}, moved to {location}: use this URL");
     }
-    let body = answer.text().await.unwrap_or_default();
+    let body = response.text().await.unwrap_or_default();
     let body: String = body.chars().take(300).collect();
     if body.trim().is_empty() { status.to_string() } else { format!("{status}: {}", body.trim()) }
 }
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_taken_as_people_paste_them() {
+    fn server_urls_are_normalized() {
         for (pasted, expected) in [
             ("https://git.example", "https://git.example/api/v4/runners"),
             ("https://git.example/ci/", "https://git.example/api/v4/runners"),

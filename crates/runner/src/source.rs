@@ -1,7 +1,7 @@
-//! Brings the tree of a build to its commit.
+//! Checks out the commit of a build.
 //!
-//! Git runs confined like the script: the repository is what earlier builds left, and git does what its configuration
-//! and hooks say. Those are made anew every time.
+//! Git runs in the sandbox like the script: earlier builds had write access to the repository, and git executes
+//! commands from its configuration and hooks. Both are deleted and written again for every build.
 
 use std::collections::BTreeMap;
 
@@ -14,20 +14,22 @@ use crate::environment::Environment;
 use crate::payload::Payload;
 use crate::script::quote;
 
+/// The values of `GIT_STRATEGY`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strategy {
-    /// Use what is there.
+    /// Reuse the checkout of an earlier build.
     Fetch,
     Clone,
     None,
 }
 
+/// The repository and the commit of a build.
 #[derive(Debug)]
 pub struct Source {
     pub strategy: Strategy,
     url: Url,
-    /// Name and password, which must not be on a command line.
-    login: Option<String>,
+    /// Username and password. They are passed in the environment, because other users can see command lines.
+    credentials: Option<String>,
     sha: String,
     refspecs: Vec<String>,
     depth: u32,
@@ -43,9 +45,9 @@ impl Source {
             Some(other) => bail!("GIT_STRATEGY is {other:?}; use fetch, clone or none"),
         };
         let git = &payload.git_info;
-        let mut url = Url::parse(&git.repo_url).context("the address of the repository cannot be understood")?;
+        let mut url = Url::parse(&git.repo_url).context("the URL of the repository is invalid")?;
         let login = url.password().map(|password| format!("{}:{password}", url.username()));
-        // Neither can fail where there was a password.
+        // Both fail only for URLs that cannot contain credentials.
         url.set_password(None).ok();
         url.set_username("").ok();
         if git.sha.len() < 40 || !git.sha.bytes().all(|it| it.is_ascii_hexdigit()) {
@@ -58,17 +60,19 @@ impl Source {
         let refspecs =
             if git.refspecs.is_empty() { vec![refspec(&git.ref_type, &git.name)] } else { git.refspecs.clone() };
         if refspecs.iter().any(|refspec| refspec.starts_with('-')) {
-            bail!("a refspec looks like an option");
+            bail!("a refspec begins with a dash");
         }
-        Ok(Source { strategy, url, login, sha: git.sha.clone(), refspecs, depth })
+        Ok(Source { strategy, url, credentials: login, sha: git.sha.clone(), refspecs, depth })
     }
 
+    /// Returns the environment for [`Source::script`]: the variables of the build, and the credentials as git
+    /// configuration.
     pub fn environment(&self, variables: &BTreeMap<String, String>) -> BTreeMap<String, String> {
         let mut variables = variables.clone();
         variables.insert("GIT_TERMINAL_PROMPT".into(), "0".into());
         variables.insert("GIT_LFS_SKIP_SMUDGE".into(), "1".into());
-        if let Some(login) = &self.login {
-            // For this server only.
+        if let Some(login) = &self.credentials {
+            // The header is configured for URLs of this server only.
             let server = self.url.origin().ascii_serialization();
             variables.insert("GIT_CONFIG_COUNT".into(), "1".into());
             variables.insert("GIT_CONFIG_KEY_0".into(), format!("http.{server}/.extraHeader"));
@@ -78,12 +82,12 @@ impl Source {
         variables
     }
 
-    /// Base64 hides nothing.
+    /// Returns the encoded credentials, which must be masked because base64 is reversible.
     pub fn secret(&self) -> Option<String> {
-        self.login.as_ref().map(|login| STANDARD.encode(login))
+        self.credentials.as_ref().map(|login| STANDARD.encode(login))
     }
 
-    /// To be run in the project's directory.
+    /// Renders the script that fetches and checks out the commit. It must run in the project directory.
     pub fn script(&self) -> String {
         let depth = match self.depth {
             0 => "$(test -f .git/shallow && echo --unshallow)".to_owned(),
@@ -142,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn the_password_is_in_the_environment_alone() {
+    fn the_password_is_passed_only_in_the_environment() {
         let source = source(git(), &[("GIT_DEPTH", "20")]).unwrap();
         let script = source.script();
         assert!(!script.contains("s3cret") && !script.contains("gitlab-ci-token"), "{script}");
@@ -153,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn strategies() {
+    fn git_strategy_values_are_parsed() {
         let of = |strategy| source(git(), &[("GIT_STRATEGY", strategy)]).map(|it| it.strategy).ok();
         assert_eq!(of("clone"), Some(Strategy::Clone));
         assert_eq!(of("none"), Some(Strategy::None));
@@ -162,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_be_an_option_is_refused() {
+    fn values_that_look_like_options_are_rejected() {
         let mut git = git();
         git["refspecs"] = json!(["--upload-pack=evil"]);
         assert!(source(git.clone(), &[]).is_err());

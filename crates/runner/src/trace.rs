@@ -1,22 +1,22 @@
-//! What people read about a build.
+//! The trace of a build: the output of its scripts and the messages of the runner.
 
 use crate::mask::Masker;
 
-type Sink = Box<dyn Fn(&[u8]) + Send + Sync>;
+type TraceWriter = Box<dyn Fn(&[u8]) + Send + Sync>;
 
-/// Masked, and cut where it becomes too long.
+/// A trace that masks secrets and is truncated at a maximum size.
 pub struct Trace {
-    sink: Sink,
+    sink: TraceWriter,
     masker: Masker,
-    left: usize,
+    remaining_bytes: usize,
 }
 
 impl Trace {
-    pub fn new(sink: Sink, limit: usize) -> Trace {
-        Trace { sink, masker: Masker::default(), left: limit }
+    pub fn new(sink: TraceWriter, limit: usize) -> Trace {
+        Trace { sink, masker: Masker::default(), remaining_bytes: limit }
     }
 
-    pub fn hide<'a>(&mut self, secrets: impl IntoIterator<Item = &'a str>) {
+    pub fn set_secrets<'a>(&mut self, secrets: impl IntoIterator<Item = &'a str>) {
         self.flush();
         self.masker = Masker::new(secrets);
     }
@@ -26,7 +26,8 @@ impl Trace {
         self.send(&clear);
     }
 
-    /// At the end of a step: nothing that follows belongs to what was held back.
+    /// Writes the bytes that the masker holds back. Called at the end of a step, when no more output can complete a
+    /// secret.
     pub fn flush(&mut self) {
         let clear = self.masker.finish();
         self.send(&clear);
@@ -37,7 +38,7 @@ impl Trace {
         self.write(b"\n");
     }
 
-    /// What the runner is about to do.
+    /// Writes a highlighted line that announces the next step.
     pub fn heading(&mut self, text: &str) {
         self.line(&format!("\x1b[36;1m{text}\x1b[0;m"));
     }
@@ -48,21 +49,21 @@ impl Trace {
 
     pub fn error(&mut self, text: &str) {
         self.flush();
-        // The end is worth more than the limit.
-        self.left = self.left.max(text.len() + 100);
+        // The error message is written even if the trace has reached its maximum size.
+        self.remaining_bytes = self.remaining_bytes.max(text.len() + 100);
         self.line(&format!("\x1b[31;1mERROR: {text}\x1b[0;m"));
         self.flush();
     }
 
     fn send(&mut self, bytes: &[u8]) {
-        if bytes.is_empty() || self.left == 0 {
+        if bytes.is_empty() || self.remaining_bytes == 0 {
             return;
         }
-        let fits = bytes.len().min(self.left);
-        (self.sink)(&bytes[..fits]);
-        self.left -= fits;
-        if self.left == 0 {
-            (self.sink)(b"\n\x1b[33;1mThe trace is longer than this runner sends; the rest is left out.\x1b[0;m\n");
+        let length = bytes.len().min(self.remaining_bytes);
+        (self.sink)(&bytes[..length]);
+        self.remaining_bytes -= length;
+        if self.remaining_bytes == 0 {
+            (self.sink)(b"\n\x1b[33;1mThe trace exceeds the limit of this runner; the rest is discarded.\x1b[0;m\n");
         }
     }
 }
@@ -74,16 +75,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_trace_is_cut_and_its_error_is_not() {
+    fn long_traces_are_truncated_and_errors_are_kept() {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let sink = seen.clone();
         let mut trace = Trace::new(Box::new(move |bytes| sink.lock().unwrap().extend_from_slice(bytes)), 20);
-        trace.hide(["secret"]);
+        trace.set_secrets(["secret"]);
         trace.write(b"a sec");
         trace.write(b"ret and a long story");
         trace.error("broken");
         let text = String::from_utf8(seen.lock().unwrap().clone()).unwrap();
         assert!(text.starts_with("a [MASKED] and a lon\n"), "{text}");
-        assert!(text.contains("left out") && text.contains("ERROR: broken"), "{text}");
+        assert!(text.contains("discarded") && text.contains("ERROR: broken"), "{text}");
     }
 }

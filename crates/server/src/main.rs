@@ -1,4 +1,4 @@
-//! The binary `holdfast`: configuration, telemetry, wiring and commands.
+//! The binary `holdfast`: command line, configuration, telemetry, and the wiring of the other crates.
 
 mod command;
 mod configuration;
@@ -14,19 +14,20 @@ use rustix::process::{DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpabl
 
 use command::{admin, config, documents, runner};
 
-/// Gives memory back: with the C library's allocator a few hundred password hashes leave a gigabyte behind.
+/// jemalloc returns freed memory to the system; with the C library's allocator the process keeps a gigabyte after a few
+/// hundred password hashes.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// Source hosting that keeps every acknowledged push.
+/// Git hosting server that keeps every acknowledged push.
 ///
-/// Settings come from a file (--config) and from variables such as HOLDFAST__DATABASE__URL;
-/// `holdfast config default` shows all of them. Start with `holdfast migrate`, then
+/// Settings are read from a file (--config) and from environment variables such as HOLDFAST__DATABASE__URL.
+/// `holdfast config default` lists all settings. To set up an instance, run `holdfast migrate`, then
 /// `holdfast admin user create --admin …`, then `holdfast serve`.
 #[derive(Parser)]
 #[command(name = "holdfast", version, max_term_width = 100, arg_required_else_help = true)]
 struct Arguments {
-    /// The configuration file (TOML).
+    /// Configuration file (TOML).
     #[arg(long, global = true, env = "HOLDFAST_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
     #[command(subcommand)]
@@ -35,49 +36,59 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Serve requests until told to stop (SIGTERM or ctrl-c).
+    /// Run the server: HTTP, SSH, webhooks and background jobs.
+    ///
+    /// Stops gracefully on SIGTERM or ctrl-c.
     Serve,
-    /// Do jobs and nothing else; `serve` does them too, unless worker.concurrency is 0.
+    /// Run background jobs only.
+    ///
+    /// `serve` runs jobs as well, unless worker.concurrency and imports.concurrency are 0.
     Worker,
-    /// Bring the database's schema up to this version.
+    /// Apply database migrations.
     Migrate(command::migrate::Arguments),
-    /// Check settings, database and storage, and say what to mend.
+    /// Check configuration, database and storage.
+    ///
+    /// Reports each problem with a fix. Exits with 1 if there are errors; warnings do not count.
     Doctor,
-    /// Copy everything into a directory while everybody works; again into the same one copies only what is new.
+    /// Create an online backup in a directory.
+    ///
+    /// Repeated backups into the same directory copy only new objects.
     Backup(command::backup::Create),
-    /// Make an empty installation what another one was when it was backed up.
+    /// Restore a backup into an empty installation.
     Restore(command::backup::Restore),
-    /// Kill nodes of an empty installation while clients push, and check that nothing is lost.
+    /// Stress-test an empty installation.
+    ///
+    /// Kills nodes during pushes and checks that no acknowledged push is lost.
     Torture(command::torture::Arguments),
-    /// Manage accounts and tokens, and look at jobs, from the server's own command line.
+    /// Administer users, tokens, repositories and jobs.
     #[command(subcommand)]
     Admin(admin::Command),
-    /// Execute builds of a server, here or elsewhere.
+    /// Register and run a CI runner.
     #[command(subcommand)]
     Runner(runner::Command),
     #[command(hide = true)]
     RunnerSandbox(runner::Sandbox),
-    /// Show settings.
+    /// Show the configuration.
     #[command(subcommand)]
     Config(config::Command),
-    /// Print every route of the REST interface.
+    /// Print the routes of the API.
     Routes,
-    /// Print the OpenAPI document of the REST interface.
+    /// Print the OpenAPI document of the API.
     Openapi,
-    /// Print who may do what.
+    /// Print the permission matrix.
     Permissions,
-    /// Print what makes a shell complete these commands.
+    /// Print a shell completion script.
     Completions { shell: clap_complete::Shell },
-    /// Write manual pages of these commands.
+    /// Write the manual pages.
     Manual {
-        /// Where to; made if it is missing.
+        /// Directory to write to. Created if it does not exist.
         directory: PathBuf,
     },
 }
 
 fn main() -> ExitCode {
-    // One TLS implementation for everything.
-    rustls::crypto::aws_lc_rs::default_provider().install_default().expect("nothing was installed before");
+    // All TLS clients in this process use the same cryptography provider.
+    rustls::crypto::aws_lc_rs::default_provider().install_default().expect("no TLS provider is installed before main");
     let arguments = Arguments::parse();
     if let Command::RunnerSandbox(options) = &arguments.command {
         return runner::sandbox(options);
@@ -85,42 +96,44 @@ fn main() -> ExitCode {
     match run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            command::complain(&error);
+            command::print_error(&error);
             ExitCode::FAILURE
         }
     }
 }
 
-/// Every connection is a file, and every pack that is read; what a login shell allows at first is soon used up.
-fn allow_many_files() {
+/// Raises the soft limit of open files to the hard limit. Every connection and every open pack needs a file descriptor,
+/// and the usual soft limit of 1024 is too low for a server.
+fn raise_file_limit() {
     let limit = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).ok();
 }
 
-/// Packs, uploads and cached repositories are for the server's own user alone, however the process was started.
-fn keep_files_private() {
+/// Makes packs, uploads and cached repositories accessible only to the user of this process, whatever umask it was
+/// started with.
+fn restrict_file_modes() {
     umask(Mode::RWXG | Mode::RWXO);
 }
 
-/// Other processes of the same user, such as a git that was made to run somebody's code, must not read the secrets in the
-/// environment and the memory of this one. Core dumps and debuggers without privileges are off as well.
-fn hide_from_other_processes() {
+/// Prevents other processes of the same user, such as a compromised git process, from reading the secrets in the
+/// environment and the memory of this process. Also disables core dumps and unprivileged debuggers.
+fn disable_dumps() {
     if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
-        command::complain(&anyhow::anyhow!("the memory of this process cannot be hidden from others: {error}"));
+        command::print_error(&anyhow::anyhow!("cannot protect the memory of this process: {error}"));
     }
 }
 
 fn run(arguments: Arguments) -> anyhow::Result<()> {
-    allow_many_files();
+    raise_file_limit();
     if matches!(
         arguments.command,
         Command::Serve | Command::Worker | Command::Doctor | Command::Admin(_) | Command::Restore(_)
     ) {
-        keep_files_private();
+        restrict_file_modes();
     }
-    // A runner has its own ways to keep builds away from it.
+    // A runner is excepted: its sandbox isolates it from builds.
     if !matches!(arguments.command, Command::Runner(_)) {
-        hide_from_other_processes();
+        disable_dumps();
     }
     let load = || configuration::Configuration::load(arguments.config.as_deref());
     match arguments.command {
@@ -132,8 +145,8 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Restore(options) => command::backup::restore(&load()?, &options),
         Command::Torture(options) => command::torture::run(&load()?, arguments.config.as_deref(), &options),
         Command::Admin(admin) => admin::run(&load()?, admin),
-        Command::Runner(runner) => runner::run(own_file(arguments.config.as_deref()), runner),
-        Command::RunnerSandbox(_) => unreachable!("it has been answered by its exit code"),
+        Command::Runner(runner) => runner::run(runner_config(arguments.config.as_deref()), runner),
+        Command::RunnerSandbox(_) => unreachable!("main has returned the exit code of the sandbox"),
         Command::Config(config) => config::run(arguments.config.as_deref(), &config),
         Command::Routes => documents::routes(),
         Command::Openapi => documents::openapi(&load()?),
@@ -143,7 +156,8 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
     }
 }
 
-/// HOLDFAST_CONFIG names the settings of a server, which may well stand on the same machine as a runner.
-fn own_file(config: Option<&Path>) -> Option<&Path> {
+/// Returns the configuration file of a runner. A path from HOLDFAST_CONFIG is ignored: it is the configuration file of
+/// a server, which can be on the same machine.
+fn runner_config(config: Option<&Path>) -> Option<&Path> {
     config.filter(|file| std::env::var_os("HOLDFAST_CONFIG").is_none_or(|servers| servers != file.as_os_str()))
 }

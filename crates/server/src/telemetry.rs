@@ -1,4 +1,4 @@
-//! Logs, traces and metrics.
+//! Sets up logs, OpenTelemetry traces and Prometheus metrics.
 
 use std::io::IsTerminal;
 
@@ -14,7 +14,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::configuration::{Configuration, LogFormat};
 
-/// Sends what is left when the server stops.
+/// A guard that sends the remaining traces when it is dropped.
 pub struct Telemetry(Option<SdkTracerProvider>);
 
 pub fn start(configuration: &Configuration) -> anyhow::Result<Telemetry> {
@@ -24,13 +24,13 @@ pub fn start(configuration: &Configuration) -> anyhow::Result<Telemetry> {
         LogFormat::Text => log.boxed(),
         LogFormat::Json => log.json().flatten_event(true).boxed(),
     };
-    let provider = configuration.otlp_endpoint().map(provider).transpose()?;
+    let provider = configuration.otlp_endpoint().map(build_provider).transpose()?;
     let traces = provider.as_ref().map(|it| tracing_opentelemetry::layer().with_tracer(it.tracer("holdfast")));
     tracing_subscriber::registry().with(filter).with(log).with(traces).init();
     Ok(Telemetry(provider))
 }
 
-fn provider(endpoint: &str) -> anyhow::Result<SdkTracerProvider> {
+fn build_provider(endpoint: &str) -> anyhow::Result<SdkTracerProvider> {
     let exporter = SpanExporter::builder().with_http().with_endpoint(endpoint).build();
     let exporter = exporter.with_context(|| format!("telemetry.otlp_endpoint {endpoint} cannot be used"))?;
     let resource = Resource::builder().with_service_name("holdfast").build();
@@ -42,50 +42,76 @@ impl Drop for Telemetry {
         if let Some(provider) = &self.0
             && let Err(error) = provider.shutdown()
         {
-            tracing::warn!(%error, "the last traces could not be sent");
+            tracing::warn!(%error, "flushing telemetry traces failed");
         }
     }
 }
 
-/// Request times from a tenth of a millisecond to ten seconds.
-const SECONDS: [f64; 12] = [0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0];
+/// Histogram buckets for durations, from 0.1 ms to 30 s in steps of about a factor of three.
+const SECONDS_BUCKETS: [f64; 12] = [0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0];
 
-const PACKS: [f64; 8] = [1.0, 5.0, 10.0, 20.0, 40.0, 60.0, 80.0, 100.0];
+const PACKS_BUCKETS: [f64; 8] = [1.0, 5.0, 10.0, 20.0, 40.0, 60.0, 80.0, 100.0];
 
-pub fn metrics() -> anyhow::Result<PrometheusHandle> {
+pub fn install_metrics() -> anyhow::Result<PrometheusHandle> {
     let handle = PrometheusBuilder::new()
-        .set_buckets_for_metric(Matcher::Suffix("_packs".into()), &PACKS)?
-        .set_buckets_for_metric(Matcher::Suffix("_seconds".into()), &SECONDS)?
+        .set_buckets_for_metric(Matcher::Full("holdfast_repository_packs_after_push".into()), &PACKS_BUCKETS)?
+        .set_buckets_for_metric(Matcher::Suffix("_seconds".into()), &SECONDS_BUCKETS)?
         .install_recorder()?;
-    metrics::describe_counter!("holdfast_http_requests_total", "Requests answered");
-    metrics::describe_histogram!("holdfast_http_request_seconds", "Time from the request's head to the answer's");
-    metrics::describe_counter!(
-        "holdfast_git_answers_total",
-        "Fetches answered, by git itself or with another's answer"
-    );
-    metrics::describe_gauge!("holdfast_database_connections", "Connections of this node's pool, by state");
-    metrics::describe_counter!(
-        "holdfast_hook_events_handed_over_total",
-        "Events handed to those who listen, by this node"
-    );
-    metrics::describe_counter!("holdfast_hook_deliveries_queued_total", "Deliveries that came of them");
-    metrics::describe_counter!("holdfast_hook_deliveries_total", "Attempts to tell a hook something, by outcome");
-    metrics::describe_histogram!("holdfast_hook_delivery_seconds", "How long receivers took");
-    metrics::describe_gauge!("holdfast_hook_oldest_undelivered_seconds", "How long something waits to be told");
-    metrics::describe_gauge!("holdfast_hook_events_waiting", "Events that were handed to nobody yet");
-    metrics::describe_gauge!("holdfast_hooks", "Hooks that fail or are paused");
-    metrics::describe_counter!(
-        "holdfast_git_copies_total",
-        "Copies of repositories that were used, as they were or filled"
-    );
+    metrics::describe_counter!("holdfast_http_requests_total", "HTTP requests, by method, route and status.");
     metrics::describe_histogram!(
-        "holdfast_pushed_repository_packs",
-        "Packs of its own that a repository has after a push"
+        "holdfast_http_request_duration_seconds",
+        "Time from the head of an HTTP request to the head of its response, by method and route."
     );
-    metrics::describe_gauge!("holdfast_jobs_waiting", "Jobs that could be done now and that nobody does");
-    metrics::describe_gauge!("holdfast_job_oldest_waiting_seconds", "How long the oldest of them waits");
-    metrics::describe_gauge!("holdfast_jobs_given_up", "Jobs that were tried often enough: holdfast admin jobs");
-    metrics::describe_gauge!("holdfast_database_replicas", "Servers that follow the database");
-    metrics::describe_gauge!("holdfast_database_replication_lag_seconds", "How far behind the last of them is");
+    metrics::describe_counter!(
+        "holdfast_connections_refused_total",
+        "Connections that were closed because of a limit, by listener and reason."
+    );
+    metrics::describe_counter!(
+        "holdfast_git_fetch_responses_total",
+        "Responses to git fetches, by source: computed by git, or shared with an identical fetch."
+    );
+    metrics::describe_gauge!(
+        "holdfast_database_connections",
+        "Database connections of this node's pool, by state: busy, idle, or available to be opened."
+    );
+    metrics::describe_counter!(
+        "holdfast_hook_events_fanned_out_total",
+        "Webhook events that this node copied into the queues of the subscribed hooks."
+    );
+    metrics::describe_counter!(
+        "holdfast_hook_deliveries_queued_total",
+        "Webhook deliveries that this node queued by fanning out events."
+    );
+    metrics::describe_counter!("holdfast_hook_deliveries_total", "Webhook delivery attempts, by outcome.");
+    metrics::describe_histogram!("holdfast_hook_delivery_seconds", "Duration of webhook delivery attempts.");
+    metrics::describe_gauge!(
+        "holdfast_hook_oldest_pending_delivery_seconds",
+        "Age of the oldest webhook event that is not delivered, without paused hooks."
+    );
+    metrics::describe_gauge!("holdfast_hook_events_pending", "Webhook events that are not fanned out yet.");
+    metrics::describe_gauge!("holdfast_hooks", "Hooks that are failing or paused, by state.");
+    metrics::describe_counter!(
+        "holdfast_git_cache_requests_total",
+        "Uses of cached repositories, by result: hit, or miss if packs had to be downloaded."
+    );
+    metrics::describe_gauge!("holdfast_git_cache_bytes", "Size of this node's repository cache.");
+    metrics::describe_histogram!(
+        "holdfast_repository_packs_after_push",
+        "Packs of a repository after a push, without packs shared with forks."
+    );
+    metrics::describe_gauge!("holdfast_jobs_pending", "Background jobs that are due and not running.");
+    metrics::describe_gauge!("holdfast_job_oldest_pending_seconds", "Age of the oldest pending background job.");
+    metrics::describe_gauge!(
+        "holdfast_jobs_failed",
+        "Background jobs that failed permanently; list them with holdfast admin jobs."
+    );
+    metrics::describe_gauge!("holdfast_builds_pending", "Builds that wait for a runner.");
+    metrics::describe_gauge!("holdfast_build_oldest_pending_seconds", "Age of the oldest pending build.");
+    metrics::describe_counter!("holdfast_builds_claimed_total", "Builds that runners claimed from this node.");
+    metrics::describe_gauge!("holdfast_database_replicas", "Standbys that are connected to the database.");
+    metrics::describe_gauge!(
+        "holdfast_database_replication_lag_seconds",
+        "Replay lag of the slowest standby of the database."
+    );
     Ok(handle)
 }

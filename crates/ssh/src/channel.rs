@@ -1,4 +1,4 @@
-//! One channel: what is asked for on it, and what becomes of that.
+//! Serves one channel: reads the channel request, executes it and sends the exit status.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -12,88 +12,94 @@ use tokio::time::timeout;
 use tracing::Instrument;
 
 use crate::command::{self, Command, Service};
-use crate::{Context, refusal, service};
+use crate::{Context, error_message, service};
 
 pub type Writer = ChannelWriteHalf<Msg>;
 
-enum Wish {
+enum ChannelRequest {
     Command { line: Vec<u8>, version: Version },
-    Shell { terminal: bool },
+    Shell { has_terminal: bool },
 }
 
-/// What the client's program ends with.
+/// Exit statuses of commands.
 mod status {
-    pub const DONE: u32 = 0;
-    pub const NOTHING_HERE: u32 = 1;
-    /// As git itself does.
-    pub const REFUSED: u32 = 128;
+    pub const SUCCESS: u32 = 0;
+    pub const UNSUPPORTED: u32 = 1;
+    /// The exit status of git itself after a fatal error.
+    pub const REJECTED: u32 = 128;
 }
 
-pub async fn serve(context: Arc<Context>, key: Arc<str>, channel: Channel<Msg>) {
+pub async fn serve(context: Arc<Context>, fingerprint: Arc<str>, channel: Channel<Msg>) {
     let (mut reader, writer) = channel.split();
-    let wish = timeout(context.settings.handshake_timeout, hear(&mut reader)).await;
-    let end = async |status: Option<u32>| {
+    let request = timeout(context.settings.handshake_timeout, read_request(&mut reader)).await;
+    let close = async |status: Option<u32>| {
         if let Some(status) = status {
             writer.exit_status(status).await?;
             writer.eof().await?;
         }
         writer.close().await
     };
-    let status = match wish {
-        Ok(Some(wish)) => Some(fulfil(&context, &key, wish, &mut reader, &writer).await),
+    let status = match request {
+        Ok(Some(wish)) => Some(handle_request(&context, &fingerprint, wish, &mut reader, &writer).await),
         _ => None,
     };
-    // Whoever does not listen is not waited for.
-    timeout(context.settings.idle_timeout, end(status)).await.ok();
+    // Bounded, because the client may have stopped reading.
+    timeout(context.settings.idle_timeout, close(status)).await.ok();
 }
 
-/// None if the client leaves before it says what it wants.
-async fn hear(reader: &mut ChannelReadHalf) -> Option<Wish> {
-    let (mut version, mut terminal) = (Version::V0, false);
+/// Reads channel requests up to the first `exec` or `shell`. Returns `None` if the client closes the channel before.
+async fn read_request(reader: &mut ChannelReadHalf) -> Option<ChannelRequest> {
+    let (mut version, mut has_terminal) = (Version::V0, false);
     loop {
         match reader.wait().await? {
             ChannelMsg::SetEnv { variable_name, variable_value, .. } => {
-                version = command::version(&variable_name, &variable_value).unwrap_or(version);
+                version = command::protocol_version(&variable_name, &variable_value).unwrap_or(version);
             }
-            ChannelMsg::RequestPty { .. } => terminal = true,
-            ChannelMsg::RequestShell { .. } => return Some(Wish::Shell { terminal }),
-            ChannelMsg::Exec { command, .. } => return Some(Wish::Command { line: command, version }),
+            ChannelMsg::RequestPty { .. } => has_terminal = true,
+            ChannelMsg::RequestShell { .. } => return Some(ChannelRequest::Shell { has_terminal }),
+            ChannelMsg::Exec { command, .. } => return Some(ChannelRequest::Command { line: command, version }),
             ChannelMsg::Close => return None,
             _ => {}
         }
     }
 }
 
-async fn fulfil(context: &Context, key: &str, wish: Wish, reader: &mut ChannelReadHalf, writer: &Writer) -> u32 {
-    // Asked again for each wish: a connection may outlive a key, or its owner's welcome.
-    let actor = match authenticate_key(&context.app, key).await {
+async fn handle_request(
+    context: &Context,
+    fingerprint: &str,
+    request: ChannelRequest,
+    reader: &mut ChannelReadHalf,
+    writer: &Writer,
+) -> u32 {
+    // The key is checked again for each command: a connection can outlive its key or the access of its owner.
+    let actor = match authenticate_key(&context.app, fingerprint).await {
         Ok(actor) => actor,
         Err(error) => {
-            complain(context, writer, &refusal::words(&error, Service::UploadPack)).await;
-            return status::REFUSED;
+            write_error(context, writer, &error_message::user_message(&error, Service::UploadPack)).await;
+            return status::REJECTED;
         }
     };
-    match wish {
-        Wish::Shell { terminal } => greet(context, &actor, terminal, writer).await,
-        Wish::Command { line, version } => match Command::parse(&line) {
+    match request {
+        ChannelRequest::Shell { has_terminal } => send_greeting(context, &actor, has_terminal, writer).await,
+        ChannelRequest::Command { line, version } => match Command::parse(&line) {
             Some(command) => run(context, &actor, &command, version, reader, writer).await,
             None => {
-                let text = "Only git is served here, with the commands git-upload-pack, git-receive-pack and \
+                let text = "This server runs only the commands git-upload-pack, git-receive-pack and \
                             git-upload-archive.";
-                complain(context, writer, text).await;
-                status::NOTHING_HERE
+                write_error(context, writer, text).await;
+                status::UNSUPPORTED
             }
         },
     }
 }
 
-async fn greet(context: &Context, actor: &Actor, terminal: bool, writer: &Writer) -> u32 {
-    let name = actor.caller().map(|caller| caller.account.person.username.as_str()).unwrap_or_default();
-    let end = if terminal { "There is no shell here, only git.\r\n" } else { "" };
-    let line_end = if terminal { "\r\n" } else { "\n" };
-    let text = format!("Welcome to Holdfast, @{name}!{line_end}{end}");
+async fn send_greeting(context: &Context, actor: &Actor, has_terminal: bool, writer: &Writer) -> u32 {
+    let name = actor.current_user().map(|caller| caller.account.summary.username.as_str()).unwrap_or_default();
+    let no_shell_text = if has_terminal { "This server provides git access only, no shell.\r\n" } else { "" };
+    let line_end = if has_terminal { "\r\n" } else { "\n" };
+    let text = format!("Welcome to Holdfast, @{name}!{line_end}{no_shell_text}");
     timeout(context.settings.idle_timeout, writer.data_bytes(text)).await.ok();
-    if terminal { status::NOTHING_HERE } else { status::DONE }
+    if has_terminal { status::UNSUPPORTED } else { status::SUCCESS }
 }
 
 async fn run(
@@ -107,33 +113,35 @@ async fn run(
     let user = actor.user_id().map(|id| id.get());
     let span = tracing::info_span!("ssh", user, service = command.service.name(), path = ?command.path);
     let work = async {
-        let begun = Instant::now();
+        let started = Instant::now();
         let outcome = service::serve(context, actor, command, version, reader, writer).await;
-        let milliseconds = begun.elapsed().as_millis() as u64;
+        let milliseconds = started.elapsed().as_millis() as u64;
         match &outcome {
-            Ok(()) => tracing::info!(milliseconds, "served"),
-            Err(error) if refusal::is_ours(error) => tracing::error!(%error, milliseconds, "not served"),
-            Err(error) => tracing::info!(%error, milliseconds, "not served"),
+            Ok(()) => tracing::info!(milliseconds, "command completed"),
+            Err(error) if error_message::is_server_error(error) => {
+                tracing::error!(%error, milliseconds, "command failed")
+            }
+            Err(error) => tracing::info!(%error, milliseconds, "command failed"),
         }
         outcome
     };
     match work.instrument(span).await {
-        Ok(()) => status::DONE,
+        Ok(()) => status::SUCCESS,
         Err(error) => {
-            complain(context, writer, &refusal::words(&error, command.service)).await;
-            status::REFUSED
+            write_error(context, writer, &error_message::user_message(&error, command.service)).await;
+            status::REJECTED
         }
     }
 }
 
-async fn complain(context: &Context, writer: &Writer, text: &str) {
-    say(context, writer, &format!("ERROR: {text}")).await;
+async fn write_error(context: &Context, writer: &Writer, text: &str) {
+    write_stderr(context, writer, &format!("ERROR: {text}")).await;
 }
 
-/// A line for the person at the other end, beside what the programs say to each other.
-pub async fn say(context: &Context, writer: &Writer, text: &str) {
+/// Writes a line to the client's standard error, which git shows to the user.
+pub async fn write_stderr(context: &Context, writer: &Writer, text: &str) {
     let line = format!("{text}\n");
-    timeout(context.settings.idle_timeout, writer.extended_data_bytes(STANDARD_ERROR, line)).await.ok();
+    timeout(context.settings.idle_timeout, writer.extended_data_bytes(EXTENDED_DATA_STDERR, line)).await.ok();
 }
 
-const STANDARD_ERROR: u32 = 1;
+const EXTENDED_DATA_STDERR: u32 = 1;

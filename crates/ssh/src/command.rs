@@ -1,4 +1,4 @@
-//! What a client says when it wants something done. It looks like a line for a shell, and none ever sees it.
+//! Parses the command of an `exec` request. It is written in shell syntax, but no shell ever executes it.
 
 use holdfast_app::projects::project::ProjectRef;
 use holdfast_domain::policy::ProjectAction;
@@ -12,7 +12,7 @@ pub enum Service {
 }
 
 impl Service {
-    fn named(name: &str) -> Option<Self> {
+    fn from_name(name: &str) -> Option<Self> {
         [Self::UploadPack, Self::ReceivePack, Self::UploadArchive].into_iter().find(|service| service.name() == name)
     }
 
@@ -32,7 +32,7 @@ impl Service {
     }
 }
 
-/// One of git's programs and the path it is called with.
+/// A git service and the path it is requested for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
     pub service: Service,
@@ -40,7 +40,8 @@ pub struct Command {
 }
 
 impl Command {
-    /// `git-upload-pack 'path'` or `git upload-pack 'path'`, and nothing besides.
+    /// Parses `git-upload-pack 'path'` or `git upload-pack 'path'`. Returns `None` for anything else, including
+    /// options.
     pub fn parse(line: &[u8]) -> Option<Self> {
         let words = shell_words::split(std::str::from_utf8(line).ok()?).ok()?;
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -49,16 +50,16 @@ impl Command {
             [program, path] => (program.strip_prefix("git-")?, path),
             _ => return None,
         };
-        Some(Self { service: Service::named(name)?, path: path.to_owned() })
+        Some(Self { service: Service::from_name(name)?, path: path.to_owned() })
     }
 
-    /// The path as projects have it: without what may stand around it.
+    /// Returns the path in the form of a project's full path, without enclosing slashes and the suffix `.git`.
     pub fn full_path(&self) -> &str {
         let path = self.path.trim_matches('/');
         path.strip_suffix(".git").unwrap_or(path)
     }
 
-    /// None if no project can have such a path.
+    /// Returns the project that the path refers to. Returns `None` if no project can have such a path.
     pub fn project(&self) -> Option<ProjectRef> {
         let (namespace, project) = self.full_path().split_once('/')?;
         let is_name = |text: &str| !text.is_empty() && !text.contains(|c: char| c == '/' || c.is_control());
@@ -67,13 +68,14 @@ impl Command {
     }
 }
 
-const LONGEST_VALUE: usize = 255;
+const MAX_VALUE_BYTES: usize = 255;
 
-/// The version that a variable asks for, if it is the one that does and its value is plain.
-pub fn version(name: &str, value: &str) -> Option<Version> {
+/// Returns the protocol version that an environment variable requests. Returns `None` for variables other than
+/// `GIT_PROTOCOL` and for values with unexpected characters.
+pub fn protocol_version(name: &str, value: &str) -> Option<Version> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"=:.-".contains(&byte);
-    let is_sound = name == "GIT_PROTOCOL" && value.len() <= LONGEST_VALUE && value.bytes().all(is_plain);
-    is_sound.then(|| Version::asked(value))
+    let is_valid = name == "GIT_PROTOCOL" && value.len() <= MAX_VALUE_BYTES && value.bytes().all(is_plain);
+    is_valid.then(|| Version::from_header(value))
 }
 
 #[cfg(test)]
@@ -82,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn knows_both_ways_to_call_git() {
+    fn both_forms_of_git_commands_are_parsed() {
         let lines = [
             "git-upload-pack 'ada/tools.git'",
             "git upload-pack '/ada/tools.git'",
@@ -100,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_else_is_a_command() {
+    fn other_commands_are_rejected() {
         let lines = [
             "",
             "git",
@@ -124,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn strange_paths_are_no_projects() {
+    fn malformed_paths_name_no_project() {
         let paths = [
             "",
             "/",
@@ -147,12 +149,12 @@ mod tests {
     }
 
     #[test]
-    fn only_plain_versions_are_heard() {
-        assert_eq!(version("GIT_PROTOCOL", "version=2"), Some(Version::V2));
-        assert_eq!(version("GIT_PROTOCOL", "version=1:agent=x"), Some(Version::V1));
+    fn only_well_formed_protocol_versions_are_accepted() {
+        assert_eq!(protocol_version("GIT_PROTOCOL", "version=2"), Some(Version::V2));
+        assert_eq!(protocol_version("GIT_PROTOCOL", "version=1:agent=x"), Some(Version::V1));
         for (name, value) in [("GIT_PROTOCOL", "version=2;id"), ("GIT_PROTOCOL", "a b"), ("LD_PRELOAD", "version=2")] {
-            assert_eq!(version(name, value), None, "{name} {value}");
+            assert_eq!(protocol_version(name, value), None, "{name} {value}");
         }
-        assert_eq!(version("GIT_PROTOCOL", &"a".repeat(256)), None);
+        assert_eq!(protocol_version("GIT_PROTOCOL", &"a".repeat(256)), None);
     }
 }

@@ -1,5 +1,7 @@
-//! One connection: who it is, and which channels it may open. Nothing is done in here that takes time, but for asking
-//! whose key it is: while one of these functions runs, the connection stands still.
+//! The russh handler of one connection: authentication, and which channels the client may open.
+//!
+//! russh processes nothing else on the connection while one of these functions runs. Only the database lookup of a key
+//! takes time here; commands run in tasks of their own.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,38 +15,43 @@ use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use crate::{Context, Error, Result, channel, command};
 
-/// Everybody comes under this name and is told apart by key.
-const USER: &str = "git";
-const MOST_CHANNELS: usize = 10;
+/// The only SSH user name. The key identifies the user.
+const SSH_USER: &str = "git";
+const MAX_CHANNELS: usize = 10;
 
 pub struct Connection {
     context: Arc<Context>,
-    /// The fingerprint of the key that was proved.
-    key: Option<Arc<str>>,
-    /// Told when that has happened.
+    /// SHA-256 fingerprint of the key that the client authenticated with.
+    fingerprint: Option<Arc<str>>,
+    /// Notified once authentication has succeeded.
     signed_in: Option<oneshot::Sender<()>>,
-    /// What is done on the channels; it ends with the connection.
+    /// Tasks that serve the open channels. They are aborted when the connection ends.
     channels: HashMap<ChannelId, AbortOnDropHandle<()>>,
-    work: TaskTracker,
+    tasks: TaskTracker,
 }
 
 impl Connection {
-    pub fn new(context: Arc<Context>, signed_in: oneshot::Sender<()>, work: TaskTracker) -> Self {
-        Self { context, key: None, signed_in: Some(signed_in), channels: HashMap::new(), work }
+    pub fn new(context: Arc<Context>, signed_in: oneshot::Sender<()>, tasks: TaskTracker) -> Self {
+        Self { context, fingerprint: None, signed_in: Some(signed_in), channels: HashMap::new(), tasks }
     }
 
-    /// The fingerprint, if somebody may come in with it.
-    async fn known(&self, user: &str, key: &PublicKey, algorithm: &Algorithm) -> Result<Option<String>> {
-        // Signatures over SHA-1 are not offered, and not taken from who offers them all the same.
+    /// Returns the fingerprint of a key if its owner may sign in with it, otherwise `None`.
+    async fn authorized_fingerprint(
+        &self,
+        user: &str,
+        key: &PublicKey,
+        algorithm: &Algorithm,
+    ) -> Result<Option<String>> {
+        // RSA signatures over SHA-1 are not offered, and are rejected from clients that use them anyway.
         let is_weak = matches!(algorithm, Algorithm::Rsa { hash: None });
-        if user != USER || is_weak {
+        if user != SSH_USER || is_weak {
             return Ok(None);
         }
         let fingerprint = key.fingerprint(HashAlg::Sha256).to_string();
         match authenticate_key(&self.context.app, &fingerprint).await {
             Ok(_) => Ok(Some(fingerprint)),
             Err(holdfast_app::Error::Unauthenticated) => Ok(None),
-            // To say no would be wrong, and people would look for the mistake on their side.
+            // A rejection would be wrong here: the user would look for the mistake in their own setup.
             Err(error) => Err(error.into()),
         }
     }
@@ -54,15 +61,15 @@ impl Handler for Connection {
     type Error = Error;
 
     async fn auth_publickey_offered(&mut self, user: &str, offer: PublicKeyOffer<'_>) -> Result<Auth> {
-        let known = self.known(user, offer.public_key, offer.algorithm).await?;
-        Ok(if known.is_some() { Auth::Accept } else { Auth::reject() })
+        let fingerprint = self.authorized_fingerprint(user, offer.public_key, offer.algorithm).await?;
+        Ok(if fingerprint.is_some() { Auth::Accept } else { Auth::reject() })
     }
 
     async fn auth_publickey(&mut self, user: &str, key: VerifiedPublicKey<'_>) -> Result<Auth> {
-        let Some(fingerprint) = self.known(user, key.public_key, key.algorithm).await? else {
+        let Some(fingerprint) = self.authorized_fingerprint(user, key.public_key, key.algorithm).await? else {
             return Ok(Auth::reject());
         };
-        self.key = Some(fingerprint.into());
+        self.fingerprint = Some(fingerprint.into());
         Ok(Auth::Accept)
     }
 
@@ -79,14 +86,14 @@ impl Handler for Connection {
         reply: ChannelOpenHandle,
         _: &mut Session,
     ) -> Result<()> {
-        self.channels.retain(|_, work| !work.is_finished());
-        let Some(key) = self.key.clone().filter(|_| self.channels.len() < MOST_CHANNELS) else {
+        self.channels.retain(|_, task| !task.is_finished());
+        let Some(fingerprint) = self.fingerprint.clone().filter(|_| self.channels.len() < MAX_CHANNELS) else {
             reply.reject(ChannelOpenFailure::ResourceShortage).await;
             return Ok(());
         };
         let id = channel.id();
-        let work = self.work.spawn(channel::serve(self.context.clone(), key, channel));
-        self.channels.insert(id, AbortOnDropHandle::new(work));
+        let task = self.tasks.spawn(channel::serve(self.context.clone(), fingerprint, channel));
+        self.channels.insert(id, AbortOnDropHandle::new(task));
         reply.accept().await;
         Ok(())
     }
@@ -96,10 +103,11 @@ impl Handler for Connection {
         Ok(())
     }
 
-    // What is asked for on a channel is heard there, too; here it is only said whether it will be done.
+    // The following functions only acknowledge or reject channel requests. `channel::serve` receives the same requests
+    // and executes them.
 
     async fn env_request(&mut self, id: ChannelId, name: &str, value: &str, session: &mut Session) -> Result<()> {
-        match command::version(name, value) {
+        match command::protocol_version(name, value) {
             Some(_) => session.channel_success(id)?,
             None => session.channel_failure(id)?,
         }

@@ -1,11 +1,12 @@
-//! Git over SSH, at the address that a project shows as `ssh_url_to_repo`: a second door to the use cases that the one
-//! over HTTP calls. Nobody gets a shell here, a terminal, or a way through to another machine.
+//! Git over SSH: the entry point behind a project's `ssh_url_to_repo`.
+//!
+//! It calls the same use cases as git over HTTP. Clients get no shell, no terminal and no port forwarding.
 
 mod channel;
 mod command;
 mod connection;
-mod line;
-mod refusal;
+mod error_message;
+mod idle_timeout;
 mod server;
 mod service;
 
@@ -17,21 +18,22 @@ use holdfast_app::client::ConnectionLimits;
 
 pub use server::serve;
 
-/// What operators decide about SSH.
+/// Settings of the SSH server, converted from the configuration file.
 #[derive(Clone)]
 pub struct Settings {
-    /// Connections at once, in all and from one address.
-    pub connections: ConnectionLimits,
-    /// Connections that have not signed in yet, at once. One address gets at most a quarter of them.
-    pub max_unauthenticated: usize,
-    /// How long signing in may take.
+    /// Maximum number of concurrent connections, in total and per address.
+    pub connection_limits: ConnectionLimits,
+    /// Maximum number of concurrent connections that are not authenticated yet. One address gets at most a quarter of
+    /// them.
+    pub max_unauthenticated_connections: usize,
+    /// Time a client has to authenticate, and then to send a command on a channel it opened.
     pub handshake_timeout: Duration,
-    /// How long a connection may be silent while nothing is done for it.
+    /// Time a connection may be silent while no command runs, and a client may stall the transfer of a running command.
     pub idle_timeout: Duration,
-    /// How long what has begun may take when the server is told to stop.
+    /// Time that running commands have to complete after the server begins its shutdown.
     pub shutdown_grace: Duration,
-    /// The address of a project from its full path.
-    pub url: Arc<dyn Fn(&str) -> String + Send + Sync>,
+    /// Returns the URL of a project, given its full path.
+    pub project_url: Arc<dyn Fn(&str) -> String + Send + Sync>,
 }
 
 pub(crate) struct Context {

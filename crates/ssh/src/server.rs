@@ -1,4 +1,8 @@
-//! Taking connections, and letting go of those that do not sign in.
+//! Accepts SSH connections and supervises them until they end.
+//!
+//! - Connections are limited in total and per address, and unauthenticated ones more strictly.
+//! - A connection that does not authenticate within the handshake timeout is closed.
+//! - At shutdown, connections are drained: running commands complete within the configured grace period.
 
 use std::borrow::Cow;
 use std::future::Future;
@@ -19,10 +23,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::connection::Connection;
-use crate::line::Line;
+use crate::idle_timeout::IdleTimeoutStream;
 use crate::{Context, Error, Result, Settings};
 
-/// Until `stop`, and then for as long as what has begun takes, within the grace.
+/// Accepts connections until `stop` completes, and then drains the open ones within the grace period.
 pub async fn serve(
     app: Arc<App>,
     listener: std::net::TcpListener,
@@ -37,36 +41,37 @@ pub async fn serve(
         () = &mut stop => return Ok(()),
     };
     let unauthenticated = ConnectionLimits {
-        max: settings.max_unauthenticated,
-        max_per_address: client_share(settings.max_unauthenticated),
-        trusted_proxies: settings.connections.trusted_proxies.clone(),
+        max: settings.max_unauthenticated_connections,
+        max_per_address: client_share(settings.max_unauthenticated_connections),
+        trusted_proxies: settings.connection_limits.trusted_proxies.clone(),
     };
-    let door = Door {
+    let acceptor = ConnectionAcceptor {
         config: Arc::new(config(keys)),
-        open: ConnectionCounter::new("ssh", settings.connections.clone()),
+        connections: ConnectionCounter::new("ssh", settings.connection_limits.clone()),
         unauthenticated: ConnectionCounter::new("ssh_unauthenticated", unauthenticated),
-        stopping: CancellationToken::new(),
-        cut: CancellationToken::new(),
+        shutdown: CancellationToken::new(),
+        abort: CancellationToken::new(),
         context: Arc::new(Context { app, settings }),
     };
     let connections = TaskTracker::new();
     loop {
-        // Whoever waits to be let in comes first: it would be turned away with the listener.
+        // Connections that wait in the accept queue come before `stop`: the kernel resets them when the listener is
+        // closed.
         let accepted = tokio::select! {
             biased;
             accepted = listener.accept() => accepted,
             () = &mut stop => break,
         };
         match accepted {
-            // Whoever finds no place is turned away at once: waiting would cost us as much as serving.
+            // Excess connections are dropped at once: letting them wait would cost as much as serving them.
             Ok((socket, address)) => {
-                if let Some(admitted) = door.try_admit(address.ip()) {
-                    drop(connections.spawn(door.clone().receive(socket, admitted)));
+                if let Some(admitted) = acceptor.try_admit(address.ip()) {
+                    drop(connections.spawn(acceptor.clone().handle_socket(socket, admitted)));
                 }
             }
             Err(error) => {
-                tracing::warn!(%error, "a connection cannot be accepted");
-                if timeout(BREATH, &mut stop).await.is_ok() {
+                tracing::warn!(%error, "accepting connection failed");
+                if timeout(ACCEPT_ERROR_BACKOFF, &mut stop).await.is_ok() {
                     break;
                 }
             }
@@ -74,30 +79,31 @@ pub async fn serve(
     }
     drop(listener);
     connections.close();
-    door.stopping.cancel();
-    if timeout(door.context.settings.shutdown_grace, connections.wait()).await.is_err() {
-        door.cut.cancel();
-        timeout(PARTING, connections.wait()).await.ok();
+    acceptor.shutdown.cancel();
+    if timeout(acceptor.context.settings.shutdown_grace, connections.wait()).await.is_err() {
+        acceptor.abort.cancel();
+        timeout(DISCONNECT_TIMEOUT, connections.wait()).await.ok();
     }
     Ok(())
 }
 
-/// For a process that has run out of file descriptors.
-const BREATH: Duration = Duration::from_millis(100);
-/// How long a client may take to leave when there is nothing left to do for it.
-const PARTING: Duration = Duration::from_secs(2);
-/// How long whoever has just come may take to say what it wants, when this node is about to stop.
-const JUST_COME: Duration = Duration::from_secs(10);
-const RETRY: Duration = Duration::from_secs(5);
+/// Pause after a failed `accept`, for a process that has run out of file descriptors. Arbitrary.
+const ACCEPT_ERROR_BACKOFF: Duration = Duration::from_millis(100);
+/// Time a client has to disconnect after its last command has ended. Arbitrary.
+const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// Time a connection has to send its first command if the server begins its shutdown right after accepting it.
+/// Arbitrary.
+const NEW_CONNECTION_GRACE: Duration = Duration::from_secs(10);
+const HOST_KEY_RETRY_INTERVAL: Duration = Duration::from_secs(5);
 
-/// While the database is away nobody can sign in anyway.
+/// Loads the host keys, and retries until the database is available: without it no client can authenticate anyway.
 async fn host_keys(app: &App) -> Vec<PrivateKey> {
-    let mut every = tokio::time::interval(RETRY);
+    let mut interval = tokio::time::interval(HOST_KEY_RETRY_INTERVAL);
     loop {
-        every.tick().await;
-        match host_key::load_or_make(app).await {
+        interval.tick().await;
+        match host_key::load_or_create(app).await {
             Ok(keys) => return keys,
-            Err(error) => tracing::warn!(%error, "SSH waits for its host keys"),
+            Err(error) => tracing::warn!(%error, "loading SSH host keys failed, retrying"),
         }
     }
 }
@@ -109,23 +115,25 @@ fn config(keys: Vec<PrivateKey>) -> Config {
         keys,
         preferred: Preferred {
             kex: Cow::Borrowed(KEY_EXCHANGES),
-            key: Cow::Borrowed(SIGNATURES),
-            // Packs are compressed already, and what is unpacked before it is known from whom can be a trap.
+            key: Cow::Borrowed(SIGNATURE_ALGORITHMS),
+            // Packs are compressed already, and decompressing input of unauthenticated clients invites decompression
+            // bombs.
             compression: Cow::Borrowed(&[compression::NONE]),
             ..Preferred::DEFAULT
         },
-        // A key cannot be guessed, so there is no reason to slow down those whose agents hold many.
+        // Keys cannot be guessed, so there is no reason to slow down clients whose agents offer many of them.
         auth_rejection_time: Duration::ZERO,
         auth_rejection_time_initial: Some(Duration::ZERO),
         max_auth_attempts: 20,
-        // The line has its own, which also rings while a write waits.
+        // `IdleTimeoutStream` has its own timeout, which also covers stalled writes.
         inactivity_timeout: None,
         nodelay: true,
         ..Config::default()
     }
 }
 
-/// Without those of long numbers: each costs tens of milliseconds, for anybody who asks.
+/// Key exchange algorithms. Those with large Diffie-Hellman groups are left out: each exchange costs tens of
+/// milliseconds of CPU time, and unauthenticated clients can request it.
 const KEY_EXCHANGES: &[kex::Name] = &[
     kex::MLKEM768X25519_SHA256,
     kex::CURVE25519,
@@ -135,8 +143,8 @@ const KEY_EXCHANGES: &[kex::Name] = &[
     kex::EXTENSION_OPENSSH_STRICT_KEX_AS_SERVER,
 ];
 
-/// Of clients and of ourselves; not over SHA-1, which can be forged by now.
-const SIGNATURES: &[Algorithm] = &[
+/// Signature algorithms for host keys and client keys. SHA-1 is left out, because its collisions allow forgeries.
+const SIGNATURE_ALGORITHMS: &[Algorithm] = &[
     Algorithm::Ed25519,
     Algorithm::Ecdsa { curve: EcdsaCurve::NistP256 },
     Algorithm::Ecdsa { curve: EcdsaCurve::NistP384 },
@@ -146,50 +154,52 @@ const SIGNATURES: &[Algorithm] = &[
 ];
 
 #[derive(Clone)]
-struct Door {
+struct ConnectionAcceptor {
     context: Arc<Context>,
     config: Arc<Config>,
-    /// All connections, and those that have not signed in.
-    open: Arc<ConnectionCounter>,
+    /// Counts all connections.
+    connections: Arc<ConnectionCounter>,
+    /// Counts the connections that are not authenticated yet.
     unauthenticated: Arc<ConnectionCounter>,
-    stopping: CancellationToken,
-    cut: CancellationToken,
+    shutdown: CancellationToken,
+    abort: CancellationToken,
 }
 
-/// A connection is counted from when it is accepted until it ends, and as unauthenticated until it has signed in.
-struct Admitted {
-    open: ConnectionGuard,
+/// A connection that was admitted. It counts as a connection until it ends, and as unauthenticated until authentication
+/// succeeds.
+struct AdmittedConnection {
+    connection: ConnectionGuard,
     unauthenticated: ConnectionGuard,
 }
 
-impl Door {
-    /// Returns `None` if there are too many connections. The metrics count them.
-    fn try_admit(&self, peer: IpAddr) -> Option<Admitted> {
-        let open = self.open.try_admit(peer)?;
+impl ConnectionAcceptor {
+    /// Counts a new connection. Returns `None` if there are too many; the metrics count the refused ones.
+    fn try_admit(&self, peer: IpAddr) -> Option<AdmittedConnection> {
+        let connection = self.connections.try_admit(peer)?;
         let unauthenticated = self.unauthenticated.try_admit_early_drop(peer, self.context.app.random_fraction())?;
-        Some(Admitted { open, unauthenticated })
+        Some(AdmittedConnection { connection, unauthenticated })
     }
 
-    async fn receive(self, socket: TcpStream, admitted: Admitted) {
-        if let Err(error) = self.converse(socket, admitted).await {
-            tracing::debug!(%error, "a connection ended");
+    async fn handle_socket(self, socket: TcpStream, admitted: AdmittedConnection) {
+        if let Err(error) = self.serve_connection(socket, admitted).await {
+            tracing::debug!(%error, "connection ended with an error");
         }
     }
 
-    async fn converse(self, socket: TcpStream, admitted: Admitted) -> Result<()> {
-        let Admitted { open: _open, unauthenticated } = admitted;
+    async fn serve_connection(self, socket: TcpStream, admitted: AdmittedConnection) -> Result<()> {
+        let AdmittedConnection { connection: _connection_guard, unauthenticated } = admitted;
         socket.set_nodelay(true)?;
-        let came = Instant::now();
+        let accepted_at = Instant::now();
         let settings = &self.context.settings;
-        let (work, cut) = (TaskTracker::new(), self.cut.child_token());
-        // A session goes its own way: whatever ends this, cuts its line.
-        let _end = cut.clone().drop_guard();
-        let line = Line::with(socket, settings.idle_timeout, work.clone(), cut);
-        let (known, signed_in) = oneshot::channel();
-        let connection = Connection::new(self.context.clone(), known, work.clone());
+        let (tasks, abort) = (TaskTracker::new(), self.abort.child_token());
+        // The session runs in a task of its own. Dropping the guard aborts its stream, however this function ends.
+        let _abort_guard = abort.clone().drop_guard();
+        let stream = IdleTimeoutStream::with_tasks(socket, settings.idle_timeout, tasks.clone(), abort);
+        let (signed_in_sender, signed_in) = oneshot::channel();
+        let connection = Connection::new(self.context.clone(), signed_in_sender, tasks.clone());
         let handshake = timeout(settings.handshake_timeout, async {
-            let session = server::run_stream(self.config.clone(), line, connection).await?;
-            // Also when the session ends: then the other half of it is gone.
+            let session = server::run_stream(self.config.clone(), stream, connection).await?;
+            // This also returns when the session ends early, because that drops the sender.
             signed_in.await.ok();
             Ok::<_, Error>(session)
         });
@@ -198,23 +208,23 @@ impl Door {
                 Ok(session) => session?,
                 Err(_) => return Ok(()),
             },
-            () = self.nothing_more_begins(came) => return Ok(()),
+            () = self.wait_for_shutdown_deadline(accepted_at) => return Ok(()),
         };
         drop(unauthenticated);
-        let done = async {
-            self.nothing_more_begins(came).await;
-            work.close();
-            work.wait().await;
+        let drained = async {
+            self.wait_for_shutdown_deadline(accepted_at).await;
+            tasks.close();
+            tasks.wait().await;
         };
         tokio::select! {
             ended = &mut session => return ended,
-            () = done => {}
+            () = drained => {}
         }
-        timeout(PARTING, &mut session).await.unwrap_or(Ok(()))
+        timeout(DISCONNECT_TIMEOUT, &mut session).await.unwrap_or(Ok(()))
     }
 
-    async fn nothing_more_begins(&self, came: Instant) {
-        self.stopping.cancelled().await;
-        sleep_until((came + JUST_COME).max(Instant::now() + PARTING)).await;
+    async fn wait_for_shutdown_deadline(&self, accepted_at: Instant) {
+        self.shutdown.cancelled().await;
+        sleep_until((accepted_at + NEW_CONNECTION_GRACE).max(Instant::now() + DISCONNECT_TIMEOUT)).await;
     }
 }

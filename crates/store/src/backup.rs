@@ -1,4 +1,4 @@
-//! The database as of one moment, and what of the object store belongs to it.
+//! Reads the database for a backup: a snapshot at one point in time, and the object keys that belong to it.
 
 use chrono::{DateTime, Utc};
 use futures_util::stream::BoxStream;
@@ -7,29 +7,30 @@ use sqlx::{Connection as _, PgConnection};
 
 use crate::{Connection, Result};
 
-/// As long as this lives, the database can be read as it was then.
-pub struct Moment {
+/// A read-only transaction that holds an exported snapshot of the database open until it is closed or dropped.
+pub struct DatabaseSnapshot {
     connection: PgConnection,
-    /// By this name other connections see the same.
-    pub snapshot: String,
-    pub at: DateTime<Utc>,
-    /// The last step of the schema.
-    pub schema: i64,
+    /// The name under which other connections can import the snapshot.
+    pub snapshot_id: String,
+    pub taken_at: DateTime<Utc>,
+    /// The version of the newest applied migration.
+    pub schema_version: i64,
 }
 
-impl Moment {
-    pub async fn now(url: &str) -> Result<Self> {
+impl DatabaseSnapshot {
+    pub async fn open(url: &str) -> Result<Self> {
         let mut connection = PgConnection::connect(url).await?;
         sqlx::query("begin isolation level repeatable read, read only").execute(&mut connection).await?;
-        // By the clock behind the snapshot: all that was committed before this time is in it.
+        // `now()` is the start of the transaction, before the snapshot is taken: everything committed before it is
+        // included.
         const QUERY: &str =
             "select pg_export_snapshot(), now(), (select max(version) from _sqlx_migrations where success)";
         let (snapshot, at, schema) = sqlx::query_as(QUERY).fetch_one(&mut connection).await?;
-        Ok(Self { connection, snapshot, at, schema })
+        Ok(Self { connection, snapshot_id: snapshot, taken_at: at, schema_version: schema })
     }
 
-    /// The keys of all that is complete and belongs to something.
-    pub fn objects(&mut self) -> BoxStream<'_, Result<String>> {
+    /// Returns the keys of all completely stored objects that a pack, an upload or a build of the snapshot refers to.
+    pub fn object_keys(&mut self) -> BoxStream<'_, Result<String>> {
         let keys = sqlx::query_scalar!(
             r#"select object_key as "key!" from packs where state = 'live' and object_key is not null
                union all
@@ -40,12 +41,13 @@ impl Moment {
         keys.fetch(&mut self.connection).map_err(Into::into).boxed()
     }
 
-    pub async fn end(self) -> Result<()> {
+    pub async fn close(self) -> Result<()> {
         Ok(self.connection.close().await?)
     }
 }
 
-/// Whether something still needs that object. Those of a deleted project go before their rows.
+/// Returns whether a row still refers to an object. Rows of deleted projects do not count: their objects are deleted
+/// before the rows are.
 pub async fn is_needed(connection: &mut Connection, key: &str) -> Result<bool> {
     Ok(sqlx::query_scalar!(
         r#"select exists (select from packs where object_key = $1 and state = 'live')
@@ -59,7 +61,7 @@ pub async fn is_needed(connection: &mut Connection, key: &str) -> Result<bool> {
     .await?)
 }
 
-/// Whether nothing was ever made there.
+/// Returns whether a database has no tables outside of the system schemas.
 pub async fn is_empty(url: &str) -> Result<bool> {
     let mut connection = PgConnection::connect(url).await?;
     const QUERY: &str = "select not exists (select from pg_class c join pg_namespace n on n.oid = c.relnamespace \

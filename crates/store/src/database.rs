@@ -1,4 +1,4 @@
-//! The pool, and what every connection is told.
+//! The connection pool, and the settings of every connection.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -8,20 +8,21 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{ConnectOptions, Connection as _, PgPool};
 
 use crate::Result;
-use crate::page::LargeLists;
+use crate::page::LargeListCache;
 
 pub type Connection = sqlx::PgConnection;
 pub type Transaction = sqlx::Transaction<'static, sqlx::Postgres>;
 
-/// Whether it could be an address of PostgreSQL; the reason does not repeat it.
+/// Checks that a text can be the URL of a PostgreSQL database. The error does not repeat the URL, which may contain a
+/// password.
 pub fn check_url(url: &str) -> std::result::Result<(), String> {
     if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
-        return Err("it does not begin with postgres://".into());
+        return Err("it must begin with postgres://".into());
     }
     match PgConnectOptions::from_str(url) {
         Ok(_) => Ok(()),
-        Err(sqlx::Error::Configuration(cause)) => Err(format!("it cannot be read: {cause}")),
-        Err(_) => Err("it cannot be read".into()),
+        Err(sqlx::Error::Configuration(cause)) => Err(format!("it is not a valid URL: {cause}")),
+        Err(_) => Err("it is not a valid URL".into()),
     }
 }
 
@@ -33,32 +34,34 @@ pub struct Options {
     pub statement_timeout: Duration,
 }
 
-/// Of the connections that a node may have.
+/// How many connections of the pool are in use, idle, or not yet opened.
 #[derive(Clone, Copy, Debug)]
-pub struct PoolUse {
+pub struct PoolUsage {
     pub busy: u32,
     pub idle: u32,
     pub unopened: u32,
 }
 
-const TRUSTED_FOR: Duration = Duration::from_secs(1);
+const LIVENESS_CHECK_AFTER: Duration = Duration::from_secs(1);
 
 #[derive(Clone)]
 pub struct Database {
     pool: PgPool,
-    pub(crate) large_lists: Arc<LargeLists>,
+    pub(crate) large_lists: Arc<LargeListCache>,
 }
 
 impl Database {
-    /// Opens no connection yet: a node starts, and says that it is not ready, while its database is away.
+    /// Creates the pool without opening a connection: a node starts while its database is unavailable, and reports that
+    /// it is not ready.
     pub fn new(options: &Options) -> Result<Self> {
-        let connect = PgConnectOptions::from_str(&options.url)?
+        let connect_options = PgConnectOptions::from_str(&options.url)?
             .application_name("holdfast")
-            // Compiling a plan takes longer than any of ours runs.
+            // Just-in-time compilation of a plan takes longer than any statement of this program runs.
             .options([
                 ("statement_timeout", format!("{}ms", options.statement_timeout.as_millis())),
                 ("jit", "off".into()),
-                // What a node held that vanished without a word.
+                // Ends the transactions of a node that disappeared without closing its connections, and releases their
+                // locks.
                 ("idle_in_transaction_session_timeout", "120s".into()),
             ])
             .log_slow_statements(tracing::log::LevelFilter::Warn, Duration::from_secs(1))
@@ -67,16 +70,16 @@ impl Database {
             .max_connections(options.max_connections)
             .acquire_timeout(options.acquire_timeout)
             .test_before_acquire(false)
-            .before_acquire(|connection, about| {
+            .before_acquire(|connection, metadata| {
                 Box::pin(async move {
-                    // A connection that was in use a moment ago is taken at its word: asking costs a round trip.
-                    if about.idle_for > TRUSTED_FOR {
+                    // A connection that was in use a moment ago is not checked: the check costs a round trip.
+                    if metadata.idle_for > LIVENESS_CHECK_AFTER {
                         connection.ping().await?;
                     }
                     Ok(true)
                 })
             })
-            .connect_lazy_with(connect);
+            .connect_lazy_with(connect_options);
         Ok(Self { pool, large_lists: Arc::default() })
     }
 
@@ -88,26 +91,26 @@ impl Database {
         Ok(self.pool.begin().await?)
     }
 
-    /// Whether the database answers and has the schema that this program needs, or a later one.
+    /// Returns whether the database responds and has the schema that this program needs, or a later one.
     pub async fn is_ready(&self) -> Result<bool> {
         const QUERY: &str = "select exists (select from _sqlx_migrations where version >= $1 and success)";
-        Ok(sqlx::query_scalar(QUERY).bind(crate::migrate::newest()).fetch_one(&self.pool).await?)
+        Ok(sqlx::query_scalar(QUERY).bind(crate::migrate::newest_version()).fetch_one(&self.pool).await?)
     }
 
-    /// For the job queue, which brings its own statements.
+    /// Returns the pool for the job queue, which executes its own statements.
     pub fn pool(&self) -> &PgPool {
         &self.pool
     }
 
-    pub fn pool_use(&self) -> PoolUse {
+    pub fn pool_usage(&self) -> PoolUsage {
         let (open, idle) = (self.pool.size(), self.pool.num_idle() as u32);
         let unopened = self.pool.options().get_max_connections().saturating_sub(open);
-        PoolUse { busy: open.saturating_sub(idle), idle, unopened }
+        PoolUsage { busy: open.saturating_sub(idle), idle, unopened }
     }
 
-    /// How many servers follow, and how many seconds the last of them is behind; only who may read all statistics
-    /// (`pg_read_all_stats`) is told the second.
-    pub async fn replication(&self) -> Result<(i64, Option<f64>)> {
+    /// Returns the number of connected replicas and the longest replay lag in seconds. The lag is None if there is
+    /// none, or if the database user may not read it (`pg_read_all_stats`).
+    pub async fn replication_status(&self) -> Result<(i64, Option<f64>)> {
         const QUERY: &str = "select count(*), max(extract(epoch from replay_lag))::float8 from pg_stat_replication";
         Ok(sqlx::query_as(QUERY).fetch_one(&mut *self.connection().await?).await?)
     }

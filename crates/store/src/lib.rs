@@ -1,15 +1,17 @@
-//! PostgreSQL and the object store. One file per aggregate holds all of its SQL; every function takes the connection first, so that calls
-//! compose in the caller's transaction. Lookups give an `Option`; what is forbidden or invalid is decided elsewhere.
+//! Access to PostgreSQL and to the object store.
+//!
+//! - One file per aggregate holds all of its SQL.
+//! - Functions that take a connection take it first, so that calls compose in the transaction of the caller.
+//! - Lookups return an `Option`. Permissions and validation belong to the callers.
 
 pub mod accounts;
 pub mod activity;
 pub mod backup;
 pub mod cache;
-pub mod chaos;
 pub mod ci;
 pub mod database;
 pub mod error;
-pub mod facts;
+pub mod fault_injection;
 pub mod hooks;
 pub mod migrate;
 pub mod namespaces;
@@ -19,6 +21,7 @@ pub mod planning;
 pub mod projects;
 pub mod repository;
 mod search;
+pub mod server_info;
 mod text;
 pub mod worker;
 

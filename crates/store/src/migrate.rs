@@ -1,5 +1,7 @@
-//! The schema's steps, embedded in the binary. They are applied under PostgreSQL's advisory lock, so that many nodes
-//! may start at once; the url must reach the server directly, not through a transaction-mode pooler.
+//! The migrations of the schema, embedded in the binary.
+//!
+//! They are applied under an advisory lock, so that several nodes can start at once. The URL must reach the server
+//! directly, not through a pooler in transaction mode.
 
 use std::time::{Duration, Instant};
 
@@ -16,75 +18,80 @@ static MIGRATOR: Migrator = sqlx::migrate!();
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("cannot reach the database: {0}")]
+    #[error("database unavailable: {0}")]
     Connect(#[from] sqlx::Error),
     #[error("migration failed: {0}")]
     Migrate(#[from] MigrateError),
     #[error("migration of the job queue failed: {0}")]
     Queue(String),
-    #[error("making partitions failed: {0}")]
+    #[error("creating partitions failed: {0}")]
     Partitions(#[from] crate::Error),
 }
 
-/// What stands between the schema and this binary.
+/// How the schema of a database compares with the migrations of this binary.
 #[derive(Debug, PartialEq, Eq)]
-pub enum State {
+pub enum SchemaState {
     Current,
-    /// Steps still to be applied.
+    /// The number of migrations that are not applied yet.
     Behind(usize),
-    /// The schema has steps that this binary does not know: a newer version has been here.
+    /// The schema has migrations that this binary does not know: a newer version was installed before.
     Ahead,
 }
 
-/// The last step this program knows.
-pub(crate) fn newest() -> i64 {
+/// Returns the version of the newest migration that this binary knows.
+pub(crate) fn newest_version() -> i64 {
     MIGRATOR.iter().map(|step| step.version).max().unwrap_or_default()
 }
 
-/// Returns whether a migration was applied more than a day ago. Until then nodes of the version before it may still run, and
-/// what they use must stay as they know it.
+/// Returns whether a migration was applied more than a day ago. Until then, nodes of the version before it may still
+/// run, and everything they use must stay compatible with them.
 pub(crate) async fn is_applied_for_a_day(connection: &mut PgConnection, version: i64) -> crate::Result<bool> {
     const QUERY: &str = "select exists (select from _sqlx_migrations \
          where version = $1 and success and installed_on < now() - interval '1 day')";
     Ok(sqlx::query_scalar(QUERY).bind(version).fetch_one(connection).await?)
 }
 
-/// The schema, that of the job queue, and the partitions from today on.
+/// Applies the migrations of the schema and of the job queue, and creates the upcoming partitions.
 pub async fn run(url: &str, today: NaiveDate) -> Result<(), Error> {
     let mut connection = PgConnection::connect(url).await?;
-    // One at a time, for the queue takes no lock of its own; and waited for as long as it takes, which a large index may.
+    // The migrations of the job queue take no lock of their own. There is no timeout: another node may be building a
+    // large index.
     sqlx::query("select pg_advisory_lock(7219001)").execute(&mut connection).await?;
     apply(&mut connection).await?;
     let pool = PgPoolOptions::new().max_connections(2).connect(url).await?;
     let migrated = WorkerUtils::new(pool.clone(), Schema::default()).migrate().await;
     pool.close().await;
     migrated.map_err(|error| Error::Queue(error.to_string()))?;
-    // Otherwise the first transactions to queue a task would wait for each other to name it.
+    // Inserts the names of all tasks, because otherwise the first transactions that enqueue a task would wait for each
+    // other to insert its name.
     sqlx::query(
         "insert into graphile_worker._private_tasks (identifier) select unnest($1::text[]) on conflict do nothing",
     )
     .bind(TASKS.as_slice())
     .execute(&mut connection)
     .await?;
-    crate::activity::partition::make(&mut connection, today).await?;
+    crate::activity::partition::create_upcoming(&mut connection, today).await?;
     connection.close().await?;
     Ok(())
 }
 
-/// How long is tried to find a moment in which a step can be made.
-const PATIENCE: Duration = Duration::from_secs(300);
-const PAUSE: Duration = Duration::from_millis(250);
+/// How long migrations are retried while they cannot get their locks.
+const APPLY_TIMEOUT: Duration = Duration::from_secs(300);
+const RETRY_INTERVAL: Duration = Duration::from_millis(250);
 
-/// While a step waits for a table, everybody else waits behind it, and a request that has locked another one would wait in a
-/// circle with it: PostgreSQL would end one of them after a second. So a step waits for half as long, and is tried again.
+/// Applies the migrations, and retries after a lock timeout.
+///
+/// While a migration waits for the lock of a table, all later statements on this table wait behind it. A request that
+/// holds another lock could then deadlock with it, which PostgreSQL resolves after one second (`deadlock_timeout`) by
+/// aborting either of them. The lock timeout is half of that.
 async fn apply(connection: &mut PgConnection) -> Result<(), Error> {
     sqlx::query("set lock_timeout = '500ms'").execute(&mut *connection).await?;
-    let (begun, mut again) = (Instant::now(), tokio::time::interval(PAUSE));
-    again.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let (started_at, mut retries) = (Instant::now(), tokio::time::interval(RETRY_INTERVAL));
+    retries.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        again.tick().await;
+        retries.tick().await;
         match MIGRATOR.run(&mut *connection).await {
-            Err(error) if has_waited(&error) && begun.elapsed() < PATIENCE => {}
+            Err(error) if is_lock_timeout(&error) && started_at.elapsed() < APPLY_TIMEOUT => {}
             other => break other?,
         }
     }
@@ -92,12 +99,12 @@ async fn apply(connection: &mut PgConnection) -> Result<(), Error> {
     Ok(())
 }
 
-fn has_waited(error: &MigrateError) -> bool {
+fn is_lock_timeout(error: &MigrateError) -> bool {
     let (MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _)) = error else { return false };
     cause.as_database_error().is_some_and(|error| error.code().as_deref() == Some("55P03"))
 }
 
-pub async fn state(url: &str) -> Result<State, Error> {
+pub async fn state(url: &str) -> Result<SchemaState, Error> {
     let mut connection = PgConnection::connect(url).await?;
     let exists: bool =
         sqlx::query_scalar("select to_regclass('_sqlx_migrations') is not null").fetch_one(&mut connection).await?;
@@ -107,10 +114,10 @@ pub async fn state(url: &str) -> Result<State, Error> {
     };
     connection.close().await?;
     if applied.iter().any(|step| !MIGRATOR.version_exists(step.version)) {
-        return Ok(State::Ahead);
+        return Ok(SchemaState::Ahead);
     }
     match MIGRATOR.iter().count() - applied.len() {
-        0 => Ok(State::Current),
-        missing => Ok(State::Behind(missing)),
+        0 => Ok(SchemaState::Current),
+        missing => Ok(SchemaState::Behind(missing)),
     }
 }

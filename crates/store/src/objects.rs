@@ -1,5 +1,6 @@
-//! The object store: a directory of this machine, or a bucket of anything that speaks S3. Keys are made of fresh random
-//! ids; what an object is called, and whose it is, only the database knows.
+//! The object store: a local directory, or a bucket of an S3-compatible service.
+//!
+//! Keys are made of fresh random ids. Only the database knows the name and the owner of an object.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -18,7 +19,7 @@ use object_store::{ClientOptions, GetOptions, ObjectStore, ObjectStoreExt, PutPa
 use tokio::io::AsyncWriteExt;
 use url::Url;
 
-use crate::chaos::{self, Chaos};
+use crate::fault_injection::{self, FaultyStore};
 
 pub use bytes::Bytes;
 pub use object_store::{Error, Result};
@@ -29,16 +30,16 @@ pub enum Options {
     S3 {
         bucket: String,
         prefix: String,
-        /// None means AWS.
+        /// The URL of an S3-compatible service. None means AWS.
         endpoint: Option<String>,
         region: String,
-        /// None means what the environment of the machine provides.
+        /// The access key and its secret. None means the credentials that the environment provides.
         credentials: Option<(String, String)>,
     },
 }
 
 impl Options {
-    /// `file:///var/lib/holdfast` or `s3://bucket/prefix`.
+    /// Parses a URL such as `file:///var/lib/holdfast` or `s3://bucket/prefix`.
     pub fn from_url(
         url: &Url,
         endpoint: &str,
@@ -47,17 +48,17 @@ impl Options {
     ) -> std::result::Result<Self, &'static str> {
         match url.scheme() {
             "file" => {
-                let directory = url.to_file_path().map_err(|()| "it names no directory of this machine")?;
+                let directory = url.to_file_path().map_err(|()| "it is not the path of a directory on this machine")?;
                 Ok(Self::Directory(directory))
             }
             "s3" => Ok(Self::S3 {
-                bucket: url.host_str().filter(|host| !host.is_empty()).ok_or("it names no bucket")?.to_owned(),
+                bucket: url.host_str().filter(|host| !host.is_empty()).ok_or("it has no bucket name")?.to_owned(),
                 prefix: url.path().trim_matches('/').to_owned(),
                 endpoint: Some(endpoint.to_owned()).filter(|endpoint| !endpoint.is_empty()),
                 region: region.to_owned(),
                 credentials,
             }),
-            _ => Err("it begins with neither file:// nor s3://"),
+            _ => Err("it must begin with file:// or s3://"),
         }
     }
 }
@@ -65,21 +66,21 @@ impl Options {
 #[derive(Clone)]
 pub struct Objects {
     options: Options,
-    chaos: chaos::Settings,
-    opened: Arc<OnceLock<Arc<dyn ObjectStore>>>,
+    faults: fault_injection::FaultSettings,
+    lazy_store: Arc<OnceLock<Arc<dyn ObjectStore>>>,
 }
 
-/// An object that is being written. Nobody finds it before it is finished.
-pub struct Sink(BufWriter);
+/// An object that is being written. It is not visible before [`finish`](Self::finish).
+pub struct ObjectWriter(BufWriter);
 
-impl Sink {
+impl ObjectWriter {
     pub async fn write(&mut self, bytes: Bytes) -> Result<()> {
         self.0.put(bytes).await
     }
 
-    /// Durable when it returns.
+    /// Completes the object, which is durable when this returns.
     pub async fn finish(mut self) -> Result<()> {
-        self.0.shutdown().await.map_err(failed)
+        self.0.shutdown().await.map_err(upload_error)
     }
 
     pub async fn abort(mut self) {
@@ -87,81 +88,81 @@ impl Sink {
     }
 }
 
-fn failed(error: std::io::Error) -> Error {
+fn upload_error(error: std::io::Error) -> Error {
     Error::Generic { store: "upload", source: error.into() }
 }
 
-/// What is there, by the word of the store itself.
+/// An object as the store lists it.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct ObjectMeta {
     pub key: String,
     pub size: u64,
-    pub at: DateTime<Utc>,
+    pub last_modified: DateTime<Utc>,
 }
 
-/// The bytes of an object, as they come.
-pub type Content = BoxStream<'static, std::io::Result<Bytes>>;
+/// The content of an object as a stream.
+pub type ByteStream = BoxStream<'static, std::io::Result<Bytes>>;
 
 impl Objects {
-    /// Opened when it is first used: most commands need none of it.
+    /// Creates a handle. The store is opened at the first use, because most commands do not need it.
     pub fn new(options: Options) -> Self {
-        Self { options, chaos: chaos::Settings::default(), opened: Arc::default() }
+        Self { options, faults: fault_injection::FaultSettings::default(), lazy_store: Arc::default() }
     }
 
-    /// The same, made to fail now and then.
-    pub fn with_chaos(self, chaos: chaos::Settings) -> Self {
-        Self { chaos, opened: Arc::default(), ..self }
+    /// Returns a handle to the same store that injects faults.
+    pub fn with_faults(self, faults: fault_injection::FaultSettings) -> Self {
+        Self { faults, lazy_store: Arc::default(), ..self }
     }
 
     fn store(&self) -> Result<&dyn ObjectStore> {
-        if let Some(store) = self.opened.get() {
+        if let Some(store) = self.lazy_store.get() {
             return Ok(store.as_ref());
         }
         let mut store = open(&self.options)?;
-        if self.chaos.is_on() {
-            store = Arc::new(Chaos::new(store, self.chaos));
+        if self.faults.is_enabled() {
+            store = Arc::new(FaultyStore::new(store, self.faults));
         }
-        Ok(self.opened.get_or_init(|| store).as_ref())
+        Ok(self.lazy_store.get_or_init(|| store).as_ref())
     }
 
-    fn store_shared(&self) -> Result<Arc<dyn ObjectStore>> {
+    fn shared_store(&self) -> Result<Arc<dyn ObjectStore>> {
         self.store()?;
-        Ok(self.opened.get().expect("it was opened just now").clone())
+        Ok(self.lazy_store.get().expect("the store was initialized above").clone())
     }
 
-    /// Durable when it returns.
+    /// Stores an object, which is durable when this returns.
     pub async fn put(&self, key: &str, bytes: Bytes) -> Result<()> {
         self.store()?.put(&Path::from(key), PutPayload::from(bytes)).await?;
         Ok(())
     }
 
-    /// Files one behind the other and something behind them, as one object; durable when it returns.
-    pub async fn put_files(&self, key: &str, files: &[PathBuf], behind: Vec<u8>) -> Result<()> {
-        let Sink(mut upload) = self.sink(key)?;
+    /// Stores the concatenation of some files and a trailer as one object, which is durable when this returns.
+    pub async fn put_files(&self, key: &str, files: &[PathBuf], trailer: Vec<u8>) -> Result<()> {
+        let ObjectWriter(mut upload) = self.writer(key)?;
         let written = async {
             for file in files {
                 let mut file = tokio::fs::File::open(file).await?;
                 tokio::io::copy(&mut file, &mut upload).await?;
             }
-            upload.write_all(&behind).await
+            upload.write_all(&trailer).await
         };
         match written.await {
-            Ok(()) => upload.shutdown().await.map_err(failed),
+            Ok(()) => upload.shutdown().await.map_err(upload_error),
             Err(error) => {
                 upload.abort().await.ok();
-                Err(failed(error))
+                Err(upload_error(error))
             }
         }
     }
 
-    /// One that comes bit by bit.
-    pub fn sink(&self, key: &str) -> Result<Sink> {
-        let upload = BufWriter::with_capacity(self.store_shared()?, Path::from(key), PART).with_max_concurrency(4);
-        Ok(Sink(upload))
+    /// Starts an object that is written in chunks.
+    pub fn writer(&self, key: &str) -> Result<ObjectWriter> {
+        let upload = BufWriter::with_capacity(self.shared_store()?, Path::from(key), PART_SIZE).with_max_concurrency(4);
+        Ok(ObjectWriter(upload))
     }
 
-    /// None if there is no such object.
-    pub async fn get(&self, key: &str) -> Result<Option<Content>> {
+    /// Returns the content of an object, or None if it does not exist.
+    pub async fn get(&self, key: &str) -> Result<Option<ByteStream>> {
         match self.store()?.get(&Path::from(key)).await {
             Ok(found) => Ok(Some(found.into_stream().map_err(std::io::Error::other).boxed())),
             Err(Error::NotFound { .. }) => Ok(None),
@@ -169,7 +170,7 @@ impl Objects {
         }
     }
 
-    /// None if there is no such object.
+    /// Returns the size of an object, or None if it does not exist.
     pub async fn size(&self, key: &str) -> Result<Option<u64>> {
         match self.store()?.head(&Path::from(key)).await {
             Ok(found) => Ok(Some(found.size)),
@@ -178,7 +179,8 @@ impl Objects {
         }
     }
 
-    /// A part of an object; less of it if the object ends before.
+    /// Returns a range of an object, which is shorter than requested if the object ends before, or None if the object
+    /// does not exist.
     pub async fn get_range(&self, key: &str, range: Range<u64>) -> Result<Option<BoxStream<'static, Result<Bytes>>>> {
         let options = GetOptions { range: Some(range.into()), ..GetOptions::default() };
         match self.store()?.get_opts(&Path::from(key), options).await {
@@ -188,14 +190,19 @@ impl Objects {
         }
     }
 
-    /// All below a directory, in no order. Only for when the database does not know what there is.
-    pub fn list(&self, directory: &str) -> Result<BoxStream<'static, Result<Found>>> {
-        let found = self.store_shared()?.list(Some(&Path::from(directory)));
-        let found = found.map_ok(|it| Found { key: it.location.to_string(), size: it.size, at: it.last_modified });
+    /// Lists all objects below a directory, in no particular order. Only for cases in which the database cannot know
+    /// the keys.
+    pub fn list(&self, directory: &str) -> Result<BoxStream<'static, Result<ObjectMeta>>> {
+        let found = self.shared_store()?.list(Some(&Path::from(directory)));
+        let found = found.map_ok(|it| ObjectMeta {
+            key: it.location.to_string(),
+            size: it.size,
+            last_modified: it.last_modified,
+        });
         Ok(found.boxed())
     }
 
-    /// One that is gone already is fine.
+    /// Deletes an object. Idempotent: a missing object is not an error.
     pub async fn delete(&self, key: &str) -> Result<()> {
         self.delete_parts(key);
         match self.store()?.delete(&Path::from(key)).await {
@@ -204,7 +211,8 @@ impl Objects {
         }
     }
 
-    /// What an upload that was cut off has left in a directory. In a bucket it is for the bucket's own rules to remove.
+    /// Deletes the parts that an interrupted upload left in a directory. In a bucket, the lifecycle rules of the bucket
+    /// delete them.
     fn delete_parts(&self, key: &str) {
         if let Options::Directory(directory) = &self.options {
             let part = |number: u32| directory.join(format!("{key}#{number}"));
@@ -212,7 +220,7 @@ impl Objects {
         }
     }
 
-    /// Whether what is put can be read again and deleted.
+    /// Checks that an object can be stored, read and deleted.
     pub async fn check(&self, key: &str) -> Result<()> {
         self.put(key, Bytes::from_static(b"holdfast")).await?;
         self.store()?.get(&Path::from(key)).await?.bytes().await?;
@@ -220,34 +228,34 @@ impl Objects {
     }
 }
 
-/// Of a large object, sent at a time; smaller ones go in one piece.
-const PART: usize = 8 << 20;
+/// The size of the parts of a multipart upload. Smaller objects are sent in one request.
+const PART_SIZE: usize = 8 << 20;
 
-/// A request waits for the store, but not until its client has given up.
-const PATIENCE: Duration = Duration::from_secs(20);
-const CONNECT: Duration = Duration::from_secs(5);
+/// How long a request waits for the store: less than common clients wait for a response.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 fn open(options: &Options) -> Result<Arc<dyn ObjectStore>> {
     match options {
         Options::Directory(directory) => {
             std::fs::create_dir_all(directory)
                 .map_err(|source| Error::Generic { store: "directory", source: source.into() })?;
-            // What is acknowledged is on the disk, file and directory both.
+            // An acknowledged write is on the disk: both the file and its directory entry are synchronized.
             let store = LocalFileSystem::new_with_prefix(directory)?.with_fsync(true).with_automatic_cleanup(false);
             Ok(Arc::new(store))
         }
         Options::S3 { bucket, prefix, endpoint, region, credentials } => {
-            // What the machine provides is asked for only where no keys are given: half of each fits nothing.
+            // The environment is only read if no credentials are configured: a mixture of both would not match.
             let builder = if credentials.is_some() { AmazonS3Builder::new() } else { AmazonS3Builder::from_env() };
             let mut builder = builder
                 .with_bucket_name(bucket)
                 .with_region(region)
-                .with_retry(RetryConfig { max_retries: 3, retry_timeout: PATIENCE, ..RetryConfig::default() })
+                .with_retry(RetryConfig { max_retries: 3, retry_timeout: REQUEST_TIMEOUT, ..RetryConfig::default() })
                 .with_client_options(
                     ClientOptions::new()
-                        .with_connect_timeout(CONNECT)
+                        .with_connect_timeout(CONNECT_TIMEOUT)
                         .with_timeout_disabled()
-                        .with_read_timeout(PATIENCE),
+                        .with_read_timeout(REQUEST_TIMEOUT),
                 );
             if let Some(endpoint) = endpoint {
                 builder = builder.with_endpoint(endpoint).with_allow_http(endpoint.starts_with("http://"));

@@ -1,4 +1,4 @@
-//! Pages of rows with a bounded total, in one statement.
+//! Pages of a list with a bounded total count, read with one statement.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -7,163 +7,164 @@ use std::time::{Duration, Instant};
 use holdfast_domain::Visibility;
 use holdfast_domain::activity::Audience;
 use holdfast_domain::ids::{ProjectId, UserId};
-use holdfast_domain::page::{COUNTED_AT_MOST, Page, PageRequest};
+use holdfast_domain::page::{MAX_COUNTED_TOTAL, Page, PageRequest};
 use sqlx::postgres::PgRow;
 use sqlx::{FromRow, Postgres, QueryBuilder};
 
 use crate::{Connection, Result};
 
-/// A list that may be known to hold more than is counted.
+/// A list that [`LargeListCache`] can remember as larger than the maximum that is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum WholeList {
+pub enum CountedList {
     Users,
     Namespaces,
-    /// One bit for each visibility of groups.
+    /// Groups, with one bit for each visibility.
     Groups(u8),
-    /// One bit for each visibility of projects, archived or not.
+    /// Projects, with one bit for each visibility, separately for archived and other projects.
     Projects(u8),
-    /// What happened in a project, for an audience.
-    FeedOfProject(ProjectId, Audience),
-    /// What a user did, for a reader.
-    FeedOfUser(UserId, Option<UserId>),
+    /// The feed of a project, for an audience.
+    ProjectFeed(ProjectId, Audience),
+    /// The feed of a user, for a viewer.
+    UserFeed(UserId, Option<UserId>),
 }
 
-/// The bits of these visibilities, in a [`WholeList`].
-pub(crate) fn bits(levels: impl IntoIterator<Item = Visibility>) -> u8 {
-    levels.into_iter().map(|level| 1 << (level.level() / 10)).sum()
+/// Returns the bits of these visibilities in a [`CountedList`].
+pub(crate) fn visibility_bits(levels: impl IntoIterator<Item = Visibility>) -> u8 {
+    levels.into_iter().map(|level| 1 << (level.as_i16() / 10)).sum()
 }
 
-impl WholeList {
-    /// If one of these holds too many, so does this.
-    fn parts(self) -> Vec<Self> {
-        let subsets = |bits: u8| (1..=bits).filter(move |some| some & bits == *some);
+impl CountedList {
+    /// Returns the lists that this list contains, including itself. If one of them is too large to count, so is this
+    /// list.
+    fn subsets(self) -> Vec<Self> {
+        let subsets = |bits: u8| (1..=bits).filter(move |subset| subset & bits == *subset);
         match self {
             Self::Projects(bits) => subsets(bits).map(Self::Projects).collect(),
             Self::Groups(bits) => subsets(bits).map(Self::Groups).collect(),
-            Self::Users | Self::Namespaces | Self::FeedOfProject(..) | Self::FeedOfUser(..) => vec![self],
+            Self::Users | Self::Namespaces | Self::ProjectFeed(..) | Self::UserFeed(..) => vec![self],
         }
     }
 }
 
-/// Lists seen to hold more than is counted. Counting ten thousand rows only to leave the total out would cost more
-/// than the page itself, so it is tried anew only once a minute.
+/// Lists that recently had more rows than are counted. Counting ten thousand rows only to omit the total would cost
+/// more than the page itself, so such a list is counted again only after a minute.
 #[derive(Default)]
-pub struct LargeLists(Mutex<HashMap<WholeList, Instant>>);
+pub struct LargeListCache(Mutex<HashMap<CountedList, Instant>>);
 
-impl LargeLists {
-    const REMEMBERED: Duration = Duration::from_secs(60);
-    /// More than these are forgotten at once.
-    const MOST: usize = 10_000;
+impl LargeListCache {
+    const TTL: Duration = Duration::from_secs(60);
+    /// Maximum number of remembered lists; the cache is cleared when it is reached. Arbitrary.
+    const MAX_ENTRIES: usize = 10_000;
 
-    fn contains(&self, list: WholeList) -> bool {
-        let seen = self.0.lock().expect("nothing panics while holding it");
-        let is_known = |part| seen.get(&part).is_some_and(|at| at.elapsed() < Self::REMEMBERED);
-        list.parts().into_iter().any(is_known)
+    fn contains(&self, list: CountedList) -> bool {
+        let seen = self.0.lock().expect("mutex is never poisoned: no code panics while holding it");
+        let is_recent = |part| seen.get(&part).is_some_and(|at| at.elapsed() < Self::TTL);
+        list.subsets().into_iter().any(is_recent)
     }
 
-    fn insert(&self, list: WholeList) {
-        let mut seen = self.0.lock().expect("nothing panics while holding it");
-        if seen.len() >= Self::MOST {
+    fn insert(&self, list: CountedList) {
+        let mut seen = self.0.lock().expect("mutex is never poisoned: no code panics while holding it");
+        if seen.len() >= Self::MAX_ENTRIES {
             seen.clear();
         }
         seen.insert(list, Instant::now());
     }
 }
 
-/// A list query in parts: `select COLUMNS from (select ROWS FROM order by ORDER limit …) PAGE order by ORDER`. What the
-/// columns compute is computed for the rows of the page alone, not for those before it.
-pub(crate) struct List<'a, F, P> {
+/// The parts of a list query: `select COLUMNS from (select ROWS FROM order by ORDER limit …) PAGE order by ORDER`. The
+/// expressions in COLUMNS are only evaluated for the rows of the page, not for the rows before it.
+pub(crate) struct PagedQuery<'a, F, P> {
     pub columns: &'static str,
     pub rows: &'static str,
-    /// Writes everything from `from` on, filters included; written twice, for the rows and for the total.
+    /// Writes the query from `from` on, including the filters. It is called twice, for the rows and for the total.
     pub from: F,
     pub order: &'a str,
-    /// Writes what the page is called, and what it is joined with.
+    /// Writes the alias of the page, and the joins.
     pub page: P,
     pub total: Total<'a>,
-    /// Whether the best plan depends on the values, such as a search term. PostgreSQL then plans anew each time, instead
-    /// of settling for a plan that suits the first few.
-    pub varies: bool,
+    /// Whether the best plan depends on the values, such as a search term. PostgreSQL then plans the statement each
+    /// time instead of reusing a plan that suits the first few values.
+    pub needs_custom_plan: bool,
 }
 
-/// How a list is counted.
+/// How the total of a list is determined.
 pub(crate) enum Total<'a> {
-    /// By itself, up to the bound.
+    /// Counts separately, up to the maximum.
     Bounded,
-    /// With the rows: all of them are read anyway.
+    /// Counts together with the rows, for lists that are read completely anyway.
     WithRows,
-    /// Not while everybody's list of that kind is known to be too large.
-    UnlessLarge(WholeList, &'a LargeLists),
-    /// The same for a list that holds all of such a list and something more.
-    UnlessPartLarge(WholeList, &'a LargeLists),
+    /// Does not count while this list is known to be too large.
+    SkipIfKnownLarge(CountedList, &'a LargeListCache),
+    /// Does not count while this list, which is a subset of the queried one, is known to be too large.
+    SkipIfSubsetLarge(CountedList, &'a LargeListCache),
 }
 
-/// What a list is read for.
+/// The purpose for which the `from` clause of a list is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// This many rows from the first on, at the most.
+    /// Reading at most this many rows from the first one on.
     Rows(i64),
-    /// All rows.
+    /// Reading all rows.
     AllRows,
-    /// Counting, for which no column is needed.
+    /// Counting all rows, for which no columns are needed.
     Total,
-    /// Counting what is everybody's, without what is the reader's own.
-    TotalOfPart,
+    /// Counting the subset that does not depend on the memberships of the viewer.
+    SubsetTotal,
 }
 
 impl Purpose {
     pub const fn is_counting(self) -> bool {
-        matches!(self, Self::Total | Self::TotalOfPart)
+        matches!(self, Self::Total | Self::SubsetTotal)
     }
 
-    /// Ends a part of a list that has the newest first.
-    pub fn push_newest(self, query: &mut QueryBuilder<Postgres>, id: &'static str) {
+    /// Writes the end of a part of a list that is sorted by descending id.
+    pub fn push_newest_first(self, query: &mut QueryBuilder<Postgres>, id: &'static str) {
         if let Self::Rows(_) = self {
             query.push(" order by ").push(id).push(" desc");
         }
         self.push_limit(query);
     }
 
-    /// Ends a part of the list after the rows that can matter.
+    /// Writes a limit that drops the rows of a part that cannot be on the page or in the total.
     pub fn push_limit(self, query: &mut QueryBuilder<Postgres>) {
         match self {
-            Self::Rows(reach) => query.push(" limit ").push(reach),
+            Self::Rows(limit) => query.push(" limit ").push(limit),
             Self::AllRows => query,
-            Self::Total | Self::TotalOfPart => query.push(" limit ").push(COUNTED_AT_MOST + 1),
+            Self::Total | Self::SubsetTotal => query.push(" limit ").push(MAX_COUNTED_TOTAL + 1),
         };
     }
 }
 
 #[derive(FromRow)]
-struct Counted<T: for<'r> FromRow<'r, PgRow>> {
+struct CountedRow<T: for<'r> FromRow<'r, PgRow>> {
     #[sqlx(flatten)]
     row: T,
     total: Option<i64>,
 }
 
-impl<F: Fn(&mut QueryBuilder<Postgres>, Purpose), P: Fn(&mut QueryBuilder<Postgres>)> List<'_, F, P> {
+impl<F: Fn(&mut QueryBuilder<Postgres>, Purpose), P: Fn(&mut QueryBuilder<Postgres>)> PagedQuery<'_, F, P> {
     pub async fn fetch<T>(&self, connection: &mut Connection, request: PageRequest) -> Result<Page<T>>
     where
         T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
     {
-        let known_large = match self.total {
-            Total::UnlessLarge(list, seen) | Total::UnlessPartLarge(list, seen) => seen.contains(list),
+        let is_known_large = match self.total {
+            Total::SkipIfKnownLarge(list, seen) | Total::SkipIfSubsetLarge(list, seen) => seen.contains(list),
             Total::Bounded | Total::WithRows => false,
         };
-        let mut rows: Vec<Counted<T>> = self.rows(&mut *connection, request, !known_large).await?;
+        let mut rows: Vec<CountedRow<T>> = self.rows(&mut *connection, request, !is_known_large).await?;
         let total = match rows.first() {
             Some(row) => row.total,
-            None if known_large => None,
+            None if is_known_large => None,
             None if request.number() == 1 => Some(0),
             None => self.count(&mut *connection, Purpose::Total).await?,
         };
-        let total = total.filter(|total| *total <= COUNTED_AT_MOST);
-        if total.is_none() && !known_large {
+        let total = total.filter(|total| *total <= MAX_COUNTED_TOTAL);
+        if total.is_none() && !is_known_large {
             match self.total {
-                Total::UnlessLarge(list, seen) => seen.insert(list),
-                Total::UnlessPartLarge(list, seen) => {
-                    let part = self.count(connection, Purpose::TotalOfPart).await?;
-                    if part.is_some_and(|part| part > COUNTED_AT_MOST) {
+                Total::SkipIfKnownLarge(list, seen) => seen.insert(list),
+                Total::SkipIfSubsetLarge(list, seen) => {
+                    let part = self.count(connection, Purpose::SubsetTotal).await?;
+                    if part.is_some_and(|part| part > MAX_COUNTED_TOTAL) {
                         seen.insert(list);
                     }
                 }
@@ -175,63 +176,69 @@ impl<F: Fn(&mut QueryBuilder<Postgres>, Purpose), P: Fn(&mut QueryBuilder<Postgr
         Ok(Page { items: rows.into_iter().map(|counted| counted.row).collect(), request, total, has_next })
     }
 
-    /// The first page alone, for what is shown beside other things.
-    pub async fn first<T>(&self, connection: &mut Connection, size: i64) -> Result<Vec<T>>
+    /// Fetches only the first page, without a total.
+    pub async fn fetch_first<T>(&self, connection: &mut Connection, size: i64) -> Result<Vec<T>>
     where
         T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
     {
         let mut rows = self.rows(connection, PageRequest::new(None, Some(size)), false).await?;
         rows.truncate(size as usize);
-        Ok(rows.into_iter().map(|counted: Counted<T>| counted.row).collect())
+        Ok(rows.into_iter().map(|counted: CountedRow<T>| counted.row).collect())
     }
 
-    async fn rows<T>(&self, connection: &mut Connection, request: PageRequest, counted: bool) -> Result<Vec<Counted<T>>>
+    async fn rows<T>(
+        &self,
+        connection: &mut Connection,
+        request: PageRequest,
+        needs_total: bool,
+    ) -> Result<Vec<CountedRow<T>>>
     where
         T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
     {
-        let with_rows = counted && matches!(self.total, Total::WithRows);
+        let with_rows = needs_total && matches!(self.total, Total::WithRows);
         let mut query = QueryBuilder::new("select ");
         query.push(self.columns).push(", ");
         if with_rows {
             query.push("total");
-        } else if counted {
+        } else if needs_total {
             self.push_count(&mut query, Purpose::Total);
             query.push(" as total");
         } else {
             query.push("null::bigint as total");
         }
-        // One row more than the page holds tells whether there is a next one.
+        // One row more than the page holds shows whether there is a next page.
         let limit = request.size() + 1;
         query.push(" from (select ").push(self.rows);
         query.push(if with_rows { ", count(*) over () as total " } else { " " });
-        let reach = Purpose::Rows(request.offset().saturating_add(limit));
-        (self.from)(&mut query, if with_rows { Purpose::AllRows } else { reach });
+        let purpose = Purpose::Rows(request.offset().saturating_add(limit));
+        (self.from)(&mut query, if with_rows { Purpose::AllRows } else { purpose });
         query.push(" order by ").push(self.order).push(" limit ").push(limit);
         query.push(" offset ").push(request.offset());
         query.push(") ");
         (self.page)(&mut query);
         query.push(" order by ").push(self.order);
-        // With the limits in plain sight the plan of a first page is made once and kept: without, PostgreSQL takes every
-        // statement for a long one and plans it anew. Further pages have other limits each and are asked for seldom.
-        let is_kept = !self.varies && request.number() == 1;
-        Ok(query.build_query_as().persistent(is_kept).fetch_all(connection).await?)
+        // The limits are literals instead of parameters, so that the plan of a first page is made once and kept: with
+        // parameters PostgreSQL would estimate many rows and plan the statement each time. Other pages have different
+        // limits and are rarely requested, so their statements are not kept.
+        let is_persistent = !self.needs_custom_plan && request.number() == 1;
+        Ok(query.build_query_as().persistent(is_persistent).fetch_all(connection).await?)
     }
 
     fn push_count(&self, query: &mut QueryBuilder<Postgres>, purpose: Purpose) {
         query.push("(select count(*) from (select 1 ");
         (self.from)(query, purpose);
-        query.push(" limit ").push(COUNTED_AT_MOST + 1).push(") counted)");
+        query.push(" limit ").push(MAX_COUNTED_TOTAL + 1).push(") counted)");
     }
 
     async fn count(&self, connection: &mut Connection, purpose: Purpose) -> Result<Option<i64>> {
         let mut query = QueryBuilder::new("select ");
         self.push_count(&mut query, purpose);
-        Ok(query.build_query_scalar().persistent(!self.varies).fetch_one(connection).await?)
+        Ok(query.build_query_scalar().persistent(!self.needs_custom_plan).fetch_one(connection).await?)
     }
 }
 
-/// A page that is joined with nothing that depends on the request.
-pub(crate) fn named(page: &'static str) -> impl Fn(&mut QueryBuilder<Postgres>) {
+/// Returns a `page` writer for an alias, with or without joins, that does not depend on the request.
+pub(crate) fn table_alias(page: &'static str) -> impl Fn(&mut QueryBuilder<Postgres>) {
     move |query| {
         query.push(page);
     }

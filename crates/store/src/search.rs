@@ -1,10 +1,10 @@
-//! Substring search.
+//! Search for substrings.
 
 use sqlx::{Postgres, QueryBuilder};
 
-/// Writes the condition that a `search_text` column contains the term, whatever the case. The characters that are
-/// special to `like` stand for themselves. The parts of such a column are separated by a line break, so a term with one
-/// matches nothing. The comparison is by bytes, as in the column's index.
+/// Writes the condition that a `search_text` column contains the term, ignoring case. The wildcards of `like` are
+/// escaped. The parts of such a column are separated by a line break, so a term that contains one matches nothing. The
+/// comparison is bytewise, as in the index of the column.
 pub(crate) fn push_contains(query: &mut QueryBuilder<Postgres>, column: &'static str, term: &str) {
     query.push(column).push(" like lower(").push_bind(pattern(term)).push(" collate \"und-x-icu\") collate \"C\"");
 }
@@ -28,7 +28,7 @@ fn pattern(term: &str) -> String {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn wildcards_stand_for_themselves() {
+    fn wildcards_are_escaped() {
         assert_eq!(super::pattern(r"50%_off\"), r"%50\%\_off\\%");
         assert_eq!(super::pattern("a\nb"), "\n");
     }

@@ -1,7 +1,7 @@
-//! Texts as lists show them: those that were stored before there was a limit are cut.
+//! Texts in lists, which are truncated if they were stored before there was a limit.
 //!
-//! PostgreSQL cuts to a number of characters, and the limits of new texts are in bytes. A text within its limit has at most
-//! as many characters as bytes, and is never cut.
+//! PostgreSQL truncates to a number of characters, while the limits of new texts are in bytes. A text within its limit
+//! has at most as many characters as bytes, so it is never truncated.
 
 use holdfast_domain::text::{MAX_MILESTONE_TEXT_BYTES, MAX_TEXT_BYTES};
 
@@ -21,5 +21,5 @@ macro_rules! listed_milestone_text {
 }
 pub(crate) use listed_milestone_text;
 
-// Columns of lists are put together by `concat!`, which takes literals alone.
+// The columns of lists are built by `concat!`, which only accepts literals, so the limits are repeated above.
 const _: () = assert!(MAX_TEXT_BYTES == 65536 && MAX_MILESTONE_TEXT_BYTES == 16384);

@@ -1,30 +1,30 @@
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
-/// Calls `/api/v3` with one token, or none.
+/// A client of `/api/v3` with one token, or anonymous.
 #[derive(Clone)]
 pub struct Client {
     http: reqwest::Client,
-    base: String,
+    base_url: String,
     token: Option<String>,
 }
 
 #[derive(Debug)]
-pub struct Answer {
+pub struct TestResponse {
     pub status: u16,
     pub headers: HeaderMap,
-    /// Null when there is none.
+    /// The parsed JSON body, or null if the body is empty or not JSON.
     pub body: Value,
     pub text: String,
 }
 
-impl Answer {
+impl TestResponse {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(|value| value.to_str().expect("a readable header"))
     }
 
-    /// Status and body at once.
-    pub fn both(&self) -> (u16, &Value) {
+    /// Returns status and body as a pair, for one assertion.
+    pub fn status_and_body(&self) -> (u16, &Value) {
         (self.status, &self.body)
     }
 
@@ -38,35 +38,35 @@ pub type Form<'a> = &'a [(&'a str, &'a str)];
 
 impl Client {
     pub(crate) fn new(base: &str, token: Option<&str>) -> Self {
-        // A connection for each request: what one test does to a connection is not felt by the next.
+        // Every request opens a new connection, so tests cannot affect each other through a pooled one.
         let http = reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0).build().expect("a client");
-        Self { http, base: base.to_owned(), token: token.map(str::to_owned) }
+        Self { http, base_url: base.to_owned(), token: token.map(str::to_owned) }
     }
 
-    /// The same caller at another node, named by host and port.
-    pub fn at(&self, node: &str) -> Self {
-        Self { base: format!("http://{node}"), ..self.clone() }
+    /// Returns a client with the same token for another node, given by host and port.
+    pub fn for_node(&self, node: &str) -> Self {
+        Self { base_url: format!("http://{node}"), ..self.clone() }
     }
 
     pub fn token(&self) -> &str {
         self.token.as_deref().expect("a client with a token")
     }
 
-    pub fn has_token(&self) -> Option<&str> {
+    pub fn token_opt(&self) -> Option<&str> {
         self.token.as_deref()
     }
 
-    /// A request to be completed by the test; `path` is below `/api/v3`.
+    /// Returns a request that the test completes and sends; `path` is relative to `/api/v3`.
     pub fn request(&self, method: &str, path: &str) -> reqwest::RequestBuilder {
         let method = method.parse().expect("a method");
-        let request = self.http.request(method, format!("{}/api/v3{path}", self.base));
+        let request = self.http.request(method, format!("{}/api/v3{path}", self.base_url));
         match &self.token {
             Some(token) => request.header("PRIVATE-TOKEN", token),
             None => request,
         }
     }
 
-    pub async fn send(&self, request: reqwest::RequestBuilder) -> Answer {
+    pub async fn send(&self, request: reqwest::RequestBuilder) -> TestResponse {
         let response = request.send().await.expect("the server answers");
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let text = response.text().await.expect("a readable body");
@@ -74,22 +74,22 @@ impl Client {
             "" => Value::Null,
             text => serde_json::from_str(text).unwrap_or(Value::Null),
         };
-        Answer { status, headers, body, text }
+        TestResponse { status, headers, body, text }
     }
 
-    pub async fn get(&self, path: &str) -> Answer {
+    pub async fn get(&self, path: &str) -> TestResponse {
         self.send(self.request("GET", path)).await
     }
 
-    pub async fn post(&self, path: &str, form: Form<'_>) -> Answer {
+    pub async fn post(&self, path: &str, form: Form<'_>) -> TestResponse {
         self.send(self.request("POST", path).form(form)).await
     }
 
-    pub async fn put(&self, path: &str, form: Form<'_>) -> Answer {
+    pub async fn put(&self, path: &str, form: Form<'_>) -> TestResponse {
         self.send(self.request("PUT", path).form(form)).await
     }
 
-    pub async fn delete(&self, path: &str) -> Answer {
+    pub async fn delete(&self, path: &str) -> TestResponse {
         self.send(self.request("DELETE", path)).await
     }
 }

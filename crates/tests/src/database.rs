@@ -8,10 +8,10 @@ use tokio::sync::OnceCell;
 use url::Url;
 
 const TEMPLATE: &str = "holdfast_template";
-/// Any number, the same for all test processes on one cluster.
+/// The key of the advisory lock around creating the template. Arbitrary, but the same in all test processes.
 const TEMPLATE_LOCK: i64 = 71_051_101;
 
-fn cluster() -> Url {
+fn cluster_url() -> Url {
     let url = std::env::var("HOLDFAST_TEST_DATABASE_URL").expect(
         "HOLDFAST_TEST_DATABASE_URL is not set: run the tests with dev/test, which starts a PostgreSQL for them",
     );
@@ -19,31 +19,31 @@ fn cluster() -> Url {
 }
 
 fn database_url(name: &str) -> String {
-    let mut url = cluster();
+    let mut url = cluster_url();
     url.set_path(name);
     url.into()
 }
 
-/// Its url.
+/// Creates a database from the template and returns its URL.
 pub async fn create() -> String {
     static TEMPLATE_READY: OnceCell<()> = OnceCell::const_new();
     static COUNTER: AtomicU32 = AtomicU32::new(0);
-    TEMPLATE_READY.get_or_init(make_template).await;
+    TEMPLATE_READY.get_or_init(create_template).await;
     let name = format!("test_{}_{}", std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed));
-    let mut connection = PgConnection::connect(cluster().as_str()).await.expect("the test cluster");
+    let mut connection = PgConnection::connect(cluster_url().as_str()).await.expect("the test cluster");
     execute(&mut connection, &format!("create database {name} template {TEMPLATE}")).await;
     database_url(&name)
 }
 
-async fn make_template() {
-    let mut connection = PgConnection::connect(cluster().as_str()).await.expect("the test cluster");
+async fn create_template() {
+    let mut connection = PgConnection::connect(cluster_url().as_str()).await.expect("the test cluster");
     sqlx::query("select pg_advisory_lock($1)").bind(TEMPLATE_LOCK).execute(&mut connection).await.expect("a lock");
     let exists: bool = sqlx::query_scalar("select exists (select from pg_database where datname = $1)")
         .bind(TEMPLATE)
         .fetch_one(&mut connection)
         .await
         .expect("a catalogue");
-    let today = crate::BEGINNING[..10].parse().expect("a day");
+    let today = crate::START_TIME[..10].parse().expect("a day");
     if !exists {
         execute(&mut connection, &format!("create database {TEMPLATE}")).await;
     }
@@ -54,8 +54,8 @@ async fn execute(connection: &mut PgConnection, statement: &str) {
     QueryBuilder::<sqlx::Postgres>::new(statement).build().execute(connection).await.expect(statement);
 }
 
-/// Every row of every table, tokens' time of last use left out.
-pub async fn contents(connection: &mut PgConnection) -> Value {
+/// Returns every row of every table, without the `last_used_at` columns.
+pub async fn dump(connection: &mut PgConnection) -> Value {
     let tables: Vec<String> = sqlx::query_scalar(
         "select c.relname::text from pg_class c where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') \
          and not c.relispartition order by 1",
@@ -63,7 +63,7 @@ pub async fn contents(connection: &mut PgConnection) -> Value {
     .fetch_all(&mut *connection)
     .await
     .expect("a catalogue");
-    let mut contents = serde_json::Map::new();
+    let mut dump = serde_json::Map::new();
     for table in tables {
         let query = format!(
             "select coalesce(jsonb_agg(to_jsonb(t) - 'last_used_at' order by to_jsonb(t)::text), '[]') from {table} t"
@@ -73,15 +73,15 @@ pub async fn contents(connection: &mut PgConnection) -> Value {
             .fetch_one(&mut *connection)
             .await
             .expect("rows");
-        contents.insert(table, rows);
+        dump.insert(table, rows);
     }
-    contents.into()
+    dump.into()
 }
 
-/// Returns the names of the tables in which a text is stored as it is, as text or as bytes.
-pub fn tables_with(contents: &Value, text: &str) -> Vec<String> {
+/// Returns the names of the tables that contain a text in the clear, as text or as bytes.
+pub fn tables_containing(dump: &Value, text: &str) -> Vec<String> {
     let as_bytes: String = text.bytes().map(|byte| format!("{byte:02x}")).collect();
-    let tables = contents.as_object().expect("contents are an object of tables").iter();
+    let tables = dump.as_object().expect("contents are an object of tables").iter();
     let has_text = |rows: &Value| {
         let rows = rows.to_string();
         rows.contains(text) || rows.contains(&as_bytes)

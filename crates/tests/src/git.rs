@@ -1,4 +1,4 @@
-//! Real git, as people use it.
+//! Runs the git program as a client.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -8,30 +8,30 @@ use tempfile::TempDir;
 
 use crate::{Client, Server};
 
-/// A work tree with a history of its own.
+/// A temporary work tree with its own repository, and the git program that it is used with.
 pub struct WorkTree {
     directory: TempDir,
     program: PathBuf,
 }
 
-/// What a call of git came to.
+/// The result of one git command.
 #[derive(Debug)]
-pub struct Outcome {
-    pub success: bool,
+pub struct GitOutcome {
+    pub is_success: bool,
     pub stdout: String,
     pub stderr: String,
 }
 
-impl Outcome {
+impl GitOutcome {
     #[track_caller]
     pub fn ok(self) -> Self {
-        assert!(self.success, "{}\n{}", self.stdout, self.stderr);
+        assert!(self.is_success, "{}\n{}", self.stdout, self.stderr);
         self
     }
 
     #[track_caller]
-    pub fn refused(self) -> Self {
-        assert!(!self.success, "it should not have worked: {}\n{}", self.stdout, self.stderr);
+    pub fn expect_failure(self) -> Self {
+        assert!(!self.is_success, "it should not have worked: {}\n{}", self.stdout, self.stderr);
         self
     }
 
@@ -40,19 +40,19 @@ impl Outcome {
     }
 }
 
-/// Those that are on this machine: Debian's own and a newer one.
-pub fn programs() -> Vec<PathBuf> {
-    let known = ["/usr/bin/git", "/usr/local/bin/git"].map(PathBuf::from);
-    known.into_iter().filter(|path| path.exists()).collect()
+/// Returns the git programs that are installed on this machine: Debian's and a newer one.
+pub fn git_programs() -> Vec<PathBuf> {
+    let paths = ["/usr/bin/git", "/usr/local/bin/git"].map(PathBuf::from);
+    paths.into_iter().filter(|path| path.exists()).collect()
 }
 
 impl WorkTree {
-    /// Empty, on the branch `main`.
+    /// Creates an empty work tree on the branch `main`.
     pub async fn new() -> Self {
-        Self::with("git".into()).await
+        Self::with_program("git".into()).await
     }
 
-    pub async fn with(program: PathBuf) -> Self {
+    pub async fn with_program(program: PathBuf) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let tree = Self { directory, program };
         tree.git(["init", "-q", "-b", "main", "."]).await.ok();
@@ -63,8 +63,8 @@ impl WorkTree {
         self.directory.path()
     }
 
-    /// Runs git here, with nothing of this machine's configuration.
-    pub async fn git<I: IntoIterator<Item: AsRef<OsStr>>>(&self, arguments: I) -> Outcome {
+    /// Runs git in the work tree, isolated from the configuration of this machine.
+    pub async fn git<I: IntoIterator<Item: AsRef<OsStr>>>(&self, arguments: I) -> GitOutcome {
         self.git_with(arguments, &[]).await
     }
 
@@ -72,7 +72,7 @@ impl WorkTree {
         &self,
         arguments: I,
         variables: &[(&str, &str)],
-    ) -> Outcome {
+    ) -> GitOutcome {
         let mut command = tokio::process::Command::new(&self.program);
         command
             .current_dir(self.path())
@@ -94,10 +94,10 @@ impl WorkTree {
             .kill_on_drop(true);
         let output = command.output().await.expect("git runs");
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        Outcome { success: output.status.success(), stdout: text(output.stdout), stderr: text(output.stderr) }
+        GitOutcome { is_success: output.status.success(), stdout: text(output.stdout), stderr: text(output.stderr) }
     }
 
-    /// Writes a file and commits it; the commit's id.
+    /// Writes and commits a file, and returns the commit's id.
     pub async fn commit(&self, file: &str, content: &[u8], message: &str) -> String {
         let path = self.path().join(file);
         std::fs::create_dir_all(path.parent().expect("a file has a directory")).expect("a directory");
@@ -107,8 +107,8 @@ impl WorkTree {
         self.head().await
     }
 
-    /// Makes what a stream of `git fast-import` says, for what would take too many commands.
-    pub async fn import(&self, stream: Vec<u8>) {
+    /// Imports a `git fast-import` stream, for histories that would take too many git commands.
+    pub async fn fast_import(&self, stream: Vec<u8>) {
         let mut command = std::process::Command::new(&self.program);
         let command = command.current_dir(self.path()).args(["fast-import", "--quiet", "--force"]);
         let mut child = command.stdin(Stdio::piped()).spawn().expect("git runs");
@@ -125,16 +125,16 @@ impl WorkTree {
         self.git(["rev-parse", "HEAD"]).await.ok().line().to_owned()
     }
 
-    pub async fn push(&self, url: &str, refs: &[&str]) -> Outcome {
+    pub async fn push(&self, url: &str, refs: &[&str]) -> GitOutcome {
         self.git(["push", "-q", url].iter().chain(refs)).await
     }
 
-    /// A clone of another repository.
-    pub async fn clone(url: &str, arguments: &[&str]) -> (Outcome, Self) {
+    /// Clones a repository into a new work tree.
+    pub async fn clone(url: &str, arguments: &[&str]) -> (GitOutcome, Self) {
         Self::clone_with("git".into(), url, arguments).await
     }
 
-    pub async fn clone_with(program: PathBuf, url: &str, arguments: &[&str]) -> (Outcome, Self) {
+    pub async fn clone_with(program: PathBuf, url: &str, arguments: &[&str]) -> (GitOutcome, Self) {
         let directory = tempfile::tempdir().expect("a directory");
         let tree = Self { directory, program };
         let outcome = tree.git(["clone", "-q"].iter().chain(arguments).chain(&[url, "."])).await;
@@ -143,16 +143,16 @@ impl WorkTree {
 }
 
 impl Server {
-    /// The address of a repository for git, with a client's token in it.
+    /// Returns the HTTP URL of a repository, with the client's token as password.
     pub fn git_url(&self, client: &Client, path: &str) -> String {
-        let base = self.base.strip_prefix("http://").expect("http");
-        match client.has_token() {
+        let base = self.base_url.strip_prefix("http://").expect("http");
+        match client.token_opt() {
             Some(token) => format!("http://user:{token}@{base}/{path}.git"),
             None => format!("http://{base}/{path}.git"),
         }
     }
 
-    /// Projects that a test put into the table itself get their repositories.
+    /// Creates the repository rows of projects that a test inserted with SQL.
     pub async fn add_repositories(&self) {
         sqlx::raw_sql(
             "insert into repositories (project_id, network_id, created_at) select id, id, created_at from projects p
@@ -163,7 +163,7 @@ impl Server {
         .expect("repositories");
     }
 
-    /// One commit on `main`; its id.
+    /// Pushes one commit to `main` and returns its id.
     pub async fn push_first(&self, client: &Client, path: &str) -> String {
         let tree = WorkTree::new().await;
         let id = tree.commit("README.md", b"Hello\n", "First").await;

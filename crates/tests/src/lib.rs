@@ -1,12 +1,13 @@
-//! The test kit: a whole server on a free port with a database of its own, a clock that stands still and randomness
-//! that repeats, so that bodies can be compared as they are.
+//! The test kit: starts a server on a free port with a database of its own.
+//!
+//! The clock stands still and random numbers are seeded, so that whole response bodies can be compared.
 
 mod client;
 pub mod database;
-mod dice;
 mod git;
 pub mod log;
 mod receiver;
+mod rng;
 pub mod ssh;
 
 use std::net::SocketAddr;
@@ -18,54 +19,54 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use holdfast_app::accounts::token::{self, CreateToken};
 use holdfast_app::accounts::user::{self, UserChanges};
-use holdfast_app::ci::{CiSettings, tending};
+use holdfast_app::ci::{CiSettings, stale_builds};
 use holdfast_app::hooks::HookSettings;
-use holdfast_app::repository::engine::{GitSettings, PackLimits};
+use holdfast_app::repository::git_runtime::{GitSettings, PackLimits};
 use holdfast_app::repository::maintenance::MaintenanceSettings;
-use holdfast_app::{Actor, App, Clock, Entropy, SealingKey, Settings};
+use holdfast_app::{Actor, App, Clock, EncryptionKey, Entropy, Settings};
 use holdfast_domain::Field;
 use holdfast_domain::ids::UserId;
-use holdfast_http::{Connections, Limits, Site};
+use holdfast_http::{Connections, InstanceUrls, Limits};
 use holdfast_store::{Database, Objects, Options, objects};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-pub use client::{Answer, Client};
-pub use dice::Dice;
-pub use git::{Outcome, WorkTree, programs};
-pub use receiver::{Received, Receiver};
+pub use client::{Client, TestResponse};
+pub use git::{GitOutcome, WorkTree, git_programs};
+pub use receiver::{ReceivedRequest, Receiver};
+pub use rng::SeededRng;
 
-/// The time at which every test begins.
-pub const BEGINNING: &str = "2026-01-02T03:04:05.678Z";
+/// The time of the test clock at the start of every test.
+pub const START_TIME: &str = "2026-01-02T03:04:05.678Z";
 pub const PASSWORD: &str = "correct horse battery";
 
-/// A server of its own for one test. It ends with the test's runtime.
+/// A server for one test. It stops when the runtime of the test ends.
 pub struct Server {
     pub app: Arc<App>,
-    pub base: String,
-    /// Of the user `root`, an administrator with id 1; its token may act as others.
+    pub base_url: String,
+    /// The client of `root`, an administrator with id 1, whose token may use sudo.
     pub admin: Client,
     database_url: String,
     now: Arc<Mutex<DateTime<Utc>>>,
-    /// Where objects are, unless they are in a bucket.
+    /// The directory of the object store, unless objects are in a bucket.
     pub directory: TempDir,
-    /// This node's copies of repositories.
+    /// The repository cache of this node.
     pub cache: TempDir,
     clock: Clock,
     objects: objects::Options,
     nodes: AtomicU64,
 }
 
-/// What a test may set differently.
+/// The options of a test server.
 pub struct Setup {
     pub settings: Settings,
     pub limits: Limits,
-    /// None is a directory of its own.
+    /// The object store; `None` is a new directory.
     pub objects: Option<objects::Options>,
-    /// Where this node's copies are, in a directory of their own; None is wherever there is room.
-    pub cache_in: Option<PathBuf>,
+    /// The directory in which the repository cache is created; `None` is the default temporary directory.
+    pub cache_parent: Option<PathBuf>,
 }
 
 impl Default for Setup {
@@ -74,7 +75,7 @@ impl Default for Setup {
             settings: Settings {
                 projects_limit: 100,
                 can_create_group: true,
-                session_days: 30,
+                session_lifetime_days: 30,
                 sign_ins_per_minute: 0,
                 git: GitSettings {
                     program: "git".into(),
@@ -86,37 +87,37 @@ impl Default for Setup {
                         max_inflated_bytes: 8 << 30,
                     },
                     max_refs: 100_000,
-                    max_memory_bytes: 1 << 30,
+                    max_process_memory_bytes: 1 << 30,
                     max_fetches: 16,
                     max_fetches_per_repository: 8,
                     max_pushes: 16,
                     inline_pack_bytes: 64 << 10,
-                    compact_at: 20,
-                    bundle_from_bytes: 64 << 20,
+                    bundle_min_bytes: 64 << 20,
                     request_timeout: Duration::from_secs(60),
                 },
                 maintenance: MaintenanceSettings {
-                    undo: TimeDelta::days(30),
+                    repack_threshold_packs: 20,
+                    ref_restore_period: TimeDelta::days(30),
                     prune_after: TimeDelta::days(14),
-                    backup_window: TimeDelta::days(14),
+                    unreferenced_pack_retention: TimeDelta::days(14),
                 },
                 import_networks: Vec::new(),
-                // Bodies name the same host in every run; the client dials the real one.
-                site: Site::new(&"http://holdfast.test".parse().expect("a url"), 22),
+                // Response bodies contain a fixed host, while the client connects to the real address.
+                site: InstanceUrls::new(&"http://holdfast.test".parse().expect("a url"), 22),
                 hooks: HookSettings {
                     allowed_networks: vec!["127.0.0.0/8".parse().expect("a network")],
                     concurrency: 16,
                     timeout: Duration::from_secs(20),
-                    kept: TimeDelta::days(30),
+                    retention: TimeDelta::days(30),
                 },
                 ci: CiSettings {
                     build_timeout: TimeDelta::hours(1),
-                    silent_after: TimeDelta::hours(1),
-                    longest_wait: Duration::from_secs(20),
+                    runner_heartbeat_timeout: TimeDelta::hours(1),
+                    long_poll_timeout: Duration::from_secs(20),
                     max_trace_bytes: 16 << 20,
                     max_artifact_bytes: 16 << 20,
                 },
-                sealing_key: Some(SealingKey::new([7; 32])),
+                encryption_key: Some(EncryptionKey::new([7; 32])),
             },
             limits: Limits {
                 max_body_bytes: 1 << 20,
@@ -131,27 +132,27 @@ impl Default for Setup {
                 stall_timeout: Duration::from_secs(60),
             },
             objects: None,
-            cache_in: None,
+            cache_parent: None,
         }
     }
 }
 
 impl Server {
     pub async fn start() -> Self {
-        Self::with(Setup::default()).await
+        Self::start_with(Setup::default()).await
     }
 
-    pub async fn with(setup: Setup) -> Self {
+    pub async fn start_with(setup: Setup) -> Self {
         log::capture();
         let database_url = database::create().await;
-        let database = Database::new(&options(&database_url)).expect("a valid url");
-        let now = Arc::new(Mutex::new(BEGINNING.parse().expect("a timestamp")));
+        let database = Database::new(&database_options(&database_url)).expect("a valid url");
+        let now = Arc::new(Mutex::new(START_TIME.parse().expect("a timestamp")));
         let clock = Clock::new({
             let now = now.clone();
             move || *now.lock().expect("no test panics while holding it")
         });
         let directory = tempfile::tempdir().expect("a directory");
-        let cache = setup.cache_in.map_or_else(tempfile::tempdir, tempfile::tempdir_in).expect("a directory");
+        let cache = setup.cache_parent.map_or_else(tempfile::tempdir, tempfile::tempdir_in).expect("a directory");
         let objects = setup.objects.unwrap_or(objects::Options::Directory(directory.path().to_owned()));
         let mut settings = setup.settings;
         settings.git.cache_directory = cache.path().to_owned();
@@ -162,25 +163,25 @@ impl Server {
         let anonymous = Client::new(&base, None);
         let nodes = AtomicU64::default();
         let mut server =
-            Self { app, base, admin: anonymous, database_url, now, directory, cache, clock, objects, nodes };
-        let changes = UserChanges { admin: Some(true), ..named("root") };
+            Self { app, base_url: base, admin: anonymous, database_url, now, directory, cache, clock, objects, nodes };
+        let changes = UserChanges { admin: Some(true), ..user_attributes("root") };
         let root = user::create(&server.app, &Actor::Operator, changes).await.expect("the first user");
         let secret = server.token(root.id, &["api", "sudo"]).await;
-        server.admin = Client::new(&server.base, Some(&secret));
+        server.admin = Client::new(&server.base_url, Some(&secret));
         server
     }
 
-    /// Host and port.
+    /// Returns host and port of the server.
     pub fn address(&self) -> String {
-        self.base.trim_start_matches("http://").to_owned()
+        self.base_url.trim_start_matches("http://").to_owned()
     }
 
-    /// A second node on the same database and object store, with an empty cache; its host and port.
+    /// Starts a second node on the same database and object store, with an empty cache, and returns its host and port.
     pub async fn another_node(&self) -> String {
         self.another_node_in(self.cache.path()).await
     }
 
-    /// The same, with its cache on another disk.
+    /// Like [`Self::another_node`], but with the cache in another directory.
     pub async fn another_node_in(&self, directory: &Path) -> String {
         serve(self.another_app_in(directory), Setup::default().limits).await
     }
@@ -190,32 +191,32 @@ impl Server {
     }
 
     /// Starts a node that reaches the database through this address, and returns its host and port and its SSH server.
-    pub async fn another_node_through(&self, address: &str) -> (String, ssh::Ssh) {
+    pub async fn another_node_through(&self, address: &str) -> (String, ssh::SshServer) {
         let mut url: url::Url = self.database_url.parse().expect("a valid url");
         let address: SocketAddr = address.parse().expect("an address with a port");
         url.set_ip_host(address.ip())
             .and(url.set_port(Some(address.port())))
             .expect("the url of a database has a host");
-        let app = self.another_app_of(url.as_str(), self.cache.path());
-        (serve(app.clone(), Setup::default().limits).await, ssh::Ssh::of(app, |_| {}))
+        let app = self.another_app_on(url.as_str(), self.cache.path());
+        (serve(app.clone(), Setup::default().limits).await, ssh::SshServer::start(app, |_| {}))
     }
 
     fn another_app_in(&self, directory: &Path) -> Arc<App> {
-        self.another_app_of(&self.database_url, directory)
+        self.another_app_on(&self.database_url, directory)
     }
 
-    /// Starts a node whose clock is another one, and returns its host and port.
+    /// Starts a node with another clock, and returns its host and port.
     pub async fn another_node_with_clock(&self, clock: Clock) -> String {
         let app = self.another_app_with(&self.database_url, self.cache.path(), clock);
         serve(app, Setup::default().limits).await
     }
 
-    fn another_app_of(&self, database_url: &str, directory: &Path) -> Arc<App> {
+    fn another_app_on(&self, database_url: &str, directory: &Path) -> Arc<App> {
         self.another_app_with(database_url, directory, self.clock.clone())
     }
 
     fn another_app_with(&self, database_url: &str, directory: &Path, clock: Clock) -> Arc<App> {
-        let database = Database::new(&options(database_url)).expect("a valid url");
+        let database = Database::new(&database_options(database_url)).expect("a valid url");
         let mut settings = self.app.settings.clone();
         let number = self.nodes.fetch_add(1, Ordering::Relaxed);
         settings.git.cache_directory = directory.join(format!("node-{number}"));
@@ -224,31 +225,31 @@ impl Server {
     }
 
     pub fn anonymous(&self) -> Client {
-        Client::new(&self.base, None)
+        Client::new(&self.base_url, None)
     }
 
     pub fn with_token(&self, token: &str) -> Client {
-        Client::new(&self.base, Some(token))
+        Client::new(&self.base_url, Some(token))
     }
 
-    /// An ordinary user and its client.
+    /// Creates a regular user, and returns its id and client.
     pub async fn user(&self, username: &str) -> (UserId, Client) {
-        self.user_with(named(username)).await
+        self.user_with(user_attributes(username)).await
     }
 
     pub async fn user_with(&self, changes: UserChanges) -> (UserId, Client) {
         let user = user::create(&self.app, &Actor::Operator, changes).await.expect("a valid user");
         let secret = self.token(user.id, &["api"]).await;
-        (user.id, Client::new(&self.base, Some(&secret)))
+        (user.id, Client::new(&self.base_url, Some(&secret)))
     }
 
     pub async fn token(&self, user: UserId, scopes: &[&str]) -> String {
         let scopes = scopes.iter().map(|scope| (*scope).to_owned()).collect();
         let input = CreateToken { name: "test".into(), scopes, expires_at: None };
-        token::create_for(&self.app, &Actor::Operator, user, input).await.expect("a valid token").1
+        token::create_for_user(&self.app, &Actor::Operator, user, input).await.expect("a valid token").1
     }
 
-    /// A group owned by whoever asks.
+    /// Creates a group that is owned by the user of `owner`, and returns its id.
     pub async fn group(&self, owner: &Client, path: &str, visibility: i64) -> i64 {
         let form = [("name", path), ("path", path), ("visibility_level", &visibility.to_string())];
         let group = owner.post("/groups", &form).await;
@@ -256,7 +257,7 @@ impl Server {
         group.body["id"].as_i64().expect("an id")
     }
 
-    /// A project of whoever asks, in its own namespace.
+    /// Creates a project in the namespace of the user of `owner`, and returns its id.
     pub async fn project(&self, owner: &Client, path: &str, visibility: i64) -> i64 {
         self.project_in(owner, path, visibility, None).await
     }
@@ -269,50 +270,51 @@ impl Server {
         project.body["id"].as_i64().expect("an id")
     }
 
-    /// Does the jobs that are due.
-    pub async fn work(&self) {
+    /// Runs the jobs that are due.
+    pub async fn run_jobs(&self) {
         holdfast_app::worker::run_once(&self.app).await.expect("a worker");
     }
 
-    /// Gives builds up that nobody does.
-    pub async fn tend(&self) {
-        tending::tend(&self.app).await.expect("builds are tended");
+    /// Fails the builds whose runner is silent or that no runner claimed in time.
+    pub async fn fail_stale_builds(&self) {
+        stale_builds::run(&self.app).await.expect("builds are tended");
     }
 
-    /// What is done once a day for builds.
-    pub async fn sweep(&self) {
-        tending::sweep(&self.app).await.expect("what is wanted no more goes");
+    /// Runs the daily cleanup of builds.
+    pub async fn sweep_builds(&self) {
+        stale_builds::delete_expired(&self.app).await.expect("what is wanted no more goes");
     }
 
-    /// Tells hooks what is to be told now.
-    pub async fn deliver(&self) {
-        holdfast_app::hooks::sending::settle(&self.app).await.expect("hooks are told");
+    /// Fans out pending events and makes the delivery attempts that are due.
+    pub async fn deliver_hooks(&self) {
+        holdfast_app::hooks::dispatch::run_once(&self.app).await.expect("deliveries are sent");
     }
 
-    pub fn advance(&self, by: TimeDelta) {
-        *self.now.lock().expect("no test panics while holding it") += by;
+    pub fn advance(&self, duration: TimeDelta) {
+        *self.now.lock().expect("no test panics while holding it") += duration;
     }
 
-    /// A connection for what no endpoint does, such as filling tables.
+    /// Opens a database connection, for setup that no endpoint offers.
     pub async fn database(&self) -> sqlx::PgConnection {
         use sqlx::Connection;
         sqlx::PgConnection::connect(&self.database_url).await.expect("the test database")
     }
 
-    /// Lets a day pass since this migration was applied: no node of the version before it runs any more.
+    /// Sets the time of a migration back by 25 hours. A day after a migration no node of the previous version is
+    /// expected to run.
     pub async fn end_upgrade(&self, migration: i64) {
         let statement = "update _sqlx_migrations set installed_on = now() - interval '25 hours' where version = $1";
         let updated = sqlx::query(statement).bind(migration).execute(&mut self.database().await).await;
         assert_eq!(updated.expect("the test database").rows_affected(), 1, "there is no migration {migration}");
     }
 
-    /// Everything the instance keeps, for tests that nothing else changed.
-    pub async fn contents(&self) -> Value {
-        database::contents(&mut self.database().await).await
+    /// Returns all rows of all tables, for tests that nothing else changed.
+    pub async fn dump_database(&self) -> Value {
+        database::dump(&mut self.database().await).await
     }
 }
 
-fn options(url: &str) -> Options {
+fn database_options(url: &str) -> Options {
     Options {
         url: url.to_owned(),
         max_connections: 5,
@@ -321,7 +323,7 @@ fn options(url: &str) -> Options {
     }
 }
 
-/// On a free port; its address.
+/// Serves on a free port and returns its address.
 async fn serve(app: Arc<App>, limits: Limits) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("it is bound").to_string();
@@ -338,8 +340,8 @@ async fn serve(app: Arc<App>, limits: Limits) -> String {
     address
 }
 
-/// A user with nothing special about it.
-pub fn named(username: &str) -> UserChanges {
+/// Returns the attributes of a regular user.
+pub fn user_attributes(username: &str) -> UserChanges {
     UserChanges {
         username: Field::Value(username.into()),
         email: Field::Value(format!("{username}@example.com")),

@@ -1,4 +1,4 @@
-//! Everything the server logs during the tests, at the most talkative level.
+//! Captures everything that the server logs during the tests, at level trace.
 
 use std::io::Write;
 use std::sync::{LazyLock, Mutex, Once};

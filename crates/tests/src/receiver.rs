@@ -1,4 +1,4 @@
-//! Somebody who is told what happens: a server that keeps what it is sent, and answers as a test wants it to.
+//! A webhook receiver that records requests and responds as a test configures it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -14,26 +14,26 @@ use tokio::net::TcpListener;
 
 pub struct Receiver {
     pub base: String,
-    kept: Arc<Mutex<Kept>>,
+    log: Arc<Mutex<ReceivedLog>>,
 }
 
 #[derive(Default)]
-struct Kept {
-    received: Vec<Received>,
-    /// For the next requests; then all is well.
-    answers: VecDeque<Response>,
+struct ReceivedLog {
+    received: Vec<ReceivedRequest>,
+    /// Responses to the next requests; after these every response is 200.
+    responses: VecDeque<Response>,
     delay: Duration,
 }
 
 #[derive(Clone, Debug)]
-pub struct Received {
+pub struct ReceivedRequest {
     pub path: String,
     pub headers: HeaderMap,
     pub raw: Bytes,
     pub body: Value,
 }
 
-impl Received {
+impl ReceivedRequest {
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }
@@ -44,59 +44,60 @@ impl Received {
 }
 
 impl Receiver {
-    /// On a free port of the loopback interface.
+    /// Starts a receiver on a free port of 127.0.0.1.
     pub async fn start() -> Self {
-        Self::at("127.0.0.1").await
+        Self::bind("127.0.0.1").await
     }
 
-    pub async fn at(address: &str) -> Self {
-        let kept = Arc::new(Mutex::new(Kept::default()));
+    pub async fn bind(address: &str) -> Self {
+        let log = Arc::new(Mutex::new(ReceivedLog::default()));
         let listener = TcpListener::bind((address, 0)).await.expect("a free port");
         let base = format!("http://{}", listener.local_addr().expect("it is bound"));
-        let router = Router::new().fallback(receive).with_state(kept.clone());
+        let router = Router::new().fallback(receive).with_state(log.clone());
         tokio::spawn(async move { axum::serve(listener, router).await.expect("serving does not end") });
-        Self { base, kept }
+        Self { base, log }
     }
 
     pub fn url(&self, path: &str) -> String {
         format!("{}{path}", self.base)
     }
 
-    /// What the next request is answered with.
-    pub fn answer(&self, answer: impl IntoResponse) {
-        self.kept.lock().expect("no test panics while holding it").answers.push_back(answer.into_response());
+    /// Queues the response to one of the next requests.
+    pub fn respond_with(&self, response: impl IntoResponse) {
+        self.log.lock().expect("no test panics while holding it").responses.push_back(response.into_response());
     }
 
-    /// How long it takes to answer.
-    pub fn take_long(&self, delay: Duration) {
-        self.kept.lock().expect("no test panics while holding it").delay = delay;
+    /// Sets the time that the receiver waits before each response.
+    pub fn set_delay(&self, delay: Duration) {
+        self.log.lock().expect("no test panics while holding it").delay = delay;
     }
 
-    /// So many requests fail.
+    /// Queues `times` responses with status 500.
     pub fn fail(&self, times: usize) {
         for _ in 0..times {
-            self.answer(StatusCode::INTERNAL_SERVER_ERROR);
+            self.respond_with(StatusCode::INTERNAL_SERVER_ERROR);
         }
     }
 
-    /// What came since this was asked last.
-    pub fn take(&self) -> Vec<Received> {
-        std::mem::take(&mut self.kept.lock().expect("no test panics while holding it").received)
+    /// Returns the requests received since the last call.
+    pub fn take_received(&self) -> Vec<ReceivedRequest> {
+        std::mem::take(&mut self.log.lock().expect("no test panics while holding it").received)
     }
 
-    /// The numbers of what came since then.
+    /// Returns the sequence numbers of the deliveries received since the last call of this or of
+    /// [`Self::take_received`].
     pub fn sequences(&self) -> Vec<i64> {
-        self.take().iter().map(Received::sequence).collect()
+        self.take_received().iter().map(ReceivedRequest::sequence).collect()
     }
 }
 
-async fn receive(State(kept): State<Arc<Mutex<Kept>>>, uri: Uri, headers: HeaderMap, raw: Bytes) -> Response {
-    let (answer, delay) = {
-        let mut kept = kept.lock().expect("no test panics while holding it");
+async fn receive(State(kept): State<Arc<Mutex<ReceivedLog>>>, uri: Uri, headers: HeaderMap, raw: Bytes) -> Response {
+    let (response, delay) = {
+        let mut log = kept.lock().expect("no test panics while holding it");
         let body = serde_json::from_slice(&raw).unwrap_or_default();
-        kept.received.push(Received { path: uri.path().to_owned(), headers, raw, body });
-        (kept.answers.pop_front(), kept.delay)
+        log.received.push(ReceivedRequest { path: uri.path().to_owned(), headers, raw, body });
+        (log.responses.pop_front(), log.delay)
     };
     tokio::time::timeout(delay, std::future::pending::<()>()).await.ok();
-    answer.unwrap_or_else(|| StatusCode::OK.into_response())
+    response.unwrap_or_else(|| StatusCode::OK.into_response())
 }

@@ -1,4 +1,4 @@
-//! From a token to an actor.
+//! Authentication: from a token, a password or an SSH key to an [`Actor`].
 
 use std::net::IpAddr;
 
@@ -8,37 +8,38 @@ use holdfast_store::accounts::{ssh_key, token, user};
 
 use super::secret::digest;
 use super::session;
-use crate::actor::Caller;
-use crate::ci::runner_door;
-use crate::{Actor, App, Error, Result, Thing};
+use crate::actor::CurrentUser;
+use crate::ci::runner_api;
+use crate::{Actor, App, Error, Resource, Result};
 
-/// How far `last_used_at` may lag: a write per request would cost more than the request.
-const LAST_USED_LAG: TimeDelta = TimeDelta::minutes(10);
+/// How far `last_used_at` may lag behind. A write with every request would cost more than the request.
+const LAST_USED_PRECISION: TimeDelta = TimeDelta::minutes(10);
 
-/// What somebody presents.
+/// The credentials of a request, and how it wants to act.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Credentials<'a> {
     pub token: Option<&'a str>,
-    /// Id or username of the user to act as.
+    /// The id or the username of the user to act as.
     pub sudo: Option<&'a str>,
-    /// Whether the own account is what is asked for.
-    pub whole: bool,
+    /// Whether the request needs the complete user, because it is about the current user's own profile.
+    pub needs_profile: bool,
     /// The address of the client.
     pub address: Option<IpAddr>,
 }
 
-/// No token is nobody; a token that is unknown, revoked, expired or of a blocked user is refused.
+/// Authenticates a request by its token. Without a token the actor is anonymous; a token that is unknown, revoked,
+/// expired or owned by a blocked user fails.
 pub async fn authenticate(app: &App, credentials: Credentials<'_>, needed: Scope) -> Result<Actor> {
     let Some(secret) = credentials.token else { return Ok(Actor::Anonymous(credentials.address)) };
     let now = app.clock.now();
     let mut connection = app.database.connection().await?;
     let digest = digest(secret);
-    let (token, account, own) = if credentials.whole {
-        let found = token::find_presented_whole(&mut connection, &digest, now).await?;
+    let (token, account, profile) = if credentials.needs_profile {
+        let found = token::find_active_by_digest_with_profile(&mut connection, &digest, now).await?;
         let found = found.ok_or(Error::Unauthenticated)?;
         ((found.token_id, found.scopes, found.last_used_at), found.user.account(), Some(Box::new(found.user)))
     } else {
-        let found = token::find_presented(&mut connection, &digest, now).await?;
+        let found = token::find_active_by_digest(&mut connection, &digest, now).await?;
         let found = found.ok_or(Error::Unauthenticated)?;
         ((found.token_id, found.scopes, found.last_used_at), found.user, None)
     };
@@ -46,66 +47,77 @@ pub async fn authenticate(app: &App, credentials: Credentials<'_>, needed: Scope
     if !account.is_active() {
         return Err(Error::Unauthenticated);
     }
-    if last_used_at.is_none_or(|at| at < now - LAST_USED_LAG) {
-        // Not worth failing a request for: a read-only database still serves reads.
-        if let Err(error) = token::touch(&mut connection, id, now).await {
-            tracing::warn!(%error, "cannot record the use of a token");
+    if last_used_at.is_none_or(|at| at < now - LAST_USED_PRECISION) {
+        // A failure does not fail the request: a read-only database still serves reads.
+        if let Err(error) = token::record_use(&mut connection, id, now).await {
+            tracing::warn!(%error, "recording token use failed");
         }
     }
     if !scopes.allow(needed) {
         return Err(Error::InsufficientScope { needed: needed.as_str() });
     }
-    let caller = Caller { account, own, scopes, impersonated_by: None, build_of: None };
-    let Some(who) = credentials.sudo else { return Ok(Actor::User(Box::new(caller))) };
-    if !caller.account.admin {
+    let current_user = CurrentUser { account, profile, scopes, impersonated_by: None, job_token_scope: None };
+    let Some(sudo_login) = credentials.sudo else { return Ok(Actor::User(Box::new(current_user))) };
+    if !current_user.account.admin {
         return Err(Error::Forbidden(Some("Must be admin to use sudo")));
     }
-    if !caller.scopes.allow(Scope::Sudo) {
+    if !current_user.scopes.allow(Scope::Sudo) {
         return Err(Error::Forbidden(Some("Private token must be specified in order to use sudo")));
     }
-    let target = match who.parse::<i64>() {
+    let target = match sudo_login.parse::<i64>() {
         Ok(id) => user::find(&mut connection, id.into()).await?,
-        Err(_) => user::find_by_username(&mut connection, who).await?,
+        Err(_) => user::find_by_username(&mut connection, sudo_login).await?,
     };
-    let target = target.ok_or_else(|| Error::NotFound(Thing::SudoTarget(who.to_owned())))?;
+    let target = target.ok_or_else(|| Error::NotFound(Resource::SudoTarget(sudo_login.to_owned())))?;
     if !target.is_active() {
         return Err(Error::Unauthenticated);
     }
-    let impersonated_by = Some(caller.account.id());
-    let (account, own) = (target.account(), Some(Box::new(target)));
-    Ok(Actor::User(Box::new(Caller { account, own, scopes: caller.scopes, impersonated_by, build_of: None })))
+    let impersonated_by = Some(current_user.account.id());
+    let (account, profile) = (target.account(), Some(Box::new(target)));
+    Ok(Actor::User(Box::new(CurrentUser {
+        account,
+        profile,
+        scopes: current_user.scopes,
+        impersonated_by,
+        job_token_scope: None,
+    })))
 }
 
-/// The name that builds give. No user can have it: it is reserved.
-const BUILD: &str = "gitlab-ci-token";
+/// The username that builds send with their token. It is reserved, so no user can have it.
+const CI_JOB_USERNAME: &str = "gitlab-ci-token";
 
-/// A name and a password, or a token in the place of either, as git sends them.
+/// Authenticates a request of git by a username and a password, or by a token in place of either.
 pub async fn authenticate_basic(app: &App, name: &str, secret: &str, address: &str) -> Result<Actor> {
-    if name == BUILD {
-        return runner_door::authenticate(app, secret).await;
+    if name == CI_JOB_USERNAME {
+        return runner_api::authenticate(app, secret).await;
     }
     let token =
         [secret, name].into_iter().find(|text| TokenKind::ALL.iter().any(|kind| text.starts_with(kind.prefix())));
     if let Some(token) = token {
         return authenticate(app, Credentials { token: Some(token), ..Credentials::default() }, Scope::Api).await;
     }
-    let user = session::check(app, name, secret, address).await?;
-    let caller =
-        Caller { account: user.account(), own: None, scopes: Scopes::all(), impersonated_by: None, build_of: None };
-    Ok(Actor::User(Box::new(caller)))
+    let user = session::verify_password(app, name, secret, address).await?;
+    let current_user = CurrentUser {
+        account: user.account(),
+        profile: None,
+        scopes: Scopes::all(),
+        impersonated_by: None,
+        job_token_scope: None,
+    };
+    Ok(Actor::User(Box::new(current_user)))
 }
 
-/// Whose key that is: the one who holds its other half.
+/// Returns the owner of an SSH key. The caller has verified that the client holds the private key.
 pub async fn authenticate_key(app: &App, fingerprint: &str) -> Result<Actor> {
     let mut connection = app.database.connection().await?;
     let owner = ssh_key::find_owner(&mut connection, fingerprint).await?.ok_or(Error::Unauthenticated)?;
     let user = user::find(&mut connection, owner).await?.filter(user::User::is_active);
     let account = user.ok_or(Error::Unauthenticated)?.account();
-    Ok(Actor::User(Box::new(Caller {
+    Ok(Actor::User(Box::new(CurrentUser {
         account,
-        own: None,
+        profile: None,
         scopes: Scopes::all(),
         impersonated_by: None,
-        build_of: None,
+        job_token_scope: None,
     })))
 }

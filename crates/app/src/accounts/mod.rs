@@ -1,7 +1,9 @@
+//! Users, their credentials, and authentication.
+
 pub mod authentication;
 pub mod email;
+mod events;
 pub mod host_key;
-mod notice;
 pub mod password;
 pub(crate) mod secret;
 pub mod session;

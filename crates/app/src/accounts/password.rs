@@ -1,4 +1,4 @@
-//! Keeping and checking passwords: argon2id, a bounded number at a time, off the request threads.
+//! Password hashing and verification with argon2id, on blocking threads and with a bounded concurrency.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -11,36 +11,37 @@ use tokio::sync::Semaphore;
 
 use crate::{App, Error, Result};
 
-/// Each hash takes 19 MiB and a core for some tens of milliseconds.
-const AT_ONCE: usize = 4;
+/// Maximum number of hashes that are computed at once. Each takes 19 MiB and a core for some tens of milliseconds.
+const MAX_CONCURRENT_HASHES: usize = 4;
 
-/// Checked when there is no such account, so that the answer takes as long as for a wrong password.
-static NOBODY: LazyLock<String> = LazyLock::new(|| hash(b"nobody", b"no salt at all!!").expect("a valid salt"));
+/// Verified if there is no such account, so that the response takes as long as for a wrong password.
+static DUMMY_HASH: LazyLock<String> =
+    LazyLock::new(|| hash(b"nobody", b"no salt at all!!").expect("the constant salt is valid"));
 
 pub struct Passwords {
     permits: Arc<Semaphore>,
-    /// Which password was found to belong to which hash, for clients that send it with every request. A changed
-    /// password has another hash.
-    proved: moka::sync::Cache<[u8; 32], ()>,
+    /// Recently verified pairs of password and hash, for clients that send the password with every request. A changed
+    /// password has another hash, so its old entry is never found.
+    verified: moka::sync::Cache<[u8; 32], ()>,
     salt: [u8; 32],
 }
 
-const PROVED_FOR: Duration = Duration::from_secs(300);
+const VERIFIED_TTL: Duration = Duration::from_secs(300);
 
 impl Passwords {
     pub(crate) fn new(salt: [u8; 32]) -> Self {
-        let proved = moka::sync::Cache::builder().max_capacity(10_000).time_to_live(PROVED_FOR).build();
-        Self { permits: Arc::new(Semaphore::new(AT_ONCE)), proved, salt }
+        let verified = moka::sync::Cache::builder().max_capacity(10_000).time_to_live(VERIFIED_TTL).build();
+        Self { permits: Arc::new(Semaphore::new(MAX_CONCURRENT_HASHES)), verified, salt }
     }
 
-    fn proof(&self, password: &str, hash: &str) -> [u8; 32] {
+    fn verification_key(&self, password: &str, hash: &str) -> [u8; 32] {
         let parts = [&self.salt[..], &(password.len() as u64).to_le_bytes(), password.as_bytes(), hash.as_bytes()];
-        parts.iter().fold(Sha256::new(), |proof, part| proof.chain_update(part)).finalize().into()
+        parts.iter().fold(Sha256::new(), |hasher, part| hasher.chain_update(part)).finalize().into()
     }
 
-    /// Whether it was found to match a moment ago, which costs nothing.
-    pub(crate) fn are_proved(&self, password: &str, hash: Option<&str>) -> bool {
-        hash.is_some_and(|hash| self.proved.contains_key(&self.proof(password, hash)))
+    /// Returns whether the password matched this hash recently. Computes no argon2 hash.
+    pub(crate) fn is_recently_verified(&self, password: &str, hash: Option<&str>) -> bool {
+        hash.is_some_and(|hash| self.verified.contains_key(&self.verification_key(password, hash)))
     }
 
     async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
@@ -62,22 +63,22 @@ impl App {
         hashed.map_err(|error| Error::Internal(error.into()))
     }
 
-    /// Without a hash nothing matches, at the same cost.
+    /// Verifies a password. Without a hash the result is false, after the same time.
     pub(crate) async fn password_matches(&self, password: &str, hash: Option<String>) -> Result<bool> {
-        let proof = hash.as_deref().map(|hash| self.passwords.proof(password, hash));
+        let key = hash.as_deref().map(|hash| self.passwords.verification_key(password, hash));
         let password = password.to_owned();
         let matches = self
             .passwords
             .run(move || {
-                let known = hash.is_some();
-                let hash = hash.unwrap_or_else(|| NOBODY.clone());
+                let has_hash = hash.is_some();
+                let hash = hash.unwrap_or_else(|| DUMMY_HASH.clone());
                 let matches = PasswordHash::new(&hash)
                     .is_ok_and(|hash| Argon2::default().verify_password(password.as_bytes(), &hash).is_ok());
-                known && matches
+                has_hash && matches
             })
             .await?;
-        if let Some(proof) = proof.filter(|_| matches) {
-            self.passwords.proved.insert(proof, ());
+        if let Some(key) = key.filter(|_| matches) {
+            self.passwords.verified.insert(key, ());
         }
         Ok(matches)
     }

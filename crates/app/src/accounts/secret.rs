@@ -1,4 +1,4 @@
-//! Secrets that are given out: made at random, and kept only as digests.
+//! Random secrets that are issued to clients. Only their digests are stored.
 
 use holdfast_domain::accounts::TokenKind;
 use sha2::{Digest, Sha256};
@@ -10,7 +10,7 @@ pub(crate) fn digest(secret: &str) -> Vec<u8> {
 }
 
 impl App {
-    /// 160 random bits behind a prefix that says what it is.
+    /// Generates a secret of 160 random bits behind a prefix that shows its kind.
     pub(crate) fn new_secret(&self, kind: TokenKind) -> String {
         format!("{}{}", kind.prefix(), hex::encode(self.entropy.bytes::<20>()))
     }

@@ -12,27 +12,27 @@ use holdfast_store::accounts::token::{self, NewToken};
 pub use holdfast_store::accounts::token::Token;
 
 use super::secret::digest;
-use crate::{Actor, App, Error, Result, Thing, access};
+use crate::{Actor, App, Error, Resource, Result, access};
 
 #[derive(Clone, Debug)]
 pub struct CreateToken {
     pub name: String,
     pub scopes: Vec<String>,
-    /// The first day on which it is no longer valid.
+    /// The first day on which the token is no longer valid.
     pub expires_at: Option<NaiveDate>,
 }
 
-/// A token cannot make one that may do more than itself.
+/// Creates a token for the current user. Its scopes must be a subset of the scopes of the token in use.
 pub async fn create_own(app: &App, actor: &Actor, input: CreateToken) -> Result<(Token, String)> {
-    let caller = access::account(actor)?;
-    if Scopes::parse(&input.scopes).is_ok_and(|wanted| !caller.scopes.include(&wanted)) {
+    let current_user = access::authorize_own_account(actor)?;
+    if Scopes::parse(&input.scopes).is_ok_and(|wanted| !current_user.scopes.is_superset_of(&wanted)) {
         return Err(Error::Forbidden(Some("The token in use lacks a scope that the new one would have")));
     }
-    create(app, caller.account.id(), input).await
+    create(app, current_user.account.id(), input).await
 }
 
-pub async fn create_for(app: &App, actor: &Actor, user: UserId, input: CreateToken) -> Result<(Token, String)> {
-    access::instance(actor, InstanceAction::ManageUsers)?;
+pub async fn create_for_user(app: &App, actor: &Actor, user: UserId, input: CreateToken) -> Result<(Token, String)> {
+    access::authorize_instance(actor, InstanceAction::ManageUsers)?;
     create(app, user, input).await
 }
 
@@ -41,7 +41,7 @@ async fn create(app: &App, user: UserId, input: CreateToken) -> Result<(Token, S
     if input.name.trim().is_empty() {
         violations.add("name", BLANK);
     }
-    violations.check_line("name", &input.name);
+    violations.check_single_line("name", &input.name);
     let scopes = violations.check("scopes", Scopes::parse(&input.scopes).map_err(|error| error.to_string()));
     if input.scopes.is_empty() {
         violations.add("scopes", BLANK);
@@ -56,7 +56,7 @@ async fn create(app: &App, user: UserId, input: CreateToken) -> Result<(Token, S
         kind: TokenKind::Personal,
         name: &input.name,
         digest: &digest(&secret),
-        scopes: &scopes.expect("without violations there are scopes"),
+        scopes: &scopes.expect("scopes were parsed if there are no violations"),
         expires_at: input.expires_at.map(|day| day.and_time(NaiveTime::MIN).and_utc()),
     };
     let token = token::insert(&mut *app.database.connection().await?, &new, app.clock.now()).await?;
@@ -64,26 +64,26 @@ async fn create(app: &App, user: UserId, input: CreateToken) -> Result<(Token, S
 }
 
 pub async fn list_own(app: &App, actor: &Actor, page: PageRequest) -> Result<Page<Token>> {
-    Ok(token::list(&app.database, access::account(actor)?.account.id(), page).await?)
+    Ok(token::list(&app.database, access::authorize_own_account(actor)?.account.id(), page).await?)
 }
 
-pub async fn list_of(app: &App, actor: &Actor, user: UserId, page: PageRequest) -> Result<Page<Token>> {
-    access::instance(actor, InstanceAction::ManageUsers)?;
+pub async fn list_for_user(app: &App, actor: &Actor, user: UserId, page: PageRequest) -> Result<Page<Token>> {
+    access::authorize_instance(actor, InstanceAction::ManageUsers)?;
     Ok(token::list(&app.database, user, page).await?)
 }
 
 pub async fn revoke_own(app: &App, actor: &Actor, id: TokenId) -> Result<()> {
-    revoke(app, access::account(actor)?.account.id(), id).await
+    revoke(app, access::authorize_own_account(actor)?.account.id(), id).await
 }
 
-pub async fn revoke_of(app: &App, actor: &Actor, user: UserId, id: TokenId) -> Result<()> {
-    access::instance(actor, InstanceAction::ManageUsers)?;
+pub async fn revoke_for_user(app: &App, actor: &Actor, user: UserId, id: TokenId) -> Result<()> {
+    access::authorize_instance(actor, InstanceAction::ManageUsers)?;
     revoke(app, user, id).await
 }
 
 async fn revoke(app: &App, user: UserId, id: TokenId) -> Result<()> {
     let revoked = token::revoke(&mut *app.database.connection().await?, user, id, app.clock.now()).await?;
-    if revoked { Ok(()) } else { Err(Error::NotFound(Thing::Token)) }
+    if revoked { Ok(()) } else { Err(Error::NotFound(Resource::Token)) }
 }
 
 impl App {

@@ -15,18 +15,18 @@ use holdfast_store::namespaces::{group, namespace};
 use holdfast_store::projects::star;
 use holdfast_store::worker::removal;
 
-pub use holdfast_store::accounts::user::{Filter, Person, User};
+pub use holdfast_store::accounts::user::{Filter, User, UserSummary};
 
-use super::notice;
-use crate::actor::Caller;
+use super::events;
+use crate::actor::CurrentUser;
 use crate::error::OnConstraint;
-use crate::{Actor, App, Error, Result, Thing, access};
+use crate::{Actor, App, Error, Resource, Result, access};
 
 pub async fn list(app: &App, actor: &Actor, filter: Filter, page: PageRequest) -> Result<Page<User>> {
-    access::instance(actor, InstanceAction::ReadUsers)?;
-    // Who is external is for administrators to know.
+    access::authorize_instance(actor, InstanceAction::ReadUsers)?;
+    // Only administrators may see which users are external.
     let filter = Filter { external: filter.external && actor.is_administrator(), ..filter };
-    // A username names one user, whatever else was asked for.
+    // A username selects at most one user, so the other filters are ignored.
     let filter = match filter.username {
         Some(_) => Filter { username: filter.username, ..Filter::default() },
         None => filter,
@@ -35,32 +35,32 @@ pub async fn list(app: &App, actor: &Actor, filter: Filter, page: PageRequest) -
 }
 
 pub async fn show(app: &App, actor: &Actor, id: UserId) -> Result<User> {
-    access::instance(actor, InstanceAction::ReadUsers)?;
+    access::authorize_instance(actor, InstanceAction::ReadUsers)?;
     let found = user::find_with_ghost(&mut *app.database.connection().await?, id).await?;
-    found.ok_or(Error::NotFound(Thing::User))
+    found.ok_or(Error::NotFound(Resource::User))
 }
 
-/// It was loaded with its token: no further query is needed.
+/// Returns the current user. Needs no query if authentication has loaded the profile.
 pub async fn show_own(app: &App, actor: &Actor) -> Result<User> {
-    let caller = access::account(actor)?;
-    match &caller.own {
-        Some(own) => Ok((**own).clone()),
-        None => require(app, caller.account.id()).await,
+    let current_user = access::authorize_own_account(actor)?;
+    match &current_user.profile {
+        Some(profile) => Ok((**profile).clone()),
+        None => find_existing(app, current_user.account.id()).await,
     }
 }
 
-/// For the command line, which knows people by name.
+/// Finds a user by username, for the command line.
 pub async fn show_by_username(app: &App, actor: &Actor, username: &str) -> Result<User> {
-    access::instance(actor, InstanceAction::ReadUsers)?;
+    access::authorize_instance(actor, InstanceAction::ReadUsers)?;
     let found = user::find_by_username(&mut *app.database.connection().await?, username).await?;
-    found.ok_or(Error::NotFound(Thing::User))
+    found.ok_or(Error::NotFound(Resource::User))
 }
 
-pub(super) async fn require(app: &App, id: UserId) -> Result<User> {
-    user::find(&mut *app.database.connection().await?, id).await?.ok_or(Error::NotFound(Thing::User))
+pub(super) async fn find_existing(app: &App, id: UserId) -> Result<User> {
+    user::find(&mut *app.database.connection().await?, id).await?.ok_or(Error::NotFound(Resource::User))
 }
 
-/// What a creation gives or an update changes.
+/// The attributes that a creation or an update sets.
 #[derive(Clone, Default)]
 pub struct UserChanges {
     pub email: Field<String>,
@@ -82,23 +82,24 @@ pub struct UserChanges {
     pub extern_uid: Field<String>,
 }
 
-/// Attributes that hold to every rule, and what goes beside them.
-struct Checked {
+/// Validated attributes, and the values that are stored separately.
+struct ValidatedChanges {
     attributes: Attributes,
     password: Option<String>,
     identity: Option<Identity>,
 }
 
 impl UserChanges {
-    fn apply(self, current: Attributes) -> Result<Checked> {
+    fn apply(self, current: Attributes) -> Result<ValidatedChanges> {
         let became_external = self.external == Some(true) && !current.external;
-        let a = Attributes {
+        let attributes = Attributes {
             username: self.username.or(current.username),
             name: self.name.or(current.name),
             email: self.email.or(current.email),
             admin: self.admin.unwrap_or(current.admin),
             external: self.external.unwrap_or(current.external),
-            // External users create nothing unless they are allowed to in so many words.
+            // A user who becomes external may create neither groups nor projects, unless the request allows it
+            // explicitly.
             can_create_group: self.can_create_group.unwrap_or(current.can_create_group && !became_external),
             projects_limit: self.projects_limit.unwrap_or(if became_external { 0 } else { current.projects_limit }),
             bio: self.bio.or_nullable(current.bio),
@@ -109,40 +110,43 @@ impl UserChanges {
             website_url: self.website_url.or(current.website_url),
             organization: self.organization.or(current.organization),
         };
-        // An empty password is none.
+        // An empty password counts as absent.
         let password = self.password.value().filter(|password| !password.is_empty());
         let mut violations = Violations::default();
-        let address = violations.check("email", EmailAddress::parse(&a.email));
+        let address = violations.check("email", EmailAddress::parse(&attributes.email));
         if let Some(password) = &password {
-            violations.check("password", password::check(password, &[&a.username, &a.name, &a.email]));
+            violations.check(
+                "password",
+                password::check(password, &[&attributes.username, &attributes.name, &attributes.email]),
+            );
         }
-        if a.name.trim().is_empty() {
+        if attributes.name.trim().is_empty() {
             violations.add("name", BLANK);
         }
-        violations.check("username", NamespacePath::parse(&a.username));
-        if a.projects_limit < 0 {
+        violations.check("username", NamespacePath::parse(&attributes.username));
+        if attributes.projects_limit < 0 {
             violations.add("projects_limit", "must be greater than or equal to 0");
         }
-        violations.check_length("bio", a.bio.as_deref().unwrap_or_default(), 255);
+        violations.check_length("bio", attributes.bio.as_deref().unwrap_or_default(), 255);
         let lines = [
-            ("name", a.name.as_str()),
-            ("location", a.location.as_deref().unwrap_or_default()),
-            ("skype", &a.skype),
-            ("linkedin", &a.linkedin),
-            ("twitter", &a.twitter),
-            ("website_url", &a.website_url),
-            ("organization", &a.organization),
+            ("name", attributes.name.as_str()),
+            ("location", attributes.location.as_deref().unwrap_or_default()),
+            ("skype", &attributes.skype),
+            ("linkedin", &attributes.linkedin),
+            ("twitter", &attributes.twitter),
+            ("website_url", &attributes.website_url),
+            ("organization", &attributes.organization),
         ];
         for (field, text) in lines {
-            violations.check_line(field, text);
+            violations.check_single_line(field, text);
         }
-        let filled = |text: String| Some(text).filter(|text| !text.is_empty());
-        let provider = self.provider.value().and_then(filled);
-        let extern_uid = self.extern_uid.value().and_then(filled);
+        let non_empty = |text: String| Some(text).filter(|text| !text.is_empty());
+        let provider = self.provider.value().and_then(non_empty);
+        let extern_uid = self.extern_uid.value().and_then(non_empty);
         let identity = match (provider, extern_uid) {
             (Some(provider), Some(extern_uid)) => {
-                violations.check_line("provider", &provider);
-                violations.check_line("extern_uid", &extern_uid);
+                violations.check_single_line("provider", &provider);
+                violations.check_single_line("extern_uid", &extern_uid);
                 Some(Identity { provider, extern_uid })
             }
             (None, None) => None,
@@ -156,13 +160,13 @@ impl UserChanges {
             }
         };
         violations.into_result()?;
-        let email = address.map_or_else(|| a.email.clone(), EmailAddress::into_string);
-        Ok(Checked { attributes: Attributes { email, ..a }, password, identity })
+        let email = address.map_or_else(|| attributes.email.clone(), EmailAddress::into_string);
+        Ok(ValidatedChanges { attributes: Attributes { email, ..attributes }, password, identity })
     }
 }
 
 pub async fn create(app: &App, actor: &Actor, changes: UserChanges) -> Result<User> {
-    access::instance(actor, InstanceAction::ManageUsers)?;
+    access::authorize_instance(actor, InstanceAction::ManageUsers)?;
     let blank = Attributes {
         username: String::new(),
         name: String::new(),
@@ -179,13 +183,13 @@ pub async fn create(app: &App, actor: &Actor, changes: UserChanges) -> Result<Us
         website_url: String::new(),
         organization: String::new(),
     };
-    let Checked { attributes, password, identity } = changes.apply(blank)?;
-    let Some(password) = password else { return Err(Violations::of("password", BLANK).into()) };
+    let ValidatedChanges { attributes, password, identity } = changes.apply(blank)?;
+    let Some(password) = password else { return Err(Violations::single("password", BLANK).into()) };
     let hash = app.hash_password(&password).await?;
 
     let now = app.clock.now();
     let mut transaction = app.database.begin().await?;
-    // The address is complained about before the username is.
+    // The address is checked before the username: if both are taken, the error names the address.
     if email::is_primary(&mut transaction, &attributes.email).await? {
         return Err(email_taken());
     }
@@ -195,23 +199,23 @@ pub async fn create(app: &App, actor: &Actor, changes: UserChanges) -> Result<Us
     email::insert(&mut transaction, id, &attributes.email, true, now)
         .await
         .on_constraint("emails_email_key", email_taken)?;
-    let of_a_group = || Violations::of("username", TAKEN).into();
-    namespace::insert_of_user(&mut transaction, id, &attributes.username, now)
+    let path_taken = || Violations::single("username", TAKEN).into();
+    namespace::insert_for_user(&mut transaction, id, &attributes.username, now)
         .await
-        .on_constraint("namespaces_path_key", of_a_group)
-        .on_constraint("namespaces_name_key", of_a_group)?;
+        .on_constraint("namespaces_path_key", path_taken)
+        .on_constraint("namespaces_name_key", path_taken)?;
     if let Some(identity) = &identity {
         upsert_identity(&mut transaction, id, identity).await?;
     }
-    let user = user::find(&mut transaction, id).await?.ok_or(Error::NotFound(Thing::User))?;
-    event::tell(&mut transaction, None, &notice::created(&user), now).await?;
+    let user = user::find(&mut transaction, id).await?.ok_or(Error::NotFound(Resource::User))?;
+    event::publish(&mut transaction, None, &events::user_created(&user), now).await?;
     holdfast_store::commit(transaction).await?;
     Ok(user)
 }
 
-/// Changes the attributes of a user. A new password ends all sign-ins of the user; personal tokens go on.
+/// Updates the attributes of a user. A new password deletes the user's sessions; personal tokens stay valid.
 pub async fn update(app: &App, actor: &Actor, id: UserId, changes: UserChanges) -> Result<User> {
-    access::instance(actor, InstanceAction::ManageUsers)?;
+    access::authorize_instance(actor, InstanceAction::ManageUsers)?;
     let new_password = changes.password.clone().value();
     let hash = match new_password.filter(|password| password::check(password, &[]).is_ok()) {
         Some(password) => Some(app.hash_password(&password).await?),
@@ -219,10 +223,10 @@ pub async fn update(app: &App, actor: &Actor, id: UserId, changes: UserChanges) 
     };
     let now = app.clock.now();
     let mut transaction = app.database.begin().await?;
-    let before = user::lock(&mut transaction, id).await?.ok_or(Error::NotFound(Thing::User))?;
-    let Checked { attributes, identity, .. } = changes.apply(attributes_of(&before))?;
+    let before = user::lock(&mut transaction, id).await?.ok_or(Error::NotFound(Resource::User))?;
+    let ValidatedChanges { attributes, identity, .. } = changes.apply(current_attributes(&before))?;
     user::update(&mut transaction, id, &attributes, now).await.on_constraint("users_username_key", username_taken)?;
-    namespace::rename_of_user(&mut transaction, id, &attributes.username, now)
+    namespace::rename_for_user(&mut transaction, id, &attributes.username, now)
         .await
         .on_constraint("namespaces_path_key", username_taken)
         .on_constraint("namespaces_name_key", username_taken)?;
@@ -238,33 +242,34 @@ pub async fn update(app: &App, actor: &Actor, id: UserId, changes: UserChanges) 
     if let Some(identity) = &identity {
         upsert_identity(&mut transaction, id, identity).await?;
     }
-    let user = user::find(&mut transaction, id).await?.ok_or(Error::NotFound(Thing::User))?;
+    let user = user::find(&mut transaction, id).await?.ok_or(Error::NotFound(Resource::User))?;
     holdfast_store::commit(transaction).await?;
     Ok(user)
 }
 
-/// A new password by the operator's hand: whoever was signed in with the old one is signed out.
-pub async fn reset_password(app: &App, actor: &Actor, id: UserId, new: &str) -> Result<()> {
-    access::instance(actor, InstanceAction::ManageUsers)?;
-    let problem = |problem| Violations::of("password", problem);
-    password::check(new, &[]).map_err(problem)?;
-    let hash = app.hash_password(new).await?;
+/// Sets a new password and deletes the user's sessions.
+pub async fn reset_password(app: &App, actor: &Actor, id: UserId, new_password: &str) -> Result<()> {
+    access::authorize_instance(actor, InstanceAction::ManageUsers)?;
+    let problem = |problem| Violations::single("password", problem);
+    password::check(new_password, &[]).map_err(problem)?;
+    let hash = app.hash_password(new_password).await?;
     let mut transaction = app.database.begin().await?;
-    let user = user::lock(&mut transaction, id).await?.ok_or(Error::NotFound(Thing::User))?;
-    password::check(new, &[&user.username, &user.name, &user.email]).map_err(problem)?;
+    let user = user::lock(&mut transaction, id).await?.ok_or(Error::NotFound(Resource::User))?;
+    password::check(new_password, &[&user.username, &user.name, &user.email]).map_err(problem)?;
     user::update_password(&mut transaction, id, &hash, app.clock.now()).await?;
     token::delete_sessions(&mut transaction, id).await?;
     holdfast_store::commit(transaction).await?;
     Ok(())
 }
 
-/// Deletes a user with the user's own projects. What the user wrote elsewhere is the ghost account's from then on. Returns
-/// None when there was no such user.
+/// Deletes a user and the projects in the user's namespace. Issues, notes and events of the user elsewhere are
+/// reassigned to the ghost account. Returns None if there is no such user.
 pub async fn delete(app: &App, actor: &Actor, id: UserId) -> Result<Option<User>> {
-    access::instance(actor, InstanceAction::ManageUsers)?;
+    access::authorize_instance(actor, InstanceAction::ManageUsers)?;
     let now = app.clock.now();
     let mut transaction = app.database.begin().await?;
-    // First, so that two deletions that both create the ghost account wait for each other before they lock anything else.
+    // This comes first, so that two concurrent deletions that create the ghost account wait for each other before they
+    // lock anything else.
     ghost::find_or_insert(&mut transaction, now).await?;
     let Some(user) = user::lock(&mut transaction, id).await? else { return Ok(None) };
     let orphans = group::lock_solely_owned_by(&mut transaction, id).await?;
@@ -275,54 +280,61 @@ pub async fn delete(app: &App, actor: &Actor, id: UserId) -> Result<Option<User>
             orphans.join(", ")
         )));
     }
-    star::forget(&mut transaction, id).await?;
-    if let Some(own) = namespace::id_of_user(&mut transaction, id).await? {
-        group::lock_whole(&mut transaction, own).await?;
-        removal::begin_namespace(&mut transaction, own, &format!("user {}", user.username), now).await?;
+    star::delete_for_user(&mut transaction, id).await?;
+    if let Some(namespace_id) = namespace::find_id_for_user(&mut transaction, id).await? {
+        group::lock_exclusive(&mut transaction, namespace_id).await?;
+        removal::detach_namespace(&mut transaction, namespace_id, &format!("user {}", user.username), now).await?;
     }
-    removal::begin_author(&mut transaction, id, &format!("what {} wrote", user.username), now).await?;
+    removal::enqueue_reassign_author(&mut transaction, id, &format!("what {} wrote", user.username), now).await?;
     user::delete(&mut transaction, id).await?;
-    event::tell(&mut transaction, None, &notice::destroyed(&user), now).await?;
+    event::publish(&mut transaction, None, &events::user_destroyed(&user), now).await?;
     holdfast_store::commit(transaction).await?;
     Ok(Some(user))
 }
 
-/// Whether anything changed.
+/// Blocks a user. Returns false if the user is blocked already.
 pub async fn block(app: &App, actor: &Actor, id: UserId) -> Result<bool> {
     const REFUSAL: &str = "LDAP blocked users cannot be modified by the API";
     set_state(app, actor, id, UserState::Blocked, REFUSAL).await
 }
 
-/// Whether anything changed.
+/// Unblocks a user. Returns false if the user is active already.
 pub async fn unblock(app: &App, actor: &Actor, id: UserId) -> Result<bool> {
     const REFUSAL: &str = "LDAP blocked users cannot be unblocked by the API";
     set_state(app, actor, id, UserState::Active, REFUSAL).await
 }
 
-async fn set_state(app: &App, actor: &Actor, id: UserId, to: UserState, refusal: &'static str) -> Result<bool> {
-    access::instance(actor, InstanceAction::ManageUsers)?;
+async fn set_state(
+    app: &App,
+    actor: &Actor,
+    id: UserId,
+    new_state: UserState,
+    rejection: &'static str,
+) -> Result<bool> {
+    access::authorize_instance(actor, InstanceAction::ManageUsers)?;
     let mut transaction = app.database.begin().await?;
-    let user = user::lock(&mut transaction, id).await?.ok_or(Error::NotFound(Thing::User))?;
+    let user = user::lock(&mut transaction, id).await?.ok_or(Error::NotFound(Resource::User))?;
     if user.state == UserState::DirectoryBlocked {
-        return Err(Error::Forbidden(Some(refusal)));
+        return Err(Error::Forbidden(Some(rejection)));
     }
-    if user.state == to {
+    if user.state == new_state {
         return Ok(false);
     }
-    user::update_state(&mut transaction, id, to, app.clock.now()).await?;
+    user::update_state(&mut transaction, id, new_state, app.clock.now()).await?;
     holdfast_store::commit(transaction).await?;
     Ok(true)
 }
 
-/// What a directory says of an account. Its block overrides what people set; it lifts no block but its own.
-pub async fn synchronise_state(app: &App, actor: &Actor, id: UserId, blocked: bool) -> Result<bool> {
-    access::instance(actor, InstanceAction::ManageUsers)?;
+/// Sets or lifts the block of an account by a directory such as LDAP. It overrides the state that users have set, and
+/// lifts no block but its own. Returns whether the state changed.
+pub async fn set_directory_block(app: &App, actor: &Actor, id: UserId, is_blocked: bool) -> Result<bool> {
+    access::authorize_instance(actor, InstanceAction::ManageUsers)?;
     let mut transaction = app.database.begin().await?;
-    let user = user::lock(&mut transaction, id).await?.ok_or(Error::NotFound(Thing::User))?;
-    if blocked == (user.state == UserState::DirectoryBlocked) {
+    let user = user::lock(&mut transaction, id).await?.ok_or(Error::NotFound(Resource::User))?;
+    if is_blocked == (user.state == UserState::DirectoryBlocked) {
         return Ok(false);
     }
-    let state = if blocked { UserState::DirectoryBlocked } else { UserState::Active };
+    let state = if is_blocked { UserState::DirectoryBlocked } else { UserState::Active };
     user::update_state(&mut transaction, id, state, app.clock.now()).await?;
     holdfast_store::commit(transaction).await?;
     Ok(true)
@@ -331,10 +343,10 @@ pub async fn synchronise_state(app: &App, actor: &Actor, id: UserId, blocked: bo
 async fn upsert_identity(connection: &mut holdfast_store::Connection, id: UserId, identity: &Identity) -> Result<()> {
     identity::upsert(connection, id, identity)
         .await
-        .on_constraint("identities_extern_uid_key", || Violations::of("extern_uid", TAKEN).into())
+        .on_constraint("identities_extern_uid_key", || Violations::single("extern_uid", TAKEN).into())
 }
 
-fn attributes_of(user: &User) -> Attributes {
+fn current_attributes(user: &User) -> Attributes {
     let user = user.clone();
     Attributes {
         username: user.username,
@@ -362,12 +374,17 @@ fn username_taken() -> Error {
     Error::Conflict("Username has already been taken".into())
 }
 
-/// Somebody for whom a job acts; None if he may do nothing any more.
-pub(crate) async fn acting(app: &App, id: UserId) -> Result<Option<Actor>> {
+/// Returns the actor for a user on whose behalf a job runs. Returns None if the user is blocked or deleted.
+pub(crate) async fn actor_for_user(app: &App, id: UserId) -> Result<Option<Actor>> {
     let found = user::find(&mut *app.database.connection().await?, id).await?.filter(User::is_active);
     Ok(found.map(|user| {
-        let caller =
-            Caller { account: user.account(), own: None, scopes: Scopes::all(), impersonated_by: None, build_of: None };
-        Actor::User(Box::new(caller))
+        let current_user = CurrentUser {
+            account: user.account(),
+            profile: None,
+            scopes: Scopes::all(),
+            impersonated_by: None,
+            job_token_scope: None,
+        };
+        Actor::User(Box::new(current_user))
     }))
 }

@@ -1,4 +1,4 @@
-//! What happened, newest first.
+//! Events of projects and users, newest first.
 
 use holdfast_domain::activity::Audience;
 use holdfast_domain::ids::UserId;
@@ -9,29 +9,34 @@ use holdfast_store::activity::feed;
 
 pub use holdfast_store::activity::feed::{Comment, Event};
 
-use crate::projects::list::reader;
+use crate::projects::list::viewer;
 use crate::projects::project::ProjectRef;
-use crate::{Actor, App, Error, Result, Thing, access};
+use crate::{Actor, App, Error, Resource, Result, access};
 
-pub async fn of_project(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequest) -> Result<Page<Event>> {
+pub async fn list_for_project(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    page: PageRequest,
+) -> Result<Page<Event>> {
     let mut connection = app.database.connection().await?;
-    let project = access::project(app, &mut connection, actor, project, ProjectAction::Read).await?;
+    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::Read).await?;
     drop(connection);
-    let told = if access::may(actor, &project, ProjectAction::ManageIssues) {
+    let max_audience = if access::can(actor, &project, ProjectAction::ManageIssues) {
         Audience::IssueManagers
-    } else if access::may(actor, &project, ProjectAction::ReadCode) {
+    } else if access::can(actor, &project, ProjectAction::ReadCode) {
         Audience::CodeReaders
     } else {
         Audience::Everybody
     };
-    Ok(feed::list_of_project(&app.database, project.id, told, page).await?)
+    Ok(feed::list_for_project(&app.database, project.id, max_audience, page).await?)
 }
 
-/// What the user did in projects that the caller can see, as far as the caller is told.
-pub async fn of_user(app: &App, actor: &Actor, user: UserId, page: PageRequest) -> Result<Page<Event>> {
-    access::instance(actor, InstanceAction::ReadUsers)?;
+/// Lists the events of a user that the current user may see.
+pub async fn list_for_user(app: &App, actor: &Actor, user: UserId, page: PageRequest) -> Result<Page<Event>> {
+    access::authorize_instance(actor, InstanceAction::ReadUsers)?;
     let mut connection = app.database.connection().await?;
-    user::find_with_ghost(&mut connection, user).await?.ok_or(Error::NotFound(Thing::User))?;
+    user::find_with_ghost(&mut connection, user).await?.ok_or(Error::NotFound(Resource::User))?;
     drop(connection);
-    Ok(feed::list_of_user(&app.database, user, reader(app, actor), page).await?)
+    Ok(feed::list_for_user(&app.database, user, viewer(app, actor), page).await?)
 }

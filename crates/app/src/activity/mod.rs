@@ -1,1 +1,3 @@
+//! The activity feed.
+
 pub mod feed;

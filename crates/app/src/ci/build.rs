@@ -1,19 +1,21 @@
-use holdfast_domain::ci::{Event, Status};
+//! Lists, shows and changes builds.
+
+use holdfast_domain::ci::{BuildEvent, Status};
 use holdfast_domain::ids::BuildId;
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
-use holdfast_store::ci::build_list::{self, Of};
+use holdfast_store::ci::build_list::{self, BuildFilter};
 use holdfast_store::ci::{artifact, build, trace};
 use holdfast_store::{Connection, Transaction, commit};
 
 pub use holdfast_store::ci::build_list::Build;
 
-use super::course::Course;
+use super::pipeline_state::LockedPipeline;
 use crate::projects::project::{Project, ProjectRef};
 use crate::repository::{fetch, revision};
-use crate::{Actor, App, Error, Result, Thing, access};
+use crate::{Actor, App, Error, Resource, Result, access};
 
-/// Newest first; of these statuses alone, if there are any.
+/// Lists the builds of a project, newest first. Unless `statuses` is empty, lists only builds with one of them.
 pub async fn list(
     app: &App,
     actor: &Actor,
@@ -22,13 +24,13 @@ pub async fn list(
     page: PageRequest,
 ) -> Result<Page<Build>> {
     let mut connection = app.database.connection().await?;
-    let project = access::project(app, &mut connection, actor, project, ProjectAction::ReadBuilds).await?;
+    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadBuilds).await?;
     drop(connection);
-    Ok(build_list::list(&app.database, project.id, &Of::Project(statuses), page, app.clock.now()).await?)
+    Ok(build_list::list(&app.database, project.id, &BuildFilter::Project(statuses), page, app.clock.now()).await?)
 }
 
-/// Those of a commit.
-pub async fn of_commit(
+/// Like [`list`], but lists the builds of one commit.
+pub async fn list_for_commit(
     app: &App,
     actor: &Actor,
     project: &ProjectRef,
@@ -36,106 +38,106 @@ pub async fn of_commit(
     statuses: Vec<Status>,
     page: PageRequest,
 ) -> Result<Page<Build>> {
-    let opened = fetch::open(app, actor, project, ProjectAction::ReadBuilds).await?;
-    let sha = revision::resolve(app, &opened, revision).await?.ok_or(Error::NotFound(Thing::Commit))?;
-    let of = Of::Commit(sha.to_string(), statuses);
-    Ok(build_list::list(&app.database, opened.project.id, &of, page, app.clock.now()).await?)
+    let repository = fetch::open_repository(app, actor, project, ProjectAction::ReadBuilds).await?;
+    let sha = revision::resolve(app, &repository, revision).await?.ok_or(Error::NotFound(Resource::Commit))?;
+    let scope = BuildFilter::Commit(sha.to_string(), statuses);
+    Ok(build_list::list(&app.database, repository.project.id, &scope, page, app.clock.now()).await?)
 }
 
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, id: BuildId) -> Result<Build> {
     let mut connection = app.database.connection().await?;
-    let project = access::project(app, &mut connection, actor, project, ProjectAction::ReadBuilds).await?;
+    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadBuilds).await?;
     find(app, &mut connection, &project, id).await
 }
 
-/// What other services say is no build.
+/// Finds a build. An external commit status is not a build and is not found.
 pub(super) async fn find(app: &App, connection: &mut Connection, project: &Project, id: BuildId) -> Result<Build> {
     let found = build_list::find(connection, project.id, id, app.clock.now()).await?.filter(|it| !it.external);
-    found.ok_or(Error::NotFound(Thing::Record))
+    found.ok_or(Error::NotFound(Resource::Record))
 }
 
-/// Held with its pipeline, for a caller who may change it.
-struct Opened {
+/// A build with its locked pipeline, which the actor may manage.
+struct LockedBuild {
     transaction: Transaction,
     project: Project,
-    course: Course,
+    pipeline: LockedPipeline,
     build: Build,
 }
 
-async fn open(app: &App, actor: &Actor, project: &ProjectRef, id: BuildId) -> Result<Opened> {
+async fn lock(app: &App, actor: &Actor, project: &ProjectRef, id: BuildId) -> Result<LockedBuild> {
     let mut transaction = app.database.begin().await?;
-    let project = access::project(app, &mut transaction, actor, project, ProjectAction::ManageBuilds).await?;
-    let place = build::place(&mut transaction, project.id, id).await?;
-    let (pipeline, _) = place.ok_or(Error::NotFound(Thing::Record))?;
-    let course = Course::open(&mut transaction, pipeline).await?;
+    let project = access::authorize_project(app, &mut transaction, actor, project, ProjectAction::ManageBuilds).await?;
+    let found = build::find_pipeline_id(&mut transaction, project.id, id).await?;
+    let (pipeline_id, _) = found.ok_or(Error::NotFound(Resource::Record))?;
+    let pipeline = LockedPipeline::lock(&mut transaction, pipeline_id).await?;
     let build = find(app, &mut transaction, &project, id).await?;
-    Ok(Opened { transaction, project, course, build })
+    Ok(LockedBuild { transaction, project, pipeline, build })
 }
 
-impl Opened {
-    /// Commits, and gives the build as it is then.
-    async fn finish(self, app: &App, id: BuildId) -> Result<Build> {
-        let Self { mut transaction, project, course, .. } = self;
-        course.close(app, &mut transaction, app.clock.now()).await?;
+impl LockedBuild {
+    /// Saves and commits, and returns the build with this id as it is then.
+    async fn save_and_reload(self, app: &App, id: BuildId) -> Result<Build> {
+        let Self { mut transaction, project, pipeline, .. } = self;
+        pipeline.save(app, &mut transaction, app.clock.now()).await?;
         let build = find(app, &mut transaction, &project, id).await?;
         commit(transaction).await?;
         Ok(build)
     }
 }
 
-/// One that is over stays as it is.
+/// Cancels a build. A finished build stays as it is.
 pub async fn cancel(app: &App, actor: &Actor, project: &ProjectRef, id: BuildId) -> Result<Build> {
-    let mut opened = open(app, actor, project, id).await?;
-    opened.course.happen(id, Event::Cancel, app.clock.now());
-    opened.finish(app, id).await
+    let mut locked = lock(app, actor, project, id).await?;
+    locked.pipeline.apply_event(id, BuildEvent::Cancel, app.clock.now());
+    locked.save_and_reload(app, id).await
 }
 
-/// Runs a build again and returns the new one. It shows the caller as its user, but keeps the rights of the pipeline's
-/// user.
+/// Runs a build again and returns the new build. It shows the current user as its user, but has the rights of the
+/// pipeline's user.
 pub async fn retry(app: &App, actor: &Actor, project: &ProjectRef, id: BuildId) -> Result<Build> {
     let now = app.clock.now();
-    let mut opened = open(app, actor, project, id).await?;
-    let is_over = opened.course.find(id).is_some_and(|it| it.step.status.is_complete());
+    let mut locked = lock(app, actor, project, id).await?;
+    let is_over = locked.pipeline.find(id).is_some_and(|it| it.step.status.is_complete());
     if !is_over {
         return Err(Error::Forbidden(Some("Build is not retryable")));
     }
-    let copy = opened.course.retry(&mut opened.transaction, &[id], actor.user_id(), now).await?;
-    opened.finish(app, copy.unwrap_or(id)).await
+    let new_build = locked.pipeline.retry(&mut locked.transaction, &[id], actor.user_id(), now).await?;
+    locked.save_and_reload(app, new_build.unwrap_or(id)).await
 }
 
-/// Starts a manual build. It shows the caller as its user, but keeps the rights of the pipeline's user.
+/// Starts a manual build. It shows the current user as its user, but has the rights of the pipeline's user.
 pub async fn play(app: &App, actor: &Actor, project: &ProjectRef, id: BuildId) -> Result<Build> {
     let now = app.clock.now();
-    let mut opened = open(app, actor, project, id).await?;
-    let is_manual = opened.build.run_when == "manual";
-    if !is_manual || !opened.course.happen(id, Event::Enqueue, now) {
-        return Err(Error::Refused("400 (Bad request) \"Unplayable Job\" not given".into()));
+    let mut locked = lock(app, actor, project, id).await?;
+    let is_manual = locked.build.run_when == "manual";
+    if !is_manual || !locked.pipeline.apply_event(id, BuildEvent::Enqueue, now) {
+        return Err(Error::Rejected("400 (Bad request) \"Unplayable Job\" not given".into()));
     }
-    opened.course.set_user(id, actor.user_id());
-    opened.finish(app, id).await
+    locked.pipeline.set_user(id, actor.user_id());
+    locked.save_and_reload(app, id).await
 }
 
-/// What it said and what it left goes.
+/// Erases a build: deletes its trace and artifacts, and keeps the record.
 pub async fn erase(app: &App, actor: &Actor, project: &ProjectRef, id: BuildId) -> Result<Build> {
-    let mut opened = open(app, actor, project, id).await?;
-    let it = &opened.build;
-    let has_something = it.trace_bytes.unwrap_or(0) > 0 || it.artifacts_name.is_some();
-    if !it.status.is_complete() || !has_something {
+    let mut locked = lock(app, actor, project, id).await?;
+    let build = &locked.build;
+    let has_output = build.trace_bytes.unwrap_or(0) > 0 || build.artifacts_name.is_some();
+    if !build.status.is_complete() || !has_output {
         return Err(Error::Forbidden(Some("Build is not erasable!")));
     }
     let now = app.clock.now();
-    trace::lock(&mut opened.transaction, id, now).await?;
-    trace::clear(&mut opened.transaction, id).await?;
-    artifact::delete(&mut opened.transaction, id).await?;
-    build::set_erased(&mut opened.transaction, id, now).await?;
-    opened.finish(app, id).await
+    trace::lock(&mut locked.transaction, id, now).await?;
+    trace::clear(&mut locked.transaction, id).await?;
+    artifact::delete(&mut locked.transaction, id).await?;
+    build::set_erased(&mut locked.transaction, id, now).await?;
+    locked.save_and_reload(app, id).await
 }
 
-/// What it left is kept for ever.
+/// Removes the expiry date of a build's artifacts.
 pub async fn keep_artifacts(app: &App, actor: &Actor, project: &ProjectRef, id: BuildId) -> Result<Build> {
-    let mut opened = open(app, actor, project, id).await?;
-    let found = artifact::find(&mut opened.transaction, id, app.clock.now()).await?;
-    found.ok_or(Error::NotFound(Thing::Record))?;
-    artifact::keep(&mut opened.transaction, id).await?;
-    opened.finish(app, id).await
+    let mut locked = lock(app, actor, project, id).await?;
+    let found = artifact::find(&mut locked.transaction, id, app.clock.now()).await?;
+    found.ok_or(Error::NotFound(Resource::Record))?;
+    artifact::clear_expiry(&mut locked.transaction, id).await?;
+    locked.save_and_reload(app, id).await
 }

@@ -1,125 +1,141 @@
-//! How pipelines come to be: by a push, by the interface, by a trigger.
+//! Creates pipelines for pushes, API requests, triggers and external commit statuses.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use holdfast_domain::Violations;
 use holdfast_domain::ci::Status;
-use holdfast_domain::ci::file::{self, CiFile, Job, Target};
+use holdfast_domain::ci::file::{self, CiFile, Job, PipelineTarget};
 use holdfast_domain::ids::{PipelineId, ProjectId, TriggerId, UserId};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_domain::text::cut;
-use holdfast_git::protocol::advertisement::Refs;
+use holdfast_git::protocol::advertisement::RefLookup;
 use holdfast_git::{ObjectId, SHA1};
-use holdfast_store::ci::build::{self, NewBuild, Options};
-use holdfast_store::ci::pipeline::{self, CommitFacts, NewPipeline, Pipeline};
+use holdfast_store::ci::build::{self, BuildOptions, NewBuild};
+use holdfast_store::ci::pipeline::{self, CommitSummary, NewPipeline, Pipeline};
 use holdfast_store::projects::project;
-use holdfast_store::worker::pipelines::Pushed;
+use holdfast_store::worker::pipelines::PushedRef;
 use holdfast_store::{Connection, commit};
 use tokio::sync::Semaphore;
 
-use super::course::Course;
+use super::pipeline_state::LockedPipeline;
 use crate::projects::project::ProjectRef;
-use crate::repository::ci_file::{self, Content};
-use crate::repository::fetch::{self, Opened};
+use crate::repository::ci_file::{self, CiFileContent};
+use crate::repository::fetch::{self, OpenRepository};
 use crate::{Actor, App, Error, Result};
 
-/// For the tip of a branch or a tag, whatever its message says.
+/// Creates a pipeline for the tip of a branch or tag, even if the commit message contains `[ci skip]`.
 pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, ref_name: &str) -> Result<Pipeline> {
-    let opened = fetch::open(app, actor, project, ProjectAction::ManageBuilds).await?;
-    let user = actor.caller()?.account.id();
-    by_name(app, &opened, ref_name, user, None).await
+    let repository = fetch::open_repository(app, actor, project, ProjectAction::ManageBuilds).await?;
+    let user = actor.current_user()?.account.id();
+    create_for_ref_name(app, &repository, ref_name, user, None).await
 }
 
-/// What a trigger gives to its pipeline.
-pub(super) struct Given {
-    pub trigger: TriggerId,
-    /// Sealed.
-    pub variables: Option<Vec<u8>>,
+/// The trigger of a pipeline, with the variables of the request.
+pub(super) struct TriggerInput {
+    pub trigger_id: TriggerId,
+    /// The variables, encrypted; `None` if there are none.
+    pub encrypted_variables: Option<Vec<u8>>,
 }
 
-pub(super) async fn by_name(
+pub(super) async fn create_for_ref_name(
     app: &App,
-    opened: &Opened,
+    repository: &OpenRepository,
     ref_name: &str,
     user: UserId,
-    given: Option<Given>,
+    trigger_input: Option<TriggerInput>,
 ) -> Result<Pipeline> {
-    let refused = |text: &str| Error::from(Violations::of("base", text));
+    let rejection = |text: &str| Error::from(Violations::single("base", text));
     let ref_name = ref_name.strip_prefix("refs/heads/").unwrap_or(ref_name);
-    let branch = opened.refs.find(&format!("refs/heads/{ref_name}"));
+    let branch = repository.refs.find(&format!("refs/heads/{ref_name}"));
     let tag = branch.is_none();
-    let target = branch.or_else(|| opened.refs.find(&format!("refs/tags/{ref_name}")));
-    let target = target.ok_or_else(|| refused("Reference not found"))?;
-    let found = ci_file::load(app, opened, target.object()).await?;
-    let (facts, content) = found.ok_or_else(|| refused("Commit not found"))?;
-    let none = ObjectId::null(SHA1).to_string();
-    let new = New { ref_name, tag, before_sha: &none, facts: &facts, user: Some(user), generation: None, given };
-    let plan = match content {
-        Content::Missing => return Err(refused("Missing .gitlab-ci.yml file")),
-        Content::TooLarge => Err(TOO_LARGE.to_owned()),
-        Content::Text(text) => new.plan(app, &opened.project.full_path(), text).await?,
+    let target = branch.or_else(|| repository.refs.find(&format!("refs/tags/{ref_name}")));
+    let target = target.ok_or_else(|| rejection("Reference not found"))?;
+    let found = ci_file::load(app, repository, target.peeled_or_self()).await?;
+    let (summary, content) = found.ok_or_else(|| rejection("Commit not found"))?;
+    let null_sha = ObjectId::null(SHA1).to_string();
+    let draft = PipelineDraft {
+        ref_name,
+        tag,
+        before_sha: &null_sha,
+        commit: &summary,
+        user: Some(user),
+        generation: None,
+        trigger_input,
     };
-    let jobs = plan.map_err(|text| refused(&text))?;
+    let plan = match content {
+        CiFileContent::Missing => return Err(rejection("Missing .gitlab-ci.yml file")),
+        CiFileContent::TooLarge => Err(TOO_LARGE.to_owned()),
+        CiFileContent::Text(text) => draft.plan_builds(app, &repository.project.full_path(), text).await?,
+    };
+    let jobs = plan.map_err(|text| rejection(&text))?;
     if jobs.is_empty() {
-        return Err(refused("No builds for this pipeline."));
+        return Err(rejection("No builds for this pipeline."));
     }
-    let made = new.insert(app, opened.project.id, Ok(&jobs)).await?;
-    made.ok_or_else(twice)
+    let created = draft.insert(app, repository.project.id, Ok(&jobs)).await?;
+    created.ok_or_else(duplicate_pipeline)
 }
 
 const TOO_LARGE: &str = "The file is larger than 1 MiB";
 
-/// What was pushed, ref by ref. It may be tried again from the start: what was made is not made twice.
-pub(crate) async fn of_push(
+/// Creates the pipelines of a push, ref by ref. Idempotent: a ref update that already has a pipeline gets no second
+/// one.
+pub(crate) async fn create_for_push(
     app: &App,
     project: ProjectId,
     user: UserId,
     generation: i64,
-    pushed: Vec<Pushed>,
+    pushed: Vec<PushedRef>,
 ) -> Result<()> {
-    let mut failed = None;
-    for it in pushed {
-        match of_ref(app, project, user, generation, it).await {
+    let mut last_error = None;
+    for pushed_ref in pushed {
+        match create_for_pushed_ref(app, project, user, generation, pushed_ref).await {
             Ok(()) => {}
             Err(Error::NotFound(_)) => return Ok(()),
-            // The other refs are built all the same.
-            Err(error) => failed = Some(error),
+            // An error of one ref does not affect the others.
+            Err(error) => last_error = Some(error),
         }
     }
-    failed.map_or(Ok(()), Err)
+    last_error.map_or(Ok(()), Err)
 }
 
-async fn of_ref(app: &App, project: ProjectId, user: UserId, generation: i64, pushed: Pushed) -> Result<()> {
-    let Pushed { ref_name, tag, sha } = pushed;
-    // Whatever happened to the repository since: what was pushed is there as long as nothing is cleaned up.
-    let opened = fetch::open(app, &Actor::Operator, &ProjectRef::Id(project), ProjectAction::ReadCode).await?;
-    let Ok(at) = ObjectId::from_hex(sha.as_bytes()) else { return Ok(()) };
-    if !opened.project.features.builds_enabled {
+async fn create_for_pushed_ref(
+    app: &App,
+    project: ProjectId,
+    user: UserId,
+    generation: i64,
+    pushed: PushedRef,
+) -> Result<()> {
+    let PushedRef { ref_name, tag, sha } = pushed;
+    // The pushed commit is read by its id, even if the ref has been updated since. It exists until it is pruned.
+    let repository =
+        fetch::open_repository(app, &Actor::Operator, &ProjectRef::Id(project), ProjectAction::ReadCode).await?;
+    let Ok(commit_id) = ObjectId::from_hex(sha.as_bytes()) else { return Ok(()) };
+    if !repository.project.features.builds_enabled {
         return Ok(());
     }
-    let Some((facts, content)) = ci_file::load(app, &opened, at).await? else { return Ok(()) };
-    let new = New {
+    let Some((summary, content)) = ci_file::load(app, &repository, commit_id).await? else { return Ok(()) };
+    let draft = PipelineDraft {
         ref_name: &ref_name,
         tag,
         before_sha: &sha,
-        facts: &facts,
+        commit: &summary,
         user: Some(user),
         generation: Some(generation),
-        given: None,
+        trigger_input: None,
     };
     let plan = match content {
-        Content::Missing => return Ok(()),
-        Content::TooLarge => Err(TOO_LARGE.to_owned()),
-        Content::Text(text) => new.plan(app, &opened.project.full_path(), text).await?,
+        CiFileContent::Missing => return Ok(()),
+        CiFileContent::TooLarge => Err(TOO_LARGE.to_owned()),
+        CiFileContent::Text(text) => draft.plan_builds(app, &repository.project.full_path(), text).await?,
     };
-    let made = match &plan {
+    let plan_or_status = match &plan {
         Err(text) => Err((Status::Failed, Some(text.as_str()))),
-        Ok(_) if is_skipped(&facts.message) => Err((Status::Skipped, None)),
+        Ok(_) if is_skipped(&summary.message) => Err((Status::Skipped, None)),
         Ok(jobs) if jobs.is_empty() => return Ok(()),
         Ok(jobs) => Ok(jobs.as_slice()),
     };
-    new.insert(app, project, made).await.map(drop)
+    draft.insert(app, project, plan_or_status).await.map(drop)
 }
 
 fn is_skipped(message: &str) -> bool {
@@ -127,62 +143,78 @@ fn is_skipped(message: &str) -> bool {
     message.contains("[ci skip]") || message.contains("[skip ci]")
 }
 
-/// Made for what other services say of a commit, if it has none on that ref yet.
-pub(super) async fn for_statuses(
+/// Returns the newest pipeline of a commit on a ref. If there is none, creates one without builds for external
+/// statuses.
+pub(super) async fn find_or_create_for_status(
     app: &App,
     project: ProjectId,
     user: Option<UserId>,
     (ref_name, tag): (&str, bool),
-    facts: &CommitFacts,
+    summary: &CommitSummary,
 ) -> Result<PipelineId> {
     let none = ObjectId::null(SHA1).to_string();
-    let new = New { ref_name, tag, before_sha: &none, facts, user, generation: None, given: None };
+    let draft = PipelineDraft {
+        ref_name,
+        tag,
+        before_sha: &none,
+        commit: summary,
+        user,
+        generation: None,
+        trigger_input: None,
+    };
     let mut transaction = app.database.begin().await?;
-    // Of two who are the first to say something, one makes it.
+    // The lock makes concurrent first statuses of a commit share one pipeline.
     project::lock(&mut transaction, project).await?;
-    let found = pipeline::newest_of_commit(&mut transaction, project, &facts.id, Some(ref_name)).await?;
+    let found = pipeline::find_newest_for_commit(&mut transaction, project, &summary.id, Some(ref_name)).await?;
     let id = match found {
         Some(id) => id,
         None => {
-            new.insert_in(app, &mut transaction, project, Err((Status::Created, None))).await?.ok_or_else(twice)?.id
+            draft
+                .insert_within(app, &mut transaction, project, Err((Status::Created, None)))
+                .await?
+                .ok_or_else(duplicate_pipeline)?
+                .id
         }
     };
     commit(transaction).await?;
     Ok(id)
 }
 
-/// Only what was pushed has a move of its own that can have one already.
-fn twice() -> Error {
-    Error::Internal("a pipeline was made twice".into())
+/// Returns the error for an impossible conflict: only pipelines of pushes have a generation that can conflict.
+fn duplicate_pipeline() -> Error {
+    Error::Internal("a pipeline for this ref update already exists".into())
 }
 
-/// Maximum size of a commit's message that is kept with a pipeline: each of its builds, of which there may be 1,000, shows it.
+/// Maximum size of a commit message that is stored with a pipeline. Each of its builds, of which there may be 1,000,
+/// shows it.
 const MAX_MESSAGE_BYTES: usize = 16 << 10;
 
-struct New<'a> {
+struct PipelineDraft<'a> {
     ref_name: &'a str,
     tag: bool,
     before_sha: &'a str,
-    facts: &'a CommitFacts,
+    commit: &'a CommitSummary,
     user: Option<UserId>,
     generation: Option<i64>,
-    given: Option<Given>,
+    trigger_input: Option<TriggerInput>,
 }
 
-impl New<'_> {
-    async fn plan(
+impl PipelineDraft<'_> {
+    async fn plan_builds(
         &self,
         app: &App,
         project_path: &str,
         text: Vec<u8>,
     ) -> Result<std::result::Result<Vec<NewBuild>, String>> {
-        let triggered = self.given.is_some();
-        let target = Target { ref_name: self.ref_name, tag: self.tag, triggered, project_path };
-        let jobs = read(app, text).await?.map(|file| file.into_jobs_for(&target));
+        let triggered = self.trigger_input.is_some();
+        let target =
+            PipelineTarget { ref_name: self.ref_name, is_tag: self.tag, is_triggered: triggered, project_path };
+        let jobs = parse_ci_file(app, text).await?.map(|file| file.into_jobs_for(&target));
         Ok(jobs.map(|jobs| jobs.into_iter().map(new_build).collect()))
     }
 
-    /// With its builds, or as what it is without any. None if that move of the ref has one already.
+    /// Inserts the pipeline with its builds, or without builds in the given status. Returns `None` if the ref update
+    /// already has a pipeline.
     async fn insert(
         &self,
         app: &App,
@@ -190,12 +222,12 @@ impl New<'_> {
         plan: std::result::Result<&[NewBuild], (Status, Option<&str>)>,
     ) -> Result<Option<Pipeline>> {
         let mut transaction = app.database.begin().await?;
-        let made = self.insert_in(app, &mut transaction, project, plan).await?;
+        let created = self.insert_within(app, &mut transaction, project, plan).await?;
         commit(transaction).await?;
-        Ok(made)
+        Ok(created)
     }
 
-    async fn insert_in(
+    async fn insert_within(
         &self,
         app: &App,
         connection: &mut Connection,
@@ -203,28 +235,28 @@ impl New<'_> {
         plan: std::result::Result<&[NewBuild], (Status, Option<&str>)>,
     ) -> Result<Option<Pipeline>> {
         let now = app.clock.now();
-        // The whole message has been searched for marks such as `[ci skip]`; this much of it is kept.
-        let message = cut(&self.facts.message, MAX_MESSAGE_BYTES).to_owned();
-        let facts = CommitFacts { message, ..self.facts.clone() };
+        // `[ci skip]` has been searched for in the whole message; only the beginning of it is stored.
+        let message = cut(&self.commit.message, MAX_MESSAGE_BYTES).to_owned();
+        let summary = CommitSummary { message, ..self.commit.clone() };
         let new = NewPipeline {
             project,
             user: self.user,
             ref_name: self.ref_name,
             tag: self.tag,
-            sha: &self.facts.id,
+            sha: &self.commit.id,
             before_sha: self.before_sha,
-            commit: &facts,
+            commit: &summary,
             status: plan.map_or_else(|(status, _)| status, |_| Status::Created),
             yaml_errors: plan.err().and_then(|(_, text)| text),
             generation: self.generation,
-            variables: self.given.as_ref().and_then(|given| given.variables.as_deref()),
-            triggered_by: self.given.as_ref().map(|given| given.trigger.get()),
+            variables: self.trigger_input.as_ref().and_then(|given| given.encrypted_variables.as_deref()),
+            triggered_by: self.trigger_input.as_ref().map(|given| given.trigger_id.get()),
         };
         let Some(id) = pipeline::insert(connection, new, now).await? else { return Ok(None) };
         if let Ok(builds) = plan {
             build::insert(connection, project, id, self.user, builds, now).await?;
         }
-        Ok(Some(Course::begin(connection, id).await?.close(app, connection, now).await?))
+        Ok(Some(LockedPipeline::lock_new(connection, id).await?.save(app, connection, now).await?))
     }
 }
 
@@ -233,10 +265,10 @@ fn new_build(job: Job) -> NewBuild {
         name: job.name,
         stage: job.stage,
         stage_index: i32::try_from(job.stage_index).unwrap_or(i32::MAX),
-        run_when: job.when.word(),
+        run_when: job.when.as_str(),
         allow_failure: job.allow_failure,
         tags: job.tags,
-        options: Options {
+        options: BuildOptions {
             script: job.script,
             after_script: job.after_script,
             image: job.image,
@@ -251,36 +283,37 @@ fn new_build(job: Job) -> NewBuild {
     }
 }
 
-/// What is told of an error: a file can be wrong at great length.
-const LONGEST_ERROR: usize = 1000;
+/// Maximum length of an error text. Errors about an invalid file can be very long.
+const MAX_ERROR_CHARS: usize = 1000;
 
-/// Some milliseconds of work, and more if somebody means harm; so many at once, and no more.
-async fn read(app: &App, text: Vec<u8>) -> Result<std::result::Result<CiFile, String>> {
-    parse(&app.ci_files, text).await
+/// Parses a CI file to create a pipeline. This takes milliseconds, but more for a malicious file, so permits limit how
+/// many files are parsed at once.
+async fn parse_ci_file(app: &App, text: Vec<u8>) -> Result<std::result::Result<CiFile, String>> {
+    parse_with_permit(&app.ci_file_permits, text).await
 }
 
-/// Parses a CI file on a blocking thread, with one of these permits. The thread holds the permit: it goes on when the request
-/// is given up.
-async fn parse(permits: &Arc<Semaphore>, text: Vec<u8>) -> Result<std::result::Result<CiFile, String>> {
+/// Parses a CI file on a blocking thread, with one of these permits. The thread holds the permit, because it continues
+/// when the request is canceled.
+async fn parse_with_permit(permits: &Arc<Semaphore>, text: Vec<u8>) -> Result<std::result::Result<CiFile, String>> {
     let permit = permits.clone().acquire_owned().await.expect("the semaphore is never closed");
     let reading = tokio::task::spawn_blocking(move || {
         let _permit = permit;
         file::read(&text)
     });
     let file = reading.await.map_err(|panicked| Error::Internal(panicked.into()))?;
-    Ok(file.map_err(|text| text.chars().take(LONGEST_ERROR).collect()))
+    Ok(file.map_err(|text| text.chars().take(MAX_ERROR_CHARS).collect()))
 }
 
-/// How soon somebody may try again who was turned away: a file takes about a second at most.
+/// When a throttled client may try again: parsing a file takes about a second at most.
 const LINT_RETRY_AFTER: Duration = Duration::from_secs(2);
 
-/// Returns what is wrong with a CI file, or None if it could be used. Anybody may ask, so this has permits of its own: who
-/// asks too much keeps others from asking, but no pipeline from being created.
+/// Returns the error in a CI file, or `None` if it is valid. There is no permission check, so this has permits of its
+/// own: too many lint requests delay each other, but no pipeline.
 pub async fn lint(app: &App, text: String) -> Result<Option<String>> {
-    if text.len() as u64 > ci_file::LARGEST {
+    if text.len() as u64 > ci_file::MAX_BYTES {
         return Ok(Some(TOO_LARGE.to_owned()));
     }
     let busy = |_| Error::Throttled { retry_after: LINT_RETRY_AFTER };
-    let _request = app.lint_requests.try_acquire().map_err(busy)?;
-    Ok(parse(&app.lints, text.into_bytes()).await?.err())
+    let _request = app.lint_request_permits.try_acquire().map_err(busy)?;
+    Ok(parse_with_permit(&app.lint_permits, text.into_bytes()).await?.err())
 }

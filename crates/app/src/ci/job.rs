@@ -1,4 +1,4 @@
-//! Handing builds to runners.
+//! Assigns builds to runners that request a job.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -7,137 +7,138 @@ use chrono::TimeDelta;
 use holdfast_domain::ids::BuildId;
 use holdfast_store::ci::job;
 use holdfast_store::ci::queue;
-use holdfast_store::ci::runner::{self, Info, Runner};
+use holdfast_store::ci::runner::{self, Runner, RunnerInfo};
 use holdfast_store::{Connection, commit};
 use tokio::time::Instant;
 
-pub use holdfast_store::ci::job::{Dependency, Job as Facts};
+pub use holdfast_store::ci::job::{Dependency, JobDetails as Facts};
 
-pub use super::predefined::Variable;
+pub use super::predefined::JobVariable;
 
-use super::course::{self, Course};
-use super::{predefined, trace, variable, waiting};
+use super::pipeline_state::{self, LockedPipeline};
+use super::{long_poll, predefined, trace, variable};
 use crate::accounts::secret::digest;
 use crate::{App, Error, Result};
 
-/// How far `contacted_at` may lag.
-const CONTACT_LAG: TimeDelta = TimeDelta::minutes(1);
+/// Maximum lag of `contacted_at`, so that not every request writes it.
+const CONTACT_PRECISION: TimeDelta = TimeDelta::minutes(1);
 
-/// All that a runner is told.
+/// A claimed build, with everything that the runner needs to execute it.
 pub struct Job {
-    pub facts: Facts,
+    pub details: Facts,
     pub token: String,
     pub repository_url: String,
     pub timeout_seconds: i64,
-    pub variables: Vec<Variable>,
+    pub variables: Vec<JobVariable>,
     pub dependencies: Vec<Dependency>,
 }
 
-pub enum Requested {
+pub enum JobResponse {
     Job(Box<Job>),
-    /// To be repeated by the next request, which then may wait.
-    Nothing {
+    /// There is no build. If the next request repeats `last_update`, it waits for one.
+    NoJob {
         last_update: String,
     },
-    /// Somebody wants this runner to take none.
+    /// The runner is paused and gets no builds.
     Paused {
         last_update: String,
     },
 }
 
-/// A build for this runner. Who says when it asked last, waits for one.
-pub async fn request(app: &App, token: &str, info: &Info, last_update: Option<&str>) -> Result<Requested> {
-    let until = Instant::now() + last_update.map_or(Duration::ZERO, |_| app.settings.ci.longest_wait);
+/// Claims a build for a runner. A request with `last_update` waits for one, up to the timeout of long polls.
+pub async fn request(app: &App, token: &str, info: &RunnerInfo, last_update: Option<&str>) -> Result<JobResponse> {
+    let deadline = Instant::now() + last_update.map_or(Duration::ZERO, |_| app.settings.ci.long_poll_timeout);
     loop {
         let now = app.clock.now();
         let mut connection = app.database.connection().await?;
         let found = runner::find_by_token(&mut connection, &digest(token)).await?.ok_or(Error::Forbidden(None))?;
-        if found.contacted_at.is_none_or(|at| at < now - CONTACT_LAG) {
-            runner::hear(&mut connection, found.id, info, now).await?;
+        if found.contacted_at.is_none_or(|at| at < now - CONTACT_PRECISION) {
+            runner::record_contact(&mut connection, found.id, info, now).await?;
         }
         drop(connection);
         let last_update = now.timestamp_millis().to_string();
         if !found.active {
-            return Ok(Requested::Paused { last_update });
+            return Ok(JobResponse::Paused { last_update });
         }
-        if let Some(job) = take(app, &found).await? {
-            return Ok(Requested::Job(Box::new(job)));
+        if let Some(job) = claim_next(app, &found).await? {
+            return Ok(JobResponse::Job(Box::new(job)));
         }
-        if Instant::now() >= until {
-            return Ok(Requested::Nothing { last_update });
+        if Instant::now() >= deadline || app.runner_polls.is_closed() {
+            return Ok(JobResponse::NoJob { last_update });
         }
         let projects = match found.shared {
             true => HashSet::new(),
             false => {
-                let own = runner::projects(&mut *app.database.connection().await?, found.id, i64::MAX).await?;
+                let own = runner::list_project_ids(&mut *app.database.connection().await?, found.id, i64::MAX).await?;
                 own.into_iter().collect()
             }
         };
-        let seat = app.waiting.sit(&found, projects);
-        // What came before it sat down calls nobody.
-        if let Some(job) = take(app, &found).await? {
-            return Ok(Requested::Job(Box::new(job)));
+        let waiter = app.runner_polls.register(&found, projects);
+        // Builds that were queued before the registration do not wake up this request.
+        if let Some(job) = claim_next(app, &found).await? {
+            return Ok(JobResponse::Job(Box::new(job)));
         }
-        waiting::wait(app, &seat, until).await?;
+        long_poll::wait(app, &waiter, deadline).await?;
     }
 }
 
-async fn take(app: &App, runner: &Runner) -> Result<Option<Job>> {
+async fn claim_next(app: &App, runner: &Runner) -> Result<Option<Job>> {
     loop {
         let now = app.clock.now();
         let mut transaction = app.database.begin().await?;
-        let Some(waiting) = queue::pick(&mut transaction, runner).await? else { return Ok(None) };
+        let Some(queued) = queue::lock_next(&mut transaction, runner).await? else { return Ok(None) };
         let token = format!("hfj_{}", app.entropy.hex::<20>());
-        let taken = course::take(app, &mut transaction, &waiting, runner, &digest(&token), now).await?;
-        let told = match taken.taken {
-            true => tell(app, &mut transaction, waiting.build, runner, token).await,
-            // Somebody canceled it meanwhile, or the project builds nothing any more.
+        let claim = pipeline_state::claim_build(app, &mut transaction, &queued, runner, &digest(&token), now).await?;
+        let loaded = match claim.taken {
+            true => load_job(app, &mut transaction, queued.build, runner, token).await,
+            // The build was canceled meanwhile, or its project no longer allows this runner to claim it.
             false => Ok(None),
         };
-        let job = match told {
+        let job = match loaded {
             Ok(job) => job,
-            // One that cannot be told would be in everybody's way for ever.
+            // Fail the build: if it stayed in the queue, runners would try to claim it again and again.
             Err(Error::Internal(cause)) => {
-                tracing::error!(%cause, build = %waiting.build, "a build cannot be handed out");
-                let mut course = Course::open(&mut transaction, waiting.pipeline).await?;
-                course.fail(waiting.build, "runner_system_failure", now);
+                tracing::error!(%cause, build = %queued.build, "building the job response failed");
+                let mut locked = LockedPipeline::lock(&mut transaction, queued.pipeline).await?;
+                locked.fail(queued.build, "runner_system_failure", now);
                 let text =
-                    b"ERROR: The server cannot read the secrets of this build; its operators find more in their log.\n";
-                trace::append(app, &mut transaction, waiting.build, 0, text).await?;
-                course.close(app, &mut transaction, now).await?;
+                    b"ERROR: The server could not decrypt this project's variables. Ask an administrator to check the server log.\n";
+                trace::append(app, &mut transaction, queued.build, 0, text).await?;
+                locked.save(app, &mut transaction, now).await?;
                 None
             }
             Err(error) => return Err(error),
         };
         commit(transaction).await?;
         if let Some(job) = job {
-            metrics::counter!("holdfast_builds_taken_total").increment(1);
+            metrics::counter!("holdfast_builds_claimed_total").increment(1);
             return Ok(Some(job));
         }
     }
 }
 
-async fn tell(
+async fn load_job(
     app: &App,
     connection: &mut Connection,
     build: BuildId,
     runner: &Runner,
     token: String,
 ) -> Result<Option<Job>> {
-    let facts = job::load(connection, build).await?;
-    let mut dependencies = match facts.stage_index {
+    let details = job::load(connection, build).await?;
+    let mut dependencies = match details.stage_index {
         0 => Vec::new(),
-        stage => job::dependencies(connection, facts.pipeline_id, stage, app.clock.now()).await?,
+        stage => job::list_dependencies(connection, details.pipeline_id, stage, app.clock.now()).await?,
     };
-    if let Some(names) = &facts.options.dependencies {
+    if let Some(names) = &details.options.dependencies {
         dependencies.retain(|it| names.contains(&it.name));
     }
-    let path = format!("{}/{}", facts.namespace_path, facts.project_path);
+    let path = format!("{}/{}", details.namespace_path, details.project_path);
     let address = app.settings.site.url(&format!("/{path}.git"));
     let repository_url = address.replacen("://", &format!("://gitlab-ci-token:{token}@"), 1);
-    let own = app.settings.ci.build_timeout.num_seconds();
-    let timeout_seconds = runner.longest_run.map_or(own, |longest| own.min(longest.into()));
-    let secrets = variable::open_all(app, &facts)?;
-    let variables = predefined::all(&app.settings.site, &facts, runner, &token, &repository_url, secrets);
-    Ok(Some(Job { facts, token, repository_url, timeout_seconds, variables, dependencies }))
+    let default_timeout = app.settings.ci.build_timeout.num_seconds();
+    let timeout_seconds = runner.longest_run.map_or(default_timeout, |longest| default_timeout.min(longest.into()));
+    let secrets = variable::decrypt_all(app, &details)?;
+    let variables =
+        predefined::variables_for_build(&app.settings.site, &details, runner, &token, &repository_url, secrets);
+    Ok(Some(Job { details, token, repository_url, timeout_seconds, variables, dependencies }))
 }

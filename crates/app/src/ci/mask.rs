@@ -1,16 +1,16 @@
-//! Leaving a secret out of what passes by, wherever it is cut.
+//! Masks a secret in a byte stream, even where it is split across chunks.
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
-use holdfast_store::objects::Content;
+use holdfast_store::objects::ByteStream;
 
-/// Its characters become crosses: the length stays.
-pub(super) fn masked(content: Content, secret: String) -> Content {
+/// Replaces each occurrence of the secret by as many `x`, so that the length stays the same.
+pub(super) fn mask(content: ByteStream, secret: String) -> ByteStream {
     if secret.is_empty() {
         return content;
     }
     let state = (Some(content), Vec::new());
-    let next = move |(mut content, mut held): (Option<Content>, Vec<u8>)| {
+    let next = move |(mut content, mut buffer): (Option<ByteStream>, Vec<u8>)| {
         let secret = secret.clone();
         async move {
             let chunk = match content.as_mut()?.next().await {
@@ -18,21 +18,25 @@ pub(super) fn masked(content: Content, secret: String) -> Content {
                 Some(Err(error)) => return Some((Err(error), (None, Vec::new()))),
                 None => {
                     content = None;
-                    return if held.is_empty() { None } else { Some((Ok(Bytes::from(held)), (content, Vec::new()))) };
+                    return if buffer.is_empty() {
+                        None
+                    } else {
+                        Some((Ok(Bytes::from(buffer)), (content, Vec::new())))
+                    };
                 }
             };
-            held.extend_from_slice(&chunk);
-            cross_out(&mut held, secret.as_bytes());
-            // What could be the beginning of it waits for the rest.
-            let kept = held.len().min(secret.len() - 1);
-            let rest = held.split_off(held.len() - kept);
-            Some((Ok(Bytes::from(held)), (content, rest)))
+            buffer.extend_from_slice(&chunk);
+            redact(&mut buffer, secret.as_bytes());
+            // Keep back bytes that could be the beginning of the secret until the next chunk arrives.
+            let overlap = buffer.len().min(secret.len() - 1);
+            let rest = buffer.split_off(buffer.len() - overlap);
+            Some((Ok(Bytes::from(buffer)), (content, rest)))
         }
     };
     stream::unfold(state, next).boxed()
 }
 
-fn cross_out(text: &mut [u8], secret: &[u8]) {
+fn redact(text: &mut [u8], secret: &[u8]) {
     let mut from = 0;
     while let Some(at) = text[from..].windows(secret.len()).position(|part| part == secret) {
         text[from + at..from + at + secret.len()].fill(b'x');
@@ -47,12 +51,12 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_secret_is_found_wherever_it_is_cut() {
+    async fn secrets_split_across_chunks_are_masked() {
         let text = "secret, a secre, secretsecret and se";
         for length in 1..text.len() {
-            let pieces: Vec<_> = text.as_bytes().chunks(length).map(|it| Ok(Bytes::copy_from_slice(it))).collect();
-            let shown: Vec<Bytes> = masked(stream::iter(pieces).boxed(), "secret".into()).try_collect().await.unwrap();
-            assert_eq!(shown.concat(), b"xxxxxx, a secre, xxxxxxxxxxxx and se", "{length}");
+            let chunks: Vec<_> = text.as_bytes().chunks(length).map(|it| Ok(Bytes::copy_from_slice(it))).collect();
+            let output: Vec<Bytes> = mask(stream::iter(chunks).boxed(), "secret".into()).try_collect().await.unwrap();
+            assert_eq!(output.concat(), b"xxxxxx, a secre, xxxxxxxxxxxx and se", "{length}");
         }
     }
 }

@@ -1,37 +1,37 @@
-//! Pipelines, builds and the runners that do them.
+//! Pipelines, builds and the runners that execute them.
 
 pub mod artifact;
 pub mod build;
 pub mod commit_status;
-mod course;
 pub mod creation;
+mod events;
 pub mod job;
 pub mod job_token_allowlist;
+pub mod long_poll;
 mod mask;
-mod notice;
 pub mod pipeline;
+mod pipeline_state;
 mod predefined;
 pub mod runner;
-pub mod runner_door;
-pub mod tending;
+pub mod runner_api;
+pub mod stale_builds;
 pub mod trace;
 pub mod trigger;
 pub mod variable;
-pub mod waiting;
 
 use std::time::Duration;
 
 use chrono::TimeDelta;
 
-/// What operators decide about pipelines.
+/// Settings for CI.
 #[derive(Clone, Debug)]
 pub struct CiSettings {
-    /// How long a build may run.
+    /// Maximum duration of a build.
     pub build_timeout: TimeDelta,
-    /// A build whose runner is silent for so long has failed.
-    pub silent_after: TimeDelta,
-    /// How long a runner may wait for work in one request.
-    pub longest_wait: Duration,
+    /// A build without a heartbeat of its runner for this long fails.
+    pub runner_heartbeat_timeout: TimeDelta,
+    /// Maximum duration of a long poll.
+    pub long_poll_timeout: Duration,
     pub max_trace_bytes: u64,
     pub max_artifact_bytes: u64,
 }

@@ -1,68 +1,71 @@
-use holdfast_domain::ci::{Event, Status};
+//! Lists, shows, retries and cancels pipelines.
+
+use holdfast_domain::ci::{BuildEvent, Status};
 use holdfast_domain::ids::{BuildId, PipelineId};
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_store::ci::pipeline;
 use holdfast_store::{Connection, Transaction, commit};
 
-pub use holdfast_store::ci::pipeline::{CommitFacts, Pipeline};
+pub use holdfast_store::ci::pipeline::{CommitSummary, Pipeline};
 
-use super::course::Course;
+use super::pipeline_state::LockedPipeline;
 use crate::projects::project::{Project, ProjectRef};
-use crate::{Actor, App, Error, Result, Thing, access};
+use crate::{Actor, App, Error, Resource, Result, access};
 
-/// Newest first.
+/// Lists the pipelines of a project, newest first.
 pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequest) -> Result<Page<Pipeline>> {
     let mut connection = app.database.connection().await?;
-    let project = access::project(app, &mut connection, actor, project, ProjectAction::ReadBuilds).await?;
+    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadBuilds).await?;
     drop(connection);
     Ok(pipeline::list(&app.database, project.id, page).await?)
 }
 
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, id: PipelineId) -> Result<Pipeline> {
     let mut connection = app.database.connection().await?;
-    let project = access::project(app, &mut connection, actor, project, ProjectAction::ReadBuilds).await?;
+    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadBuilds).await?;
     find(&mut connection, &project, id).await
 }
 
 async fn find(connection: &mut Connection, project: &Project, id: PipelineId) -> Result<Pipeline> {
-    pipeline::find(connection, project.id, id).await?.ok_or(Error::NotFound(Thing::Record))
+    pipeline::find(connection, project.id, id).await?.ok_or(Error::NotFound(Resource::Record))
 }
 
-/// Held, for a caller who may change it.
-async fn open(app: &App, actor: &Actor, project: &ProjectRef, id: PipelineId) -> Result<(Transaction, Course)> {
+/// Locks a pipeline that the actor may manage, in a new transaction.
+async fn lock(app: &App, actor: &Actor, project: &ProjectRef, id: PipelineId) -> Result<(Transaction, LockedPipeline)> {
     let mut transaction = app.database.begin().await?;
-    let project = access::project(app, &mut transaction, actor, project, ProjectAction::ManageBuilds).await?;
+    let project = access::authorize_project(app, &mut transaction, actor, project, ProjectAction::ManageBuilds).await?;
     find(&mut transaction, &project, id).await?;
-    let course = Course::open(&mut transaction, id).await?;
-    Ok((transaction, course))
+    let locked = LockedPipeline::lock(&mut transaction, id).await?;
+    Ok((transaction, locked))
 }
 
-/// Runs what failed or was canceled again, stage by stage, with the rights of the pipeline's user. As the specification
-/// shows it, the response says that the pipeline is pending.
+/// Runs the failed and canceled builds of a pipeline again, stage by stage, with the rights of the pipeline's user. The
+/// returned pipeline is always pending, as existing clients expect.
 pub async fn retry(app: &App, actor: &Actor, project: &ProjectRef, id: PipelineId) -> Result<Pipeline> {
     let now = app.clock.now();
-    let (mut transaction, mut course) = open(app, actor, project, id).await?;
-    let is_retried = |status| matches!(status, Status::Failed | Status::Canceled);
-    let again = course.builds().iter().filter(|it| is_retried(it.step.status) && !it.external);
-    let again: Vec<BuildId> = again.map(|it| it.id).collect();
-    if again.is_empty() {
-        return Ok(course.pipeline);
+    let (mut transaction, mut locked) = lock(app, actor, project, id).await?;
+    let is_retryable = |status| matches!(status, Status::Failed | Status::Canceled);
+    let retried = locked.builds().iter().filter(|it| is_retryable(it.step.status) && !it.is_external);
+    let retried: Vec<BuildId> = retried.map(|it| it.id).collect();
+    if retried.is_empty() {
+        return Ok(locked.pipeline);
     }
-    course.retry(&mut transaction, &again, actor.user_id(), now).await?;
-    let pipeline = course.close(app, &mut transaction, now).await?;
+    locked.retry(&mut transaction, &retried, actor.user_id(), now).await?;
+    let pipeline = locked.save(app, &mut transaction, now).await?;
     commit(transaction).await?;
     Ok(Pipeline { status: Status::Pending, ..pipeline })
 }
 
+/// Cancels all builds of a pipeline that have not finished.
 pub async fn cancel(app: &App, actor: &Actor, project: &ProjectRef, id: PipelineId) -> Result<Pipeline> {
     let now = app.clock.now();
-    let (mut transaction, mut course) = open(app, actor, project, id).await?;
-    let ids: Vec<BuildId> = course.builds().iter().map(|it| it.id).collect();
+    let (mut transaction, mut locked) = lock(app, actor, project, id).await?;
+    let ids: Vec<BuildId> = locked.builds().iter().map(|it| it.id).collect();
     for id in ids {
-        course.happen(id, Event::Cancel, now);
+        locked.apply_event(id, BuildEvent::Cancel, now);
     }
-    let pipeline = course.close(app, &mut transaction, now).await?;
+    let pipeline = locked.save(app, &mut transaction, now).await?;
     commit(transaction).await?;
     Ok(pipeline)
 }

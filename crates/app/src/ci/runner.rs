@@ -1,4 +1,4 @@
-//! Runners, as people manage them.
+//! Management of runners by users. Use cases of the runners themselves are in [`super::runner_api`].
 
 use chrono::TimeDelta;
 use holdfast_domain::Violations;
@@ -6,22 +6,22 @@ use holdfast_domain::ids::RunnerId;
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::{InstanceAction, ProjectAction};
 use holdfast_domain::violations::INVALID;
-use holdfast_store::ci::runner::{self, Of};
+use holdfast_store::ci::runner::{self, RunnerScope};
 use holdfast_store::{Connection, commit};
 
-pub use holdfast_store::ci::runner::{Attributes, Runner};
+pub use holdfast_store::ci::runner::{Runner, RunnerAttributes};
 
 use crate::projects::project::{Project, ProjectRef};
-use crate::{Actor, App, Error, Result, Thing, access};
+use crate::{Actor, App, Error, Resource, Result, access};
 
 const NO_ACCESS: Error = Error::Forbidden(Some("No access granted"));
-/// A runner with more is shown with so many of its projects.
-const SHOWN_PROJECTS: i64 = 100;
-/// One not heard of for longer is not there.
-const ONLINE: TimeDelta = TimeDelta::hours(1);
+/// Maximum number of projects of a runner that are loaded to show it and to check permissions.
+const MAX_LISTED_PROJECTS: i64 = 100;
+/// A runner without contact for longer than this is offline.
+const ONLINE_WINDOW: TimeDelta = TimeDelta::hours(1);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
+pub enum RunnerFilter {
     Active,
     Paused,
     Online,
@@ -29,104 +29,118 @@ pub enum Scope {
     Shared,
 }
 
-fn scope(app: &App, scope: Scope) -> runner::Scope {
-    match scope {
-        Scope::Active => runner::Scope::Active,
-        Scope::Paused => runner::Scope::Paused,
-        Scope::Online => runner::Scope::Online(app.clock.now() - ONLINE),
-        Scope::Specific => runner::Scope::Specific,
-        Scope::Shared => runner::Scope::Shared,
+fn store_filter(app: &App, filter: RunnerFilter) -> runner::RunnerFilter {
+    match filter {
+        RunnerFilter::Active => runner::RunnerFilter::Active,
+        RunnerFilter::Paused => runner::RunnerFilter::Paused,
+        RunnerFilter::Online => runner::RunnerFilter::Online(app.clock.now() - ONLINE_WINDOW),
+        RunnerFilter::Specific => runner::RunnerFilter::Specific,
+        RunnerFilter::Shared => runner::RunnerFilter::Shared,
     }
 }
 
-/// Of projects that the caller manages.
-pub async fn list(app: &App, actor: &Actor, only: Option<Scope>, page: PageRequest) -> Result<Page<Runner>> {
-    access::instance(actor, InstanceAction::ReadRunners)?;
-    let user = actor.caller()?.account.id();
-    let of = Of::Managed { user, today: app.today() };
-    Ok(runner::list(&app.database, of, only.map(|it| scope(app, it)), page).await?)
+/// Lists the runners of projects that the current user manages.
+pub async fn list(app: &App, actor: &Actor, filter: Option<RunnerFilter>, page: PageRequest) -> Result<Page<Runner>> {
+    access::authorize_instance(actor, InstanceAction::ReadRunners)?;
+    let user = actor.current_user()?.account.id();
+    let scope = RunnerScope::ManagedBy { user, today: app.today() };
+    Ok(runner::list(&app.database, scope, filter.map(|it| store_filter(app, it)), page).await?)
 }
 
-pub async fn list_all(app: &App, actor: &Actor, only: Option<Scope>, page: PageRequest) -> Result<Page<Runner>> {
-    access::instance(actor, InstanceAction::ManageRunners)?;
-    Ok(runner::list(&app.database, Of::Everybody, only.map(|it| scope(app, it)), page).await?)
+/// Lists all runners of the instance.
+pub async fn list_all(
+    app: &App,
+    actor: &Actor,
+    filter: Option<RunnerFilter>,
+    page: PageRequest,
+) -> Result<Page<Runner>> {
+    access::authorize_instance(actor, InstanceAction::ManageRunners)?;
+    Ok(runner::list(&app.database, RunnerScope::All, filter.map(|it| store_filter(app, it)), page).await?)
 }
 
-/// The project's own, and everybody's.
-pub async fn list_of_project(
+/// Lists the runners of a project, and shared runners.
+pub async fn list_for_project(
     app: &App,
     actor: &Actor,
     project: &ProjectRef,
-    only: Option<Scope>,
+    filter: Option<RunnerFilter>,
     page: PageRequest,
 ) -> Result<Page<Runner>> {
     let mut connection = app.database.connection().await?;
-    let project = access::project(app, &mut connection, actor, project, ProjectAction::ManageCi).await?;
+    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ManageCi).await?;
     drop(connection);
-    Ok(runner::list(&app.database, Of::Project(project.id), only.map(|it| scope(app, it)), page).await?)
+    Ok(runner::list(&app.database, RunnerScope::Project(project.id), filter.map(|it| store_filter(app, it)), page)
+        .await?)
 }
 
-/// A runner, and those of its projects that the caller sees.
-pub struct Detail {
+/// A runner, and those of its projects that the actor may see.
+pub struct RunnerWithProjects {
     pub runner: Runner,
     pub projects: Vec<Project>,
 }
 
-/// Whether the caller is a master of one of its projects, and those of them that the caller sees.
-async fn standing(
+/// Returns whether the actor manages CI in one of the runner's projects, and those of its projects that the actor may
+/// see.
+async fn management_rights(
     app: &App,
     connection: &mut Connection,
     actor: &Actor,
     runner: &Runner,
 ) -> Result<(bool, Vec<Project>)> {
-    let (mut manages, mut seen) = (false, Vec::new());
-    for id in runner::projects(connection, runner.id, SHOWN_PROJECTS).await? {
-        let found = access::project(app, connection, actor, &ProjectRef::Id(id), ProjectAction::Read).await;
+    let (mut is_manager, mut visible) = (false, Vec::new());
+    for id in runner::list_project_ids(connection, runner.id, MAX_LISTED_PROJECTS).await? {
+        let found = access::authorize_project(app, connection, actor, &ProjectRef::Id(id), ProjectAction::Read).await;
         match found {
             Ok(project) => {
-                manages = manages || access::may(actor, &project, ProjectAction::ManageCi);
-                seen.push(project);
+                is_manager = is_manager || access::can(actor, &project, ProjectAction::ManageCi);
+                visible.push(project);
             }
             Err(Error::NotFound(_)) => {}
             Err(error) => return Err(error),
         }
     }
-    Ok((manages, seen))
+    Ok((is_manager, visible))
 }
 
-async fn detail(app: &App, connection: &mut Connection, actor: &Actor, runner: Runner) -> Result<Detail> {
-    let (_, projects) = standing(app, connection, actor, &runner).await?;
-    Ok(Detail { runner, projects })
+async fn with_projects(
+    app: &App,
+    connection: &mut Connection,
+    actor: &Actor,
+    runner: Runner,
+) -> Result<RunnerWithProjects> {
+    let (_, projects) = management_rights(app, connection, actor, &runner).await?;
+    Ok(RunnerWithProjects { runner, projects })
 }
 
-pub async fn show(app: &App, actor: &Actor, id: RunnerId) -> Result<Detail> {
-    access::instance(actor, InstanceAction::ReadRunners)?;
+pub async fn show(app: &App, actor: &Actor, id: RunnerId) -> Result<RunnerWithProjects> {
+    access::authorize_instance(actor, InstanceAction::ReadRunners)?;
     let mut connection = app.database.connection().await?;
-    let found = runner::find(&mut connection, id).await?.ok_or(Error::NotFound(Thing::Record))?;
-    let (manages, projects) = standing(app, &mut connection, actor, &found).await?;
-    if !found.shared && !manages && !actor.is_administrator() {
-        return Err(hidden(&projects));
+    let found = runner::find(&mut connection, id).await?.ok_or(Error::NotFound(Resource::Record))?;
+    let (is_manager, projects) = management_rights(app, &mut connection, actor, &found).await?;
+    if !found.shared && !is_manager && !actor.is_administrator() {
+        return Err(access_denied(&projects));
     }
-    Ok(Detail { runner: found, projects })
+    Ok(RunnerWithProjects { runner: found, projects })
 }
 
-/// Who sees none of its projects does not see the runner either.
-fn hidden(seen: &[Project]) -> Error {
-    if seen.is_empty() { Error::NotFound(Thing::Record) } else { NO_ACCESS }
+/// Returns the error for an actor without access to a runner: the runner is not found if none of its projects are
+/// visible.
+fn access_denied(visible: &[Project]) -> Error {
+    if visible.is_empty() { Error::NotFound(Resource::Record) } else { NO_ACCESS }
 }
 
-/// Locked, for a caller who may change it.
-async fn open(app: &App, connection: &mut Connection, actor: &Actor, id: RunnerId) -> Result<Runner> {
-    access::instance(actor, InstanceAction::ReadRunners)?;
-    let found = runner::lock(connection, id).await?.ok_or(Error::NotFound(Thing::Record))?;
+/// Locks a runner that the actor may change.
+async fn lock(app: &App, connection: &mut Connection, actor: &Actor, id: RunnerId) -> Result<Runner> {
+    access::authorize_instance(actor, InstanceAction::ReadRunners)?;
+    let found = runner::lock(connection, id).await?.ok_or(Error::NotFound(Resource::Record))?;
     if actor.is_administrator() {
         return Ok(found);
     }
     if found.shared {
         return Err(Error::Forbidden(Some("Runner is shared")));
     }
-    let (manages, seen) = standing(app, connection, actor, &found).await?;
-    if manages { Ok(found) } else { Err(hidden(&seen)) }
+    let (is_manager, visible) = management_rights(app, connection, actor, &found).await?;
+    if is_manager { Ok(found) } else { Err(access_denied(&visible)) }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -138,47 +152,47 @@ pub struct RunnerChanges {
     pub locked: Option<bool>,
 }
 
-pub async fn update(app: &App, actor: &Actor, id: RunnerId, changes: RunnerChanges) -> Result<Detail> {
+pub async fn update(app: &App, actor: &Actor, id: RunnerId, changes: RunnerChanges) -> Result<RunnerWithProjects> {
     let mut transaction = app.database.begin().await?;
-    let now = open(app, &mut transaction, actor, id).await?;
-    let attributes = Attributes {
-        description: changes.description.or(now.description),
-        active: changes.active.unwrap_or(now.active),
-        locked: changes.locked.unwrap_or(now.locked),
-        run_untagged: changes.run_untagged.unwrap_or(now.run_untagged),
-        tags: changes.tags.map_or(now.tags, tidy),
-        longest_run: now.longest_run,
+    let current = lock(app, &mut transaction, actor, id).await?;
+    let attributes = RunnerAttributes {
+        description: changes.description.or(current.description),
+        active: changes.active.unwrap_or(current.active),
+        locked: changes.locked.unwrap_or(current.locked),
+        run_untagged: changes.run_untagged.unwrap_or(current.run_untagged),
+        tags: changes.tags.map_or(current.tags, normalize_tags),
+        longest_run: current.longest_run,
     };
-    check(&attributes)?;
+    check_attributes(&attributes)?;
     runner::update(&mut transaction, id, &attributes).await?;
-    let saved = runner::find(&mut transaction, id).await?.ok_or(Error::NotFound(Thing::Record))?;
-    let detail = detail(app, &mut transaction, actor, saved).await?;
+    let saved = runner::find(&mut transaction, id).await?.ok_or(Error::NotFound(Resource::Record))?;
+    let detail = with_projects(app, &mut transaction, actor, saved).await?;
     commit(transaction).await?;
     Ok(detail)
 }
 
-pub fn tidy(tags: Vec<String>) -> Vec<String> {
+pub fn normalize_tags(tags: Vec<String>) -> Vec<String> {
     let mut tags: Vec<String> = tags.iter().map(|tag| tag.trim().to_owned()).filter(|tag| !tag.is_empty()).collect();
     tags.sort_unstable();
     tags.dedup();
     tags
 }
 
-/// More are of no use to anybody.
-const MOST_TAGS: usize = 50;
+/// Maximum number of tags of a runner. Arbitrary.
+const MAX_TAGS: usize = 50;
 
-pub(super) fn check(it: &Attributes) -> Result<()> {
+pub(super) fn check_attributes(attributes: &RunnerAttributes) -> Result<()> {
     let mut violations = Violations::default();
-    if it.tags.is_empty() && !it.run_untagged {
+    if attributes.tags.is_empty() && !attributes.run_untagged {
         violations.add("tags_list", "can not be empty when runner is not allowed to pick untagged jobs");
     }
-    if it.tags.len() > MOST_TAGS || it.tags.iter().any(|tag| tag.len() > 255 || tag.contains('\0')) {
+    if attributes.tags.len() > MAX_TAGS || attributes.tags.iter().any(|tag| tag.len() > 255 || tag.contains('\0')) {
         violations.add("tags_list", INVALID);
     }
-    if let Some(description) = &it.description {
-        violations.check_line("description", description);
+    if let Some(description) = &attributes.description {
+        violations.check_single_line("description", description);
     }
-    if it.longest_run.is_some_and(|seconds| seconds < 600) {
+    if attributes.longest_run.is_some_and(|seconds| seconds < 600) {
         violations.add("maximum_timeout", "needs to be at least 10 minutes");
     }
     Ok(violations.into_result()?)
@@ -186,8 +200,8 @@ pub(super) fn check(it: &Attributes) -> Result<()> {
 
 pub async fn delete(app: &App, actor: &Actor, id: RunnerId) -> Result<Runner> {
     let mut transaction = app.database.begin().await?;
-    let found = open(app, &mut transaction, actor, id).await?;
-    if !actor.is_administrator() && runner::projects(&mut transaction, id, 2).await?.len() > 1 {
+    let found = lock(app, &mut transaction, actor, id).await?;
+    if !actor.is_administrator() && runner::list_project_ids(&mut transaction, id, 2).await?.len() > 1 {
         return Err(Error::Forbidden(Some("Runner associated with more than one project")));
     }
     runner::delete(&mut transaction, id).await?;
@@ -195,11 +209,11 @@ pub async fn delete(app: &App, actor: &Actor, id: RunnerId) -> Result<Runner> {
     Ok(found)
 }
 
-/// For a project of the caller, a runner that serves another of his.
+/// Assigns a runner to a project. The actor must manage CI in the project, and be allowed to change the runner.
 pub async fn assign(app: &App, actor: &Actor, project: &ProjectRef, id: RunnerId) -> Result<Runner> {
     let mut transaction = app.database.begin().await?;
-    let project = access::project(app, &mut transaction, actor, project, ProjectAction::ManageCi).await?;
-    let found = open(app, &mut transaction, actor, id).await?;
+    let project = access::authorize_project(app, &mut transaction, actor, project, ProjectAction::ManageCi).await?;
+    let found = lock(app, &mut transaction, actor, id).await?;
     if found.shared {
         return Err(Error::Forbidden(Some("Runner is shared")));
     }
@@ -215,11 +229,11 @@ pub async fn assign(app: &App, actor: &Actor, project: &ProjectRef, id: RunnerId
 
 pub async fn unassign(app: &App, actor: &Actor, project: &ProjectRef, id: RunnerId) -> Result<Runner> {
     let mut transaction = app.database.begin().await?;
-    let project = access::project(app, &mut transaction, actor, project, ProjectAction::ManageCi).await?;
-    let found = runner::lock(&mut transaction, id).await?.ok_or(Error::NotFound(Thing::Record))?;
-    let projects = runner::projects(&mut transaction, id, i64::MAX).await?;
+    let project = access::authorize_project(app, &mut transaction, actor, project, ProjectAction::ManageCi).await?;
+    let found = runner::lock(&mut transaction, id).await?.ok_or(Error::NotFound(Resource::Record))?;
+    let projects = runner::list_project_ids(&mut transaction, id, i64::MAX).await?;
     if !projects.contains(&project.id) {
-        return Err(Error::NotFound(Thing::Record));
+        return Err(Error::NotFound(Resource::Record));
     }
     if projects.len() == 1 {
         let reason = "Only one project associated with the runner. Please remove the runner instead";
@@ -230,15 +244,15 @@ pub async fn unassign(app: &App, actor: &Actor, project: &ProjectRef, id: Runner
     Ok(found)
 }
 
-/// What registers runners for everybody.
+/// Returns the registration token of the instance, which registers shared runners.
 pub async fn registration_token(app: &App, actor: &Actor) -> Result<String> {
-    access::instance(actor, InstanceAction::ManageRunners)?;
+    access::authorize_instance(actor, InstanceAction::ManageRunners)?;
     Ok(runner::registration_token(&mut *app.database.connection().await?).await?)
 }
 
-/// Another one; runners that are registered stay.
+/// Replaces the registration token of the instance. Registered runners are not affected.
 pub async fn reset_registration_token(app: &App, actor: &Actor) -> Result<String> {
-    access::instance(actor, InstanceAction::ManageRunners)?;
+    access::authorize_instance(actor, InstanceAction::ManageRunners)?;
     let token = app.entropy.hex::<20>();
     runner::set_registration_token(&mut *app.database.connection().await?, &token).await?;
     Ok(token)

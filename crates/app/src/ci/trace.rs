@@ -1,65 +1,66 @@
-//! What a build says, while it runs and afterwards. It comes in pieces, which are kept in the database until there is
-//! enough of them for an object.
+//! Traces of builds. A trace arrives in chunks, which are stored in the database until there are enough of them for an
+//! object.
 
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use holdfast_domain::ci::file::coverage_in;
+use holdfast_domain::ci::file::find_coverage;
 use holdfast_domain::ids::BuildId;
 use holdfast_domain::policy::ProjectAction;
 use holdfast_store::ci::build as store_build;
-use holdfast_store::ci::object;
-use holdfast_store::ci::trace::{self, Length, Piece};
-use holdfast_store::objects::Content;
+use holdfast_store::ci::build_object;
+use holdfast_store::ci::trace::{self, TraceChunk, TraceLength};
+use holdfast_store::objects::ByteStream;
 use holdfast_store::{Connection, commit};
 
 use super::build;
-use super::mask::masked;
+use super::mask::mask;
 use crate::projects::project::ProjectRef;
 use crate::{Actor, App, Error, Result, access};
 
-/// So much makes an object.
-const OBJECT: i64 = 1 << 20;
+/// Minimum size of the buffered chunks of a running build before they are archived as an object.
+const MIN_OBJECT_BYTES: i64 = 1 << 20;
 
-/// What came of adding to it.
-pub(super) enum Added {
-    /// It is so long now.
-    To(Length),
-    /// It is so long, and the piece belongs elsewhere.
-    Elsewhere(i64),
+/// The result of appending a chunk to a trace.
+pub(super) enum TraceAppend {
+    /// The chunk was appended; this is the new length.
+    Accepted(TraceLength),
+    /// The chunk does not begin at the end of the trace; this is the current length.
+    OffsetMismatch(i64),
     TooLong,
 }
 
-/// In the transaction of who has the build; what is already there is not read.
+/// Appends a chunk to a trace, without reading the existing chunks. The caller has authorized access to the build in
+/// the same transaction.
 pub(super) async fn append(
     app: &App,
     connection: &mut Connection,
     build: BuildId,
     start: i64,
     content: &[u8],
-) -> Result<Added> {
-    let now = trace::lock(connection, build, app.clock.now()).await?;
-    if start != now.bytes {
-        return Ok(Added::Elsewhere(now.bytes));
+) -> Result<TraceAppend> {
+    let current = trace::lock(connection, build, app.clock.now()).await?;
+    if start != current.bytes {
+        return Ok(TraceAppend::OffsetMismatch(current.bytes));
     }
     if content.is_empty() {
-        return Ok(Added::To(now));
+        return Ok(TraceAppend::Accepted(current));
     }
-    let bytes = now.bytes + content.len() as i64;
+    let bytes = current.bytes + content.len() as i64;
     if bytes as u64 > app.settings.ci.max_trace_bytes {
-        return Ok(Added::TooLong);
+        return Ok(TraceAppend::TooLong);
     }
-    let mut crc = crc32fast::Hasher::new_with_initial_len(now.crc32, now.bytes as u64);
+    let mut crc = crc32fast::Hasher::new_with_initial_len(current.crc32, current.bytes as u64);
     crc.update(content);
-    let to = Length { bytes, crc32: crc.finalize(), unsealed: now.unsealed + content.len() as i64 };
-    trace::append(connection, build, start, content, to).await?;
-    Ok(Added::To(to))
+    let new_length =
+        TraceLength { bytes, crc32: crc.finalize(), buffered_bytes: current.buffered_bytes + content.len() as i64 };
+    trace::append(connection, build, start, content, new_length).await?;
+    Ok(TraceAppend::Accepted(new_length))
 }
 
-/// The whole of it, in place of what was there. One that is too long is left: how a build ended counts more than what it
-/// said.
+/// Replaces the whole trace. A trace that is too long is ignored, because the result of the build is more important.
 pub(super) async fn replace(app: &App, connection: &mut Connection, build: BuildId, content: &[u8]) -> Result<()> {
-    let now = trace::lock(connection, build, app.clock.now()).await?;
-    let is_same = (now.bytes, now.crc32) == (content.len() as i64, crc32fast::hash(content));
+    let current = trace::lock(connection, build, app.clock.now()).await?;
+    let is_same = (current.bytes, current.crc32) == (content.len() as i64, crc32fast::hash(content));
     if is_same || content.len() as u64 > app.settings.ci.max_trace_bytes {
         return Ok(());
     }
@@ -68,55 +69,56 @@ pub(super) async fn replace(app: &App, connection: &mut Connection, build: Build
     Ok(())
 }
 
-/// Moves what is long enough into the object store. It is only for room: nothing is lost if it is not done.
-pub(super) async fn seal_if_long(app: &App, build: BuildId, length: Length) {
-    if length.unsealed < OBJECT {
+/// Archives the buffered chunks if there are enough of them. This only saves space: if it fails, nothing is lost.
+pub(super) async fn archive_if_large(app: &App, build: BuildId, length: TraceLength) {
+    if length.buffered_bytes < MIN_OBJECT_BYTES {
         return;
     }
-    if let Err(error) = seal(app, build).await {
-        tracing::warn!(%error, %build, "a trace stays in the database for now");
+    if let Err(error) = archive_chunks(app, build).await {
+        tracing::warn!(%error, %build, "archiving trace failed, retrying later");
     }
 }
 
-pub(super) async fn seal(app: &App, build: BuildId) -> Result<()> {
+/// Moves the buffered chunks of a trace into one object. Changes nothing if some of them were removed concurrently.
+pub(super) async fn archive_chunks(app: &App, build: BuildId) -> Result<()> {
     let key = format!("traces/{}", app.entropy.hex::<16>());
-    let pieces = trace::unsealed(&mut *app.database.connection().await?, build).await?;
-    if pieces.is_empty() {
+    let chunks = trace::list_buffered_chunks(&mut *app.database.connection().await?, build).await?;
+    if chunks.is_empty() {
         return Ok(());
     }
-    object::begin(&mut *app.database.connection().await?, build, &key, app.clock.now()).await?;
-    let content: Vec<u8> = pieces.iter().filter_map(|piece| piece.content.as_deref()).flatten().copied().collect();
+    build_object::insert_intent(&mut *app.database.connection().await?, build, &key, app.clock.now()).await?;
+    let content: Vec<u8> = chunks.iter().filter_map(|chunk| chunk.content.as_deref()).flatten().copied().collect();
     app.objects.put(&key, Bytes::from(content)).await?;
     let mut transaction = app.database.begin().await?;
     let now = app.clock.now();
     trace::lock(&mut transaction, build, now).await?;
-    let sealed = trace::seal(&mut transaction, build, &pieces, &key).await?
-        && object::finish(&mut transaction, &key, now).await?;
-    if sealed {
+    let is_archived = trace::archive_chunks(&mut transaction, build, &chunks, &key).await?
+        && build_object::confirm_stored(&mut transaction, &key, now).await?;
+    if is_archived {
         commit(transaction).await?;
         return Ok(());
     }
     drop(transaction);
-    Ok(object::abandon(&mut *app.database.connection().await?, &key).await?)
+    Ok(build_object::detach_from_build(&mut *app.database.connection().await?, &key).await?)
 }
 
-/// So much of the end is searched for how much of the code is covered.
-const SEARCHED: i64 = 1 << 20;
+/// Number of bytes at the end of a trace that are searched for the coverage, rounded up to whole chunks.
+const MAX_SEARCHED_BYTES: i64 = 1 << 20;
 
-/// What a build that is over says it covers, if it has a pattern for that.
-pub(super) async fn note_coverage(app: &App, id: BuildId) -> Result<()> {
+/// Extracts the coverage from the trace of a finished build, if the build has a pattern for it.
+pub(super) async fn record_coverage(app: &App, id: BuildId) -> Result<()> {
     let mut connection = app.database.connection().await?;
-    let Some(pattern) = store_build::coverage_pattern(&mut connection, id).await? else { return Ok(()) };
-    let mut pieces = trace::pieces(&mut connection, id).await?;
+    let Some(pattern) = store_build::find_coverage_pattern(&mut connection, id).await? else { return Ok(()) };
+    let mut chunks = trace::list_chunks(&mut connection, id).await?;
     drop(connection);
-    let length: i64 = pieces.iter().map(|piece| piece.bytes).sum();
-    pieces.retain(|piece| piece.start + piece.bytes > length - SEARCHED);
-    let text = content(app, pieces).try_fold(Vec::new(), async |mut text, bytes| {
+    let length: i64 = chunks.iter().map(|chunk| chunk.bytes).sum();
+    chunks.retain(|chunk| chunk.start + chunk.bytes > length - MAX_SEARCHED_BYTES);
+    let text = read_chunks(app, chunks).try_fold(Vec::new(), async |mut text, bytes| {
         text.extend_from_slice(&bytes);
         Ok(text)
     });
     let text = text.await?;
-    let searching = tokio::task::spawn_blocking(move || coverage_in(&pattern, &String::from_utf8_lossy(&text)));
+    let searching = tokio::task::spawn_blocking(move || find_coverage(&pattern, &String::from_utf8_lossy(&text)));
     let found = searching.await.map_err(|panicked| Error::Internal(panicked.into()))?;
     if let Some(coverage) = found {
         store_build::set_coverage(&mut *app.database.connection().await?, id, coverage).await?;
@@ -124,37 +126,39 @@ pub(super) async fn note_coverage(app: &App, id: BuildId) -> Result<()> {
     Ok(())
 }
 
-/// What a build said so far.
+/// The trace of a build, as far as it has been received.
 pub struct Trace {
     pub bytes: i64,
-    pub content: Content,
+    pub content: ByteStream,
 }
 
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, id: BuildId) -> Result<Trace> {
     let mut connection = app.database.connection().await?;
-    let project = access::project(app, &mut connection, actor, project, ProjectAction::ReadBuilds).await?;
+    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadBuilds).await?;
     build::find(app, &mut connection, &project, id).await?;
-    let pieces = trace::pieces(&mut connection, id).await?;
+    let chunks = trace::list_chunks(&mut connection, id).await?;
     drop(connection);
-    let bytes = pieces.iter().map(|piece| piece.bytes).sum();
-    // Who reads builds need not know what registers runners.
-    Ok(Trace { bytes, content: masked(content(app, pieces), project.runners_token) })
+    let bytes = chunks.iter().map(|chunk| chunk.bytes).sum();
+    // Users who may read builds must not see the token that registers runners.
+    Ok(Trace { bytes, content: mask(read_chunks(app, chunks), project.runners_token) })
 }
 
-fn content(app: &App, pieces: Vec<Piece>) -> Content {
+fn read_chunks(app: &App, chunks: Vec<TraceChunk>) -> ByteStream {
     let objects = app.objects.clone();
-    let open = move |piece: Piece| {
+    let open = move |chunk: TraceChunk| {
         let objects = objects.clone();
         async move {
-            match (piece.content, piece.object_key) {
+            match (chunk.content, chunk.object_key) {
                 (Some(content), _) => Ok(stream::iter([Ok(Bytes::from(content))]).boxed()),
                 (None, Some(key)) => {
                     let found = objects.get(&key).await.map_err(std::io::Error::other)?;
-                    found.ok_or_else(|| std::io::Error::other("a piece of a trace is missing"))
+                    found.ok_or_else(|| std::io::Error::other("a chunk of the trace is missing in the object store"))
                 }
-                (None, None) => Err(std::io::Error::other("a piece of a trace is nowhere")),
+                (None, None) => {
+                    Err(std::io::Error::other("a chunk of the trace has neither content nor an object key"))
+                }
             }
         }
     };
-    stream::iter(pieces).then(open).try_flatten().boxed()
+    stream::iter(chunks).then(open).try_flatten().boxed()
 }

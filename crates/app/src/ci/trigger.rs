@@ -1,7 +1,7 @@
-//! Starting pipelines from elsewhere: whoever knows the token of a trigger starts pipelines that run as its owner.
+//! Triggers. The token of a trigger starts pipelines that run as the trigger's owner.
 //!
-//! - A token is stored as a digest, and encrypted for its owner where the operator has set `secrets.key`.
-//! - It is shown in full to its owner alone. Everybody else who may see the trigger sees its first characters.
+//! - A token is stored as a digest, and encrypted for its owner if the operator has set `encryption.key`.
+//! - Only its owner sees the full token. Other users who may see the trigger see its first characters.
 
 use holdfast_domain::Violations;
 use holdfast_domain::ci::variable::is_reserved;
@@ -14,99 +14,108 @@ use holdfast_store::{Connection, commit};
 
 pub use holdfast_store::ci::trigger::Trigger;
 
-use super::creation::{self, Given};
-use super::variable::seal_given;
+use super::creation::{self, TriggerInput};
+use super::variable::encrypt_trigger_variables;
 use crate::accounts::secret::digest;
 use crate::accounts::user;
 use crate::projects::project::{Project, ProjectRef};
 use crate::repository::fetch;
-use crate::{Actor, App, Error, Result, Thing, access};
+use crate::{Actor, App, Error, Resource, Result, access};
 
-/// How many characters of a token everybody sees who may see the trigger, as in newer versions of the API.
-const START_CHARACTERS: usize = 4;
+/// Number of characters of a token that users other than its owner see, as in newer versions of the API.
+const VISIBLE_TOKEN_CHARS: usize = 4;
 
-/// A trigger, with as much of its token as the caller may see.
-pub struct ShownTrigger {
+/// A trigger, with the part of its token that the current user may see.
+pub struct TriggerWithToken {
     pub trigger: Trigger,
     pub token: String,
 }
 
-/// Returns the trigger as this actor sees it. `token` is the whole token, where the request brought it or made it.
-fn shown(app: &App, actor: &Actor, trigger: Trigger, token: Option<&str>) -> ShownTrigger {
+/// Returns the trigger as this actor sees it. `token` is the full token, if the request contains it or has created it.
+fn with_visible_token(app: &App, actor: &Actor, trigger: Trigger, token: Option<&str>) -> TriggerWithToken {
     let is_owner = actor.user_id() == Some(trigger.owner_id);
-    let whole = || token.map(str::to_owned).or_else(|| opened(app, &trigger));
-    let token = is_owner.then(whole).flatten().unwrap_or_else(|| trigger.token.start.clone());
-    ShownTrigger { trigger, token }
+    let full_token = || token.map(str::to_owned).or_else(|| decrypt_token(app, &trigger));
+    let token = is_owner.then(full_token).flatten().unwrap_or_else(|| trigger.token.start.clone());
+    TriggerWithToken { trigger, token }
 }
 
-/// Returns the token, if it is stored in clear, or was encrypted and the key is still the same.
-fn opened(app: &App, trigger: &Trigger) -> Option<String> {
+/// Returns the token if it is stored in clear, or was encrypted with the current key.
+fn decrypt_token(app: &App, trigger: &Trigger) -> Option<String> {
     if let Some(clear) = &trigger.clear_token {
         return Some(clear.clone());
     }
-    let place = place(trigger.project_id, &trigger.token.digest);
-    String::from_utf8(app.sealing.open(&place, trigger.token.encrypted.as_deref()?).ok()?).ok()
+    let associated_data = associated_data(trigger.project_id, &trigger.token.digest);
+    String::from_utf8(app.cipher.open(&associated_data, trigger.token.encrypted.as_deref()?).ok()?).ok()
 }
 
-fn place(project: ProjectId, digest: &[u8]) -> String {
+fn associated_data(project: ProjectId, digest: &[u8]) -> String {
     format!("trigger {project} {}", hex::encode(digest))
 }
 
-pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequest) -> Result<Page<ShownTrigger>> {
+pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequest) -> Result<Page<TriggerWithToken>> {
     let mut connection = app.database.connection().await?;
-    let project = access::project(app, &mut connection, actor, project, ProjectAction::ManageCi).await?;
+    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ManageCi).await?;
     drop(connection);
-    Ok(trigger::list(&app.database, project.id, page).await?.map(|it| shown(app, actor, it, None)))
+    Ok(trigger::list(&app.database, project.id, page).await?.map(|it| with_visible_token(app, actor, it, None)))
 }
 
-/// Finds a trigger of the project by its token, or else by its id. Returns the token if that is how it was found. The id
-/// is for masters who may not see the token.
-async fn find<'a>(connection: &mut Connection, project: &Project, name: &'a str) -> Result<(Trigger, Option<&'a str>)> {
-    let by_token = trigger::find_by_token(connection, name, &digest(name)).await?;
+/// Finds a trigger of the project by its token, or else by its id. Returns the token if that is how it was found. The
+/// id is for masters who may not see the token.
+async fn find<'a>(
+    connection: &mut Connection,
+    project: &Project,
+    token_or_id: &'a str,
+) -> Result<(Trigger, Option<&'a str>)> {
+    let by_token = trigger::find_by_token(connection, token_or_id, &digest(token_or_id)).await?;
     if let Some(found) = by_token.filter(|it| it.project_id == project.id) {
-        return Ok((found, Some(name)));
+        return Ok((found, Some(token_or_id)));
     }
-    let by_id = match name.parse::<i64>() {
+    let by_id = match token_or_id.parse::<i64>() {
         Ok(id) => trigger::find(connection, project.id, id.into()).await?,
         Err(_) => None,
     };
-    Ok((by_id.ok_or(Error::NotFound(Thing::Trigger))?, None))
+    Ok((by_id.ok_or(Error::NotFound(Resource::Trigger))?, None))
 }
 
-pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, name: &str) -> Result<ShownTrigger> {
+pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, name: &str) -> Result<TriggerWithToken> {
     let mut connection = app.database.connection().await?;
-    let project = access::project(app, &mut connection, actor, project, ProjectAction::ManageCi).await?;
+    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ManageCi).await?;
     let (found, token) = find(&mut connection, &project, name).await?;
-    Ok(shown(app, actor, found, token))
+    Ok(with_visible_token(app, actor, found, token))
 }
 
-pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, description: Option<&str>) -> Result<ShownTrigger> {
+pub async fn create(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    description: Option<&str>,
+) -> Result<TriggerWithToken> {
     let mut transaction = app.database.begin().await?;
-    let project = access::project(app, &mut transaction, actor, project, ProjectAction::ManageCi).await?;
-    let owner = actor.caller()?.account.id();
+    let project = access::authorize_project(app, &mut transaction, actor, project, ProjectAction::ManageCi).await?;
+    let owner = actor.current_user()?.account.id();
     let mut violations = Violations::default();
-    violations.check_line("description", description.unwrap_or_default());
+    violations.check_single_line("description", description.unwrap_or_default());
     violations.into_result()?;
     let token = app.entropy.hex::<15>();
     let stored = stored_form(app, project.id, &token);
     let now = app.clock.now();
     let id = trigger::insert(&mut transaction, project.id, owner, &stored, description, now).await?;
-    let created = trigger::find(&mut transaction, project.id, id).await?.ok_or(Error::NotFound(Thing::Trigger))?;
+    let created = trigger::find(&mut transaction, project.id, id).await?.ok_or(Error::NotFound(Resource::Trigger))?;
     commit(transaction).await?;
-    Ok(shown(app, actor, created, Some(&token)))
+    Ok(with_visible_token(app, actor, created, Some(&token)))
 }
 
-/// Returns a token of a trigger of this project as it is stored.
+/// Returns the stored form of a token of this project.
 fn stored_form(app: &App, project: ProjectId, token: &str) -> TriggerToken {
     let digest = digest(token);
     // Without a key the owner sees the token once, when it is created.
-    let encrypted = app.sealing.seal(&place(project, &digest), token.as_bytes()).ok();
-    TriggerToken { digest, start: token.chars().take(START_CHARACTERS).collect(), encrypted }
+    let encrypted = app.cipher.seal(&associated_data(project, &digest), token.as_bytes()).ok();
+    TriggerToken { digest, start: token.chars().take(VISIBLE_TOKEN_CHARS).collect(), encrypted }
 }
 
 const BATCH_SIZE: i64 = 100;
 
-/// Replaces tokens that nodes of an older version stored as they are. Part of the nightly job.
+/// Converts tokens that nodes of an older version stored in clear. Part of the daily cleanup.
 pub(super) async fn convert_clear_tokens(app: &App) -> Result<()> {
     loop {
         let mut connection = app.database.connection().await?;
@@ -114,20 +123,20 @@ pub(super) async fn convert_clear_tokens(app: &App) -> Result<()> {
         if batch.is_empty() {
             return Ok(());
         }
-        for it in batch {
-            let stored = stored_form(app, it.project_id, &it.token);
-            trigger::set_token(&mut connection, it.id, &stored).await?;
+        for row in batch {
+            let stored = stored_form(app, row.project_id, &row.token);
+            trigger::set_token(&mut connection, row.id, &stored).await?;
         }
     }
 }
 
-pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, name: &str) -> Result<ShownTrigger> {
+pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, name: &str) -> Result<TriggerWithToken> {
     let mut transaction = app.database.begin().await?;
-    let project = access::project(app, &mut transaction, actor, project, ProjectAction::ManageCi).await?;
+    let project = access::authorize_project(app, &mut transaction, actor, project, ProjectAction::ManageCi).await?;
     let (found, token) = find(&mut transaction, &project, name).await?;
     trigger::delete(&mut transaction, found.id).await?;
     commit(transaction).await?;
-    Ok(shown(app, actor, found, token))
+    Ok(with_visible_token(app, actor, found, token))
 }
 
 /// Maximum number of variables in one trigger request.
@@ -142,37 +151,41 @@ pub async fn fire(
     variables: &[(String, String)],
 ) -> Result<Pipeline> {
     let mut connection = app.database.connection().await?;
-    let missing = || Error::NotFound(Thing::Record);
-    let trigger = trigger::find_by_token(&mut connection, token, &digest(token)).await?.ok_or_else(missing)?;
+    let not_found = || Error::NotFound(Resource::Record);
+    let trigger = trigger::find_by_token(&mut connection, token, &digest(token)).await?.ok_or_else(not_found)?;
     drop(connection);
-    let acting = user::acting(app, trigger.owner_id).await?.ok_or_else(missing)?;
-    let opened = match fetch::open(app, &acting, project, ProjectAction::ManageBuilds).await {
+    let owner = user::actor_for_user(app, trigger.owner_id).await?.ok_or_else(not_found)?;
+    let repository = match fetch::open_repository(app, &owner, project, ProjectAction::ManageBuilds).await {
         Ok(opened) => opened,
-        // A trigger says nothing about other projects than its own.
-        Err(Error::NotFound(_) | Error::Forbidden(None)) => return Err(missing()),
+        // The holder of a token must not learn whether other projects exist.
+        Err(Error::NotFound(_) | Error::Forbidden(None)) => return Err(not_found()),
         Err(error) => return Err(error),
     };
-    if opened.project.id != trigger.project_id {
+    if repository.project.id != trigger.project_id {
         return Err(Error::Unauthenticated);
     }
     check_variables(variables)?;
-    let given = Given { trigger: trigger.id, variables: seal_given(app, trigger.project_id, variables)? };
-    let made = match creation::by_name(app, &opened, ref_name, trigger.owner_id, Some(given)).await {
-        Err(Error::Invalid(_)) => Err(Error::Refused("No builds created".into())),
-        made => made,
+    let trigger_input = TriggerInput {
+        trigger_id: trigger.id,
+        encrypted_variables: encrypt_trigger_variables(app, trigger.project_id, variables)?,
     };
-    let made = made?;
-    trigger::touch(&mut *app.database.connection().await?, trigger.id, app.clock.now()).await?;
-    Ok(made)
+    let created =
+        match creation::create_for_ref_name(app, &repository, ref_name, trigger.owner_id, Some(trigger_input)).await {
+            Err(Error::Invalid(_)) => Err(Error::Rejected("No builds created".into())),
+            made => made,
+        };
+    let created = created?;
+    trigger::record_use(&mut *app.database.connection().await?, trigger.id, app.clock.now()).await?;
+    Ok(created)
 }
 
-/// Refuses variables with which the holder of a token would change what the scripts of the project do.
+/// Rejects variables that would let the holder of a token change what the scripts of the project do.
 fn check_variables(variables: &[(String, String)]) -> Result<()> {
     if variables.len() > MAX_VARIABLES {
-        return Err(Error::Refused(format!("There are more than {MAX_VARIABLES} variables")));
+        return Err(Error::Rejected(format!("There are more than {MAX_VARIABLES} variables")));
     }
     match variables.iter().find(|(name, _)| is_reserved(name)) {
-        Some((name, _)) => Err(Error::Refused(format!("A trigger cannot set the variable {name}"))),
+        Some((name, _)) => Err(Error::Rejected(format!("A trigger cannot set the variable {name}"))),
         None => Ok(()),
     }
 }

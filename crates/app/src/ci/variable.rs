@@ -1,18 +1,19 @@
-//! What a project gives to its builds, and shows to nobody but its masters.
+//! CI variables of a project. They are stored encrypted, passed to its builds, and shown only to users who may manage
+//! CI.
 
 use holdfast_domain::Violations;
 use holdfast_domain::ids::ProjectId;
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::{InstanceAction, ProjectAction};
 use holdfast_domain::violations::{BLANK, INVALID, TAKEN};
-use holdfast_store::ci::job::Job as Facts;
-use holdfast_store::ci::variable::{self, Sealed};
+use holdfast_store::ci::job::JobDetails as Facts;
+use holdfast_store::ci::variable::{self, EncryptedVariable};
 use holdfast_store::{Connection, commit};
 
 use crate::error::OnConstraint;
 use crate::hooks::token;
 use crate::projects::project::ProjectRef;
-use crate::{Actor, App, Error, Result, Thing, access};
+use crate::{Actor, App, Error, Resource, Result, access};
 
 #[derive(Clone, Debug)]
 pub struct Variable {
@@ -20,60 +21,63 @@ pub struct Variable {
     pub value: String,
 }
 
-/// All of a build's are sent with it.
-const MOST: i64 = 256;
-const LONGEST_VALUE: usize = 32 << 10;
+/// Maximum number of variables of a project. All of them are sent with each build.
+const MAX_VARIABLES: i64 = 256;
+const MAX_VALUE_LENGTH: usize = 32 << 10;
 
-fn place(project: ProjectId, key: &str) -> String {
+fn associated_data(project: ProjectId, key: &str) -> String {
     format!("variable {project} {key}")
 }
 
-fn opened(app: &App, project: ProjectId, it: Sealed) -> Result<Variable> {
-    let value = app.sealing.open(&place(project, &it.key), &it.value)?;
-    Ok(Variable { key: it.key, value: String::from_utf8_lossy(&value).into_owned() })
+fn decrypt(app: &App, project: ProjectId, stored: EncryptedVariable) -> Result<Variable> {
+    let value = app.cipher.open(&associated_data(project, &stored.key), &stored.value)?;
+    Ok(Variable { key: stored.key, value: String::from_utf8_lossy(&value).into_owned() })
 }
 
-fn sealed(app: &App, project: ProjectId, key: &str, value: &str) -> Result<Sealed> {
+fn encrypt(app: &App, project: ProjectId, key: &str, value: &str) -> Result<EncryptedVariable> {
     let mut violations = Violations::default();
-    violations.check_length("value", value, LONGEST_VALUE);
+    violations.check_length("value", value, MAX_VALUE_LENGTH);
     if value.contains('\0') {
         violations.add("value", INVALID);
     }
     violations.into_result()?;
-    Ok(Sealed { key: key.to_owned(), value: app.sealing.seal(&place(project, key), value.as_bytes())? })
+    Ok(EncryptedVariable {
+        key: key.to_owned(),
+        value: app.cipher.seal(&associated_data(project, key), value.as_bytes())?,
+    })
 }
 
 pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequest) -> Result<Page<Variable>> {
     let mut connection = app.database.connection().await?;
-    let project = access::project(app, &mut connection, actor, project, ProjectAction::ManageCi).await?;
+    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ManageCi).await?;
     drop(connection);
     let found = variable::list(&app.database, project.id, page).await?;
     let (request, total, has_next) = (found.request, found.total, found.has_next);
-    let items = found.items.into_iter().map(|it| opened(app, project.id, it)).collect::<Result<_>>()?;
+    let items = found.items.into_iter().map(|it| decrypt(app, project.id, it)).collect::<Result<_>>()?;
     Ok(Page { items, request, total, has_next })
 }
 
-/// Returns whether variables and tokens of hooks can be decrypted with the key of this node, as far as there are any.
-pub async fn has_its_key(app: &App, actor: &Actor) -> Result<bool> {
-    access::instance(actor, InstanceAction::ManageUsers)?;
-    let any = variable::find_any(&mut *app.database.connection().await?).await?;
-    Ok(any.is_none_or(|(project, it)| opened(app, project, it).is_ok()) && token::has_its_key(app).await?)
+/// Returns whether the key of this node can decrypt the stored variables and tokens of hooks. Checks one of each.
+pub async fn can_decrypt_stored(app: &App, actor: &Actor) -> Result<bool> {
+    access::authorize_instance(actor, InstanceAction::ManageUsers)?;
+    let sample = variable::find_any(&mut *app.database.connection().await?).await?;
+    Ok(sample.is_none_or(|(project, it)| decrypt(app, project, it).is_ok()) && token::can_decrypt_stored(app).await?)
 }
 
 async fn find(app: &App, connection: &mut Connection, project: ProjectId, key: &str) -> Result<Variable> {
-    let found = variable::find(connection, project, key).await?.ok_or(Error::NotFound(Thing::Variable))?;
-    opened(app, project, found)
+    let found = variable::find(connection, project, key).await?.ok_or(Error::NotFound(Resource::Variable))?;
+    decrypt(app, project, found)
 }
 
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, key: &str) -> Result<Variable> {
     let mut connection = app.database.connection().await?;
-    let project = access::project(app, &mut connection, actor, project, ProjectAction::ManageCi).await?;
+    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ManageCi).await?;
     find(app, &mut connection, project.id, key).await
 }
 
 pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, key: &str, value: &str) -> Result<Variable> {
     let mut transaction = app.database.begin().await?;
-    let project = access::locked_project(app, &mut transaction, actor, project, ProjectAction::ManageCi).await?;
+    let project = access::lock_project(app, &mut transaction, actor, project, ProjectAction::ManageCi).await?;
     let mut violations = Violations::default();
     if key.is_empty() {
         violations.add("key", BLANK);
@@ -83,12 +87,12 @@ pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, key: &str, v
         violations.add("key", "can contain only letters, digits and '_'.");
     }
     violations.into_result()?;
-    if variable::count(&mut transaction, project.id, MOST).await? >= MOST {
-        return Err(Error::Refused(format!("A project has at most {MOST} variables")));
+    if variable::count(&mut transaction, project.id, MAX_VARIABLES).await? >= MAX_VARIABLES {
+        return Err(Error::Rejected(format!("A project can have at most {MAX_VARIABLES} variables")));
     }
-    let new = sealed(app, project.id, key, value)?;
-    let made = variable::insert(&mut transaction, project.id, &new, app.clock.now()).await;
-    made.on_constraint("project_variables_pkey", || Violations::of("key", TAKEN).into())?;
+    let new = encrypt(app, project.id, key, value)?;
+    let inserted = variable::insert(&mut transaction, project.id, &new, app.clock.now()).await;
+    inserted.on_constraint("project_variables_pkey", || Violations::single("key", TAKEN).into())?;
     commit(transaction).await?;
     Ok(Variable { key: key.to_owned(), value: value.to_owned() })
 }
@@ -101,11 +105,11 @@ pub async fn update(
     value: Option<&str>,
 ) -> Result<Variable> {
     let mut transaction = app.database.begin().await?;
-    let project = access::locked_project(app, &mut transaction, actor, project, ProjectAction::ManageCi).await?;
-    // One that was sealed with another key can still be set anew.
-    variable::find(&mut transaction, project.id, key).await?.ok_or(Error::NotFound(Thing::Variable))?;
+    let project = access::lock_project(app, &mut transaction, actor, project, ProjectAction::ManageCi).await?;
+    // A variable that was encrypted with another key cannot be read, but it can be overwritten.
+    variable::find(&mut transaction, project.id, key).await?.ok_or(Error::NotFound(Resource::Variable))?;
     if let Some(value) = value {
-        let new = sealed(app, project.id, key, value)?;
+        let new = encrypt(app, project.id, key, value)?;
         variable::update(&mut transaction, project.id, &new, app.clock.now()).await?;
     }
     let saved = find(app, &mut transaction, project.id, key).await?;
@@ -115,39 +119,44 @@ pub async fn update(
 
 pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, key: &str) -> Result<Variable> {
     let mut transaction = app.database.begin().await?;
-    let project = access::locked_project(app, &mut transaction, actor, project, ProjectAction::ManageCi).await?;
-    let found = variable::find(&mut transaction, project.id, key).await?.ok_or(Error::NotFound(Thing::Variable))?;
+    let project = access::lock_project(app, &mut transaction, actor, project, ProjectAction::ManageCi).await?;
+    let found = variable::find(&mut transaction, project.id, key).await?.ok_or(Error::NotFound(Resource::Variable))?;
     variable::delete(&mut transaction, project.id, key).await?;
     commit(transaction).await?;
-    // It goes even if it cannot be read any more.
-    Ok(opened(app, project.id, found).unwrap_or(Variable { key: key.to_owned(), value: String::new() }))
+    // A variable that cannot be decrypted is deleted as well.
+    Ok(decrypt(app, project.id, found).unwrap_or(Variable { key: key.to_owned(), value: String::new() }))
 }
 
-const GIVEN: &str = "variables of a trigger";
+const TRIGGER_CONTEXT: &str = "variables of a trigger";
 
-/// What a trigger gives to its pipeline.
-pub(super) fn seal_given(app: &App, project: ProjectId, given: &[(String, String)]) -> Result<Option<Vec<u8>>> {
-    if given.is_empty() {
+/// Encrypts the variables of a trigger request, which are stored with the pipeline. Returns `None` if there are none.
+pub(super) fn encrypt_trigger_variables(
+    app: &App,
+    project: ProjectId,
+    variables: &[(String, String)],
+) -> Result<Option<Vec<u8>>> {
+    if variables.is_empty() {
         return Ok(None);
     }
-    let text = serde_json::to_vec(given).map_err(|error| Error::Internal(error.into()))?;
-    Ok(Some(app.sealing.seal(&place(project, GIVEN), &text)?))
+    let text = serde_json::to_vec(variables).map_err(|error| Error::Internal(error.into()))?;
+    Ok(Some(app.cipher.seal(&associated_data(project, TRIGGER_CONTEXT), &text)?))
 }
 
-/// The project's, and then what a trigger gave.
-pub(super) fn open_all(app: &App, facts: &Facts) -> Result<Vec<(String, String)>> {
+/// Decrypts the variables of a build: those of the project, followed by those of the trigger request.
+pub(super) fn decrypt_all(app: &App, details: &Facts) -> Result<Vec<(String, String)>> {
     let damaged = |error: Error| Error::Internal(error.to_string().into());
-    let pairs = facts.variable_keys.iter().zip(&facts.variable_values);
-    let open = |(key, value): (&String, &Vec<u8>)| {
-        let it = Sealed { key: key.clone(), value: value.clone() };
-        opened(app, facts.project_id, it).map(|it| (it.key, it.value)).map_err(damaged)
+    let pairs = details.variable_keys.iter().zip(&details.variable_values);
+    let decrypt_pair = |(key, value): (&String, &Vec<u8>)| {
+        let stored = EncryptedVariable { key: key.clone(), value: value.clone() };
+        decrypt(app, details.project_id, stored).map(|it| (it.key, it.value)).map_err(damaged)
     };
-    let mut all: Vec<(String, String)> = pairs.map(open).collect::<Result<_>>()?;
-    if let Some(given) = &facts.given {
-        let text = app.sealing.open(&place(facts.project_id, GIVEN), given).map_err(damaged)?;
-        let given: Vec<(String, String)> =
+    let mut variables: Vec<(String, String)> = pairs.map(decrypt_pair).collect::<Result<_>>()?;
+    if let Some(encrypted) = &details.given {
+        let text =
+            app.cipher.open(&associated_data(details.project_id, TRIGGER_CONTEXT), encrypted).map_err(damaged)?;
+        let decrypted: Vec<(String, String)> =
             serde_json::from_slice(&text).map_err(|error| Error::Internal(error.into()))?;
-        all.extend(given);
+        variables.extend(decrypted);
     }
-    Ok(all)
+    Ok(variables)
 }

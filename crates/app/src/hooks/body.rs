@@ -1,6 +1,7 @@
-//! The body of an event's deliveries. It is made when the first of them is about to be sent, stored, and from then on read:
-//! every attempt and every replay sends the same bytes, whatever has become of the repository, the settings or the
-//! program meanwhile.
+//! Bodies of deliveries.
+//!
+//! The body of an event is created when its first delivery is about to be sent, and stored. Every attempt and every
+//! replay sends these bytes, even if the repository, the settings or the program have changed since.
 
 use bytes::Bytes;
 use holdfast_store::hooks::stored_event::{self, BodyKey, StoredEvent};
@@ -8,8 +9,8 @@ use holdfast_store::hooks::stored_event::{self, BodyKey, StoredEvent};
 use super::payload;
 use crate::{App, Result};
 
-/// Returns the stored body of an event. If there is none yet, makes it and stores it first. Nothing may be sent before
-/// this has returned.
+/// Returns the stored body of an event, and creates and stores it first if there is none. The caller must not send
+/// anything before this has returned.
 pub(super) async fn find_or_create(app: &App, key: BodyKey, event: StoredEvent) -> Result<Bytes> {
     if let Some(body) = event.body {
         return Ok(body.into());

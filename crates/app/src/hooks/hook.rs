@@ -1,11 +1,11 @@
-//! Hooks of a project and of the instance.
+//! Manages the hooks of projects and of the instance.
 
-use holdfast_domain::hooks::Kind;
+use holdfast_domain::hooks::EventKind;
 use holdfast_domain::ids::HookId;
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::{InstanceAction, ProjectAction};
 use holdfast_domain::{Field, Violations};
-use holdfast_store::hooks::hook::{self, Owner, Switches};
+use holdfast_store::hooks::hook::{self, EventSubscriptions, HookOwner};
 use holdfast_store::hooks::{delivery, queue};
 use holdfast_store::{Connection, commit};
 use serde::Serialize;
@@ -14,47 +14,48 @@ use url::Url;
 
 pub use holdfast_store::hooks::hook::Hook;
 
-use super::request::is_key;
+use super::request::is_valid_signing_secret;
 use super::{address, token};
 use crate::projects::project::ProjectRef;
-use crate::{Actor, App, Error, Result, Thing, access};
+use crate::{Actor, App, Error, Resource, Result, access};
 
-/// Whose hooks are meant.
+/// The project whose hooks are meant, or the instance.
 #[derive(Clone, Debug)]
-pub enum Whose {
+pub enum HookScope {
     Project(ProjectRef),
     Instance,
 }
 
-impl Whose {
-    pub(super) async fn owner(&self, app: &App, connection: &mut Connection, actor: &Actor) -> Result<Owner> {
+impl HookScope {
+    pub(super) async fn authorize(&self, app: &App, connection: &mut Connection, actor: &Actor) -> Result<HookOwner> {
         match self {
             Self::Project(project) => {
-                let project = access::project(app, connection, actor, project, ProjectAction::ManageHooks).await?;
-                Ok(Owner::Project(project.id))
+                let project =
+                    access::authorize_project(app, connection, actor, project, ProjectAction::ManageHooks).await?;
+                Ok(HookOwner::Project(project.id))
             }
             Self::Instance => {
-                access::instance(actor, InstanceAction::ManageHooks)?;
-                Ok(Owner::Instance)
+                access::authorize_instance(actor, InstanceAction::ManageHooks)?;
+                Ok(HookOwner::Instance)
             }
         }
     }
 }
 
-pub async fn list(app: &App, actor: &Actor, whose: &Whose, page: PageRequest) -> Result<Page<Hook>> {
+pub async fn list(app: &App, actor: &Actor, scope: &HookScope, page: PageRequest) -> Result<Page<Hook>> {
     let mut connection = app.database.connection().await?;
-    let owner = whose.owner(app, &mut connection, actor).await?;
+    let owner = scope.authorize(app, &mut connection, actor).await?;
     drop(connection);
     Ok(hook::list(&app.database, owner, page).await?)
 }
 
-pub async fn show(app: &App, actor: &Actor, whose: &Whose, id: HookId) -> Result<Hook> {
+pub async fn show(app: &App, actor: &Actor, scope: &HookScope, id: HookId) -> Result<Hook> {
     let mut connection = app.database.connection().await?;
-    let owner = whose.owner(app, &mut connection, actor).await?;
-    hook::find(&mut connection, owner, id).await?.ok_or(Error::NotFound(Thing::Record))
+    let owner = scope.authorize(app, &mut connection, actor).await?;
+    hook::find(&mut connection, owner, id).await?.ok_or(Error::NotFound(Resource::Record))
 }
 
-/// What a creation gives or an update changes.
+/// The attributes of a new hook, or the changes of an update.
 #[derive(Clone, Default)]
 pub struct HookChanges {
     pub url: String,
@@ -70,8 +71,8 @@ pub struct HookChanges {
     pub enable_ssl_verification: Option<bool>,
 }
 
-/// Of a hook for which nothing was said.
-const DEFAULT_SWITCHES: Switches = Switches {
+/// The subscriptions of a new hook if the request names none.
+const DEFAULT_SUBSCRIPTIONS: EventSubscriptions = EventSubscriptions {
     push_events: true,
     tag_push_events: false,
     issues_events: false,
@@ -84,28 +85,28 @@ const DEFAULT_SWITCHES: Switches = Switches {
 };
 
 impl HookChanges {
-    /// The address without the blanks around it.
-    fn check(&self, owner: Owner) -> Result<&str> {
+    /// Validates the attributes and returns the URL without surrounding whitespace.
+    fn check(&self, owner: HookOwner) -> Result<&str> {
         let url = self.url.trim();
-        let is_address = Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+        let is_http_url = Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
         match owner {
-            Owner::Project(_) if !is_address => return Err(Error::InvalidHookUrl),
-            Owner::Instance if !is_address => return Err(Violations::of("url", "must be a valid URL").into()),
+            HookOwner::Project(_) if !is_http_url => return Err(Error::InvalidHookUrl),
+            HookOwner::Instance if !is_http_url => return Err(Violations::single("url", "must be a valid URL").into()),
             _ => {}
         }
         let mut violations = Violations::default();
         violations.check_length("url", url, 2000);
         if let Field::Value(token) = &self.token {
-            violations.check_line("token", token);
-            if !is_key(token) {
-                violations.add("token", "is no key: after whsec_ it has to be base64");
+            violations.check_single_line("token", token);
+            if !is_valid_signing_secret(token) {
+                violations.add("token", "is not a signing key: whsec_ must be followed by base64");
             }
         }
         violations.into_result()?;
         Ok(url)
     }
 
-    /// Null and an empty text both mean none.
+    /// Returns the new token, or `None` if the token stays as it is. Null and an empty text both remove the token.
     fn token(&self) -> Option<Option<&str>> {
         match &self.token {
             Field::Absent => None,
@@ -114,33 +115,33 @@ impl HookChanges {
         }
     }
 
-    fn switches(&self, now: Switches) -> Switches {
-        Switches {
-            push_events: self.push_events.unwrap_or(now.push_events),
-            tag_push_events: self.tag_push_events.unwrap_or(now.tag_push_events),
-            issues_events: self.issues_events.unwrap_or(now.issues_events),
-            merge_requests_events: self.merge_requests_events.unwrap_or(now.merge_requests_events),
-            note_events: self.note_events.unwrap_or(now.note_events),
-            build_events: self.build_events.unwrap_or(now.build_events),
-            pipeline_events: self.pipeline_events.unwrap_or(now.pipeline_events),
-            wiki_page_events: self.wiki_page_events.unwrap_or(now.wiki_page_events),
-            enable_ssl_verification: self.enable_ssl_verification.unwrap_or(now.enable_ssl_verification),
+    fn merge_subscriptions(&self, current: EventSubscriptions) -> EventSubscriptions {
+        EventSubscriptions {
+            push_events: self.push_events.unwrap_or(current.push_events),
+            tag_push_events: self.tag_push_events.unwrap_or(current.tag_push_events),
+            issues_events: self.issues_events.unwrap_or(current.issues_events),
+            merge_requests_events: self.merge_requests_events.unwrap_or(current.merge_requests_events),
+            note_events: self.note_events.unwrap_or(current.note_events),
+            build_events: self.build_events.unwrap_or(current.build_events),
+            pipeline_events: self.pipeline_events.unwrap_or(current.pipeline_events),
+            wiki_page_events: self.wiki_page_events.unwrap_or(current.wiki_page_events),
+            enable_ssl_verification: self.enable_ssl_verification.unwrap_or(current.enable_ssl_verification),
         }
     }
 }
 
-/// Of one project, and of the instance: all of them are told in one transaction.
-const MOST_HOOKS: i64 = 10_000;
+/// Maximum number of hooks of one project, and of the instance. An event fans out to all of them in one transaction.
+const MAX_HOOKS: i64 = 10_000;
 
-pub async fn create(app: &App, actor: &Actor, whose: &Whose, changes: HookChanges) -> Result<Hook> {
+pub async fn create(app: &App, actor: &Actor, scope: &HookScope, changes: HookChanges) -> Result<Hook> {
     let mut transaction = app.database.begin().await?;
-    let owner = whose.owner(app, &mut transaction, actor).await?;
+    let owner = scope.authorize(app, &mut transaction, actor).await?;
     let url = changes.check(owner)?;
-    if hook::count(&mut transaction, owner, MOST_HOOKS).await? == MOST_HOOKS {
-        return Err(Error::Refused(format!("There are {MOST_HOOKS} hooks already, and there cannot be more")));
+    if hook::count(&mut transaction, owner, MAX_HOOKS).await? == MAX_HOOKS {
+        return Err(Error::Rejected(format!("The maximum of {MAX_HOOKS} hooks has been reached")));
     }
-    let switches = changes.switches(DEFAULT_SWITCHES);
-    let hook = hook::insert(&mut transaction, owner, url, switches, app.clock.now()).await?;
+    let subscriptions = changes.merge_subscriptions(DEFAULT_SUBSCRIPTIONS);
+    let hook = hook::insert(&mut transaction, owner, url, subscriptions, app.clock.now()).await?;
     if let Some(token) = changes.token().flatten() {
         token::store(app, &mut transaction, hook.id, Some(token)).await?;
     }
@@ -148,43 +149,45 @@ pub async fn create(app: &App, actor: &Actor, whose: &Whose, changes: HookChange
     Ok(hook)
 }
 
-/// Changes a hook. A token, and a name and a password in the address, stay with the address that they were given for: with
-/// another address they are dropped unless they are given again, or every master could have them sent to themselves.
+/// Updates a hook of a project.
 ///
-/// A hook that failed has what it missed sent at once: whoever changes it has most likely mended it. One that is being told
-/// something hears the rest in its new form.
+/// The token and the credentials in the URL are kept only for the same endpoint. With another URL they are dropped
+/// unless the request contains them; otherwise every master could have them sent to a server of their own.
+///
+/// Pending deliveries of a failing hook are sent at once, because the change has most likely fixed it. If a dispatcher
+/// is serving the hook, its next batch uses the new attributes.
 pub async fn update(app: &App, actor: &Actor, project: &ProjectRef, id: HookId, changes: HookChanges) -> Result<Hook> {
     let mut transaction = app.database.begin().await?;
-    let project = access::locked_project(app, &mut transaction, actor, project, ProjectAction::ManageHooks).await?;
-    let owner = Owner::Project(project.id);
-    let before = hook::find(&mut transaction, owner, id).await?.ok_or(Error::NotFound(Thing::Record))?;
-    let given = changes.check(owner)?;
-    let is_same_address = address::is_same(&before.url, given);
-    let keeps_credentials = is_same_address && !address::has_credentials(given);
-    let url = if keeps_credentials && address::has_credentials(&before.url) { &before.url } else { given };
+    let project = access::lock_project(app, &mut transaction, actor, project, ProjectAction::ManageHooks).await?;
+    let owner = HookOwner::Project(project.id);
+    let before = hook::find(&mut transaction, owner, id).await?.ok_or(Error::NotFound(Resource::Record))?;
+    let new_url = changes.check(owner)?;
+    let is_same_address = address::is_same_endpoint(&before.url, new_url);
+    let keeps_credentials = is_same_address && !address::has_credentials(new_url);
+    let url = if keeps_credentials && address::has_credentials(&before.url) { &before.url } else { new_url };
     let now = app.clock.now();
-    hook::update(&mut transaction, owner, id, url, changes.switches(before.switches), now).await?;
+    hook::update(&mut transaction, owner, id, url, changes.merge_subscriptions(before.subscriptions), now).await?;
     match changes.token() {
         Some(token) => token::store(app, &mut transaction, id, token).await?,
         None if !is_same_address => token::store(app, &mut transaction, id, None).await?,
         None => {}
     }
-    queue::hurry(&mut transaction, id, None, now).await?;
+    queue::retry_now(&mut transaction, id, None, now).await?;
     let saved = hook::find(&mut transaction, owner, id).await?;
     commit(transaction).await?;
-    saved.ok_or(Error::NotFound(Thing::Record))
+    saved.ok_or(Error::NotFound(Resource::Record))
 }
 
-/// None if there was none.
-pub async fn delete(app: &App, actor: &Actor, whose: &Whose, id: HookId) -> Result<Option<Hook>> {
+/// Deletes a hook and returns it, or `None` if there is no such hook.
+pub async fn delete(app: &App, actor: &Actor, scope: &HookScope, id: HookId) -> Result<Option<Hook>> {
     let mut connection = app.database.connection().await?;
-    let owner = whose.owner(app, &mut connection, actor).await?;
+    let owner = scope.authorize(app, &mut connection, actor).await?;
     Ok(hook::delete(&mut connection, owner, id).await?)
 }
 
-/// What is delivered to try a hook, as existing receivers know it.
+/// The payload of a test delivery, as existing clients expect.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Example {
+pub struct TestPayload {
     pub event_name: &'static str,
     pub name: &'static str,
     pub path: &'static str,
@@ -193,8 +196,8 @@ pub struct Example {
     pub owner_email: &'static str,
 }
 
-const EXAMPLE: Example = Example {
-    event_name: Kind::ProjectCreate.word(),
+const TEST_PAYLOAD: TestPayload = TestPayload {
+    event_name: EventKind::ProjectCreate.as_str(),
     name: "Ruby",
     path: "ruby",
     project_id: 1,
@@ -202,13 +205,13 @@ const EXAMPLE: Example = Example {
     owner_email: "example@gitlabhq.com",
 };
 
-/// Has the same example delivered as everything else is, and says what that is. What becomes of it stands among the
-/// hook's deliveries: whoever waited for it here would learn about machines that only this one can reach.
-pub async fn test(app: &App, actor: &Actor, id: HookId) -> Result<Example> {
+/// Enqueues a test delivery and returns its payload. The outcome is shown among the hook's deliveries only: a response
+/// that depended on it would reveal something about hosts that only this server can reach.
+pub async fn test(app: &App, actor: &Actor, id: HookId) -> Result<TestPayload> {
     let mut transaction = app.database.begin().await?;
-    let owner = Whose::Instance.owner(app, &mut transaction, actor).await?;
-    hook::find(&mut transaction, owner, id).await?.ok_or(Error::NotFound(Thing::Record))?;
-    delivery::tell(&mut transaction, id, Kind::Test, &json!(EXAMPLE), app.clock.now()).await?;
+    let owner = HookScope::Instance.authorize(app, &mut transaction, actor).await?;
+    hook::find(&mut transaction, owner, id).await?.ok_or(Error::NotFound(Resource::Record))?;
+    delivery::publish_to_hook(&mut transaction, id, EventKind::Test, &json!(TEST_PAYLOAD), app.clock.now()).await?;
     commit(transaction).await?;
-    Ok(EXAMPLE)
+    Ok(TEST_PAYLOAD)
 }

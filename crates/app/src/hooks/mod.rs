@@ -1,13 +1,16 @@
-//! Hooks: who is told of what happens, and telling them.
+//! Webhooks of projects and of the instance.
+//!
+//! Use cases record events in the outbox. `fan_out` copies them into the queues of the subscribed hooks, and `dispatch`
+//! delivers them.
 
 pub mod address;
 mod body;
 pub mod delivery;
+pub mod dispatch;
 mod fan_out;
 pub mod hook;
 mod payload;
 mod request;
-pub mod sending;
 pub(crate) mod token;
 
 use std::time::Duration;
@@ -15,17 +18,18 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use ipnet::IpNet;
 
-pub(crate) use request::hide;
+pub(crate) use request::redact;
 
-/// What operators decide about hooks.
+/// Settings for webhooks.
 #[derive(Clone, Debug)]
 pub struct HookSettings {
-    /// Where hooks may be told although that is not the internet at large.
+    /// Networks that hooks may call although their addresses are not public.
     pub allowed_networks: Vec<IpNet>,
-    /// Hooks that this node serves at once.
+    /// Maximum number of healthy hooks that this node serves at once. Slow and failing hooks get a quarter of it each
+    /// in addition.
     pub concurrency: usize,
-    /// How long a receiver may take to answer.
+    /// How long a receiver may take to respond.
     pub timeout: Duration,
-    /// How long deliveries are kept, whether or not they were made.
-    pub kept: TimeDelta,
+    /// How long deliveries are stored, whether or not they succeeded.
+    pub retention: TimeDelta,
 }

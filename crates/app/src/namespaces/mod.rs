@@ -1,5 +1,7 @@
+//! Namespaces, groups and their members.
+
 pub mod access_request;
+mod events;
 pub mod group;
 pub mod member;
 pub mod namespace;
-mod notice;

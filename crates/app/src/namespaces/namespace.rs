@@ -1,4 +1,4 @@
-//! The places projects can be created in.
+//! The namespaces in which projects can be created.
 
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::InstanceAction;
@@ -8,10 +8,10 @@ pub use holdfast_store::namespaces::namespace::Namespace;
 
 use crate::{Actor, App, Result, access};
 
-/// Administrators see all of them.
+/// Lists the namespaces in which the current user can create projects. Administrators see all namespaces.
 pub async fn list(app: &App, actor: &Actor, search: Option<&str>, page: PageRequest) -> Result<Page<Namespace>> {
-    access::instance(actor, InstanceAction::ListGroups)?;
-    let caller = actor.caller()?;
-    let creator = (!actor.is_administrator()).then_some(caller.account.id());
+    access::authorize_instance(actor, InstanceAction::ListGroups)?;
+    let current_user = actor.current_user()?;
+    let creator = (!actor.is_administrator()).then_some(current_user.account.id());
     Ok(namespace::list(&app.database, creator, search, page, app.today()).await?)
 }

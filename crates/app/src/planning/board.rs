@@ -1,4 +1,4 @@
-//! A project's board: its lists, each the issues with one label, and moving issues between them.
+//! The board of a project: its lists, each of which shows the issues with one label, and moving issues between them.
 
 use holdfast_domain::Violations;
 use holdfast_domain::ids::{BoardId, BoardListId, IssueId, LabelId};
@@ -11,30 +11,30 @@ use holdfast_store::planning::{board_list, label};
 pub use holdfast_store::planning::board_list::BoardList;
 
 use super::issue::{self, Issue};
-use super::issue_change::Changed;
 use super::issue_list;
-use super::sight;
+use super::issue_update::IssueUpdate;
+use super::issue_visibility;
 use crate::error::OnConstraint;
 use crate::projects::project::{Project, ProjectRef};
-use crate::{Actor, App, Error, Result, Thing, access};
+use crate::{Actor, App, Error, Resource, Result, access};
 
 pub struct Board {
     pub id: BoardId,
     pub lists: Vec<BoardList>,
 }
 
-/// The one of the project.
-fn id_of(project: &Project) -> BoardId {
+/// Returns the id of a project's only board, which equals the id of the project.
+fn board_id(project: &Project) -> BoardId {
     project.id.get().into()
 }
 
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef) -> Result<Board> {
     let mut connection = app.database.connection().await?;
-    let project = access::project(app, &mut connection, actor, project, ProjectAction::ReadBoards).await?;
-    Ok(Board { id: id_of(&project), lists: board_list::all(&mut connection, project.id).await? })
+    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadBoards).await?;
+    Ok(Board { id: board_id(&project), lists: board_list::list_all(&mut connection, project.id).await? })
 }
 
-pub async fn lists(
+pub async fn list_lists(
     app: &App,
     actor: &Actor,
     project: &ProjectRef,
@@ -42,18 +42,18 @@ pub async fn lists(
     page: PageRequest,
 ) -> Result<Page<BoardList>> {
     let mut connection = app.database.connection().await?;
-    let project = access::project(app, &mut connection, actor, project, ProjectAction::ReadBoards).await?;
+    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadBoards).await?;
     drop(connection);
     check(&project, board)?;
     Ok(board_list::list(&app.database, project.id, page).await?)
 }
 
 fn check(project: &Project, board: BoardId) -> Result<()> {
-    if board == id_of(project) { Ok(()) } else { Err(Error::NotFound(Thing::Board)) }
+    if board == board_id(project) { Ok(()) } else { Err(Error::NotFound(Resource::Board)) }
 }
 
-async fn find(connection: &mut Connection, project: &Project, id: BoardListId) -> Result<BoardList> {
-    board_list::find(connection, project.id, id).await?.ok_or(Error::NotFound(Thing::Record))
+async fn find_list(connection: &mut Connection, project: &Project, id: BoardListId) -> Result<BoardList> {
+    board_list::find(connection, project.id, id).await?.ok_or(Error::NotFound(Resource::Record))
 }
 
 pub async fn show_list(
@@ -64,12 +64,13 @@ pub async fn show_list(
     id: BoardListId,
 ) -> Result<BoardList> {
     let mut connection = app.database.connection().await?;
-    let project = access::project(app, &mut connection, actor, project, ProjectAction::ReadBoards).await?;
+    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadBoards).await?;
     check(&project, board)?;
-    find(&mut connection, &project, id).await
+    find_list(&mut connection, &project, id).await
 }
 
-/// At the right end of the board. That there is no such label is told before who may do this, as existing clients know it.
+/// Appends a list at the right end of the board. A missing label is reported before missing permission, as existing
+/// clients expect.
 pub async fn create_list(
     app: &App,
     actor: &Actor,
@@ -78,24 +79,23 @@ pub async fn create_list(
     label: LabelId,
 ) -> Result<BoardList> {
     let mut transaction = app.database.begin().await?;
-    let project = access::project(app, &mut transaction, actor, project, ProjectAction::ReadBoards).await?;
+    let project = access::authorize_project(app, &mut transaction, actor, project, ProjectAction::ReadBoards).await?;
     check(&project, board)?;
     if !label::exists(&mut transaction, project.id, label).await? {
-        return Err(Error::RefusedWith("Label not found!"));
+        return Err(Error::RejectedWith("Label not found!"));
     }
     let project = ProjectRef::Id(project.id);
-    let project =
-        access::locked_project(app, &mut transaction, actor, &project, ProjectAction::ManageBoardLists).await?;
+    let project = access::lock_project(app, &mut transaction, actor, &project, ProjectAction::ManageBoardLists).await?;
     let id = board_list::insert(&mut transaction, project.id, label, app.clock.now())
         .await
-        .on_constraint("board_lists_label_id_fkey", || Error::RefusedWith("Label not found!"))
-        .on_constraint("board_lists_label_key", || Violations::of("label_id", TAKEN).into())?;
-    let made = find(&mut transaction, &project, id).await?;
+        .on_constraint("board_lists_label_id_fkey", || Error::RejectedWith("Label not found!"))
+        .on_constraint("board_lists_label_key", || Violations::single("label_id", TAKEN).into())?;
+    let created = find_list(&mut transaction, &project, id).await?;
     holdfast_store::commit(transaction).await?;
-    Ok(made)
+    Ok(created)
 }
 
-/// To another place among the lists there are.
+/// Moves a list to another position on the board.
 pub async fn move_list(
     app: &App,
     actor: &Actor,
@@ -105,20 +105,19 @@ pub async fn move_list(
     position: i32,
 ) -> Result<BoardList> {
     let mut transaction = app.database.begin().await?;
-    let project =
-        access::locked_project(app, &mut transaction, actor, project, ProjectAction::ManageBoardLists).await?;
+    let project = access::lock_project(app, &mut transaction, actor, project, ProjectAction::ManageBoardLists).await?;
     check(&project, board)?;
-    let list = find(&mut transaction, &project, id).await?;
+    let list = find_list(&mut transaction, &project, id).await?;
     let count = board_list::count(&mut transaction, project.id).await?;
     if !(0..count).contains(&position) {
-        return Err(Error::RefusedWith("List could not be moved!"));
+        return Err(Error::RejectedWith("List could not be moved!"));
     }
     board_list::set_position(&mut transaction, project.id, id, list.position, position).await?;
     holdfast_store::commit(transaction).await?;
     Ok(BoardList { position, ..list })
 }
 
-/// As it was.
+/// Deletes a board list and returns it as it was before.
 pub async fn delete_list(
     app: &App,
     actor: &Actor,
@@ -127,16 +126,16 @@ pub async fn delete_list(
     id: BoardListId,
 ) -> Result<BoardList> {
     let mut transaction = app.database.begin().await?;
-    let project = access::locked_project(app, &mut transaction, actor, project, ProjectAction::DeleteBoardList).await?;
+    let project = access::lock_project(app, &mut transaction, actor, project, ProjectAction::DeleteBoardList).await?;
     check(&project, board)?;
-    let list = find(&mut transaction, &project, id).await?;
+    let list = find_list(&mut transaction, &project, id).await?;
     board_list::delete(&mut transaction, project.id, id, app.clock.now()).await?;
     holdfast_store::commit(transaction).await?;
     Ok(list)
 }
 
-/// The open issues in a list.
-pub async fn cards(
+/// Lists the open issues of a board list.
+pub async fn list_issues(
     app: &App,
     actor: &Actor,
     project: &ProjectRef,
@@ -145,14 +144,15 @@ pub async fn cards(
     page: PageRequest,
 ) -> Result<Page<Issue>> {
     let mut connection = app.database.connection().await?;
-    let project = access::project(app, &mut connection, actor, project, ProjectAction::ReadIssues).await?;
+    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadIssues).await?;
     check(&project, board)?;
-    let list = find(&mut connection, &project, list).await?;
-    issue_list::of_label(app, &mut connection, actor, &project, list.label_id, page).await
+    let list = find_list(&mut connection, &project, list).await?;
+    issue_list::list_for_label(app, &mut connection, actor, &project, list.label_id, page).await
 }
 
-/// From one list to another: its label follows. None is the backlog, where issues are that are in no list.
-pub async fn move_card(
+/// Moves an issue from one list to another by changing its labels. None stands for the backlog: the issues that are in
+/// no list.
+pub async fn move_between_lists(
     app: &App,
     actor: &Actor,
     project: &ProjectRef,
@@ -162,19 +162,19 @@ pub async fn move_card(
     to: Option<BoardListId>,
 ) -> Result<Issue> {
     let mut transaction = app.database.begin().await?;
-    let project = access::locked_project(app, &mut transaction, actor, project, ProjectAction::ManageIssues).await?;
+    let project = access::lock_project(app, &mut transaction, actor, project, ProjectAction::ManageIssues).await?;
     check(&project, board)?;
-    let issue = sight::find(&mut transaction, actor, &project, id).await?;
-    let mut labels = label::of_issue(&mut transaction, issue.id).await?;
+    let issue = issue_visibility::find_visible(&mut transaction, actor, &project, id).await?;
+    let mut labels = label::list_for_issue(&mut transaction, issue.id).await?;
     if let Some(from) = from {
-        let from = find(&mut transaction, &project, from).await?;
+        let from = find_list(&mut transaction, &project, from).await?;
         labels.retain(|(id, _)| *id != from.label_id);
     }
     if let Some(to) = to {
-        let to = find(&mut transaction, &project, to).await?;
+        let to = find_list(&mut transaction, &project, to).await?;
         labels.retain(|(id, _)| *id != to.label_id);
         labels.push((to.label_id, to.title));
     }
-    let after = Changed { attributes: (&issue).into(), labels: Some(labels), commit: None };
+    let after = IssueUpdate { attributes: (&issue).into(), labels: Some(labels), commit: None };
     issue::save(app, transaction, actor, &project, issue, after, app.clock.now()).await
 }

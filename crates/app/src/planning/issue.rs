@@ -1,32 +1,34 @@
+//! Issues: show, create, update, delete and subscribe.
+
 use chrono::{DateTime, Utc};
 use holdfast_domain::activity::Action;
 use holdfast_domain::ids::{IssueId, LabelId, ProjectId, UserId};
-use holdfast_domain::planning::{IssueState, StateEvent, mentioned_in};
+use holdfast_domain::planning::{IssueState, StateEvent, issues_mentioned_in};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_store::accounts::user;
 use holdfast_store::activity::event::{self, NewEvent, Subject};
-use holdfast_store::planning::issue::{self, Attributes, Count};
+use holdfast_store::planning::issue::{self, Attributes, CounterDelta};
 use holdfast_store::planning::{label, note};
 use holdfast_store::{Connection, Transaction};
 
 pub use holdfast_store::planning::issue::Issue;
 
-use super::issue_change::{Changed, IssueChanges, time_of};
-use super::notice;
-use super::remark;
-use super::sight::{audience, find, seen};
+use super::events;
+use super::issue_update::{IssueChanges, IssueUpdate, effective_time};
+use super::issue_visibility::{audience, confidential_access, find_visible};
+use super::system_note;
 use crate::projects::project::{Project, ProjectRef};
-use crate::{Actor, App, Error, Result, Thing, access};
+use crate::{Actor, App, Error, Resource, Result, access};
 
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, id: IssueId) -> Result<Issue> {
     let mut connection = app.database.connection().await?;
-    let project = access::project(app, &mut connection, actor, project, ProjectAction::ReadIssues).await?;
-    find(&mut connection, actor, &project, id).await
+    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadIssues).await?;
+    find_visible(&mut connection, actor, &project, id).await
 }
 
 pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, changes: IssueChanges) -> Result<Issue> {
     let mut transaction = app.database.begin().await?;
-    let project = access::locked_project(app, &mut transaction, actor, project, ProjectAction::CreateIssue).await?;
+    let project = access::lock_project(app, &mut transaction, actor, project, ProjectAction::CreateIssue).await?;
     let blank = Attributes {
         title: String::new(),
         description: None,
@@ -36,26 +38,28 @@ pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, changes: Iss
         assignee: None,
         milestone: None,
     };
-    let at = time_of(app, actor, &project, changes.at);
-    let made = changes.apply(app, &mut transaction, actor, &project, blank).await?;
-    let author = keep_author(&mut transaction, actor).await?;
-    let id = insert(&mut transaction, project.id, author, &made, at, app.clock.now()).await?;
-    let issue = find(&mut transaction, actor, &project, id).await?;
-    mention(app, &mut transaction, actor, &project, &issue, issue.description.as_deref().unwrap_or_default()).await?;
-    tell(app, &mut transaction, actor, &project, &issue, Told::Opened).await?;
+    let created_at = effective_time(app, actor, &project, changes.requested_at);
+    let update = changes.apply(app, &mut transaction, actor, &project, blank).await?;
+    let author = lock_author(&mut transaction, actor).await?;
+    let id = insert(&mut transaction, project.id, author, &update, created_at, app.clock.now()).await?;
+    let issue = find_visible(&mut transaction, actor, &project, id).await?;
+    add_mention_notes(app, &mut transaction, actor, &project, &issue, issue.description.as_deref().unwrap_or_default())
+        .await?;
+    publish(app, &mut transaction, actor, &project, &issue, IssueEventKind::Opened).await?;
     holdfast_store::commit(transaction).await?;
     Ok(issue)
 }
 
-/// The caller, who cannot be deleted before what it writes is there to be removed.
-pub(super) async fn keep_author(connection: &mut Connection, actor: &Actor) -> Result<UserId> {
-    let author = actor.caller()?.account.id();
-    let kept = user::keep(connection, &[author.get()]).await?;
-    if kept.is_empty() { Err(Error::Unauthenticated) } else { Ok(author) }
+/// Returns the current user and locks the user's row with `FOR KEY SHARE`. The user cannot be deleted before the new
+/// content is committed, so the job that reassigns the content of deleted users finds it.
+pub(super) async fn lock_author(connection: &mut Connection, actor: &Actor) -> Result<UserId> {
+    let author = actor.current_user()?.account.id();
+    let locked = user::lock_key_shared(connection, &[author.get()]).await?;
+    if locked.is_empty() { Err(Error::Unauthenticated) } else { Ok(author) }
 }
 
-/// Tells beneath the issues that a text in this one mentions.
-pub(super) async fn mention(
+/// Adds a system note to each issue that a text in this issue mentions.
+pub(super) async fn add_mention_notes(
     app: &App,
     connection: &mut Connection,
     actor: &Actor,
@@ -63,77 +67,78 @@ pub(super) async fn mention(
     issue: &Issue,
     text: &str,
 ) -> Result<()> {
-    let mentioned = mentioned_in(text);
+    let mentioned = issues_mentioned_in(text);
     if mentioned.is_empty() {
         return Ok(());
     }
-    let (author, now) = (actor.caller()?.account.id(), app.clock.now());
-    let remark = format!("mentioned in issue #{}", issue.iid);
-    Ok(note::insert_mentions(connection, issue, author, &mentioned, seen(actor, project), &remark, now).await?)
+    let (author, now) = (actor.current_user()?.account.id(), app.clock.now());
+    let body = format!("mentioned in issue #{}", issue.iid);
+    Ok(note::insert_mentions(connection, issue, author, &mentioned, confidential_access(actor, project), &body, now)
+        .await?)
 }
 
 pub(super) async fn insert(
     connection: &mut Connection,
     project: ProjectId,
     author: UserId,
-    made: &Changed,
+    update: &IssueUpdate,
     created_at: DateTime<Utc>,
     now: DateTime<Utc>,
 ) -> Result<IssueId> {
-    let id = issue::insert(connection, project, author, &made.attributes, created_at, now).await?;
-    let labels: Vec<LabelId> = made.labels.iter().flatten().map(|(id, _)| *id).collect();
-    label::relabel(connection, id, &[], &labels).await?;
-    issue::count(connection, id, Count::In).await?;
+    let id = issue::insert(connection, project, author, &update.attributes, created_at, now).await?;
+    let labels: Vec<LabelId> = update.labels.iter().flatten().map(|(id, _)| *id).collect();
+    label::update_labels(connection, id, &[], &labels).await?;
+    issue::adjust_counters(connection, id, CounterDelta::Increment).await?;
     Ok(id)
 }
 
-/// What is told of an issue.
+/// The kind of an event about an issue.
 #[derive(Clone, Copy)]
-pub(super) enum Told {
+pub(super) enum IssueEventKind {
     Opened,
     Edited,
     Closed,
     Reopened,
 }
 
-/// To the feed, but for mere edits, and to those who listen.
-pub(super) async fn tell(
+/// Publishes an event about an issue to the outbox and, except for edits, records it in the feed.
+pub(super) async fn publish(
     app: &App,
     connection: &mut Connection,
     actor: &Actor,
     project: &Project,
     issue: &Issue,
-    what: Told,
+    kind: IssueEventKind,
 ) -> Result<()> {
-    let caller = actor.caller()?;
-    let (action, word) = match what {
-        Told::Opened => (Some(Action::Created), "open"),
-        Told::Edited => (None, "update"),
-        Told::Closed => (Some(Action::Closed), "close"),
-        Told::Reopened => (Some(Action::Reopened), "reopen"),
+    let current_user = actor.current_user()?;
+    let (action, action_name) = match kind {
+        IssueEventKind::Opened => (Some(Action::Created), "open"),
+        IssueEventKind::Edited => (None, "update"),
+        IssueEventKind::Closed => (Some(Action::Closed), "close"),
+        IssueEventKind::Reopened => (Some(Action::Reopened), "reopen"),
     };
-    let notice = notice::issue(project, &caller.account.person, issue, word);
+    let outbox_event = events::issue_event(project, &current_user.account.summary, issue, action_name);
     let now = app.clock.now();
     match action {
-        None => event::tell(connection, Some(project.id), &notice, now).await?,
+        None => event::publish(connection, Some(project.id), &outbox_event, now).await?,
         Some(action) => {
             let event = NewEvent {
                 project: project.id,
-                author: caller.account.id(),
+                author: current_user.account.id(),
                 action,
                 subject: Subject::Issue(issue.id),
                 audience: audience(issue.confidential),
             };
-            event::record(connection, event, Some(&notice), now).await?;
+            event::record(connection, event, Some(&outbox_event), now).await?;
         }
     }
     Ok(())
 }
 
-/// Who manages issues, wrote this one or has it to do.
-fn may_edit(actor: &Actor, project: &Project, issue: &Issue) -> bool {
-    let is_own = actor.user_id().is_some_and(|user| issue.concerns(user));
-    is_own || access::may(actor, project, ProjectAction::ManageIssues)
+/// Returns whether the actor manages issues, or is the author or the assignee of this one.
+fn can_edit(actor: &Actor, project: &Project, issue: &Issue) -> bool {
+    let is_own = actor.user_id().is_some_and(|user| issue.is_author_or_assignee(user));
+    is_own || access::can(actor, project, ProjectAction::ManageIssues)
 }
 
 pub async fn update(
@@ -144,121 +149,139 @@ pub async fn update(
     changes: IssueChanges,
 ) -> Result<Issue> {
     let mut transaction = app.database.begin().await?;
-    let project = access::locked_project(app, &mut transaction, actor, project, ProjectAction::CreateIssue).await?;
-    let before = find(&mut transaction, actor, &project, id).await?;
-    // What the team said in a confidential issue is not its author's to publish.
-    let publishes = before.confidential && changes.confidential == Some(false);
-    let manages = access::may(actor, &project, ProjectAction::ManageIssues);
-    if !may_edit(actor, &project, &before) || publishes && !manages {
+    let project = access::lock_project(app, &mut transaction, actor, project, ProjectAction::CreateIssue).await?;
+    let before = find_visible(&mut transaction, actor, &project, id).await?;
+    // The author of a confidential issue may not publish it with the notes that team members wrote.
+    let is_publishing = before.confidential && changes.confidential == Some(false);
+    let can_manage = access::can(actor, &project, ProjectAction::ManageIssues);
+    if !can_edit(actor, &project, &before) || is_publishing && !can_manage {
         return Err(Error::Forbidden(None));
     }
-    let at = time_of(app, actor, &project, changes.at);
+    let updated_at = effective_time(app, actor, &project, changes.requested_at);
     let after = changes.apply(app, &mut transaction, actor, &project, (&before).into()).await?;
-    save(app, transaction, actor, &project, before, after, at).await
+    save(app, transaction, actor, &project, before, after, updated_at).await
 }
 
-/// Changes an issue of a project that is locked, tells of it, and commits.
+/// Updates an issue, adds system notes, publishes events and commits. The caller holds the lock of the project.
 pub(super) async fn save(
     app: &App,
     mut transaction: Transaction,
     actor: &Actor,
     project: &Project,
     before: Issue,
-    after: Changed,
-    at: DateTime<Utc>,
+    after: IssueUpdate,
+    updated_at: DateTime<Utc>,
 ) -> Result<Issue> {
-    let was = Attributes::from(&before);
-    let had = label::of_issue(&mut transaction, before.id).await?;
-    let labels = after.labels.unwrap_or_else(|| had.clone());
-    let taken: Vec<&(LabelId, String)> = had.iter().filter(|it| !labels.contains(it)).collect();
-    let given: Vec<&(LabelId, String)> = labels.iter().filter(|it| !had.contains(it)).collect();
-    let is_relabelled = !taken.is_empty() || !given.is_empty();
-    if was == after.attributes && !is_relabelled {
+    let old_attributes = Attributes::from(&before);
+    let old_labels = label::list_for_issue(&mut transaction, before.id).await?;
+    let labels = after.labels.unwrap_or_else(|| old_labels.clone());
+    let removed: Vec<&(LabelId, String)> = old_labels.iter().filter(|it| !labels.contains(it)).collect();
+    let added: Vec<&(LabelId, String)> = labels.iter().filter(|it| !old_labels.contains(it)).collect();
+    let has_label_changes = !removed.is_empty() || !added.is_empty();
+    if old_attributes == after.attributes && !has_label_changes {
         holdfast_store::commit(transaction).await?;
         return Ok(before);
     }
     let ids = |labels: &[&(LabelId, String)]| labels.iter().map(|(id, _)| *id).collect::<Vec<_>>();
-    issue::count(&mut transaction, before.id, Count::Out).await?;
-    issue::update(&mut transaction, before.id, &after.attributes, at).await?;
-    if is_relabelled {
-        label::relabel(&mut transaction, before.id, &ids(&taken), &ids(&given)).await?;
+    issue::adjust_counters(&mut transaction, before.id, CounterDelta::Decrement).await?;
+    issue::update(&mut transaction, before.id, &after.attributes, updated_at).await?;
+    if has_label_changes {
+        label::update_labels(&mut transaction, before.id, &ids(&removed), &ids(&added)).await?;
     }
-    issue::count(&mut transaction, before.id, Count::In).await?;
-    if was.confidential != after.attributes.confidential {
+    issue::adjust_counters(&mut transaction, before.id, CounterDelta::Increment).await?;
+    if old_attributes.confidential != after.attributes.confidential {
         event::set_audience(&mut transaction, before.id, audience(after.attributes.confidential)).await?;
     }
     let saved = issue::find(&mut transaction, project.id, before.id, actor.user_id()).await?;
-    let saved = saved.ok_or(Error::NotFound(Thing::Issue))?;
+    let saved = saved.ok_or(Error::NotFound(Resource::Issue))?;
     let titles = |labels: &[&(LabelId, String)]| labels.iter().map(|(_, title)| title.clone()).collect::<Vec<_>>();
-    let remarks = remark::of_change(&before, &saved, &titles(&given), &titles(&taken), after.commit.as_deref());
-    note::insert_system(&mut transaction, before.id, actor.caller()?.account.id(), &remarks, app.clock.now()).await?;
+    let system_notes =
+        system_note::for_update(&before, &saved, &titles(&added), &titles(&removed), after.commit.as_deref());
+    note::insert_system(
+        &mut transaction,
+        before.id,
+        actor.current_user()?.account.id(),
+        &system_notes,
+        app.clock.now(),
+    )
+    .await?;
     if before.description != saved.description {
-        mention(app, &mut transaction, actor, project, &saved, saved.description.as_deref().unwrap_or_default())
-            .await?;
+        add_mention_notes(
+            app,
+            &mut transaction,
+            actor,
+            project,
+            &saved,
+            saved.description.as_deref().unwrap_or_default(),
+        )
+        .await?;
     }
-    let is_changed = is_relabelled || Attributes { state: was.state, ..after.attributes } != was;
+    let is_changed =
+        has_label_changes || Attributes { state: old_attributes.state, ..after.attributes } != old_attributes;
     if is_changed {
-        tell(app, &mut transaction, actor, project, &saved, Told::Edited).await?;
+        publish(app, &mut transaction, actor, project, &saved, IssueEventKind::Edited).await?;
     }
-    if was.state != saved.state {
-        let told = if saved.state == IssueState::Closed { Told::Closed } else { Told::Reopened };
-        tell(app, &mut transaction, actor, project, &saved, told).await?;
+    if old_attributes.state != saved.state {
+        let kind = if saved.state == IssueState::Closed { IssueEventKind::Closed } else { IssueEventKind::Reopened };
+        publish(app, &mut transaction, actor, project, &saved, kind).await?;
     }
     holdfast_store::commit(transaction).await?;
     Ok(saved)
 }
 
-/// With all that was said about it. The issue that was.
+/// Deletes an issue with its notes, and returns it as it was before.
 pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, id: IssueId) -> Result<Issue> {
     let mut transaction = app.database.begin().await?;
-    let project = access::locked_project(app, &mut transaction, actor, project, ProjectAction::DeleteIssue).await?;
-    let issue = find(&mut transaction, actor, &project, id).await?;
-    remove(&mut transaction, issue.id).await?;
+    let project = access::lock_project(app, &mut transaction, actor, project, ProjectAction::DeleteIssue).await?;
+    let issue = find_visible(&mut transaction, actor, &project, id).await?;
+    delete_locked(&mut transaction, issue.id).await?;
     holdfast_store::commit(transaction).await?;
     Ok(issue)
 }
 
-/// Of a project that is locked.
-pub(crate) async fn remove(connection: &mut Connection, id: IssueId) -> Result<()> {
-    issue::count(connection, id, Count::Out).await?;
-    // First the issue: what is being said about it now is in the feed once its row is ours.
+/// Deletes an issue. The caller holds the lock of the project.
+pub(crate) async fn delete_locked(connection: &mut Connection, id: IssueId) -> Result<()> {
+    issue::adjust_counters(connection, id, CounterDelta::Decrement).await?;
+    // The issue is deleted first: once its row is locked, the events of concurrently added notes are committed and can
+    // be deleted.
     issue::delete(connection, id).await?;
-    event::delete_of_issue(connection, id).await?;
+    event::delete_for_issue(connection, id).await?;
     Ok(())
 }
 
-/// None if the caller has said so already.
+/// Subscribes the current user to an issue or unsubscribes them. Returns None if nothing changed.
 pub async fn set_subscribed(
     app: &App,
     actor: &Actor,
     project: &ProjectRef,
     id: IssueId,
-    subscribed: bool,
+    is_subscribed: bool,
 ) -> Result<Option<Issue>> {
     let mut connection = app.database.connection().await?;
-    let project = access::project(app, &mut connection, actor, project, ProjectAction::CreateIssue).await?;
-    let mut issue = find(&mut connection, actor, &project, id).await?;
-    if issue.subscribed == subscribed {
+    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::CreateIssue).await?;
+    let mut issue = find_visible(&mut connection, actor, &project, id).await?;
+    if issue.subscribed == is_subscribed {
         return Ok(None);
     }
-    issue::set_subscribed(&mut connection, issue.id, actor.caller()?.account.id(), subscribed).await?;
-    issue.subscribed = subscribed;
+    issue::set_subscribed(&mut connection, issue.id, actor.current_user()?.account.id(), is_subscribed).await?;
+    issue.subscribed = is_subscribed;
     Ok(Some(issue))
 }
 
-/// For a job: closes issues of a project because somebody's commit says so.
+/// Closes an issue because of a commit. Does nothing if it does not exist, is closed already, or the actor may not edit
+/// it.
 pub(super) async fn close(app: &App, actor: &Actor, project: ProjectId, iid: i64, commit: String) -> Result<()> {
     let mut transaction = app.database.begin().await?;
     let project = ProjectRef::Id(project);
-    let project = access::locked_project(app, &mut transaction, actor, &project, ProjectAction::CreateIssue).await?;
-    let Some(id) = issue::id_of(&mut transaction, project.id, iid).await? else { return Ok(()) };
-    let before = find(&mut transaction, actor, &project, id).await?;
-    let Some(state) = before.state.after(StateEvent::Close) else { return Ok(()) };
-    if !may_edit(actor, &project, &before) {
+    let project = access::lock_project(app, &mut transaction, actor, &project, ProjectAction::CreateIssue).await?;
+    let Some(id) = issue::find_id(&mut transaction, project.id, iid).await? else { return Ok(()) };
+    let before = find_visible(&mut transaction, actor, &project, id).await?;
+    let Some(state) = before.state.apply(StateEvent::Close) else { return Ok(()) };
+    if !can_edit(actor, &project, &before) {
         return Ok(());
     }
     let attributes = Attributes { state, ..(&before).into() };
-    let after = Changed { attributes, labels: None, commit: Some(commit) };
+    let after = IssueUpdate { attributes, labels: None, commit: Some(commit) };
     save(app, transaction, actor, &project, before, after, app.clock.now()).await?;
     Ok(())
 }

@@ -6,26 +6,26 @@ use holdfast_domain::policy::{GroupAction, InstanceAction, ProjectAction};
 use holdfast_store::Connection;
 use holdfast_store::namespaces::group::GroupRef;
 use holdfast_store::planning::issue::Issue;
-use holdfast_store::planning::issue_list::{self, Filter, Labels, Whose};
+use holdfast_store::planning::issue_list::{self, Filter, IssueScope, Labels};
 use holdfast_store::planning::{label, milestone};
 
-pub use holdfast_store::planning::issue_list::Key;
+pub use holdfast_store::planning::issue_list::SortKey;
 
-use super::sight::seen;
-use crate::projects::list::reader;
+use super::issue_visibility::confidential_access;
+use crate::projects::list::viewer;
 use crate::projects::project::{Project, ProjectRef};
 use crate::{Actor, App, Result, access};
 
-/// Which issues are asked for, and in which order.
+/// The filters and the order of a list.
 #[derive(Clone, Debug)]
 pub struct ListIssues {
     pub closed: Option<bool>,
-    /// By title; empty for whatever labels.
+    /// Titles of labels. Empty means that labels do not matter.
     pub labels: Vec<String>,
     pub milestone_title: Option<String>,
     pub milestone: Option<MilestoneId>,
     pub iid: Option<i64>,
-    pub key: Key,
+    pub sort_key: SortKey,
     pub descending: bool,
 }
 
@@ -37,30 +37,30 @@ impl Default for ListIssues {
             milestone_title: None,
             milestone: None,
             iid: None,
-            key: Key::CreatedAt,
+            sort_key: SortKey::CreatedAt,
             descending: true,
         }
     }
 }
 
 impl ListIssues {
-    fn into_filter(self, app: &App, actor: &Actor, whose: Whose) -> Filter {
+    fn into_filter(self, app: &App, actor: &Actor, scope: IssueScope) -> Filter {
         let labels = if self.labels.is_empty() { Labels::Any } else { Labels::AllOf(self.labels) };
         Filter {
-            whose,
-            reader: reader(app, actor),
+            scope,
+            viewer: viewer(app, actor),
             closed: self.closed,
             labels,
             milestone_title: self.milestone_title,
             milestone: self.milestone,
             iid: self.iid,
-            key: self.key,
+            sort_key: self.sort_key,
             descending: self.descending,
         }
     }
 }
 
-/// Of a project; with several labels, those that have one of them.
+/// Lists the issues of a project. With several labels, an issue must have one of them.
 pub async fn list(
     app: &App,
     actor: &Actor,
@@ -69,11 +69,11 @@ pub async fn list(
     page: PageRequest,
 ) -> Result<Page<Issue>> {
     let mut connection = app.database.connection().await?;
-    let project = access::project(app, &mut connection, actor, project, ProjectAction::ReadIssues).await?;
-    of_project(app, &mut connection, actor, &project, input, page).await
+    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadIssues).await?;
+    list_for_project(app, &mut connection, actor, &project, input, page).await
 }
 
-pub(super) async fn of_project(
+pub(super) async fn list_for_project(
     app: &App,
     connection: &mut Connection,
     actor: &Actor,
@@ -81,29 +81,29 @@ pub(super) async fn of_project(
     mut input: ListIssues,
     page: PageRequest,
 ) -> Result<Page<Issue>> {
-    let whose = Whose::Project(project.id, seen(actor, project));
-    let none = || Ok(Page::of_total(Vec::new(), page, 0));
+    let scope = IssueScope::Project(project.id, confidential_access(actor, project));
+    let empty_page = || Ok(Page::with_total(Vec::new(), page, 0));
     if let Some(title) = input.milestone_title.take() {
-        match milestone::id_of(connection, project.id, &title).await? {
+        match milestone::find_id(connection, project.id, &title).await? {
             Some(id) => input.milestone = Some(id),
-            None => return none(),
+            None => return empty_page(),
         }
     }
     let titles = std::mem::take(&mut input.labels);
-    let mut filter = input.into_filter(app, actor, whose);
+    let mut filter = input.into_filter(app, actor, scope);
     if !titles.is_empty() {
         let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
-        let labels = label::of_titles(connection, project.id, &titles).await?;
+        let labels = label::find_by_titles(connection, project.id, &titles).await?;
         if labels.is_empty() {
-            return none();
+            return empty_page();
         }
         filter.labels = Labels::OneOf(labels.into_iter().map(|(id, _)| id).collect());
     }
     Ok(issue_list::list(connection, &filter, page).await?)
 }
 
-/// The open ones with a label.
-pub(super) async fn of_label(
+/// Lists the open issues with a label.
+pub(super) async fn list_for_label(
     app: &App,
     connection: &mut Connection,
     actor: &Actor,
@@ -111,14 +111,15 @@ pub(super) async fn of_label(
     label: LabelId,
     page: PageRequest,
 ) -> Result<Page<Issue>> {
-    let whose = Whose::Project(project.id, seen(actor, project));
+    let scope = IssueScope::Project(project.id, confidential_access(actor, project));
     let open = ListIssues { closed: Some(false), ..ListIssues::default() };
-    let filter = Filter { labels: Labels::OneOf(vec![label]), ..open.into_filter(app, actor, whose) };
+    let filter = Filter { labels: Labels::OneOf(vec![label]), ..open.into_filter(app, actor, scope) };
     Ok(issue_list::list(connection, &filter, page).await?)
 }
 
-/// Of all projects of a group that the caller sees; with several labels, those that have all of them.
-pub async fn list_of_group(
+/// Lists the issues of a group's projects that the current user can see. With several labels, an issue must have all of
+/// them.
+pub async fn list_for_group(
     app: &App,
     actor: &Actor,
     group: &GroupRef,
@@ -126,15 +127,15 @@ pub async fn list_of_group(
     page: PageRequest,
 ) -> Result<Page<Issue>> {
     let mut connection = app.database.connection().await?;
-    let group = access::group(app, &mut connection, actor, group, GroupAction::ReadIssues).await?;
-    let filter = input.into_filter(app, actor, Whose::Group(group.id));
+    let group = access::authorize_group(app, &mut connection, actor, group, GroupAction::ReadIssues).await?;
+    let filter = input.into_filter(app, actor, IssueScope::Group(group.id));
     Ok(issue_list::list(&mut connection, &filter, page).await?)
 }
 
-/// What the caller wrote, wherever.
+/// Lists the issues that the current user has written, in all projects.
 pub async fn list_own(app: &App, actor: &Actor, input: ListIssues, page: PageRequest) -> Result<Page<Issue>> {
-    access::instance(actor, InstanceAction::ListIssues)?;
-    let whose = Whose::Author(actor.caller()?.account.id());
-    let filter = input.into_filter(app, actor, whose);
+    access::authorize_instance(actor, InstanceAction::ListIssues)?;
+    let scope = IssueScope::Author(actor.current_user()?.account.id());
+    let filter = input.into_filter(app, actor, scope);
     Ok(issue_list::list(&mut *app.database.connection().await?, &filter, page).await?)
 }

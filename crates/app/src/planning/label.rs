@@ -1,3 +1,5 @@
+//! Labels of projects, and subscriptions to them.
+
 use holdfast_domain::ids::LabelId;
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::planning::{Color, LabelTitle};
@@ -6,35 +8,35 @@ use holdfast_domain::violations::TAKEN;
 use holdfast_domain::{Field, Violations};
 use holdfast_store::Connection;
 use holdfast_store::planning::board_list;
-use holdfast_store::planning::label::{self, Attributes, Viewer};
+use holdfast_store::planning::label::{self, Attributes, LabelViewer};
 
 pub use holdfast_store::planning::label::Label;
 
-use super::sight::seen;
+use super::issue_visibility::confidential_access;
 use crate::error::OnConstraint;
 use crate::projects::project::{Project, ProjectRef};
-use crate::{Actor, App, Error, Result, Thing, access};
+use crate::{Actor, App, Error, Resource, Result, access};
 
-/// How a caller names a label: an id is tried first.
+/// A reference to a label in a request: an id or a title. An id is tried first.
 #[derive(Clone, Debug)]
 pub struct LabelRef(pub String);
 
-fn viewer(actor: &Actor, project: &Project) -> Viewer {
-    Viewer { user: actor.user_id(), seen: seen(actor, project) }
+fn viewer(actor: &Actor, project: &Project) -> LabelViewer {
+    LabelViewer { user: actor.user_id(), confidential_access: confidential_access(actor, project) }
 }
 
-/// Where neither issues nor merge requests are in use, there are none.
+/// Lists the labels of a project. The list is empty if issues and merge requests are disabled.
 pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequest) -> Result<Page<Label>> {
     let mut connection = app.database.connection().await?;
-    let project = access::project(app, &mut connection, actor, project, ProjectAction::Read).await?;
+    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::Read).await?;
     drop(connection);
-    if !access::has(&project, Feature::IssuesOrMergeRequests) {
-        return Ok(Page::of_total(Vec::new(), page, 0));
+    if !access::is_feature_enabled(&project, Feature::IssuesOrMergeRequests) {
+        return Ok(Page::with_total(Vec::new(), page, 0));
     }
     Ok(label::list(&app.database, project.id, viewer(actor, &project), page).await?)
 }
 
-/// What a creation gives or an update changes.
+/// The attributes that a creation or an update sets.
 #[derive(Clone, Debug, Default)]
 pub struct LabelChanges {
     pub title: Option<String>,
@@ -68,14 +70,14 @@ impl LabelChanges {
 
 pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, changes: LabelChanges) -> Result<Label> {
     let mut transaction = app.database.begin().await?;
-    let project = access::locked_project(app, &mut transaction, actor, project, ProjectAction::ManageLabels).await?;
+    let project = access::lock_project(app, &mut transaction, actor, project, ProjectAction::ManageLabels).await?;
     let attributes = changes.apply(None)?;
     let id = label::insert(&mut transaction, project.id, &attributes, app.clock.now())
         .await
         .on_constraint("labels_title_key", || Error::Conflict("Label already exists".into()))?;
-    let made = find(&mut transaction, actor, &project, id).await?;
+    let created = find(&mut transaction, actor, &project, id).await?;
     holdfast_store::commit(transaction).await?;
-    Ok(made)
+    Ok(created)
 }
 
 pub async fn update(
@@ -86,28 +88,28 @@ pub async fn update(
     changes: LabelChanges,
 ) -> Result<Label> {
     let mut transaction = app.database.begin().await?;
-    let project = access::locked_project(app, &mut transaction, actor, project, ProjectAction::ManageLabels).await?;
+    let project = access::lock_project(app, &mut transaction, actor, project, ProjectAction::ManageLabels).await?;
     let before = find_by_title(&mut transaction, actor, &project, title).await;
-    // As existing clients know it.
+    // The error text is as existing clients expect.
     let before = before.map_err(|error| match error {
-        Error::NotFound(Thing::Label) => Error::NotFound(Thing::Named("404 Label not found Not Found")),
+        Error::NotFound(Resource::Label) => Error::NotFound(Resource::Literal("404 Label not found Not Found")),
         error => error,
     })?;
     let attributes = changes.apply(Some(&before))?;
     label::update(&mut transaction, project.id, before.id, &attributes, app.clock.now())
         .await
-        .on_constraint("labels_title_key", || Violations::of("title", TAKEN).into())?;
-    let changed = find(&mut transaction, actor, &project, before.id).await?;
+        .on_constraint("labels_title_key", || Violations::single("title", TAKEN).into())?;
+    let updated = find(&mut transaction, actor, &project, before.id).await?;
     holdfast_store::commit(transaction).await?;
-    Ok(changed)
+    Ok(updated)
 }
 
-/// Its list goes from the board with it.
+/// Deletes a label and its board list, and returns it as it was before.
 pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, title: &str) -> Result<Label> {
     let mut transaction = app.database.begin().await?;
-    let project = access::locked_project(app, &mut transaction, actor, project, ProjectAction::ManageLabels).await?;
+    let project = access::lock_project(app, &mut transaction, actor, project, ProjectAction::ManageLabels).await?;
     let label = find_by_title(&mut transaction, actor, &project, title).await?;
-    if let Some(list) = board_list::of_label(&mut transaction, project.id, label.id).await? {
+    if let Some(list) = board_list::find_by_label(&mut transaction, project.id, label.id).await? {
         board_list::delete(&mut transaction, project.id, list, app.clock.now()).await?;
     }
     label::delete(&mut transaction, project.id, label.id).await?;
@@ -115,34 +117,34 @@ pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, title: &str)
     Ok(label)
 }
 
-/// None if the caller has subscribed already.
+/// Subscribes the current user to a label. Returns None if the user is subscribed already.
 pub async fn subscribe(app: &App, actor: &Actor, project: &ProjectRef, label: &LabelRef) -> Result<Option<Label>> {
     let mut connection = app.database.connection().await?;
-    let (project, label) = subscribable(app, &mut connection, actor, project, label).await?;
-    if !label::subscribe(&mut connection, label.id, actor.caller()?.account.id(), app.clock.now()).await? {
+    let (project, label) = find_subscribable(app, &mut connection, actor, project, label).await?;
+    if !label::subscribe(&mut connection, label.id, actor.current_user()?.account.id(), app.clock.now()).await? {
         return Ok(None);
     }
     Ok(Some(find(&mut connection, actor, &project, label.id).await?))
 }
 
-/// None if the caller has not.
+/// Removes the current user's subscription to a label. Returns None if there is none.
 pub async fn unsubscribe(app: &App, actor: &Actor, project: &ProjectRef, label: &LabelRef) -> Result<Option<Label>> {
     let mut connection = app.database.connection().await?;
-    let (project, label) = subscribable(app, &mut connection, actor, project, label).await?;
-    if !label::unsubscribe(&mut connection, label.id, actor.caller()?.account.id()).await? {
+    let (project, label) = find_subscribable(app, &mut connection, actor, project, label).await?;
+    if !label::unsubscribe(&mut connection, label.id, actor.current_user()?.account.id()).await? {
         return Ok(None);
     }
     Ok(Some(find(&mut connection, actor, &project, label.id).await?))
 }
 
-async fn subscribable(
+async fn find_subscribable(
     app: &App,
     connection: &mut Connection,
     actor: &Actor,
     project: &ProjectRef,
     label: &LabelRef,
 ) -> Result<(Project, Label)> {
-    let project = access::project(app, connection, actor, project, ProjectAction::Subscribe).await?;
+    let project = access::authorize_project(app, connection, actor, project, ProjectAction::Subscribe).await?;
     let is_number = label.0.bytes().all(|byte| byte.is_ascii_digit());
     let by_id = match label.0.parse::<i64>() {
         Ok(id) if is_number => label::find(connection, project.id, id.into(), viewer(actor, &project)).await?,
@@ -157,10 +159,10 @@ async fn subscribable(
 
 async fn find(connection: &mut Connection, actor: &Actor, project: &Project, id: LabelId) -> Result<Label> {
     let found = label::find(connection, project.id, id, viewer(actor, project)).await?;
-    found.ok_or(Error::NotFound(Thing::Label))
+    found.ok_or(Error::NotFound(Resource::Label))
 }
 
 async fn find_by_title(connection: &mut Connection, actor: &Actor, project: &Project, title: &str) -> Result<Label> {
-    let id = label::id_of(connection, project.id, title).await?.ok_or(Error::NotFound(Thing::Label))?;
+    let id = label::find_id(connection, project.id, title).await?.ok_or(Error::NotFound(Resource::Label))?;
     find(connection, actor, project, id).await
 }

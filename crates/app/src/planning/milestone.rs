@@ -1,3 +1,5 @@
+//! Milestones of projects.
+
 use chrono::NaiveDate;
 use holdfast_domain::activity::{Action, Audience};
 use holdfast_domain::ids::MilestoneId;
@@ -16,9 +18,9 @@ use super::issue::Issue;
 use super::issue_list::{self, ListIssues};
 use crate::error::OnConstraint;
 use crate::projects::project::{Project, ProjectRef};
-use crate::{Actor, App, Error, Result, Thing, access};
+use crate::{Actor, App, Error, Resource, Result, access};
 
-/// Newest first.
+/// Lists the milestones of a project, newest first.
 pub async fn list(
     app: &App,
     actor: &Actor,
@@ -28,23 +30,25 @@ pub async fn list(
     page: PageRequest,
 ) -> Result<Page<Milestone>> {
     let mut connection = app.database.connection().await?;
-    let project = access::project(app, &mut connection, actor, project, ProjectAction::ReadMilestones).await?;
+    let project =
+        access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadMilestones).await?;
     drop(connection);
     Ok(milestone::list(&app.database, project.id, closed, numbers, page).await?)
 }
 
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, id: MilestoneId) -> Result<Milestone> {
     let mut connection = app.database.connection().await?;
-    let project = access::project(app, &mut connection, actor, project, ProjectAction::ReadMilestones).await?;
+    let project =
+        access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadMilestones).await?;
     find(&mut connection, &project, id).await
 }
 
 async fn find(connection: &mut Connection, project: &Project, id: MilestoneId) -> Result<Milestone> {
-    milestone::find(connection, project.id, id).await?.ok_or(Error::NotFound(Thing::Record))
+    milestone::find(connection, project.id, id).await?.ok_or(Error::NotFound(Resource::Record))
 }
 
-/// Its issues, as far as the caller sees them.
-pub async fn issues(
+/// Lists the issues of a milestone that the current user can see.
+pub async fn list_issues(
     app: &App,
     actor: &Actor,
     project: &ProjectRef,
@@ -52,10 +56,10 @@ pub async fn issues(
     page: PageRequest,
 ) -> Result<Page<Issue>> {
     let mut connection = app.database.connection().await?;
-    let project = access::project(app, &mut connection, actor, project, ProjectAction::ReadIssues).await?;
+    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadIssues).await?;
     let milestone = find(&mut connection, &project, id).await?;
     let input = ListIssues { milestone: Some(milestone.id), ..ListIssues::default() };
-    issue_list::of_project(app, &mut connection, actor, &project, input, page).await
+    issue_list::list_for_project(app, &mut connection, actor, &project, input, page).await
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +68,7 @@ pub enum StateEvent {
     Activate,
 }
 
-/// What a creation gives or an update changes.
+/// The attributes that a creation or an update sets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MilestoneChanges {
     pub title: Option<String>,
@@ -75,40 +79,39 @@ pub struct MilestoneChanges {
 }
 
 impl MilestoneChanges {
-    fn apply(self, now: Attributes) -> Result<Attributes> {
+    fn apply(self, current: Attributes) -> Result<Attributes> {
         let mut violations = Violations::default();
-        let current = now.description.as_deref();
-        violations.check_changed_size("description", &self.description, current, MAX_MILESTONE_TEXT_BYTES);
-        let a = Attributes {
-            title: self.title.unwrap_or(now.title),
-            description: self.description.or_nullable(now.description),
-            closed: self.state_event.map_or(now.closed, |event| event == StateEvent::Close),
-            start_date: self.start_date.or_nullable(now.start_date),
-            due_date: self.due_date.or_nullable(now.due_date),
+        let old_description = current.description.as_deref();
+        violations.check_changed_size("description", &self.description, old_description, MAX_MILESTONE_TEXT_BYTES);
+        let attributes = Attributes {
+            title: self.title.unwrap_or(current.title),
+            description: self.description.or_nullable(current.description),
+            closed: self.state_event.map_or(current.closed, |event| event == StateEvent::Close),
+            start_date: self.start_date.or_nullable(current.start_date),
+            due_date: self.due_date.or_nullable(current.due_date),
         };
-        if a.title.trim().is_empty() {
+        if attributes.title.trim().is_empty() {
             violations.add("title", BLANK);
         }
-        violations.check_line("title", &a.title);
-        if let (Some(start), Some(due)) = (a.start_date, a.due_date)
+        violations.check_single_line("title", &attributes.title);
+        if let (Some(start), Some(due)) = (attributes.start_date, attributes.due_date)
             && due < start
         {
             violations.add("due_date", "must not be before the start date");
         }
         violations.into_result()?;
-        Ok(a)
+        Ok(attributes)
     }
 }
 
 pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, changes: MilestoneChanges) -> Result<Milestone> {
     let mut transaction = app.database.begin().await?;
-    let project =
-        access::locked_project(app, &mut transaction, actor, project, ProjectAction::ManageMilestones).await?;
+    let project = access::lock_project(app, &mut transaction, actor, project, ProjectAction::ManageMilestones).await?;
     let blank = Attributes { title: String::new(), description: None, closed: false, start_date: None, due_date: None };
     let attributes = changes.apply(blank)?;
-    let made = milestone::insert(&mut transaction, project.id, &attributes, app.clock.now()).await;
-    let made = refuse_taken(made)?;
-    finish(app, transaction, actor, &project, made, Some(Action::Created)).await
+    let inserted = milestone::insert(&mut transaction, project.id, &attributes, app.clock.now()).await;
+    let created = map_unique_violation(inserted)?;
+    record_and_commit(app, transaction, actor, &project, created, Some(Action::Created)).await
 }
 
 pub async fn update(
@@ -119,28 +122,27 @@ pub async fn update(
     changes: MilestoneChanges,
 ) -> Result<Milestone> {
     let mut transaction = app.database.begin().await?;
-    let project =
-        access::locked_project(app, &mut transaction, actor, project, ProjectAction::ManageMilestones).await?;
+    let project = access::lock_project(app, &mut transaction, actor, project, ProjectAction::ManageMilestones).await?;
     let before = find(&mut transaction, &project, id).await?;
     let was_closed = before.closed;
     let Milestone { title, description, closed, start_date, due_date, .. } = before;
     let attributes = changes.apply(Attributes { title, description, closed, start_date, due_date })?;
     let saved = milestone::update(&mut transaction, project.id, id, &attributes, app.clock.now()).await;
-    let saved = refuse_taken(saved)?;
+    let saved = map_unique_violation(saved)?;
     let action = match (was_closed, saved.closed) {
         (false, true) => Some(Action::Closed),
         (true, false) => Some(Action::Reopened),
         _ => None,
     };
-    finish(app, transaction, actor, &project, saved, action).await
+    record_and_commit(app, transaction, actor, &project, saved, action).await
 }
 
-fn refuse_taken<T>(saved: holdfast_store::Result<T>) -> Result<T> {
-    saved.on_constraint("milestones_title_key", || Violations::of("title", TAKEN).into())
+fn map_unique_violation<T>(saved: holdfast_store::Result<T>) -> Result<T> {
+    saved.on_constraint("milestones_title_key", || Violations::single("title", TAKEN).into())
 }
 
-/// Commits, with what there is to tell.
-async fn finish(
+/// Records an event in the feed, if there is an action, and commits.
+async fn record_and_commit(
     app: &App,
     mut transaction: Transaction,
     actor: &Actor,
@@ -151,7 +153,7 @@ async fn finish(
     if let Some(action) = action {
         let event = NewEvent {
             project: project.id,
-            author: actor.caller()?.account.id(),
+            author: actor.current_user()?.account.id(),
             action,
             subject: Subject::Milestone(milestone.id),
             audience: Audience::Everybody,

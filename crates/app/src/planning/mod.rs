@@ -1,16 +1,17 @@
-//! What is planned in a project: labels, the board, milestones, issues and what is said about them. All of it changes
-//! with the project locked, so that numbers have no gaps, positions are dense and counts are true; only what is said
-//! locks no more than its issue.
+//! Labels, boards, milestones, issues and notes.
+//!
+//! All changes hold the lock of the project, so that numbers have no gaps, positions are dense and counters are correct
+//! (ADR 0019). Changes of notes only lock their issue.
 
 pub mod board;
-pub mod closing;
+pub mod close_issues;
+mod events;
 pub mod issue;
-pub mod issue_change;
 pub mod issue_list;
+pub mod issue_move;
+pub mod issue_update;
+mod issue_visibility;
 pub mod label;
 pub mod milestone;
 pub mod note;
-mod notice;
-pub mod relocation;
-mod remark;
-mod sight;
+mod system_note;

@@ -1,4 +1,4 @@
-//! What is said about issues.
+//! Notes on issues.
 
 use chrono::{DateTime, Utc};
 use holdfast_domain::Violations;
@@ -14,14 +14,14 @@ use holdfast_store::planning::{issue as issues, note};
 
 pub use holdfast_store::planning::note::Note;
 
-use super::issue::{Issue, keep_author, mention};
-use super::issue_change::time_of;
-use super::notice;
-use super::sight::{self, audience, seen};
+use super::events;
+use super::issue::{Issue, add_mention_notes, lock_author};
+use super::issue_update::effective_time;
+use super::issue_visibility::{self, audience, confidential_access};
 use crate::projects::project::{Project, ProjectRef};
-use crate::{Actor, App, Error, Result, Thing, access};
+use crate::{Actor, App, Error, Resource, Result, access};
 
-/// Oldest first.
+/// Lists the notes of an issue, oldest first.
 pub async fn list(
     app: &App,
     actor: &Actor,
@@ -30,16 +30,16 @@ pub async fn list(
     page: PageRequest,
 ) -> Result<Page<Note>> {
     let mut connection = app.database.connection().await?;
-    let project = access::project(app, &mut connection, actor, project, ProjectAction::ReadIssues).await?;
-    let issue = sight::find(&mut connection, actor, &project, issue).await?;
+    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadIssues).await?;
+    let issue = issue_visibility::find_visible(&mut connection, actor, &project, issue).await?;
     drop(connection);
-    Ok(note::list(&app.database, issue.id, seen(actor, &project), page).await?)
+    Ok(note::list(&app.database, issue.id, confidential_access(actor, &project), page).await?)
 }
 
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, issue: IssueId, id: NoteId) -> Result<Note> {
     let mut connection = app.database.connection().await?;
-    let project = access::project(app, &mut connection, actor, project, ProjectAction::ReadIssues).await?;
-    let issue = sight::find(&mut connection, actor, &project, issue).await?;
+    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadIssues).await?;
+    let issue = issue_visibility::find_visible(&mut connection, actor, &project, issue).await?;
     find(&mut connection, actor, &project, &issue, id).await
 }
 
@@ -50,11 +50,11 @@ async fn find(
     issue: &Issue,
     id: NoteId,
 ) -> Result<Note> {
-    let found = note::find(connection, issue.id, id, seen(actor, project)).await?;
-    found.ok_or(Error::NotFound(Thing::Note))
+    let found = note::find(connection, issue.id, id, confidential_access(actor, project)).await?;
+    found.ok_or(Error::NotFound(Resource::Note))
 }
 
-fn check(body: &str) -> std::result::Result<(), Violations> {
+fn check_body(body: &str) -> std::result::Result<(), Violations> {
     let mut violations = Violations::default();
     if body.trim().is_empty() {
         violations.add("note", BLANK);
@@ -69,20 +69,20 @@ pub async fn create(
     project: &ProjectRef,
     issue: IssueId,
     body: &str,
-    at: Option<DateTime<Utc>>,
+    requested_at: Option<DateTime<Utc>>,
 ) -> Result<Note> {
     let mut transaction = app.database.begin().await?;
-    let project = access::project(app, &mut transaction, actor, project, ProjectAction::CreateIssue).await?;
-    // It must not become confidential before this is in the feed.
+    let project = access::authorize_project(app, &mut transaction, actor, project, ProjectAction::CreateIssue).await?;
+    // The lock keeps the issue from becoming confidential before the event of the note is in the feed.
     issues::lock(&mut transaction, project.id, issue).await?;
-    let issue = sight::find(&mut transaction, actor, &project, issue).await?;
-    check(body)?;
-    let caller = actor.caller()?;
-    let (at, now) = (time_of(app, actor, &project, at), app.clock.now());
-    let author = keep_author(&mut transaction, actor).await?;
-    let id = note::insert(&mut transaction, issue.id, author, body, at, now).await?;
+    let issue = issue_visibility::find_visible(&mut transaction, actor, &project, issue).await?;
+    check_body(body)?;
+    let current_user = actor.current_user()?;
+    let (created_at, now) = (effective_time(app, actor, &project, requested_at), app.clock.now());
+    let author = lock_author(&mut transaction, actor).await?;
+    let id = note::insert(&mut transaction, issue.id, author, body, created_at, now).await?;
     let note = find(&mut transaction, actor, &project, &issue, id).await?;
-    mention(app, &mut transaction, actor, &project, &issue, body).await?;
+    add_mention_notes(app, &mut transaction, actor, &project, &issue, body).await?;
     let event = NewEvent {
         project: project.id,
         author,
@@ -90,13 +90,13 @@ pub async fn create(
         subject: Subject::Note(issue.id, id),
         audience: audience(issue.confidential),
     };
-    let notice = notice::note(&project, &caller.account.person, &issue, &note);
-    event::record(&mut transaction, event, Some(&notice), now).await?;
+    let outbox_event = events::note_event(&project, &current_user.account.summary, &issue, &note);
+    event::record(&mut transaction, event, Some(&outbox_event), now).await?;
     holdfast_store::commit(transaction).await?;
     Ok(note)
 }
 
-/// For who said it, or moderates what is said.
+/// Changes the body of a note. Only its author and users who can moderate notes may.
 pub async fn update(
     app: &App,
     actor: &Actor,
@@ -106,32 +106,32 @@ pub async fn update(
     body: &str,
 ) -> Result<Note> {
     let mut transaction = app.database.begin().await?;
-    let (project, issue, note) = editable(app, &mut transaction, actor, project, issue, id).await?;
-    // As existing clients know it.
-    check(body).map_err(|violations| {
+    let (project, issue, note) = lock_editable(app, &mut transaction, actor, project, issue, id).await?;
+    // The error text is as existing clients expect.
+    check_body(body).map_err(|violations| {
         let messages = violations.iter().flat_map(|(_, messages)| messages).map(|text| format!("\"{text}\""));
-        Error::Refused(format!("Failed to save note {{:note=>[{}]}}", messages.collect::<Vec<_>>().join(", ")))
+        Error::Rejected(format!("Failed to save note {{:note=>[{}]}}", messages.collect::<Vec<_>>().join(", ")))
     })?;
     note::update(&mut transaction, issue.id, note.id, body, app.clock.now()).await?;
     let note = find(&mut transaction, actor, &project, &issue, id).await?;
-    mention(app, &mut transaction, actor, &project, &issue, body).await?;
+    add_mention_notes(app, &mut transaction, actor, &project, &issue, body).await?;
     holdfast_store::commit(transaction).await?;
     Ok(note)
 }
 
-/// The same. What was said.
+/// Deletes a note and returns it as it was before. Only its author and users who can moderate notes may.
 pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, issue: IssueId, id: NoteId) -> Result<Note> {
     let mut transaction = app.database.begin().await?;
-    let (_, issue, note) = editable(app, &mut transaction, actor, project, issue, id).await?;
+    let (_, issue, note) = lock_editable(app, &mut transaction, actor, project, issue, id).await?;
     if !note::delete(&mut transaction, issue.id, note.id).await? {
-        return Err(Error::NotFound(Thing::Note));
+        return Err(Error::NotFound(Resource::Note));
     }
-    event::delete_of_note(&mut transaction, issue.id, note.id).await?;
+    event::delete_for_note(&mut transaction, issue.id, note.id).await?;
     holdfast_store::commit(transaction).await?;
     Ok(note)
 }
 
-async fn editable(
+async fn lock_editable(
     app: &App,
     connection: &mut Connection,
     actor: &Actor,
@@ -139,13 +139,13 @@ async fn editable(
     issue: IssueId,
     id: NoteId,
 ) -> Result<(Project, Issue, Note)> {
-    let project = access::project(app, connection, actor, project, ProjectAction::CreateIssue).await?;
-    // Before the note, as for who deletes the issue with all its notes.
+    let project = access::authorize_project(app, connection, actor, project, ProjectAction::CreateIssue).await?;
+    // The issue is locked before the note, in the same order as by a transaction that deletes the issue with its notes.
     issues::lock(connection, project.id, issue).await?;
-    let issue = sight::find(connection, actor, &project, issue).await?;
+    let issue = issue_visibility::find_visible(connection, actor, &project, issue).await?;
     let note = find(connection, actor, &project, &issue, id).await?;
     let is_own = Some(note.author.id) == actor.user_id();
-    if note.system || !(is_own || access::may(actor, &project, ProjectAction::ModerateNotes)) {
+    if note.system || !(is_own || access::can(actor, &project, ProjectAction::ModerateNotes)) {
         return Err(Error::Forbidden(None));
     }
     Ok((project, issue, note))

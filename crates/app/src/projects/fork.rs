@@ -1,4 +1,4 @@
-//! Forks: a project with the same history that costs rows, not bytes.
+//! Forks: projects that share the packs of their source, so that creating one writes rows and no objects.
 
 use holdfast_domain::activity::Action;
 use holdfast_domain::namespaces::NamespaceKind;
@@ -6,27 +6,29 @@ use holdfast_domain::policy::ProjectAction;
 use holdfast_domain::repository::Rule;
 use holdfast_domain::{AccessLevel, Violations};
 use holdfast_store::activity::event::{self, NewEvent};
-use holdfast_store::namespaces::member::{self, Source};
+use holdfast_store::namespaces::member::{self, MembershipScope};
 use holdfast_store::namespaces::namespace;
 use holdfast_store::projects::attributes::{self, Attributes};
 use holdfast_store::projects::fork;
 use holdfast_store::repository::{protection, repository};
 
-use super::notice;
-use super::project::{Project, ProjectRef, finish, has_room, load, may_create_in, refuse_taken};
-use crate::{Actor, App, Error, Result, Thing, access};
+use super::events;
+use super::project::{
+    Project, ProjectRef, can_create_in, commit_and_reload, is_below_project_limit, load, map_unique_violation,
+};
+use crate::{Actor, App, Error, Resource, Result, access};
 
-/// `namespace` is the number or the path of one in which the caller may create projects.
+/// Forks a project. `namespace` is the id or the path of a namespace in which the current user may create projects.
 pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, namespace: &str) -> Result<Project> {
     let mut transaction = app.database.begin().await?;
-    let source = access::project(app, &mut transaction, actor, project, ProjectAction::Fork).await?;
-    let creator = &actor.caller()?.account;
-    let missing = || Error::NotFound(Thing::TargetNamespace);
+    let source = access::authorize_project(app, &mut transaction, actor, project, ProjectAction::Fork).await?;
+    let creator = &actor.current_user()?.account;
+    let missing = || Error::NotFound(Resource::TargetNamespace);
     let target = namespace::find_id(&mut transaction, namespace).await?.ok_or_else(missing)?;
-    let target = namespace::lock_target(&mut transaction, Some(target), creator.id(), app.today()).await?;
-    let target = target.filter(|target| may_create_in(actor, creator, *target)).ok_or_else(missing)?;
-    if target.kind == NamespaceKind::User && !has_room(&mut transaction, creator).await? {
-        return Err(Violations::of("limit_reached", "is reached: delete a project, or ask an administrator").into());
+    let target = namespace::lock_creation_target(&mut transaction, Some(target), creator.id(), app.today()).await?;
+    let target = target.filter(|target| can_create_in(actor, creator, *target)).ok_or_else(missing)?;
+    if target.kind == NamespaceKind::User && !is_below_project_limit(&mut transaction, creator).await? {
+        return Err(Violations::single("limit_reached", "is reached: delete a project, or ask an administrator").into());
     }
     let now = app.clock.now();
     let visibility = match target.kind {
@@ -43,32 +45,32 @@ pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, namespace: &
     let runners_token = app.entropy.hex::<20>();
     let inserted =
         attributes::insert(&mut transaction, target.id, creator.id(), &attributes, &runners_token, now).await;
-    let id = refuse_taken(inserted).map_err(both_taken)?;
+    let id = map_unique_violation(inserted).map_err(both_taken)?;
     fork::link(&mut transaction, id, source.id).await?;
     if !repository::insert_fork(&mut transaction, id, source.repository.id, now).await? {
-        return Err(Error::NotFound(Thing::Project));
+        return Err(Error::NotFound(Resource::Project));
     }
     if let Some(owner) = target.owner {
-        member::upsert(&mut transaction, Source::Project(id), owner, AccessLevel::Master, None, now).await?;
+        member::upsert(&mut transaction, MembershipScope::Project(id), owner, AccessLevel::Master, None, now).await?;
     }
-    let made = load(app, &mut transaction, id, Some(creator.id())).await?;
-    if let Some(branch) = made.repository.default_branch() {
-        protection::upsert(&mut transaction, id, &Rule::of_masters(branch), now).await?;
+    let created = load(app, &mut transaction, id, Some(creator.id())).await?;
+    if let Some(branch) = created.repository.default_branch() {
+        protection::upsert(&mut transaction, id, &Rule::masters_only(branch), now).await?;
     }
-    let event = NewEvent::of_project(id, creator.id(), Action::Created);
-    event::record(&mut transaction, event, Some(&notice::created(&made)), now).await?;
-    if let Some(owner) = made.owner() {
-        let joined = notice::joined(&made, &owner.person, AccessLevel::Master, now);
-        event::tell(&mut transaction, Some(id), &joined, now).await?;
+    let event = NewEvent::for_project(id, creator.id(), Action::Created);
+    event::record(&mut transaction, event, Some(&events::project_created(&created)), now).await?;
+    if let Some(owner) = created.owner() {
+        let outbox_event = events::member_added(&created, &owner.summary, AccessLevel::Master, now);
+        event::publish(&mut transaction, Some(id), &outbox_event, now).await?;
     }
-    finish(app, transaction, actor, id).await
+    commit_and_reload(app, transaction, actor, id).await
 }
 
-/// A fork takes its name and its path from elsewhere, so both are in the way.
+/// Reports both name and path as taken, because a fork takes both from its source.
 fn both_taken(error: Error) -> Error {
     match error {
         Error::Invalid(_) => {
-            let mut both = Violations::of("name", holdfast_domain::violations::TAKEN);
+            let mut both = Violations::single("name", holdfast_domain::violations::TAKEN);
             both.add("path", holdfast_domain::violations::TAKEN);
             both.into()
         }

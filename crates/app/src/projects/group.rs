@@ -1,16 +1,16 @@
 //! The projects of a group.
 
-use holdfast_domain::page::{MAXIMUM_SIZE, Page, PageRequest};
+use holdfast_domain::page::{MAX_PAGE_SIZE, Page, PageRequest};
 use holdfast_domain::policy::GroupAction;
 use holdfast_store::Connection;
 use holdfast_store::namespaces::group::{Group, GroupRef};
-use holdfast_store::projects::list::{self, Filter, Key, Order, Whose};
+use holdfast_store::projects::list::{self, Filter, Order, ProjectScope, SortKey};
 
-use super::list::{ListProjects, reader};
+use super::list::{ListProjects, viewer};
 use super::project::Project;
 use crate::{Actor, App, Result, access};
 
-/// Its own and those shared with it, as far as the caller can see them.
+/// Lists the projects of a group and those shared with it, as far as the current user can see them.
 pub async fn list(
     app: &App,
     actor: &Actor,
@@ -19,14 +19,15 @@ pub async fn list(
     page: PageRequest,
 ) -> Result<Page<Project>> {
     let mut connection = app.database.connection().await?;
-    let (group, level) = access::group_and_level(app, &mut connection, actor, group, GroupAction::Read).await?;
-    let whose = Whose::OfGroup { group: group.id, own: true, shared: true, reader_is_member: level.is_some() };
-    let filter = input.into_filter(reader(app, actor), whose);
+    let (group, level) =
+        access::authorize_group_with_level(app, &mut connection, actor, group, GroupAction::Read).await?;
+    let scope =
+        ProjectScope::Group { group: group.id, includes_own: true, includes_shared: true, is_member: level.is_some() };
+    let filter = input.into_filter(viewer(app, actor), scope);
     Ok(list::list(&mut connection, &app.database, &filter, page).await?)
 }
 
-/// A group with its newest projects. However many it has, no more than a page of each kind is loaded; the list of its
-/// projects has them all.
+/// A group with its newest projects. At most one page of each kind is loaded; [`list()`] returns all of them.
 pub struct GroupDetail {
     pub group: Group,
     pub projects: Vec<Project>,
@@ -35,24 +36,35 @@ pub struct GroupDetail {
 
 pub async fn show(app: &App, actor: &Actor, group: &GroupRef) -> Result<GroupDetail> {
     let mut connection = app.database.connection().await?;
-    let (group, level) = access::group_and_level(app, &mut connection, actor, group, GroupAction::Read).await?;
-    let mut some = async |own: bool| {
-        let whose = Whose::OfGroup { group: group.id, own, shared: !own, reader_is_member: level.is_some() };
-        newest(app, &mut connection, actor, whose).await
+    let (group, level) =
+        access::authorize_group_with_level(app, &mut connection, actor, group, GroupAction::Read).await?;
+    let mut load_newest = async |includes_own: bool| {
+        let scope = ProjectScope::Group {
+            group: group.id,
+            includes_own,
+            includes_shared: !includes_own,
+            is_member: level.is_some(),
+        };
+        list_newest(app, &mut connection, actor, scope).await
     };
-    let (projects, shared_projects) = (some(true).await?, some(false).await?);
+    let (projects, shared_projects) = (load_newest(true).await?, load_newest(false).await?);
     Ok(GroupDetail { group, projects, shared_projects })
 }
 
-async fn newest(app: &App, connection: &mut Connection, actor: &Actor, whose: Whose) -> Result<Vec<Project>> {
+async fn list_newest(
+    app: &App,
+    connection: &mut Connection,
+    actor: &Actor,
+    scope: ProjectScope,
+) -> Result<Vec<Project>> {
     let filter = Filter {
-        reader: reader(app, actor),
-        whose,
+        viewer: viewer(app, actor),
+        scope,
         archived: None,
         visibility: None,
         search: None,
-        // In the order of the index that begins with the namespace: no more than these are read of it.
-        order: Order { key: Key::Id, descending: true, builds_first: false },
+        // This is the order of the index that begins with the namespace, so only the returned rows are read.
+        order: Order { sort_key: SortKey::Id, descending: true, builds_first: false },
     };
-    Ok(list::first(connection, &filter, MAXIMUM_SIZE).await?)
+    Ok(list::list_first(connection, &filter, MAX_PAGE_SIZE).await?)
 }

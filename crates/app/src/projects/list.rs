@@ -1,19 +1,19 @@
-//! The lists of projects.
+//! Lists of projects.
 
 use holdfast_domain::Visibility;
 use holdfast_domain::page::{Page, PageRequest};
-use holdfast_domain::policy::{InstanceAction, Standing, visible_from};
-use holdfast_store::projects::list::{self, Filter, Reader, Whose};
+use holdfast_domain::policy::{InstanceAction, InstanceRole, min_visibility_without_membership};
+use holdfast_store::projects::list::{self, Filter, ProjectScope, Viewer};
 
-pub use holdfast_store::projects::list::{Key, Order};
+pub use holdfast_store::projects::list::{Order, SortKey};
 
 use super::project::Project;
 use crate::{Actor, App, Result, access};
 
-/// Whose projects are asked for.
+/// The set of projects that a list selects from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
-    /// Of which the caller is a member, by whatever way.
+pub enum ListScope {
+    /// Projects to which the current user has access by a membership of any kind.
     Member,
     Visible,
     Owned,
@@ -30,35 +30,41 @@ pub struct ListProjects {
 }
 
 impl ListProjects {
-    pub(crate) fn into_filter(self, reader: Reader, whose: Whose) -> Filter {
+    pub(crate) fn into_filter(self, viewer: Viewer, scope: ProjectScope) -> Filter {
         let Self { archived, visibility, search, order } = self;
-        Filter { reader, whose, archived, visibility, search, order }
+        Filter { viewer, scope, archived, visibility, search, order }
     }
 }
 
 pub async fn list(
     app: &App,
     actor: &Actor,
-    scope: Scope,
+    scope: ListScope,
     input: ListProjects,
     page: PageRequest,
 ) -> Result<Page<Project>> {
-    let (whose, action) = match scope {
-        Scope::Member => (Whose::Member, InstanceAction::ListProjects),
-        Scope::Visible => (Whose::Visible, InstanceAction::ListProjects),
-        Scope::Owned => (Whose::Owned, InstanceAction::ListProjects),
-        Scope::Starred => (Whose::Starred, InstanceAction::ListProjects),
-        Scope::All => (Whose::All, InstanceAction::ListAllProjects),
+    let (project_scope, action) = match scope {
+        ListScope::Member => (ProjectScope::Member, InstanceAction::ListProjects),
+        ListScope::Visible => (ProjectScope::Visible, InstanceAction::ListProjects),
+        ListScope::Owned => (ProjectScope::Owned, InstanceAction::ListProjects),
+        ListScope::Starred => (ProjectScope::Starred, InstanceAction::ListProjects),
+        ListScope::All => (ProjectScope::All, InstanceAction::ListAllProjects),
     };
-    access::instance(actor, action)?;
-    // Being an administrator makes nothing visible here: these lists are about what the caller has to do with.
-    let standing = actor.standing().min(Standing::Ordinary);
-    let reader = Reader { user: actor.user_id(), sees: visible_from(standing), today: app.today() };
+    access::authorize_instance(actor, action)?;
+    // Administrators see no more than regular users here, because these lists are about the projects of the current
+    // user.
+    let role = actor.role().min(InstanceRole::Regular);
+    let viewer =
+        Viewer { user: actor.user_id(), min_visibility: min_visibility_without_membership(role), today: app.today() };
     let mut connection = app.database.connection().await?;
-    Ok(list::list(&mut connection, &app.database, &input.into_filter(reader, whose), page).await?)
+    Ok(list::list(&mut connection, &app.database, &input.into_filter(viewer, project_scope), page).await?)
 }
 
-/// What the caller can see, everything for administrators.
-pub(crate) fn reader(app: &App, actor: &Actor) -> Reader {
-    Reader { user: actor.user_id(), sees: visible_from(actor.standing()), today: app.today() }
+/// Returns the viewer for the current user. Administrators see everything.
+pub(crate) fn viewer(app: &App, actor: &Actor) -> Viewer {
+    Viewer {
+        user: actor.user_id(),
+        min_visibility: min_visibility_without_membership(actor.role()),
+        today: app.today(),
+    }
 }

@@ -1,9 +1,11 @@
+//! Projects, their members, forks, shares, stars and uploads.
+
 pub mod access_request;
+pub(crate) mod events;
 pub mod fork;
 pub mod group;
 pub mod list;
 pub mod member;
-pub(crate) mod notice;
 pub mod project;
 pub mod share;
 pub mod star;

@@ -1,8 +1,8 @@
-//! Sharing a project with groups.
+//! Shares of projects with groups.
 
 use chrono::NaiveDate;
 use holdfast_domain::ids::{NamespaceId, ProjectId};
-use holdfast_domain::policy::{GroupAction, ProjectAction, Standing, is_visible};
+use holdfast_domain::policy::{GroupAction, InstanceRole, ProjectAction, is_visible};
 use holdfast_domain::{AccessLevel, Violations};
 use holdfast_store::namespaces::group::GroupRef;
 use holdfast_store::projects::share;
@@ -11,12 +11,12 @@ pub use holdfast_store::projects::share::Share;
 
 use super::project::{Project, ProjectRef};
 use crate::error::OnConstraint;
-use crate::{Actor, App, Error, Result, Thing, access};
+use crate::{Actor, App, Error, Resource, Result, access};
 
-/// They are loaded with every project.
-const MOST_SHARES: usize = 100;
+/// Maximum number of shares of a project, because they are loaded with every project. Arbitrary.
+const MAX_SHARES: usize = 100;
 
-/// A project is shared with a group until that day.
+/// A share that was created.
 #[derive(Clone, Copy, Debug)]
 pub struct NewShare {
     pub id: i64,
@@ -35,16 +35,16 @@ pub async fn create(
     expires_at: Option<NaiveDate>,
 ) -> Result<NewShare> {
     let mut transaction = app.database.begin().await?;
-    let project = access::locked_project(app, &mut transaction, actor, project, ProjectAction::Share).await?;
-    let group = access::group(app, &mut transaction, actor, &GroupRef::Id(group), GroupAction::Read).await?;
+    let project = access::lock_project(app, &mut transaction, actor, project, ProjectAction::Share).await?;
+    let group = access::authorize_group(app, &mut transaction, actor, &GroupRef::Id(group), GroupAction::Read).await?;
     if expires_at.is_some_and(|end| end <= app.today()) {
-        return Err(Violations::of("expires_at", "must be a day to come").into());
+        return Err(Violations::single("expires_at", "must be a day to come").into());
     }
     if group.id == project.namespace.id {
         return Err(Error::Conflict("Project cannot be shared with the project it is in.".into()));
     }
-    if project.shares().len() >= MOST_SHARES {
-        return Err(Error::Refused(format!("A project can be shared with {MOST_SHARES} groups at the most")));
+    if project.shares().len() >= MAX_SHARES {
+        return Err(Error::Rejected(format!("A project can be shared with at most {MAX_SHARES} groups")));
     }
     let inserted =
         share::insert(&mut transaction, project.id, group.id, access_level, expires_at, app.clock.now()).await;
@@ -56,20 +56,17 @@ pub async fn create(
 
 pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, group: NamespaceId) -> Result<()> {
     let mut transaction = app.database.begin().await?;
-    let project = access::locked_project(app, &mut transaction, actor, project, ProjectAction::Share).await?;
+    let project = access::lock_project(app, &mut transaction, actor, project, ProjectAction::Share).await?;
     if !share::delete(&mut transaction, project.id, group).await? {
-        return Err(Error::NotFound(Thing::GroupLink));
+        return Err(Error::NotFound(Resource::GroupLink));
     }
     holdfast_store::commit(transaction).await?;
     Ok(())
 }
 
-/// The groups a project is shared with, as far as the reader may know of them: those it can see, and all for members of
-/// the project.
-pub fn shown(project: &Project, standing: Standing) -> impl Iterator<Item = &Share> {
-    let is_member = project.level().is_some() || standing == Standing::Administrator;
-    project
-        .shares()
-        .iter()
-        .filter(move |share| is_member || is_visible(share.visibility(), standing, share.member_level()))
+/// Returns the shares of a project that the viewer may see: those with visible groups, and all of them for members of
+/// the project and administrators.
+pub fn visible_shares(project: &Project, role: InstanceRole) -> impl Iterator<Item = &Share> {
+    let is_member = project.level().is_some() || role == InstanceRole::Administrator;
+    project.shares().iter().filter(move |share| is_member || is_visible(share.visibility(), role, share.member_level()))
 }

@@ -1,27 +1,27 @@
-//! Stars.
+//! Stars of projects.
 
 use holdfast_domain::policy::ProjectAction;
 use holdfast_store::projects::star;
 
-use super::project::{Project, ProjectRef, finish};
+use super::project::{Project, ProjectRef, commit_and_reload};
 use crate::{Actor, App, Result, access};
 
-/// None if it was starred already.
+/// Stars a project. Returns None if the current user has starred it already.
 pub async fn create(app: &App, actor: &Actor, project: &ProjectRef) -> Result<Option<Project>> {
     let mut transaction = app.database.begin().await?;
-    let project = access::project(app, &mut transaction, actor, project, ProjectAction::Star).await?;
-    if !star::insert(&mut transaction, actor.caller()?.account.id(), project.id, app.clock.now()).await? {
+    let project = access::authorize_project(app, &mut transaction, actor, project, ProjectAction::Star).await?;
+    if !star::insert(&mut transaction, actor.current_user()?.account.id(), project.id, app.clock.now()).await? {
         return Ok(None);
     }
-    Ok(Some(finish(app, transaction, actor, project.id).await?))
+    Ok(Some(commit_and_reload(app, transaction, actor, project.id).await?))
 }
 
-/// None if it was not starred.
+/// Removes the current user's star. Returns None if there is none.
 pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef) -> Result<Option<Project>> {
     let mut transaction = app.database.begin().await?;
-    let project = access::project(app, &mut transaction, actor, project, ProjectAction::Star).await?;
-    if !star::delete(&mut transaction, actor.caller()?.account.id(), project.id).await? {
+    let project = access::authorize_project(app, &mut transaction, actor, project, ProjectAction::Star).await?;
+    if !star::delete(&mut transaction, actor.current_user()?.account.id(), project.id).await? {
         return Ok(None);
     }
-    Ok(Some(finish(app, transaction, actor, project.id).await?))
+    Ok(Some(commit_and_reload(app, transaction, actor, project.id).await?))
 }

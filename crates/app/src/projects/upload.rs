@@ -1,64 +1,72 @@
-//! Files for use in texts.
+//! Uploaded files that are linked in texts.
 
 use holdfast_domain::policy::ProjectAction;
-use holdfast_domain::projects::upload::{file_name, markup};
-use holdfast_store::objects::{Bytes, Content};
+use holdfast_domain::projects::upload::{markup, sanitize_file_name};
+use holdfast_store::objects::{ByteStream, Bytes};
 use holdfast_store::projects::upload::{self, NewUpload};
 
 use super::project::ProjectRef;
-use crate::{Actor, App, Error, Result, Thing, access};
+use crate::{Actor, App, Error, Resource, Result, access};
 
-/// What a text needs to show the file; the address is relative to the project's.
+/// The link to an uploaded file. The URL is relative to that of the project.
 #[derive(Clone, Debug)]
-pub struct Uploaded {
+pub struct UploadLink {
     pub alt: String,
     pub url: String,
     pub markdown: String,
 }
 
-/// The row comes first, then the bytes, then the row is marked complete: a crash in between leaves a row that leads to
-/// the bytes, and the sweeper takes both. No connection is held while the bytes travel.
-pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, sent_name: &str, bytes: Bytes) -> Result<Uploaded> {
-    let file_name = file_name(sent_name);
+/// Stores an uploaded file.
+///
+/// The row is inserted before the bytes are stored, and marked as stored afterwards (ADR 0011). After a crash in
+/// between, the sweep finds the row and deletes it with the bytes. No connection is held while the bytes are sent.
+pub async fn create(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    sent_name: &str,
+    bytes: Bytes,
+) -> Result<UploadLink> {
+    let file_name = sanitize_file_name(sent_name);
     let (secret, object_key) = (app.entropy.hex::<16>(), format!("uploads/{}", app.entropy.hex::<16>()));
     let id = {
         let mut connection = app.database.connection().await?;
-        let project = access::project(app, &mut connection, actor, project, ProjectAction::Upload).await?;
+        let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::Upload).await?;
         let new = NewUpload {
             project: project.id,
-            creator: actor.caller()?.account.id(),
+            creator: actor.current_user()?.account.id(),
             secret: &secret,
             file_name: &file_name,
             object_key: &object_key,
             bytes: bytes.len() as i64,
         };
-        upload::begin(&mut connection, new, app.clock.now()).await?
+        upload::insert_intent(&mut connection, new, app.clock.now()).await?
     };
     app.objects.put(&object_key, bytes).await?;
-    if !upload::finish(&mut *app.database.connection().await?, id, app.clock.now()).await? {
-        // The project was deleted meanwhile.
+    if !upload::confirm_stored(&mut *app.database.connection().await?, id, app.clock.now()).await? {
+        // The project was deleted, or the sweep has deleted the row.
         app.objects.delete(&object_key).await?;
-        upload::forget(&mut *app.database.connection().await?, &[id]).await?;
-        return Err(Error::NotFound(Thing::Project));
+        upload::delete(&mut *app.database.connection().await?, &[id]).await?;
+        return Err(Error::NotFound(Resource::Project));
     }
     let url = format!("/uploads/{secret}/{file_name}");
     let (alt, markdown) = markup(&file_name, &url);
-    Ok(Uploaded { alt, url, markdown })
+    Ok(UploadLink { alt, url, markdown })
 }
 
-/// A file that is read.
+/// An uploaded file to be sent to the client.
 pub struct Download {
     pub file_name: String,
     pub bytes: i64,
-    pub content: Content,
+    pub content: ByteStream,
 }
 
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, secret: &str, file_name: &str) -> Result<Download> {
     let found = {
         let mut connection = app.database.connection().await?;
-        let project = access::project(app, &mut connection, actor, project, ProjectAction::Read).await?;
-        upload::find(&mut connection, project.id, secret, file_name).await?.ok_or(Error::NotFound(Thing::File))?
+        let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::Read).await?;
+        upload::find(&mut connection, project.id, secret, file_name).await?.ok_or(Error::NotFound(Resource::File))?
     };
-    let content = app.objects.get(&found.object_key).await?.ok_or(Error::NotFound(Thing::File))?;
+    let content = app.objects.get(&found.object_key).await?.ok_or(Error::NotFound(Resource::File))?;
     Ok(Download { file_name: found.file_name, bytes: found.bytes, content })
 }

@@ -1,4 +1,4 @@
-//! The files of a commit in one file.
+//! Archives of the files of a commit.
 
 use std::io::Write;
 
@@ -8,80 +8,81 @@ use bzip2::write::BzEncoder;
 use futures_util::StreamExt;
 use holdfast_domain::policy::ProjectAction;
 use holdfast_git::ObjectId;
-pub use holdfast_git::archive::Format;
-use holdfast_git::archive::{self, Name};
-use holdfast_git::protocol::advertisement::Refs;
+pub use holdfast_git::archive::ArchiveFormat;
+use holdfast_git::archive::{self, ArchiveName};
+use holdfast_git::protocol::advertisement::RefLookup;
 use holdfast_git::protocol::archive::ArchiveRequest;
 use holdfast_store::projects::project::ProjectRef;
 use tokio::runtime::Handle;
 
-use super::fetch::{self, Answer, Opened};
-use super::outlet::outlet;
+use super::bounded_stream::bounded_stream;
+use super::fetch::{self, OpenRepository, ResponseStream};
 use super::revision;
-use crate::{Actor, App, Error, Result, Thing};
+use crate::{Actor, App, Error, Resource, Result};
 
-/// As `git archive --remote` asks for it: of a commit that a ref of this project leads to, and of no other.
-pub async fn answer(app: &App, opened: &Opened, request: &ArchiveRequest) -> Result<Answer> {
-    let commit: ObjectId = revision::resolve(app, opened, &request.revision).await?.ok_or_else(|| {
-        Error::Refused(format!("{:?} is no branch, no tag and no id of a commit here", request.revision))
+/// Serves `git archive --remote`. Rejects a commit that no ref of this project reaches.
+pub async fn serve(app: &App, repository: &OpenRepository, request: &ArchiveRequest) -> Result<ResponseStream> {
+    let commit: ObjectId = revision::resolve(app, repository, &request.revision).await?.ok_or_else(|| {
+        Error::Rejected(format!("{:?} is not a branch, a tag or a commit id of this repository", request.revision))
     })?;
-    let held = fetch::hold(app, opened).await?;
-    let bare = &held.lease.bare;
-    // That it may be given out is known by now; git would look for refs on the disk.
-    let command = app.engine.git.command_with(bare, "upload-archive", ["uploadArchive.allowUnreachable=true"]);
-    let command = command.path(bare.directory());
-    fetch::send(app, command, request.about(commit).freeze(), held).await
+    let slot = fetch::acquire_slot(app, repository).await?;
+    let bare = &slot.cached_repository.bare;
+    // The commit has been checked already, and git would check it against refs on disk, which the cached repository
+    // does not have.
+    let command = app.git_runtime.git.command_with(bare, "upload-archive", ["uploadArchive.allowUnreachable=true"]);
+    let command = command.arg_path(bare.directory());
+    fetch::run_unshared(app, command, request.to_pkt_lines(commit).freeze(), slot).await
 }
 
 pub struct Archive {
     pub file_name: String,
-    pub content: Answer,
+    pub content: ResponseStream,
 }
 
-/// Of the default branch if no revision is given.
+/// Returns an archive of a revision, or of the default branch if none is given.
 pub async fn show(
     app: &App,
     actor: &Actor,
     project: &ProjectRef,
     revision: Option<&str>,
-    format: Format,
+    format: ArchiveFormat,
 ) -> Result<Archive> {
-    let opened = fetch::open(app, actor, project, ProjectAction::ReadCode).await?;
-    let commit = revision::resolve_or_head(app, &opened, revision).await?.ok_or(Error::NotFound(Thing::File))?;
-    let head = opened.refs.head();
+    let repository = fetch::open_repository(app, actor, project, ProjectAction::ReadCode).await?;
+    let commit = revision::resolve_or_head(app, &repository, revision).await?.ok_or(Error::NotFound(Resource::File))?;
+    let head = repository.refs.head();
     let head = head.strip_prefix("refs/heads/").unwrap_or(head);
-    let named = revision.filter(|revision| !revision.is_empty()).unwrap_or(head);
-    let name = Name::new(&opened.project.path, named, commit);
-    let held = fetch::hold(app, &opened).await?;
-    let command = archive::command(&app.engine.git, &held.lease.bare, commit, format, &name);
-    let content = fetch::send(app, command, Bytes::new(), held).await?;
-    let content = if format == Format::TarBz2 { compressed(content) } else { content };
+    let revision_name = revision.filter(|revision| !revision.is_empty()).unwrap_or(head);
+    let name = ArchiveName::new(&repository.project.path, revision_name, commit);
+    let slot = fetch::acquire_slot(app, &repository).await?;
+    let command = archive::command(&app.git_runtime.git, &slot.cached_repository.bare, commit, format, &name);
+    let content = fetch::run_unshared(app, command, Bytes::new(), slot).await?;
+    let content = if format == ArchiveFormat::TarBz2 { compress_bzip2(content) } else { content };
     Ok(Archive { file_name: format!("{}.{}", name.as_str(), format.suffix()), content })
 }
 
-/// In a thread of its own: this is slow.
-fn compressed(mut tar: Answer) -> Answer {
-    let (mut outlet, answer) = outlet(1);
+/// Compresses a tar stream on a blocking thread, since this is slow.
+fn compress_bzip2(mut tar: ResponseStream) -> ResponseStream {
+    let (mut sender, compressed_stream) = bounded_stream(1);
     let runtime = Handle::current();
     tokio::task::spawn_blocking(move || {
         let mut compress = || {
             let mut encoder = BzEncoder::new(Vec::new(), Compression::default());
             while let Some(chunk) = runtime.block_on(tar.next()) {
                 encoder.write_all(&chunk?)?;
-                let some = std::mem::take(encoder.get_mut());
-                if !some.is_empty() {
-                    let bytes = some.len();
-                    runtime.block_on(outlet.send(Bytes::from(some), bytes))?;
+                let compressed_chunk = std::mem::take(encoder.get_mut());
+                if !compressed_chunk.is_empty() {
+                    let bytes = compressed_chunk.len();
+                    runtime.block_on(sender.send(Bytes::from(compressed_chunk), bytes))?;
                 }
             }
             let rest = encoder.finish()?;
             let bytes = rest.len();
-            runtime.block_on(outlet.send(Bytes::from(rest), bytes))
+            runtime.block_on(sender.send(Bytes::from(rest), bytes))
         };
         match compress() {
-            Ok(()) => runtime.block_on(outlet.end()),
-            Err(error) => outlet.break_off(error),
+            Ok(()) => runtime.block_on(sender.finish()),
+            Err(error) => sender.abort(error),
         }
     });
-    answer
+    compressed_stream
 }

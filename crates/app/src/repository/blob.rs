@@ -1,4 +1,4 @@
-//! The contents of files.
+//! Reads the contents of files.
 
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -8,56 +8,58 @@ use holdfast_git::ObjectId;
 use holdfast_git::reader::{EntryKind, Kind};
 use holdfast_store::projects::project::ProjectRef;
 
-use super::fetch::{self, Answer, Opened};
-use super::{objects, reach, revision, tree};
+use super::fetch::{self, OpenRepository, ResponseStream};
+use super::{object_lookup, objects, revision, tree};
 use crate::large_response::MAX_SMALL_BYTES;
-use crate::{Actor, App, Error, Result, Thing};
+use crate::{Actor, App, Error, Resource, Result};
 
 pub struct Blob {
     pub bytes: u64,
-    pub content: Answer,
+    pub content: ResponseStream,
 }
 
-/// What a file held at a commit.
-pub async fn at_path(app: &App, actor: &Actor, project: &ProjectRef, revision: &str, path: &str) -> Result<Blob> {
-    let opened = fetch::open(app, actor, project, ProjectAction::ReadCode).await?;
-    let at = revision::resolve(app, &opened, revision).await?.ok_or(Error::NotFound(Thing::Commit))?;
-    let found = tree::find(app, &opened, at, path.into()).await?;
-    let file = found.filter(|entry| entry.kind() == EntryKind::File).ok_or(Error::NotFound(Thing::File))?;
-    content(app, &opened, file.id).await
+/// Returns the content of a file at a commit.
+pub async fn show_at_path(app: &App, actor: &Actor, project: &ProjectRef, revision: &str, path: &str) -> Result<Blob> {
+    let repository = fetch::open_repository(app, actor, project, ProjectAction::ReadCode).await?;
+    let commit = revision::resolve(app, &repository, revision).await?.ok_or(Error::NotFound(Resource::Commit))?;
+    let found = tree::find(app, &repository, commit, path.into()).await?;
+    let file = found.filter(|entry| entry.kind() == EntryKind::File).ok_or(Error::NotFound(Resource::File))?;
+    read_blob(app, &repository, file.id).await
 }
 
-/// By its id or the beginning of that.
+/// Returns a blob by its id, or by the beginning of its id.
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, id: &str) -> Result<Blob> {
-    let opened = fetch::open(app, actor, project, ProjectAction::ReadCode).await?;
-    let id = reach::find(app, &opened, id, Kind::Blob).await?.ok_or(Error::NotFound(Thing::Blob))?;
-    content(app, &opened, id).await
+    let repository = fetch::open_repository(app, actor, project, ProjectAction::ReadCode).await?;
+    let id = object_lookup::find_reachable(app, &repository, id, Kind::Blob)
+        .await?
+        .ok_or(Error::NotFound(Resource::Blob))?;
+    read_blob(app, &repository, id).await
 }
 
-/// Larger ones are written by git as they are read.
-const READ_AT_ONCE: u64 = 4 << 20;
+/// Maximum size of a blob that is read into memory. Git streams larger ones.
+const MAX_BUFFERED_BYTES: u64 = 4 << 20;
 
-async fn content(app: &App, opened: &Opened, id: ObjectId) -> Result<Blob> {
-    let read = objects::read(app, opened, move |reader| {
-        let (_, bytes) = reader.header(id)?.ok_or(Error::NotFound(Thing::Blob))?;
-        // What is small may be made of something large, which is not read here either.
+async fn read_blob(app: &App, repository: &OpenRepository, id: ObjectId) -> Result<Blob> {
+    let read = objects::read(app, repository, move |reader| {
+        let (_, bytes) = reader.header(id)?.ok_or(Error::NotFound(Resource::Blob))?;
+        // Reading a small blob fails if it is a delta of a large object. Git streams it then.
         let content = if bytes <= MAX_SMALL_BYTES { reader.content(id).ok() } else { None };
         Ok((bytes, content))
     });
     let (bytes, content) = read.await?;
     let mut content = content.map(Bytes::from);
-    if MAX_SMALL_BYTES < bytes && bytes <= READ_AT_ONCE {
-        // Before the content is read: whoever waits keeps nothing in memory.
-        let permit = app.large_responses.acquire(opened.client, bytes).await?;
-        let read = objects::read(app, opened, move |reader| Ok(reader.content(id).ok()));
-        content = read.await?.map(|content| permit.hold(content.into()));
+    if MAX_SMALL_BYTES < bytes && bytes <= MAX_BUFFERED_BYTES {
+        // Acquired before the content is read, so that a waiting request keeps nothing in memory.
+        let permit = app.large_responses.acquire(repository.client, bytes).await?;
+        let read = objects::read(app, repository, move |reader| Ok(reader.content(id).ok()));
+        content = read.await?.map(|content| permit.attach_to(content.into()));
     }
     let content = match content {
         Some(content) => stream::iter([Ok(content)]).boxed(),
         None => {
-            let held = fetch::hold(app, opened).await?;
-            let command = app.engine.git.command(&held.lease.bare, "cat-file").word("blob").id(id);
-            fetch::send(app, command, Bytes::new(), held).await?
+            let slot = fetch::acquire_slot(app, repository).await?;
+            let command = app.git_runtime.git.command(&slot.cached_repository.bare, "cat-file").arg("blob").arg_oid(id);
+            fetch::run_unshared(app, command, Bytes::new(), slot).await?
         }
     };
     Ok(Blob { bytes, content })

@@ -1,25 +1,25 @@
-//! Branches.
+//! Lists, creates, deletes and protects branches.
 
 use holdfast_domain::AccessLevel;
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_domain::repository::{Protection, Rule};
-use holdfast_git::protocol::advertisement::Refs;
-use holdfast_git::protocol::receive::Command;
-use holdfast_git::{ObjectId, RefName, Target};
+use holdfast_git::protocol::advertisement::RefLookup;
+use holdfast_git::protocol::receive::PushCommand;
+use holdfast_git::{ObjectId, RefName, RefTarget};
 use holdfast_store::projects::project::ProjectRef;
 use holdfast_store::repository::protection;
-use holdfast_store::repository::ref_change::Mover;
-use holdfast_store::repository::snapshot::Listed;
+use holdfast_store::repository::ref_update::RefUpdateOrigin;
+use holdfast_store::repository::snapshot::RefKind;
 
 use super::commit::{self, Commit};
-use super::fetch::{self, Opened};
-use super::push_details::PushDetails;
-use super::ref_change::{self, Change, Move};
+use super::fetch::{self, OpenRepository};
+use super::push_event::PushDetails;
+use super::ref_update::{self, RefUpdate, RefUpdateBatch};
+use super::ref_update_policy::RefUpdatePolicy;
 use super::revision;
-use super::verdict::Judge;
-use crate::actor::Caller;
-use crate::{Actor, App, Error, Result, Thing};
+use crate::actor::CurrentUser;
+use crate::{Actor, App, Error, Resource, Result};
 
 #[derive(Clone, Debug)]
 pub struct Branch {
@@ -28,75 +28,78 @@ pub struct Branch {
     pub protection: Protection,
 }
 
-/// By name.
+/// Lists the branches of a project, sorted by name.
 pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequest) -> Result<Page<Branch>> {
-    let opened = fetch::open(app, actor, project, ProjectAction::ReadCode).await?;
-    let total = opened.refs.count(Listed::Branches);
-    let found = opened.refs.listed(Listed::Branches, page.range(total));
-    let rules = protection::list(&mut *app.database.connection().await?, opened.project.id).await?;
-    let commits = commit::load_listed(app, &opened, found.iter().map(|(_, target)| target.id).collect()).await?;
-    let branches = found.iter().zip(commits).map(|((name, _), commit)| branch_of((*name).to_owned(), commit, &rules));
-    Ok(Page::of_total(branches.collect(), page, total))
+    let repository = fetch::open_repository(app, actor, project, ProjectAction::ReadCode).await?;
+    let total = repository.refs.count(RefKind::Branches);
+    let found = repository.refs.list(RefKind::Branches, page.range(total));
+    let rules = protection::list(&mut *app.database.connection().await?, repository.project.id).await?;
+    let commits = commit::load_listed(app, &repository, found.iter().map(|(_, target)| target.id).collect()).await?;
+    let branches = found.iter().zip(commits).map(|((name, _), commit)| to_branch((*name).to_owned(), commit, &rules));
+    Ok(Page::with_total(branches.collect(), page, total))
 }
 
-fn branch_of(name: String, commit: Commit, rules: &[Rule]) -> Branch {
-    Branch { protection: Protection::of(rules, &name), name, commit }
+fn to_branch(name: String, commit: Commit, rules: &[Rule]) -> Branch {
+    Branch { protection: Protection::for_branch(rules, &name), name, commit }
 }
 
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, name: &str) -> Result<Branch> {
-    let opened = fetch::open(app, actor, project, ProjectAction::ReadCode).await?;
-    let found = opened.refs.find(&format!("refs/heads/{name}")).ok_or(Error::NotFound(Thing::Branch))?;
-    shown(app, &opened, name, found.id).await
+    let repository = fetch::open_repository(app, actor, project, ProjectAction::ReadCode).await?;
+    let found = repository.refs.find(&format!("refs/heads/{name}")).ok_or(Error::NotFound(Resource::Branch))?;
+    load_branch(app, &repository, name, found.id).await
 }
 
-async fn shown(app: &App, opened: &Opened, name: &str, id: ObjectId) -> Result<Branch> {
-    let rules = protection::list(&mut *app.database.connection().await?, opened.project.id).await?;
-    let commit = commit::load(app, opened, id).await?;
-    Ok(branch_of(name.to_owned(), commit, &rules))
+async fn load_branch(app: &App, repository: &OpenRepository, name: &str, id: ObjectId) -> Result<Branch> {
+    let rules = protection::list(&mut *app.database.connection().await?, repository.project.id).await?;
+    let commit = commit::load(app, repository, id).await?;
+    Ok(to_branch(name.to_owned(), commit, &rules))
 }
 
-/// At a branch, a tag or a commit.
-pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, name: &str, at: &str) -> Result<Branch> {
-    let opened = fetch::open(app, actor, project, ProjectAction::WriteCode).await?;
-    let refused = |text: &str| Error::Refused(text.into());
-    let full = RefName::branch(name).map_err(|_| refused("Branch name is invalid"))?;
-    if opened.refs.find(full.as_str()).is_some() {
-        return Err(refused("Branch already exists"));
+/// Creates a branch at a branch, a tag or a commit.
+pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, name: &str, start_point: &str) -> Result<Branch> {
+    let repository = fetch::open_repository(app, actor, project, ProjectAction::WriteCode).await?;
+    let rejected = |text: &str| Error::Rejected(text.into());
+    let full = RefName::branch(name).map_err(|_| rejected("Branch name is invalid"))?;
+    if repository.refs.find(full.as_str()).is_some() {
+        return Err(rejected("Branch already exists"));
     }
-    let id = revision::resolve(app, &opened, at).await?.ok_or_else(|| refused("Invalid reference name"))?;
-    let rules = protection::list(&mut *app.database.connection().await?, opened.project.id).await?;
-    let command = Command { name: full.as_str().into(), old: None, new: Some(id) };
-    Judge::new(actor, &opened, rules).of_name(&command).map_err(Error::Refused)?;
-    let new = Some(Target { id, peeled: None });
-    let refusal = move_one(app, actor.caller()?, &opened, Move { name: full, old: None, new }, None).await?;
-    match refusal {
-        None => shown(app, &opened, name, id).await,
-        Some(ref_change::LOST_RACE) => Err(refused("Branch already exists")),
-        Some(text) => Err(refused(text)),
+    let id =
+        revision::resolve(app, &repository, start_point).await?.ok_or_else(|| rejected("Invalid reference name"))?;
+    let rules = protection::list(&mut *app.database.connection().await?, repository.project.id).await?;
+    let command = PushCommand { name: full.as_str().into(), old: None, new: Some(id) };
+    RefUpdatePolicy::new(actor, &repository, rules).check_name(&command).map_err(Error::Rejected)?;
+    let new = Some(RefTarget { id, peeled: None });
+    let rejection =
+        update_single_ref(app, actor.current_user()?, &repository, RefUpdate { name: full, old: None, new }, None)
+            .await?;
+    match rejection {
+        None => load_branch(app, &repository, name, id).await,
+        Some(ref_update::STALE_OLD_VALUE) => Err(rejected("Branch already exists")),
+        Some(text) => Err(rejected(text)),
     }
 }
 
-/// Gives its name back.
+/// Deletes a branch and returns its name, which the API echoes.
 pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, name: &str) -> Result<String> {
-    let opened = fetch::open(app, actor, project, ProjectAction::WriteCode).await?;
+    let repository = fetch::open_repository(app, actor, project, ProjectAction::WriteCode).await?;
     let full = format!("refs/heads/{name}");
-    let found = opened.refs.find(&full).ok_or(Error::NotFound(Thing::Named("No such branch")))?;
-    let refused = |text: &str| Error::Refused(text.into());
-    if opened.project.repository.head.as_deref() == Some(&full) {
-        return Err(refused("Cannot remove HEAD branch"));
+    let found = repository.refs.find(&full).ok_or(Error::NotFound(Resource::Literal("No such branch")))?;
+    let rejected = |text: &str| Error::Rejected(text.into());
+    if repository.project.repository.head.as_deref() == Some(&full) {
+        return Err(rejected("Cannot remove HEAD branch"));
     }
-    let rules = protection::list(&mut *app.database.connection().await?, opened.project.id).await?;
-    if Protection::of(&rules, name).protected {
-        return Err(refused("Protected branch cant be removed"));
+    let rules = protection::list(&mut *app.database.connection().await?, repository.project.id).await?;
+    if Protection::for_branch(&rules, name).is_protected {
+        return Err(rejected("Protected branch cant be removed"));
     }
-    let it = Move { name: RefName::trusted(&full), old: Some(found.id), new: None };
-    match move_one(app, actor.caller()?, &opened, it, None).await? {
+    let update = RefUpdate { name: RefName::from_trusted(&full), old: Some(found.id), new: None };
+    match update_single_ref(app, actor.current_user()?, &repository, update, None).await? {
         None => Ok(name.to_owned()),
-        Some(_) => Err(refused("Failed to remove branch")),
+        Some(_) => Err(rejected("Failed to remove branch")),
     }
 }
 
-/// From now on only masters push to it, and developers as far as is said here.
+/// Protects a branch: only masters may push and merge, and developers if these flags allow it.
 pub async fn protect(
     app: &App,
     actor: &Actor,
@@ -107,37 +110,46 @@ pub async fn protect(
 ) -> Result<Branch> {
     let level = |developers| if developers { AccessLevel::Developer } else { AccessLevel::Master };
     let rule = Rule { name: name.to_owned(), push: level(developers_can_push), merge: level(developers_can_merge) };
-    let (opened, id) = protectable(app, actor, project, name).await?;
-    protection::upsert(&mut *app.database.connection().await?, opened.project.id, &rule, app.clock.now()).await?;
-    shown(app, &opened, name, id).await
+    let (repository, id) = find_protectable(app, actor, project, name).await?;
+    protection::upsert(&mut *app.database.connection().await?, repository.project.id, &rule, app.clock.now()).await?;
+    load_branch(app, &repository, name, id).await
 }
 
-/// Takes the rule of its own name away; one that covers several branches stays.
+/// Deletes the protection rule with the name of a branch. A rule that covers several branches stays.
 pub async fn unprotect(app: &App, actor: &Actor, project: &ProjectRef, name: &str) -> Result<Branch> {
-    let (opened, id) = protectable(app, actor, project, name).await?;
-    protection::delete(&mut *app.database.connection().await?, opened.project.id, name).await?;
-    shown(app, &opened, name, id).await
+    let (repository, id) = find_protectable(app, actor, project, name).await?;
+    protection::delete(&mut *app.database.connection().await?, repository.project.id, name).await?;
+    load_branch(app, &repository, name, id).await
 }
 
-async fn protectable(app: &App, actor: &Actor, project: &ProjectRef, name: &str) -> Result<(Opened, ObjectId)> {
-    let opened = fetch::open(app, actor, project, ProjectAction::ProtectBranches).await?;
-    let found = opened.refs.find(&format!("refs/heads/{name}")).ok_or(Error::NotFound(Thing::Branch))?;
-    Ok((opened, found.id))
-}
-
-/// Through the same door as a push; why it was refused.
-pub(super) async fn move_one(
+async fn find_protectable(
     app: &App,
-    caller: &Caller,
-    opened: &Opened,
-    it: Move,
-    release: Option<&str>,
+    actor: &Actor,
+    project: &ProjectRef,
+    name: &str,
+) -> Result<(OpenRepository, ObjectId)> {
+    let repository = fetch::open_repository(app, actor, project, ProjectAction::ProtectBranches).await?;
+    let found = repository.refs.find(&format!("refs/heads/{name}")).ok_or(Error::NotFound(Resource::Branch))?;
+    Ok((repository, found.id))
+}
+
+/// Updates one ref by the same rules as a push. Returns the reason if the update is rejected.
+pub(super) async fn update_single_ref(
+    app: &App,
+    current_user: &CurrentUser,
+    repository: &OpenRepository,
+    update: RefUpdate,
+    release_notes: Option<&str>,
 ) -> Result<Option<&'static str>> {
-    // A ref to what is there already brings no commits, and one that goes takes none away.
-    let details = Some(PushDetails::without_commits(caller));
-    let mover = Mover { user: Some(caller.account.id()), via: "api" };
-    let built = it.new.iter().map(|_| 0).collect();
-    let change = Change { release, built, ..Change::new(opened, vec![it], details, mover) };
-    let changed = ref_change::apply(app, change).await?;
-    Ok(changed.refusals.into_iter().next().flatten())
+    // Neither a new ref to an existing object nor a deletion adds commits.
+    let details = Some(PushDetails::without_commits(current_user));
+    let origin = RefUpdateOrigin { user: Some(current_user.account.id()), channel: "api" };
+    let ci_candidates = update.new.iter().map(|_| 0).collect();
+    let batch = RefUpdateBatch {
+        release_notes,
+        ci_candidates,
+        ..RefUpdateBatch::new(repository, vec![update], details, origin)
+    };
+    let result = ref_update::apply(app, batch).await?;
+    Ok(result.rejections.into_iter().next().flatten())
 }

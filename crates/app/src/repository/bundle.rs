@@ -1,5 +1,7 @@
-//! The bulk of a large repository as one file, which a client may get before it asks for the rest. Git calls it a bundle:
-//! a few lines that say what is in it, and a pack.
+//! Bundles: the base pack of a large public repository as one file, which a client may download before it fetches the
+//! rest.
+//!
+//! A bundle consists of a header that lists its tips, and a pack.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
@@ -9,17 +11,17 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt};
 use holdfast_domain::Visibility;
-use holdfast_git::protocol::advertisement::Refs;
+use holdfast_git::protocol::advertisement::RefLookup;
 use holdfast_git::{ObjectId, reachability};
 use holdfast_store::cache;
 use holdfast_store::repository::pack::{self, Pack};
 use holdfast_store::repository::{network, ref_log, repository};
 use tokio_util::io::ReaderStream;
 
-use super::fetch::{Answer, Opened};
+use super::fetch::{OpenRepository, ResponseStream};
 use crate::{App, Result};
 
-/// What can be given out, and how it begins.
+/// A base pack, with the header that makes it a bundle.
 pub struct Bundle {
     header: Bytes,
     pack: Pack,
@@ -31,50 +33,52 @@ impl Bundle {
     }
 }
 
-/// The pack that was made of all refs at one time, if nobody shares it and all that it holds can still be had by refs. Only
-/// where nobody needs a password: a client sends none along.
-pub async fn find(app: &App, opened: &Opened) -> Result<Option<Arc<Bundle>>> {
-    let (id, generation) = (opened.project.repository.id, opened.refs.generation);
-    if opened.project.visibility != Visibility::Public {
+/// Returns the bundle of a repository: its base pack, if no other repository lists it and all of its objects are still
+/// reachable. Only public projects have one, since clients download it without credentials.
+pub async fn find(app: &App, repository: &OpenRepository) -> Result<Option<Arc<Bundle>>> {
+    let (id, generation) = (repository.project.repository.id, repository.refs.generation);
+    if repository.project.visibility != Visibility::Public {
         return Ok(None);
     }
-    if let Some((known, bundle)) = app.engine.bundles.get(&id)
-        && known == generation
+    if let Some((cached_generation, bundle)) = app.git_runtime.bundles.get(&id)
+        && cached_generation == generation
     {
         return Ok(bundle);
     }
-    let bundle = look(app, opened).await?.map(Arc::new);
-    app.engine.bundles.insert(id, (generation, bundle.clone()));
+    let bundle = find_uncached(app, repository).await?.map(Arc::new);
+    app.git_runtime.bundles.insert(id, (generation, bundle.clone()));
     Ok(bundle)
 }
 
-async fn look(app: &App, opened: &Opened) -> Result<Option<Bundle>> {
-    let id = opened.project.repository.id;
+async fn find_uncached(app: &App, repository: &OpenRepository) -> Result<Option<Bundle>> {
+    let id = repository.project.repository.id;
     let mut connection = app.database.connection().await?;
-    let Some(base) = repository::base(&mut connection, id).await? else { return Ok(None) };
+    let Some(base) = repository::find_base_pack(&mut connection, id).await? else { return Ok(None) };
     let Some((_, packs)) = pack::list(&mut connection, id).await? else { return Ok(None) };
-    let shared = network::shared(&mut connection, id).await?;
-    let least = app.engine.settings.bundle_from_bytes;
-    let is_it = |pack: &Pack| pack.id == base.pack && !shared.contains_key(&pack.id) && pack.sizes[0] >= least;
-    let Some(pack) = packs.into_iter().find(is_it) else { return Ok(None) };
-    let Some(moved) = ref_log::before(&mut connection, id, base.generation, MOST_MOVED).await? else {
+    let shared = network::find_shared_packs(&mut connection, id).await?;
+    let min_bytes = app.git_runtime.settings.bundle_min_bytes;
+    let is_base_pack =
+        |pack: &Pack| pack.id == base.pack && !shared.contains_key(&pack.id) && pack.sizes[0] >= min_bytes;
+    let Some(pack) = packs.into_iter().find(is_base_pack) else { return Ok(None) };
+    let Some(updated) = ref_log::first_old_values_since(&mut connection, id, base.generation, MAX_UPDATED_REFS).await?
+    else {
         return Ok(None);
     };
     drop(connection);
-    let moved: HashMap<String, Option<ObjectId>> = moved.into_iter().collect();
-    let left: HashSet<ObjectId> = moved.values().flatten().copied().collect();
-    if !left.is_empty() {
-        let lease = app.lease(id, opened.refs.generation).await?;
-        let tips: Vec<ObjectId> = opened.refs.tips().collect();
-        if !reachability::reach_all(&app.engine.git, &lease.bare, &tips, left).await? {
+    let updated: HashMap<String, Option<ObjectId>> = updated.into_iter().collect();
+    let old_tips: HashSet<ObjectId> = updated.values().flatten().copied().collect();
+    if !old_tips.is_empty() {
+        let cached_repository = app.cached_repository(id, repository.refs.generation).await?;
+        let tips: Vec<ObjectId> = repository.refs.tips().collect();
+        if !reachability::are_all_reachable(&app.git_runtime.git, &cached_repository.bare, &tips, old_tips).await? {
             return Ok(None);
         }
     }
-    let stayed = opened.refs.with_prefix(BRANCHES).filter(|(name, _)| !moved.contains_key(*name));
-    let stayed = stayed.map(|(name, target)| (name.to_owned(), target.id));
-    let were = moved.iter().filter(|(name, _)| name.starts_with(BRANCHES));
+    let unchanged = repository.refs.iter_with_prefix(BRANCH_PREFIX).filter(|(name, _)| !updated.contains_key(*name));
+    let unchanged = unchanged.map(|(name, target)| (name.to_owned(), target.id));
+    let previous = updated.iter().filter(|(name, _)| name.starts_with(BRANCH_PREFIX));
     let mut tips: Vec<(String, ObjectId)> =
-        stayed.chain(were.filter_map(|(name, old)| Some((name.clone(), (*old)?)))).take(MOST_TIPS).collect();
+        unchanged.chain(previous.filter_map(|(name, old)| Some((name.clone(), (*old)?)))).take(MAX_TIPS).collect();
     tips.sort_unstable();
     let mut header = String::from("# v2 git bundle\n");
     for (name, tip) in &tips {
@@ -84,27 +88,27 @@ async fn look(app: &App, opened: &Opened) -> Result<Option<Bundle>> {
     Ok((!tips.is_empty()).then(|| Bundle { header: header.into(), pack }))
 }
 
-const BRANCHES: &str = "refs/heads/";
-/// Where more has happened it is not looked into.
-const MOST_MOVED: i64 = 10_000;
-/// What is in it does not depend on how many of them are named.
-const MOST_TIPS: usize = 1000;
+const BRANCH_PREFIX: &str = "refs/heads/";
+/// Maximum number of ref updates since the base pack was written. With more there is no bundle.
+const MAX_UPDATED_REFS: i64 = 10_000;
+/// Maximum number of tips in the header. The content of the pack does not depend on them.
+const MAX_TIPS: usize = 1000;
 
-/// The file as it is sent; nothing if the pack was replaced since it was found.
-pub async fn content(app: &App, opened: &Opened, bundle: &Bundle) -> Result<Option<Answer>> {
-    let lease = app.lease(opened.project.repository.id, opened.refs.generation).await?;
-    let path = lease.bare.packs().join(format!("{}.pack", cache::stem(&bundle.pack)));
+/// Returns the content of a bundle, or `None` if its pack was replaced since it was found.
+pub async fn open_content(app: &App, repository: &OpenRepository, bundle: &Bundle) -> Result<Option<ResponseStream>> {
+    let cached_repository = app.cached_repository(repository.project.repository.id, repository.refs.generation).await?;
+    let path = cached_repository.bare.pack_dir().join(format!("{}.pack", cache::pack_file_stem(&bundle.pack)));
     let file = match tokio::fs::File::open(path).await {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         file => file?,
     };
     let header = futures_util::stream::once(std::future::ready(Ok(bundle.header.clone())));
-    // The copy stays until the last byte is sent.
-    let pack = ReaderStream::with_capacity(file, CHUNK).map_ok(move |bytes| {
-        let _held = &lease;
+    // Pins the cached repository until the last byte has been sent.
+    let pack = ReaderStream::with_capacity(file, CHUNK_SIZE).map_ok(move |bytes| {
+        let _pin = &cached_repository;
         bytes
     });
     Ok(Some(header.chain(pack).boxed()))
 }
 
-const CHUNK: usize = 256 << 10;
+const CHUNK_SIZE: usize = 256 << 10;

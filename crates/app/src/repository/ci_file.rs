@@ -1,61 +1,66 @@
-//! What pipelines need of a repository: a commit, and the file in it that says what to do.
+//! Reads what a pipeline needs from a repository: a commit, and its CI file.
 
 use chrono::SecondsFormat;
 use holdfast_git::ObjectId;
 use holdfast_git::reader::{EntryKind, Kind, Reader};
-use holdfast_store::ci::pipeline::CommitFacts;
+use holdfast_store::ci::pipeline::CommitSummary;
 
-use super::commit::time;
-use super::fetch::Opened;
-use super::{objects, push_details, tree};
+use super::commit::signature_time;
+use super::fetch::OpenRepository;
+use super::{objects, push_event, tree};
 use crate::{App, Result};
 
 pub(crate) const PATH: &str = ".gitlab-ci.yml";
-pub(crate) const LARGEST: u64 = 1 << 20;
+pub(crate) const MAX_BYTES: u64 = 1 << 20;
 
-pub(crate) enum Content {
+pub(crate) enum CiFileContent {
     Missing,
     TooLarge,
     Text(Vec<u8>),
 }
 
-/// None if it is no commit.
-pub(crate) async fn load(app: &App, opened: &Opened, at: ObjectId) -> Result<Option<(CommitFacts, Content)>> {
-    let commit = objects::read(app, opened, move |reader| {
-        Ok(if reader.kind(at)? == Some(Kind::Commit) { Some(facts(reader, at)?) } else { None })
+/// Loads a commit and its CI file. Returns `None` if the object is not a commit.
+pub(crate) async fn load(
+    app: &App,
+    repository: &OpenRepository,
+    commit_id: ObjectId,
+) -> Result<Option<(CommitSummary, CiFileContent)>> {
+    let commit = objects::read(app, repository, move |reader| {
+        Ok(if reader.kind(commit_id)? == Some(Kind::Commit) { Some(commit_summary(reader, commit_id)?) } else { None })
     });
     let Some(commit) = commit.await? else { return Ok(None) };
-    let file = tree::find(app, opened, at, PATH.into()).await?.filter(|entry| entry.kind() == EntryKind::File);
-    let Some(file) = file else { return Ok(Some((commit, Content::Missing))) };
-    let content = objects::read(app, opened, move |reader| {
+    let file =
+        tree::find(app, repository, commit_id, PATH.into()).await?.filter(|entry| entry.kind() == EntryKind::File);
+    let Some(file) = file else { return Ok(Some((commit, CiFileContent::Missing))) };
+    let content = objects::read(app, repository, move |reader| {
         let bytes = reader.header(file.id)?.map_or(0, |(_, bytes)| bytes);
-        Ok(if bytes > LARGEST { Content::TooLarge } else { Content::Text(reader.content(file.id)?) })
+        Ok(if bytes > MAX_BYTES { CiFileContent::TooLarge } else { CiFileContent::Text(reader.content(file.id)?) })
     });
     Ok(Some((commit, content.await?)))
 }
 
-fn facts(reader: &Reader, id: ObjectId) -> Result<CommitFacts> {
+fn commit_summary(reader: &Reader, id: ObjectId) -> Result<CommitSummary> {
     let commit = reader.commit(id)?;
-    let at = time(&commit.committer).unwrap_or_default();
-    Ok(CommitFacts {
+    let committed_at = signature_time(&commit.committer).unwrap_or_default();
+    Ok(CommitSummary {
         id: id.to_string(),
-        message: push_details::text(&commit.message, usize::MAX),
-        author_name: push_details::name(&commit.author.name),
-        author_email: push_details::name(&commit.author.email),
-        committer_name: push_details::name(&commit.committer.name),
-        committer_email: push_details::name(&commit.committer.email),
-        created_at: at.to_rfc3339_opts(SecondsFormat::Millis, false),
+        message: push_event::clean_text(&commit.message, usize::MAX),
+        author_name: push_event::clean_name(&commit.author.name),
+        author_email: push_event::clean_name(&commit.author.email),
+        committer_name: push_event::clean_name(&commit.committer.name),
+        committer_email: push_event::clean_name(&commit.committer.email),
+        created_at: committed_at.to_rfc3339_opts(SecondsFormat::Millis, false),
     })
 }
 
-/// Whether there could be a file at that commit: if not, nobody need look for one later.
-pub(super) fn may_be_at(reader: &Reader, commit: ObjectId) -> Result<bool> {
-    use holdfast_git::reader::Search;
+/// Returns whether a commit may have a CI file. If it has none, no pipeline job is needed.
+pub(super) fn may_exist_at(reader: &Reader, commit: ObjectId) -> Result<bool> {
+    use holdfast_git::reader::TreeLookup;
     if reader.kind(commit)? != Some(Kind::Commit) {
         return Ok(false);
     }
-    Ok(match reader.find(reader.tree_of(commit)?, PATH.as_bytes())? {
-        Search::Done(found) => found.is_some(),
-        Search::Large { .. } => true,
+    Ok(match reader.find_entry(reader.commit_tree_id(commit)?, PATH.as_bytes())? {
+        TreeLookup::Done(found) => found.is_some(),
+        TreeLookup::TooLarge { .. } => true,
     })
 }

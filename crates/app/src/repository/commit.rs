@@ -1,11 +1,11 @@
-//! Commits, as branches and tags show them.
+//! Reads commits, in full or shortened for lists.
 
 use chrono::{DateTime, FixedOffset};
 use holdfast_domain::text::shorten;
 use holdfast_git::ObjectId;
 use holdfast_git::reader::{self, Reader, Signature};
 
-use super::fetch::Opened;
+use super::fetch::OpenRepository;
 use super::objects;
 use crate::{App, Result};
 
@@ -23,11 +23,11 @@ pub struct Person {
     pub name: String,
     pub email: String,
     /// In the time zone in which it was recorded.
-    pub at: DateTime<FixedOffset>,
+    pub date: DateTime<FixedOffset>,
 }
 
 /// Maximum size of the message of a commit or a tag in a list. Git has no limit; the longest messages that people write
-/// are merges that list what they bring.
+/// are those of merges that list their commits.
 pub(super) const MAX_LISTED_MESSAGE_BYTES: usize = 32 << 10;
 /// Maximum size of a name or an address of a commit in a list.
 const MAX_LISTED_NAME_BYTES: usize = 1 << 10;
@@ -35,7 +35,7 @@ const MAX_LISTED_NAME_BYTES: usize = 1 << 10;
 const MAX_LISTED_PARENTS: usize = 100;
 
 impl Commit {
-    /// Cuts the commit to what a list shows of it: a commit may have a megabyte of message, names or parents.
+    /// Shortens the commit to what a list shows of it: a commit may have a megabyte of message, names or parents.
     pub(super) fn abridge(&mut self) {
         shorten(&mut self.message, MAX_LISTED_MESSAGE_BYTES);
         for person in [&mut self.author, &mut self.committer] {
@@ -62,25 +62,25 @@ impl From<reader::Commit> for Commit {
 
 impl From<Signature> for Person {
     fn from(signature: Signature) -> Self {
-        let at = time(&signature).unwrap_or_default();
-        Self { name: signature.name, email: signature.email, at }
+        let date = signature_time(&signature).unwrap_or_default();
+        Self { name: signature.name, email: signature.email, date }
     }
 }
 
-/// None for one that no calendar knows.
-pub(super) fn time(signature: &Signature) -> Option<DateTime<FixedOffset>> {
+/// Returns the time of a signature, or `None` if it is out of range.
+pub(super) fn signature_time(signature: &Signature) -> Option<DateTime<FixedOffset>> {
     let offset = FixedOffset::east_opt(signature.offset_seconds)?;
     Some(DateTime::from_timestamp(signature.seconds, 0)?.with_timezone(&offset))
 }
 
-/// Reads one commit as a whole.
-pub(super) async fn load(app: &App, opened: &Opened, id: ObjectId) -> Result<Commit> {
-    objects::read(app, opened, move |reader| Ok(reader.commit(id)?.into())).await
+/// Reads one commit in full.
+pub(super) async fn load(app: &App, repository: &OpenRepository, id: ObjectId) -> Result<Commit> {
+    objects::read(app, repository, move |reader| Ok(reader.commit(id)?.into())).await
 }
 
 /// Reads commits as a list shows them, one for each id.
-pub(super) async fn load_listed(app: &App, opened: &Opened, ids: Vec<ObjectId>) -> Result<Vec<Commit>> {
-    objects::read(app, opened, move |reader| load_listed_with(reader, ids)).await
+pub(super) async fn load_listed(app: &App, repository: &OpenRepository, ids: Vec<ObjectId>) -> Result<Vec<Commit>> {
+    objects::read(app, repository, move |reader| load_listed_with(reader, ids)).await
 }
 
 /// Like [`load_listed`], with a reader that is open already.

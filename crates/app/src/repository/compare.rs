@@ -1,4 +1,4 @@
-//! What happened between two commits.
+//! Compares two commits.
 
 use std::io;
 use std::time::Duration;
@@ -12,76 +12,76 @@ use holdfast_store::projects::project::ProjectRef;
 use tokio::time::Instant;
 use tracing::Instrument;
 
+use super::bounded_stream::{StreamSender, bounded_stream, client_disconnected};
 use super::commit::{Commit, load_listed_with};
 use super::fetch;
 use super::objects::GitObjects;
-use super::outlet::{Outlet, gone, outlet};
 use super::revision;
-use crate::{Actor, App, Error, Result, Thing};
+use crate::{Actor, App, Error, Resource, Result};
 
 pub struct Comparison {
-    /// The newest commit, if there is any.
+    /// The newest of the commits, if there are any.
     pub newest: Option<Commit>,
-    /// Whether both are the same commit.
+    /// Whether both revisions are the same commit.
     pub is_same: bool,
-    /// All commits, then all files, then the end. Each is sent before the next is read: there may be very many.
-    pub parts: BoxStream<'static, io::Result<Part>>,
+    /// All commits, then all files, then the end. Each part is sent before the next is read: there may be very many.
+    pub parts: BoxStream<'static, io::Result<ComparisonPart>>,
 }
 
-pub enum Part {
-    /// Oldest first.
+pub enum ComparisonPart {
+    /// One of the commits, which come oldest first.
     Commit(Box<Commit>),
     File(FileDiff),
-    /// `is_too_large` if not all of it can be shown, or not at a glance.
+    /// The end. `is_too_large` is set if the diff is incomplete or exceeds a limit.
     End {
         is_too_large: bool,
     },
 }
 
-/// Git may compute on it for so long.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// Beyond this it is too large for a glance, as existing clients know it.
-const MOST_FILES: u64 = 100;
-const MOST_LINES: u64 = 5000;
-const MOST_BYTES: u64 = 512_000;
+/// Maximum time that git may take to compute a diff.
+const DIFF_TIMEOUT: Duration = Duration::from_secs(60);
+/// Beyond one of these limits a diff is marked as too large, as in the v3 API.
+const MAX_FILES: u64 = 100;
+const MAX_LINES: u64 = 5000;
+const MAX_BYTES: u64 = 512_000;
 
-/// The commits that `to` has and `from` has not, and what they changed since the two parted.
+/// Compares two revisions: the commits that `to` has and `from` has not, and the changes since their merge base.
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, from: &str, to: &str) -> Result<Comparison> {
-    let opened = fetch::open(app, actor, project, ProjectAction::ReadCode).await?;
-    let from = revision::resolve(app, &opened, from).await?.ok_or(Error::NotFound(Thing::Commit))?;
-    let to = revision::resolve(app, &opened, to).await?.ok_or(Error::NotFound(Thing::Commit))?;
-    let objects = GitObjects::of(app, &opened).await?;
-    let looked = objects.read(move |reader| {
-        let ids = reader.between(&[from], to)?;
+    let repository = fetch::open_repository(app, actor, project, ProjectAction::ReadCode).await?;
+    let from = revision::resolve(app, &repository, from).await?.ok_or(Error::NotFound(Resource::Commit))?;
+    let to = revision::resolve(app, &repository, to).await?.ok_or(Error::NotFound(Resource::Commit))?;
+    let objects = GitObjects::open(app, &repository).await?;
+    let find_commits = objects.read(move |reader| {
+        let ids = reader.commits_excluding(&[from], to)?;
         let newest = ids.first().map(|id| reader.commit(*id)).transpose()?;
         Ok((ids, newest))
     });
-    let held = fetch::hold(app, &opened).await?;
-    let (git, bare) = (&app.engine.git, &held.lease.bare);
-    // Git begins to compare while we still look for the commits.
-    let begun = async {
+    let slot = fetch::acquire_slot(app, &repository).await?;
+    let (git, bare) = (&app.git_runtime.git, &slot.cached_repository.bare);
+    // Git computes the diff while the commits are searched.
+    let start_diff = async {
         let base = merge_base::find(git, bare, from, to).await?;
         Ok(Diff::start(git, bare, base.unwrap_or(ObjectId::empty_tree(SHA1)), to)?)
     };
-    let ((ids, newest), diff) = tokio::try_join!(looked, begun)?;
-    let (mut outlet, parts) = outlet(64);
+    let ((ids, newest), diff) = tokio::try_join!(find_commits, start_diff)?;
+    let (mut sender, parts) = bounded_stream(64);
     let work = async move {
-        let _held = held;
-        // Who has gone is noticed also while git has nothing to say.
-        let closed = outlet.closed();
+        let _slot = slot;
+        // A disconnected client is detected even while git produces no output.
+        let closed = sender.closed();
         let send = async {
-            send_commits(&objects, ids, &mut outlet).await?;
-            send_files(diff, &mut outlet).await
+            send_commits(&objects, ids, &mut sender).await?;
+            send_files(diff, &mut sender).await
         };
-        let sent = tokio::select! {
+        let result = tokio::select! {
             sent = send => sent,
-            () = closed => Err(gone().into()),
+            () = closed => Err(client_disconnected().into()),
         };
-        match sent {
-            Ok(()) => outlet.end().await,
+        match result {
+            Ok(()) => sender.finish().await,
             Err(error) => {
-                tracing::info!(%error, "a comparison broke off");
-                outlet.break_off(io::Error::other(error));
+                tracing::info!(%error, "comparing commits failed");
+                sender.abort(io::Error::other(error));
             }
         }
     };
@@ -89,38 +89,42 @@ pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, from: &str, to
     Ok(Comparison { newest: newest.map(Into::into), is_same: from == to, parts })
 }
 
-/// Held at once.
-const COMMITS: usize = 100;
+/// Number of commits that are in memory at a time.
+const COMMIT_BATCH_SIZE: usize = 100;
 
-async fn send_commits(objects: &GitObjects, ids: Vec<ObjectId>, outlet: &mut Outlet<Part>) -> Result<()> {
-    for some in ids.rchunks(COMMITS) {
-        let some = some.to_vec();
-        let commits = objects.read(move |reader| load_listed_with(reader, some)).await?;
+async fn send_commits(
+    objects: &GitObjects,
+    ids: Vec<ObjectId>,
+    sender: &mut StreamSender<ComparisonPart>,
+) -> Result<()> {
+    for batch in ids.rchunks(COMMIT_BATCH_SIZE) {
+        let batch = batch.to_vec();
+        let commits = objects.read(move |reader| load_listed_with(reader, batch)).await?;
         for commit in commits.into_iter().rev() {
-            let size = AROUND + commit.message.len();
-            outlet.send(Part::Commit(Box::new(commit)), size).await?;
+            let size = PART_OVERHEAD_BYTES + commit.message.len();
+            sender.send(ComparisonPart::Commit(Box::new(commit)), size).await?;
         }
     }
     Ok(())
 }
 
-/// Bytes of a part beside its text, roughly.
-const AROUND: usize = 500;
+/// Approximate size of a part without its text.
+const PART_OVERHEAD_BYTES: usize = 500;
 
-async fn send_files(mut diff: Diff, outlet: &mut Outlet<Part>) -> Result<()> {
-    let mut left = PATIENCE;
+async fn send_files(mut diff: Diff, sender: &mut StreamSender<ComparisonPart>) -> Result<()> {
+    let mut remaining_time = DIFF_TIMEOUT;
     let (mut files, mut lines, mut bytes) = (0, 0, 0);
-    let is_too_late = loop {
-        let begin = Instant::now();
-        let Ok(next) = tokio::time::timeout(left, diff.next()).await else { break true };
-        left = left.saturating_sub(begin.elapsed());
+    let is_timed_out = loop {
+        let started_at = Instant::now();
+        let Ok(next) = tokio::time::timeout(remaining_time, diff.next()).await else { break true };
+        remaining_time = remaining_time.saturating_sub(started_at.elapsed());
         let Some(file) = next? else { break false };
         files += 1;
         lines += file.lines;
         bytes += file.bytes;
-        let size = AROUND + file.text.len();
-        outlet.send(Part::File(file), size).await?;
+        let size = PART_OVERHEAD_BYTES + file.text.len();
+        sender.send(ComparisonPart::File(file), size).await?;
     };
-    let is_too_large = is_too_late || files > MOST_FILES || lines > MOST_LINES || bytes > MOST_BYTES;
-    Ok(outlet.send(Part::End { is_too_large }, AROUND).await?)
+    let is_too_large = is_timed_out || files > MAX_FILES || lines > MAX_LINES || bytes > MAX_BYTES;
+    Ok(sender.send(ComparisonPart::End { is_too_large }, PART_OVERHEAD_BYTES).await?)
 }

@@ -1,4 +1,4 @@
-//! Who contributed how much.
+//! Counts the contributions of each author to the default branch.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -7,133 +7,145 @@ use holdfast_domain::ids::ProjectId;
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_git::ObjectId;
-use holdfast_git::contributions::{self, Commits, Contribution, Contributions};
+use holdfast_git::contributions::{self, CommitSelection, Contribution, Contributions};
 use holdfast_git::reader::{Kind, Reader};
 use holdfast_store::commit as commit_transaction;
 use holdfast_store::projects::project::ProjectRef;
-use holdfast_store::repository::contributor::{self as rows, Counted};
+use holdfast_store::repository::contributor::{self as rows, Checkpoint};
 use holdfast_store::repository::repository;
 use holdfast_store::worker::contributors;
 use tokio::time::Instant;
 
 pub use holdfast_store::repository::contributor::Contributor;
 
-use super::fetch::{self, Opened};
+use super::fetch::{self, OpenRepository};
 use super::objects;
-use crate::{Actor, App, Error, Result, Thing};
+use crate::{Actor, App, Error, Resource, Result};
 
-/// So many commits are counted while the caller waits; more are a job's work.
-const AT_ONCE: usize = 1000;
-/// For that job.
-const PATIENCE: Duration = Duration::from_secs(20);
-const LOOKS: Duration = Duration::from_millis(200);
+/// Maximum number of commits that are counted during a request. More are counted by a job.
+const MAX_INLINE_COMMITS: usize = 1000;
+/// How long a request waits for that job.
+const JOB_TIMEOUT: Duration = Duration::from_secs(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// To the default branch, merges left out. Who committed last comes first.
+/// Lists the contributors to the default branch, the one with the newest commit first. Merges are not counted.
 pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequest) -> Result<Page<Contributor>> {
-    let opened = fetch::open(app, actor, project, ProjectAction::ReadCode).await?;
-    let tip = opened.refs.head_target().ok_or(Error::NotFound(Thing::Named("404 Not Found")))?;
-    let id = opened.project.repository.id;
+    let repository = fetch::open_repository(app, actor, project, ProjectAction::ReadCode).await?;
+    let tip = repository.refs.head_target().ok_or(Error::NotFound(Resource::Literal("404 Not Found")))?;
+    let id = repository.project.repository.id;
     let mut connection = app.database.connection().await?;
-    let counted = rows::counted(&mut connection, id).await?;
-    if is_current(counted, &opened, tip) {
+    let checkpoint = rows::find_checkpoint(&mut connection, id).await?;
+    if is_current(checkpoint, &repository, tip) {
         return Ok(rows::list(&mut connection, id, page).await?);
     }
     drop(connection);
-    if is_soon_done(app, &opened, counted, tip).await? {
-        count(app, &opened, tip).await?;
+    if is_small_delta(app, &repository, checkpoint, tip).await? {
+        count(app, &repository, tip).await?;
     } else {
-        wait_for_job(app, &opened, tip).await?;
+        wait_for_job(app, &repository, tip).await?;
     }
     Ok(rows::list(&mut *app.database.connection().await?, id, page).await?)
 }
 
-/// What was counted after the refs were read is newer than they are.
-fn is_current(counted: Option<Counted>, opened: &Opened, tip: ObjectId) -> bool {
-    counted.is_some_and(|counted| counted.tip == tip || counted.generation > opened.refs.generation)
+/// Returns whether the stored counts include this tip, or are newer than the refs that were read.
+fn is_current(checkpoint: Option<Checkpoint>, repository: &OpenRepository, tip: ObjectId) -> bool {
+    checkpoint.is_some_and(|checkpoint| checkpoint.tip == tip || checkpoint.generation > repository.refs.generation)
 }
 
-async fn is_soon_done(app: &App, opened: &Opened, counted: Option<Counted>, tip: ObjectId) -> Result<bool> {
-    objects::read(app, opened, move |reader| {
-        let Some(base) = base(reader, counted) else { return Ok(!reader.is_longer_than(AT_ONCE, tip)?) };
-        Ok(reader.between(&[base], tip)?.len() + reader.between(&[tip], base)?.len() <= AT_ONCE)
+async fn is_small_delta(
+    app: &App,
+    repository: &OpenRepository,
+    checkpoint: Option<Checkpoint>,
+    tip: ObjectId,
+) -> Result<bool> {
+    objects::read(app, repository, move |reader| {
+        let Some(base) = checkpoint_base(reader, checkpoint) else {
+            return Ok(!reader.is_longer_than(MAX_INLINE_COMMITS, tip)?);
+        };
+        Ok(reader.commits_excluding(&[base], tip)?.len() + reader.commits_excluding(&[tip], base)?.len()
+            <= MAX_INLINE_COMMITS)
     })
     .await
 }
 
-/// Where counting goes on, if that commit is still there.
-fn base(reader: &Reader, counted: Option<Counted>) -> Option<ObjectId> {
-    counted.map(|counted| counted.tip).filter(|tip| matches!(reader.kind(*tip), Ok(Some(Kind::Commit))))
+/// Returns the commit from which counting continues, if it still exists.
+fn checkpoint_base(reader: &Reader, checkpoint: Option<Checkpoint>) -> Option<ObjectId> {
+    checkpoint.map(|checkpoint| checkpoint.tip).filter(|tip| matches!(reader.kind(*tip), Ok(Some(Kind::Commit))))
 }
 
-async fn wait_for_job(app: &App, opened: &Opened, tip: ObjectId) -> Result<()> {
-    contributors::enqueue(&mut *app.database.connection().await?, opened.project.id).await?;
-    // Any node may be the one that does it.
-    let (end, mut looks) = (Instant::now() + PATIENCE, tokio::time::interval(LOOKS));
-    while looks.tick().await < end {
-        let counted = rows::counted(&mut *app.database.connection().await?, opened.project.repository.id).await?;
-        if is_current(counted, opened, tip) {
+async fn wait_for_job(app: &App, repository: &OpenRepository, tip: ObjectId) -> Result<()> {
+    contributors::enqueue(&mut *app.database.connection().await?, repository.project.id).await?;
+    // The job may run on any node, so the database is polled for its result.
+    let (deadline, mut interval) = (Instant::now() + JOB_TIMEOUT, tokio::time::interval(POLL_INTERVAL));
+    while interval.tick().await < deadline {
+        let checkpoint =
+            rows::find_checkpoint(&mut *app.database.connection().await?, repository.project.repository.id).await?;
+        if is_current(checkpoint, repository, tip) {
             return Ok(());
         }
     }
-    Err(Error::NotYet("The contributors are being counted, which takes a while: please ask again later"))
+    Err(Error::TemporarilyUnavailable("The contributors are being counted; try again later"))
 }
 
 pub(crate) async fn run(app: &App, project: ProjectId) -> Result<()> {
-    let opened = fetch::open(app, &Actor::Operator, &ProjectRef::Id(project), ProjectAction::ReadCode).await?;
-    match opened.refs.head_target() {
-        Some(tip) => count(app, &opened, tip).await,
+    let repository =
+        fetch::open_repository(app, &Actor::Operator, &ProjectRef::Id(project), ProjectAction::ReadCode).await?;
+    match repository.refs.head_target() {
+        Some(tip) => count(app, &repository, tip).await,
         None => Ok(()),
     }
 }
 
-/// What has come since it was last counted, and what has gone since: a forced push costs what it changed.
-async fn count(app: &App, opened: &Opened, tip: ObjectId) -> Result<()> {
-    let id = opened.project.repository.id;
+/// Counts the commits that were added since the last count, and subtracts those that were removed: a forced push costs
+/// only what it changed.
+async fn count(app: &App, repository: &OpenRepository, tip: ObjectId) -> Result<()> {
+    let id = repository.project.repository.id;
     loop {
-        let counted = rows::counted(&mut *app.database.connection().await?, id).await?;
-        if is_current(counted, opened, tip) {
+        let checkpoint = rows::find_checkpoint(&mut *app.database.connection().await?, id).await?;
+        if is_current(checkpoint, repository, tip) {
             return Ok(());
         }
-        let looked = objects::read(app, opened, move |reader| {
-            let anew = (None, Commits::Until(tip), Vec::new());
-            let Some(base) = base(reader, counted) else { return Ok(anew) };
-            // These figures are kept, so what is added to them must be right whatever the clocks said.
-            let gone = reader.between_exactly(&[tip], base)?;
-            if !gone.is_empty() && !reader.is_longer_than(gone.len(), tip)? {
-                return Ok(anew);
+        let delta = objects::read(app, repository, move |reader| {
+            let full_count = (None, CommitSelection::ReachableFrom(tip), Vec::new());
+            let Some(base) = checkpoint_base(reader, checkpoint) else { return Ok(full_count) };
+            // The counts are persistent, so the commits must be exact even if commit dates are wrong.
+            let removed = reader.commits_excluding_exact(&[tip], base)?;
+            if !removed.is_empty() && !reader.is_longer_than(removed.len(), tip)? {
+                return Ok(full_count);
             }
-            Ok((Some(base), Commits::These(reader.between_exactly(&[base], tip)?), gone))
+            Ok((Some(base), CommitSelection::Exactly(reader.commits_excluding_exact(&[base], tip)?), removed))
         });
-        let (base, come, gone) = looked.await?;
-        let held = fetch::hold(app, opened).await?;
-        let (git, bare) = (&app.engine.git, &held.lease.bare);
-        let more = contributors_of(contributions::count(git, bare, come, true).await?);
-        let (mut less, mut names) = (Vec::new(), Vec::new());
-        if !gone.is_empty() {
-            less = contributors_of(contributions::count(git, bare, Commits::These(gone), true).await?);
-            let fewer: HashSet<&str> = less.iter().map(|it| &*it.email).collect();
-            names = contributors_of(contributions::count(git, bare, Commits::Until(tip), false).await?);
-            names.retain(|it| fewer.contains(&*it.email));
+        let (base, added, removed) = delta.await?;
+        let slot = fetch::acquire_slot(app, repository).await?;
+        let (git, bare) = (&app.git_runtime.git, &slot.cached_repository.bare);
+        let added_contributors = to_contributors(contributions::count(git, bare, added, true).await?);
+        let (mut removed_contributors, mut names) = (Vec::new(), Vec::new());
+        if !removed.is_empty() {
+            removed_contributors =
+                to_contributors(contributions::count(git, bare, CommitSelection::Exactly(removed), true).await?);
+            let affected_emails: HashSet<&str> = removed_contributors.iter().map(|it| &*it.email).collect();
+            names = to_contributors(contributions::count(git, bare, CommitSelection::ReachableFrom(tip), false).await?);
+            names.retain(|it| affected_emails.contains(&*it.email));
         }
         let mut transaction = app.database.begin().await?;
-        repository::lock(&mut transaction, id).await?.ok_or(Error::NotFound(Thing::Project))?;
-        // Somebody else may have been quicker.
-        if rows::counted(&mut transaction, id).await? != counted {
+        repository::lock(&mut transaction, id).await?.ok_or(Error::NotFound(Resource::Project))?;
+        // Another request or job may have updated the counts first.
+        if rows::find_checkpoint(&mut transaction, id).await? != checkpoint {
             continue;
         }
         if base.is_none() {
             rows::clear(&mut transaction, id).await?;
         }
-        let counted = Counted { tip, generation: opened.refs.generation };
-        rows::mark(&mut transaction, id, counted, app.clock.now()).await?;
-        rows::add(&mut transaction, id, &more).await?;
-        rows::subtract(&mut transaction, id, &less).await?;
+        let checkpoint = Checkpoint { tip, generation: repository.refs.generation };
+        rows::set_checkpoint(&mut transaction, id, checkpoint, app.clock.now()).await?;
+        rows::add(&mut transaction, id, &added_contributors).await?;
+        rows::subtract(&mut transaction, id, &removed_contributors).await?;
         rows::rename(&mut transaction, id, &names).await?;
         return Ok(commit_transaction(transaction).await?);
     }
 }
 
-fn contributors_of(counted: Contributions) -> Vec<Contributor> {
+fn to_contributors(contributions: Contributions) -> Vec<Contributor> {
     let figure = |figure: u64| i64::try_from(figure).unwrap_or(i64::MAX);
     let row = |(email, it): (String, Contribution)| Contributor {
         email,
@@ -143,5 +155,5 @@ fn contributors_of(counted: Contributions) -> Vec<Contributor> {
         additions: figure(it.additions),
         deletions: figure(it.deletions),
     };
-    counted.into_iter().map(row).collect()
+    contributions.into_iter().map(row).collect()
 }

@@ -1,5 +1,8 @@
-//! Reading a repository over git's own protocol. What refs there are is told from the database; what they lead to is
-//! sent by git, after it was decided which ids may be asked for.
+//! Serves fetches over git's protocol.
+//!
+//! - The ref advertisement comes from the database.
+//! - Git computes the pack after every requested id has been checked: only objects that a ref of the project reaches
+//!   are sent.
 
 use std::collections::HashSet;
 use std::future;
@@ -12,310 +15,346 @@ use futures_util::stream::BoxStream;
 use holdfast_domain::Visibility;
 use holdfast_domain::policy::ProjectAction;
 use holdfast_git::pkt::{self, Packet};
-use holdfast_git::program::{Command, read_said};
+use holdfast_git::process::{Command, read_stderr_tail};
 use holdfast_git::protocol::Version;
-use holdfast_git::protocol::advertisement::{self, Refs};
-use holdfast_git::protocol::upload::{self, Fetch, LsRefs};
-use holdfast_git::{Incoming, ObjectId, reachability};
-use holdfast_store::cache::Lease;
+use holdfast_git::protocol::advertisement::{self, RefLookup};
+use holdfast_git::protocol::upload::{self, FetchRequest, LsRefsRequest};
+use holdfast_git::{ObjectId, Quarantine, reachability};
+use holdfast_store::cache::CachedRepository;
 use holdfast_store::projects::project::{Project, ProjectRef};
 use holdfast_store::repository::snapshot::Snapshot;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::answer::{self, Key, Source};
 use super::request_reader::{MAX_REQUEST_BYTES, RequestReader, within_request_timeout};
-use super::{outlet, reach};
+use super::shared_fetch::{self, FetchKey, GitOutput};
+use super::{bounded_stream, object_lookup};
 use crate::client::ClientKey;
 use crate::{Actor, App, Error, Result, access};
 
-/// A repository at one generation, which every answer about it uses.
-pub struct Opened {
+/// A project with its ref snapshot at one generation, which all parts of a response use.
+pub struct OpenRepository {
     pub project: Project,
     pub refs: Arc<Snapshot>,
-    /// The client whose share of fetches this counts for.
+    /// The client whose permits the requests count for.
     pub client: ClientKey,
 }
 
-pub async fn open(app: &App, actor: &Actor, project: &ProjectRef, action: ProjectAction) -> Result<Opened> {
+/// Authorizes an action on a project and loads the refs of its repository.
+pub async fn open_repository(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    action: ProjectAction,
+) -> Result<OpenRepository> {
     let mut connection = app.database.connection().await?;
-    let project = access::project(app, &mut connection, actor, project, action).await?;
+    let project = access::authorize_project(app, &mut connection, actor, project, action).await?;
+    drop(connection);
     let state = &project.repository;
-    let refs = app.engine.snapshots.at(&mut connection, state.id, state.generation, state.head.as_deref()).await?;
-    Ok(Opened { project, refs, client: actor.client() })
+    let refs =
+        app.git_runtime.snapshots.get_or_load(&app.database, state.id, state.generation, state.head.as_deref()).await?;
+    Ok(OpenRepository { project, refs, client: actor.client() })
 }
 
-impl Opened {
-    /// Writes what is said first. `stateless` is over HTTP.
-    pub async fn advertise_upload(
+impl OpenRepository {
+    /// Writes the first response: the capabilities in version 2, the ref advertisement in older ones. `is_stateless` is
+    /// true over HTTP.
+    pub async fn advertise_upload_pack(
         &self,
         version: Version,
-        stateless: bool,
+        is_stateless: bool,
         output: &mut (impl AsyncWrite + Unpin),
     ) -> io::Result<()> {
         match version {
-            // A client asks for bundles without a password.
+            // Clients download bundles without credentials, so only public projects offer them.
             Version::V2 => {
                 let has_bundles = self.project.visibility == Visibility::Public;
-                output.write_all(&advertisement::capabilities(has_bundles)).await
+                output.write_all(&advertisement::v2_capabilities(has_bundles)).await
             }
-            older => advertisement::upload(&*self.refs, older, stateless, output).await,
+            older => advertisement::write_upload_pack(&*self.refs, older, is_stateless, output).await,
         }
     }
 
-    pub async fn advertise_receive(&self, output: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
-        advertisement::receive(&*self.refs, output).await
+    pub async fn advertise_receive_pack(&self, output: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
+        advertisement::write_receive_pack(&*self.refs, output).await
     }
 
-    pub async fn list_refs(&self, request: &LsRefs, output: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
-        advertisement::ls_refs(&*self.refs, request, output).await
+    pub async fn list_refs(&self, request: &LsRefsRequest, output: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
+        advertisement::write_ls_refs(&*self.refs, request, output).await
     }
 }
 
 /// The maximum size of one round of `have` lines. Git sends at most 16,384 of them at a time.
 const MAX_ROUND_BYTES: usize = 1 << 20;
 
-/// What git sends, as it comes. When this is dropped git ends.
-pub type Answer = BoxStream<'static, io::Result<Bytes>>;
+/// A response of git in chunks. Dropping it ends git, unless other clients read the same response.
+pub type ResponseStream = BoxStream<'static, io::Result<Bytes>>;
 
-/// Answers one request. An id that no ref of this project leads to is refused, wherever its object is, also while
-/// others are given it: whether somebody may ask comes before what is answered.
-pub async fn answer(app: &App, opened: &Opened, version: Version, mut fetch: Fetch) -> Result<Answer> {
-    let mut held = check(app, opened, &mut fetch).await?;
-    let answers = &app.engine.answers;
-    let key = Key::of(opened.project.repository.id, version, &fetch).await?;
+/// Serves one fetch request. Rejects an id that no ref of this project reaches, wherever its object is stored. Each
+/// request is checked before it joins a shared response.
+pub async fn serve(
+    app: &App,
+    repository: &OpenRepository,
+    version: Version,
+    mut fetch: FetchRequest,
+) -> Result<ResponseStream> {
+    let mut slot = check_wants(app, repository, &mut fetch).await?;
+    let shared_fetches = &app.git_runtime.shared_fetches;
+    let key = FetchKey::for_request(repository.project.repository.id, version, &fetch).await?;
     if let Some(key) = key {
-        let mut client_turn = None;
-        let (reader, is_shared) = match answers.join_existing(key) {
+        let mut client_permit = None;
+        let (reader, is_shared) = match shared_fetches.join_existing(key) {
             Some(reader) => (reader, true),
             None => {
-                // Taken before others can join: they do not wait for a client that waits for its own share.
-                if held.is_none() {
-                    client_turn = Some(app.engine.client_turn_to_fetch(opened.client).await);
+                // Acquired before other requests can join, so that they do not wait for a client that has used up its
+                // own share.
+                if slot.is_none() {
+                    client_permit = Some(app.git_runtime.acquire_client_fetch_permit(repository.client).await);
                 }
-                answers.join(key, app.engine.cache()?.scratch())
+                shared_fetches.join(key, app.git_runtime.cache()?.scratch_dir())
             }
         };
         if is_shared {
             // The request that computes the response may be waiting for these permits.
-            (held, client_turn) = (None, None);
+            (slot, client_permit) = (None, None);
         }
-        let make = make(app, opened, version, &fetch, held.take(), client_turn);
-        if let Some(answer) = answers.give(reader, Some(key), make).await? {
+        let start = start_upload_pack(app, repository, version, &fetch, slot.take(), client_permit);
+        if let Some(response) = shared_fetches.stream_to_client(reader, Some(key), start).await? {
             if is_shared {
-                answers.count(true);
+                shared_fetches.record_fetch(true);
             }
-            return Ok(answer);
+            return Ok(response);
         }
     }
-    let held = match held {
-        Some(held) => held,
-        None => hold(app, opened).await?,
+    let slot = match slot {
+        Some(slot) => slot,
+        None => acquire_slot(app, repository).await?,
     };
-    let make = make(app, opened, version, &fetch, Some(held), None);
-    let answer = answers.give(answers.alone(), None, make).await?;
-    answer.ok_or_else(|| unreachable!("nobody else could have begun it"))
+    let start = start_upload_pack(app, repository, version, &fetch, Some(slot), None);
+    let response = shared_fetches.stream_to_client(shared_fetches.unshared(), None, start).await?;
+    response.ok_or_else(|| unreachable!("an unshared response is started by its only reader"))
 }
 
-/// Refuses wants that no ref reaches, and removes from the request what the client may not claim to have. Returns the
-/// permits and the lease if they were needed for that: most fetches want tips, and have nothing or what is near them.
-async fn check(app: &App, opened: &Opened, fetch: &mut Fetch) -> Result<Option<Held>> {
-    let mut held = None;
-    let wanted = without_tips(opened, fetch.wants.clone());
+/// Rejects wants that no ref reaches, and removes claims to unreachable commits from the request. Returns the slot if
+/// the checks needed one: most fetches want tips, and have nothing or commits near the tips.
+async fn check_wants(app: &App, repository: &OpenRepository, fetch: &mut FetchRequest) -> Result<Option<FetchSlot>> {
+    let mut slot = None;
+    let wanted = exclude_tips(repository, fetch.wants.clone());
     if !wanted.is_empty() {
-        let held = held.insert(hold(app, opened).await?);
-        check_reachable(app, opened, &held.lease, wanted).await?;
+        let slot = slot.insert(acquire_slot(app, repository).await?);
+        check_reachable(app, repository, &slot.cached_repository, wanted).await?;
     }
     let wants = std::mem::take(&mut fetch.wants);
-    reach::remove_unreached_claims(app, opened, fetch, &wants, &mut held).await?;
-    Ok(held)
+    object_lookup::remove_unreachable_claims(app, repository, fetch, &wants, &mut slot).await?;
+    Ok(slot)
 }
 
-async fn make(
+async fn start_upload_pack(
     app: &App,
-    opened: &Opened,
+    repository: &OpenRepository,
     version: Version,
-    fetch: &Fetch,
-    held: Option<Held>,
-    client_turn: Option<OwnedSemaphorePermit>,
-) -> Result<Source> {
-    let held = match held {
+    fetch: &FetchRequest,
+    slot: Option<FetchSlot>,
+    client_permit: Option<OwnedSemaphorePermit>,
+) -> Result<GitOutput> {
+    let slot = match slot {
         Some(held) => held,
         None => {
-            // This request took over a response whose first client has left. Others wait for it, so that it must not wait
-            // for the share of its own client.
-            let client_turn = client_turn.or_else(|| app.engine.try_client_turn_to_fetch(opened.client));
-            let too_many = Error::NotYet("You have too many fetches under way, please try again");
-            hold_for_client(app, opened, client_turn.ok_or(too_many)?).await?
+            // This request took over a response whose first client has disconnected. Other requests wait for it, so it
+            // must not wait for the share of its own client.
+            let client_permit =
+                client_permit.or_else(|| app.git_runtime.try_acquire_client_fetch_permit(repository.client));
+            let too_many = Error::TemporarilyUnavailable(
+                "You have too many concurrent fetches. Try again when one of them has finished",
+            );
+            acquire_slot_for_client(app, repository, client_permit.ok_or(too_many)?).await?
         }
     };
-    app.engine.answers.count(false);
-    let view = if fetch.names_refs { Some(view(app, opened, &held.lease)?) } else { None };
-    let repository = view.as_ref().map_or(&held.lease.bare, Incoming::bare);
-    let command = app.engine.git.command(repository, "upload-pack");
-    let command = command.environment("GIT_PROTOCOL", version.variable());
-    let command = command.words(["--stateless-rpc", "--strict"]).path(repository.directory());
-    answer::start(command, fetch.raw.clone(), Held { _view: view, ..held })
+    app.git_runtime.shared_fetches.record_fetch(false);
+    let view =
+        if fetch.has_named_refs { Some(repository_with_refs(app, repository, &slot.cached_repository)?) } else { None };
+    let bare = view.as_ref().map_or(&slot.cached_repository.bare, Quarantine::bare);
+    let command = app.git_runtime.git.command(bare, "upload-pack");
+    let command = command.env("GIT_PROTOCOL", version.as_env_value());
+    let command = command.args(["--stateless-rpc", "--strict"]).arg_path(bare.directory());
+    shared_fetch::start_git(command, fetch.raw.clone(), FetchSlot { _view: view, ..slot })
 }
 
-/// What stays while git answers: this node's copy, and a place among those that are served.
-pub(super) struct Held {
-    pub lease: Lease,
-    _view: Option<Incoming>,
-    _turns: Turns,
-    _client_turn: OwnedSemaphorePermit,
+/// What a running git process holds: the pinned cached repository, and the permits of its fetch.
+pub(super) struct FetchSlot {
+    pub cached_repository: CachedRepository,
+    _view: Option<Quarantine>,
+    _permits: FetchPermits,
+    _client_permit: OwnedSemaphorePermit,
 }
 
-pub(super) async fn hold(app: &App, opened: &Opened) -> Result<Held> {
-    let client_turn = app.engine.client_turn_to_fetch(opened.client).await;
-    hold_for_client(app, opened, client_turn).await
+pub(super) async fn acquire_slot(app: &App, repository: &OpenRepository) -> Result<FetchSlot> {
+    let client_permit = app.git_runtime.acquire_client_fetch_permit(repository.client).await;
+    acquire_slot_for_client(app, repository, client_permit).await
 }
 
-/// Like [`hold`], for a client whose turn is known to have come.
-async fn hold_for_client(app: &App, opened: &Opened, client_turn: OwnedSemaphorePermit) -> Result<Held> {
-    let id = opened.project.repository.id;
-    let turns = app.engine.turn_to_fetch(id).await;
-    let lease = app.lease(id, opened.refs.generation).await?;
-    Ok(Held { lease, _view: None, _turns: turns, _client_turn: client_turn })
+/// Like [`acquire_slot`], with a client permit that the caller has acquired.
+async fn acquire_slot_for_client(
+    app: &App,
+    repository: &OpenRepository,
+    client_permit: OwnedSemaphorePermit,
+) -> Result<FetchSlot> {
+    let id = repository.project.repository.id;
+    let permits = app.git_runtime.acquire_fetch_permits(id).await;
+    let cached_repository = app.cached_repository(id, repository.refs.generation).await?;
+    Ok(FetchSlot { cached_repository, _view: None, _permits: permits, _client_permit: client_permit })
 }
 
-/// The same repository with its refs on the disk, for what cannot do without. In the copy itself they would outlive the
-/// moment in which they are true.
-fn view(app: &App, opened: &Opened, lease: &Lease) -> Result<Incoming> {
-    let view = app.engine.cache()?.incoming(Some(&lease.bare))?;
-    view.bare().write_refs(opened.refs.head(), opened.refs.with_prefix(""))?;
+/// Returns a temporary view of the repository with its refs on disk, for requests that name refs. In the cached
+/// repository itself they would outlive their generation.
+fn repository_with_refs(
+    app: &App,
+    repository: &OpenRepository,
+    cached_repository: &CachedRepository,
+) -> Result<Quarantine> {
+    let view = app.git_runtime.cache()?.quarantine(Some(&cached_repository.bare))?;
+    view.bare().write_refs(repository.refs.head(), repository.refs.iter_with_prefix(""))?;
     Ok(view)
 }
 
-/// What git makes of one whole request, for nobody else.
-pub(super) async fn send(app: &App, command: Command, request: Bytes, held: Held) -> Result<Answer> {
-    let answers = &app.engine.answers;
-    let answer = answers.give(answers.alone(), None, async { answer::start(command, request, held) }).await?;
-    answer.ok_or_else(|| unreachable!("nobody else could have begun it"))
+/// Runs git with one request and streams its output to a single client.
+pub(super) async fn run_unshared(
+    app: &App,
+    command: Command,
+    request: Bytes,
+    slot: FetchSlot,
+) -> Result<ResponseStream> {
+    let shared_fetches = &app.git_runtime.shared_fetches;
+    let response = shared_fetches
+        .stream_to_client(shared_fetches.unshared(), None, async { shared_fetch::start_git(command, request, slot) })
+        .await?;
+    response.ok_or_else(|| unreachable!("an unshared response is started by its only reader"))
 }
 
-const CHUNK: usize = 64 << 10;
+const CHUNK_SIZE: usize = 64 << 10;
 
-/// Which ids may be asked for is left to git here, so it goes by the refs alone.
-const ONLY_WHAT_REFS_NAME: [&str; 3] = [
+/// Makes git accept only ids that a ref points at.
+const REFS_ONLY_CONFIG: [&str; 3] = [
     "uploadpack.allowAnySHA1InWant=false",
     "uploadpack.allowTipSHA1InWant=false",
     "uploadpack.allowReachableSHA1InWant=false",
 ];
 
-/// Versions 0 and 1 on a connection that stays: from what the client wants on, git leads the conversation. The turn is taken
-/// only then, and the client has a limited time to say what it has: a silent one keeps nobody waiting.
-pub async fn converse(
+/// Serves a fetch of protocol version 0 or 1 over a stateful connection. Once the wants have been read, git drives the
+/// negotiation. The permits are acquired only then, and the client has a limited time to send its `have` lines, so that
+/// a silent client does not block others.
+pub async fn serve_stateful(
     app: &App,
-    opened: &Opened,
+    repository: &OpenRepository,
     version: Version,
     input: &mut (impl AsyncRead + Unpin + Send),
     output: &mut (impl AsyncWrite + Unpin + Send),
 ) -> Result<()> {
-    opened.advertise_upload(version, false, output).await?;
+    repository.advertise_upload_pack(version, false, output).await?;
     output.flush().await?;
-    let mut request = RequestReader::new(app, opened.client, &mut *input);
+    let mut request = RequestReader::new(app, repository.client, &mut *input);
     let wants = within_request_timeout(app, upload::read_v0_wants(&mut request, MAX_REQUEST_BYTES)).await??;
     let _permit = request.into_permit();
     let Some(mut fetch) = wants.filter(|fetch| !fetch.wants.is_empty()) else { return Ok(()) };
-    if let Some(id) = without_tips(opened, fetch.wants.clone()).iter().next() {
+    if let Some(id) = exclude_tips(repository, fetch.wants.clone()).iter().next() {
         return Err(not_our_ref(*id));
     }
-    let held = hold(app, opened).await?;
-    let view = view(app, opened, &held.lease)?;
-    let mut held = Some(held);
-    let command = app.engine.git.command_with(view.bare(), "upload-pack", ONLY_WHAT_REFS_NAME);
-    let command = command.environment("GIT_PROTOCOL", version.variable()).word("--strict").path(view.directory());
-    let mut running = command.start()?;
-    let (mut stdin, stdout, stderr) = running.pipes();
-    let mut stdout = BufReader::with_capacity(CHUNK, stdout);
-    let hear = async {
-        let heard = async {
+    let slot = acquire_slot(app, repository).await?;
+    let view = repository_with_refs(app, repository, &slot.cached_repository)?;
+    let mut slot = Some(slot);
+    let command = app.git_runtime.git.command_with(view.bare(), "upload-pack", REFS_ONLY_CONFIG);
+    let command = command.env("GIT_PROTOCOL", version.as_env_value()).arg("--strict").arg_path(view.directory());
+    let mut process = command.start()?;
+    let (mut stdin, stdout, stderr) = process.take_pipes();
+    let mut stdout = BufReader::with_capacity(CHUNK_SIZE, stdout);
+    let receive_rounds = async {
+        let forward_rounds = async {
             let wants = std::mem::take(&mut fetch.wants);
-            reach::remove_unreached_claims(app, opened, &mut fetch, &wants, &mut held).await?;
+            object_lookup::remove_unreachable_claims(app, repository, &mut fetch, &wants, &mut slot).await?;
             stdin.write_all(&fetch.raw).await.map_err(holdfast_git::Error::from)?;
-            // The client has this time for all rounds together. What the server does between them does not count.
-            let mut left = app.engine.settings.request_timeout;
+            // This time covers all rounds together. Work of the server between the rounds does not count.
+            let mut left = app.git_runtime.settings.request_timeout;
             loop {
-                let begin = Instant::now();
+                let started_at = Instant::now();
                 let next = tokio::time::timeout(left, upload::read_v0_haves(input, MAX_ROUND_BYTES)).await;
-                left = left.saturating_sub(begin.elapsed());
+                left = left.saturating_sub(started_at.elapsed());
                 let late = |_| holdfast_git::Error::protocol("the request did not arrive in time");
                 let Some(mut next) = next.map_err(late)?? else { return Ok(()) };
-                reach::remove_unreached_claims(app, opened, &mut next.round, &wants, &mut held).await?;
+                object_lookup::remove_unreachable_claims(app, repository, &mut next.round, &wants, &mut slot).await?;
                 stdin.write_all(&next.round.raw).await.map_err(holdfast_git::Error::from)?;
                 if next.is_last {
                     return Ok(());
                 }
             }
         };
-        let heard: Result<()> = heard.await;
+        let outcome: Result<()> = forward_rounds.await;
         drop(stdin);
-        match heard {
+        match outcome {
             Ok(()) => future::pending().await,
-            // Git may have heard enough before the client has said everything.
+            // Git may close its input before the client has sent all rounds.
             Err(Error::Git(holdfast_git::Error::Io(error))) if error.kind() == io::ErrorKind::BrokenPipe => {
                 future::pending().await
             }
             Err(error) => error,
         }
     };
-    let tell = async {
-        // The client has heard of the refs already.
+    let send_response = async {
+        // Skips git's own ref advertisement: the client has already received one.
         while !matches!(pkt::read(&mut stdout).await.map_err(io::Error::other)?, None | Some(Packet::Flush)) {}
-        let said = async { io::Result::Ok(read_said(stderr).await) };
-        let ((), said) = tokio::try_join!(outlet::copy(&mut stdout, output), said)?;
-        io::Result::Ok(said)
+        let stderr_tail = async { io::Result::Ok(read_stderr_tail(stderr).await) };
+        let ((), stderr_tail) = tokio::try_join!(bounded_stream::copy_to_client(&mut stdout, output), stderr_tail)?;
+        io::Result::Ok(stderr_tail)
     };
-    let said = tokio::select! {
-        said = tell => said?,
-        error = hear => return Err(error),
+    let stderr_tail = tokio::select! {
+        said = send_response => said?,
+        error = receive_rounds => return Err(error),
     };
-    Ok(running.succeeded(&said).await?)
+    Ok(process.wait_success(&stderr_tail).await?)
 }
 
-/// Refuses an id as git does. Whether there is such an object makes no difference.
+/// Returns git's error for an id that may not be fetched. It does not reveal whether the object exists.
 fn not_our_ref(id: ObjectId) -> Error {
-    Error::Refused(format!("upload-pack: not our ref {id}"))
+    Error::Rejected(format!("upload-pack: not our ref {id}"))
 }
 
-/// Few are compared one by one: of a million refs that is much quicker than to look up each.
-const FEW: usize = 16;
+/// Maximum number of ids that are compared with each tip one by one. With a million refs this is much faster than
+/// hashing every tip.
+const MAX_LINEAR_SEARCH: usize = 16;
 
-/// Those of them that no ref points at.
-pub(super) fn without_tips(opened: &Opened, mut wanted: HashSet<ObjectId>) -> HashSet<ObjectId> {
-    if wanted.len() > FEW {
-        opened.refs.tips().for_each(|tip| _ = wanted.remove(&tip));
+/// Returns the ids that no ref points at.
+pub(super) fn exclude_tips(repository: &OpenRepository, mut wanted: HashSet<ObjectId>) -> HashSet<ObjectId> {
+    if wanted.len() > MAX_LINEAR_SEARCH {
+        repository.refs.tips().for_each(|tip| _ = wanted.remove(&tip));
         return wanted;
     }
-    let mut left: Vec<ObjectId> = wanted.into_iter().collect();
-    for tip in opened.refs.head_target().into_iter().chain(opened.refs.tips()) {
-        if left.is_empty() {
+    let mut remaining: Vec<ObjectId> = wanted.into_iter().collect();
+    for tip in repository.refs.head_target().into_iter().chain(repository.refs.tips()) {
+        if remaining.is_empty() {
             break;
         }
-        left.retain(|id| *id != tip);
+        remaining.retain(|id| *id != tip);
     }
-    left.into_iter().collect()
+    remaining.into_iter().collect()
 }
 
-/// Refuses what no ref of this project leads to, as if it were not there.
+/// Rejects ids that no ref of this project reaches, with the same error as for objects that do not exist.
 pub(super) async fn check_reachable(
     app: &App,
-    opened: &Opened,
-    lease: &Lease,
+    repository: &OpenRepository,
+    cached_repository: &CachedRepository,
     wanted: HashSet<ObjectId>,
 ) -> Result<()> {
-    let wanted = without_tips(opened, wanted);
+    let wanted = exclude_tips(repository, wanted);
     if wanted.is_empty() {
         return Ok(());
     }
-    let first = *wanted.iter().next().expect("it is not empty");
-    let tips: Vec<ObjectId> = opened.refs.tips().collect();
-    if reachability::reach_all(&app.engine.git, &lease.bare, &tips, wanted).await? {
+    let first = *wanted.iter().next().expect("the empty set was handled above");
+    let tips: Vec<ObjectId> = repository.refs.tips().collect();
+    if reachability::are_all_reachable(&app.git_runtime.git, &cached_repository.bare, &tips, wanted).await? {
         Ok(())
     } else {
         Err(not_our_ref(first))
     }
 }
 
-pub(super) type Turns = (OwnedSemaphorePermit, OwnedSemaphorePermit);
+pub(super) type FetchPermits = (OwnedSemaphorePermit, OwnedSemaphorePermit);

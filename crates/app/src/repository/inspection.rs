@@ -1,20 +1,20 @@
-//! A repository looked at by its operators.
+//! Shows and checks repositories for operators.
 
 use chrono::{DateTime, Utc};
 use holdfast_domain::ids::{ProjectId, RepositoryId};
 use holdfast_domain::policy::{InstanceAction, ProjectAction};
 use holdfast_git::fsck::{self, Findings};
-use holdfast_git::protocol::advertisement::Refs;
+use holdfast_git::protocol::advertisement::RefLookup;
 use holdfast_store::projects::project::ProjectRef;
 use holdfast_store::repository::pack::{self, Pack};
-use holdfast_store::repository::snapshot::Listed;
+use holdfast_store::repository::snapshot::RefKind;
 use holdfast_store::repository::{network, repository};
 
-use super::{bring, fetch};
-use crate::{Actor, App, Error, Result, Thing, access};
+use super::{fetch, pack_download};
+use crate::{Actor, App, Error, Resource, Result, access};
 
 #[derive(Clone, Debug)]
-pub struct About {
+pub struct RepositoryInfo {
     pub path: String,
     pub project: ProjectId,
     pub repository: RepositoryId,
@@ -24,84 +24,86 @@ pub struct About {
     pub branches: usize,
     pub tags: usize,
     pub other_refs: usize,
-    /// When a ref moved last.
-    pub moved_at: Option<DateTime<Utc>>,
+    /// When a ref was last updated.
+    pub refs_updated_at: Option<DateTime<Utc>>,
     pub packs: usize,
-    /// Of these, those in the database.
+    /// Number of packs that are stored in PostgreSQL.
     pub inline_packs: usize,
-    /// Of these, those that others of its network list, too.
+    /// Number of packs that other repositories of the fork network list, too.
     pub shared_packs: usize,
     pub own_bytes: u64,
     pub shared_bytes: u64,
-    /// It, its forks and theirs.
-    pub network: i64,
-    /// Their paths, the oldest first; not all of a large one.
+    /// Number of projects in the fork network.
+    pub network_size: i64,
+    /// Paths of these projects, oldest first; not all of a large network.
     pub members: Vec<String>,
 }
 
-const MOST_MEMBERS: i64 = 10;
+const MAX_MEMBERS: i64 = 10;
 
-pub async fn show(app: &App, actor: &Actor, project: &ProjectRef) -> Result<About> {
-    access::instance(actor, InstanceAction::ManageUsers)?;
-    let opened = fetch::open(app, actor, project, ProjectAction::Read).await?;
-    let state = &opened.project.repository;
+pub async fn show(app: &App, actor: &Actor, project: &ProjectRef) -> Result<RepositoryInfo> {
+    access::authorize_instance(actor, InstanceAction::ManageUsers)?;
+    let repository = fetch::open_repository(app, actor, project, ProjectAction::Read).await?;
+    let state = &repository.project.repository;
     let mut connection = app.database.connection().await?;
-    let (generation, packs) = pack::list(&mut connection, state.id).await?.ok_or(Error::NotFound(Thing::Project))?;
-    let shared = network::shared(&mut connection, state.id).await?;
-    let place = repository::place(&mut connection, state.id, MOST_MEMBERS).await?;
-    let bytes = |wanted: bool| packs.iter().filter(|it| shared.contains_key(&it.id) == wanted).map(Pack::bytes).sum();
-    let (branches, tags) = (opened.refs.count(Listed::Branches), opened.refs.count(Listed::Tags));
-    Ok(About {
-        path: opened.project.full_path(),
-        project: opened.project.id,
+    let (generation, packs) = pack::list(&mut connection, state.id).await?.ok_or(Error::NotFound(Resource::Project))?;
+    let shared = network::find_shared_packs(&mut connection, state.id).await?;
+    let network_info = repository::find_network_info(&mut connection, state.id, MAX_MEMBERS).await?;
+    let bytes =
+        |is_shared: bool| packs.iter().filter(|it| shared.contains_key(&it.id) == is_shared).map(Pack::bytes).sum();
+    let (branches, tags) = (repository.refs.count(RefKind::Branches), repository.refs.count(RefKind::Tags));
+    Ok(RepositoryInfo {
+        path: repository.project.full_path(),
+        project: repository.project.id,
         repository: state.id,
-        created_at: place.created_at,
+        created_at: network_info.created_at,
         head: state.head.clone(),
         generation,
         branches,
         tags,
-        other_refs: opened.refs.len() - branches - tags,
-        moved_at: place.moved_at,
+        other_refs: repository.refs.len() - branches - tags,
+        refs_updated_at: network_info.last_update_at,
         packs: packs.len(),
         inline_packs: packs.iter().filter(|pack| pack.object_key.is_none()).count(),
         shared_packs: shared.len(),
         own_bytes: bytes(false),
         shared_bytes: bytes(true),
-        network: place.network,
-        members: place.members,
+        network_size: network_info.network_size,
+        members: network_info.members,
     })
 }
 
-/// What was looked at, and what is wrong with it.
+/// The result of checking a repository.
 #[derive(Clone, Debug)]
-pub struct Checked {
+pub struct FsckReport {
     pub refs: usize,
     pub packs: usize,
     pub findings: Findings,
 }
 
-/// Fetches every pack anew, whatever this node has of it. `quick` looks whether everything is there, and not into it.
-pub async fn check(app: &App, actor: &Actor, project: &ProjectRef, quick: bool) -> Result<Checked> {
-    access::instance(actor, InstanceAction::ManageUsers)?;
-    let opened = fetch::open(app, actor, project, ProjectAction::Read).await?;
-    let listed = pack::list(&mut *app.database.connection().await?, opened.project.repository.id).await?;
-    let (_, packs) = listed.ok_or(Error::NotFound(Thing::Project))?;
-    let copy = app.engine.cache()?.incoming(None)?;
-    let mut damage = Vec::new();
+/// Checks a repository with `git fsck`. Downloads every pack, whatever this node has cached. If `is_quick` is set, it
+/// checks that all objects exist, but not their content.
+pub async fn check(app: &App, actor: &Actor, project: &ProjectRef, is_quick: bool) -> Result<FsckReport> {
+    access::authorize_instance(actor, InstanceAction::ManageUsers)?;
+    let repository = fetch::open_repository(app, actor, project, ProjectAction::Read).await?;
+    let listed = pack::list(&mut *app.database.connection().await?, repository.project.repository.id).await?;
+    let (_, packs) = listed.ok_or(Error::NotFound(Resource::Project))?;
+    let scratch = app.git_runtime.cache()?.quarantine(None)?;
+    let mut errors = Vec::new();
     for pack in &packs {
-        let stem = copy.bare().packs().join(format!("pack-{}-{}", pack.checksum, pack.id));
-        let place = pack.object_key.as_deref().unwrap_or("the database");
-        match bring::content(app, pack).await? {
-            None => damage.push(format!("pack {} is listed, but {place} has nothing of it", pack.id)),
+        let stem = scratch.bare().pack_dir().join(format!("pack-{}-{}", pack.checksum, pack.id));
+        let location = pack.object_key.as_deref().unwrap_or("the database");
+        match pack_download::open_content(app, pack).await? {
+            None => errors.push(format!("pack {} is listed, but {location} does not contain it", pack.id)),
             Some(content) => {
-                if !bring::write_parts(content, &pack.sizes, &stem).await? {
-                    damage.push(format!("pack {} should have {} bytes, {place} has fewer", pack.id, pack.bytes()));
+                if !pack_download::write_files(content, &pack.sizes, &stem).await? {
+                    errors.push(format!("pack {} must have {} bytes, but {location} has fewer", pack.id, pack.bytes()));
                 }
             }
         }
     }
-    copy.bare().write_refs(opened.refs.head(), opened.refs.with_prefix(""))?;
-    let mut findings = fsck::check(&app.engine.git, copy.bare(), quick).await?;
-    findings.damage.splice(0..0, damage);
-    Ok(Checked { refs: opened.refs.len(), packs: packs.len(), findings })
+    scratch.bare().write_refs(repository.refs.head(), repository.refs.iter_with_prefix(""))?;
+    let mut findings = fsck::check(&app.git_runtime.git, scratch.bare(), is_quick).await?;
+    findings.errors.splice(0..0, errors);
+    Ok(FsckReport { refs: repository.refs.len(), packs: packs.len(), findings })
 }

@@ -1,92 +1,94 @@
-//! Deleting the branches whose work is in the default branch, as a job.
+//! Deletes the branches that are merged into the default branch, as a job.
 
 use std::collections::HashSet;
 
 use holdfast_domain::ids::{JobId, ProjectId, UserId};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_domain::repository::{Protection, Rule};
-use holdfast_git::protocol::advertisement::Refs;
+use holdfast_git::protocol::advertisement::RefLookup;
 use holdfast_git::{ObjectId, RefName};
 use holdfast_store::commit as commit_transaction;
 use holdfast_store::projects::project::ProjectRef;
 use holdfast_store::repository::protection;
-use holdfast_store::repository::ref_change::{Move, Mover};
+use holdfast_store::repository::ref_update::{RefUpdate, RefUpdateOrigin};
 use holdfast_store::worker::{job, merged_branches};
 
-use super::fetch::{self, Opened};
+use super::fetch::{self, OpenRepository};
 use super::objects;
-use super::push_details::PushDetails;
-use super::ref_change::{self, Change};
+use super::push_event::PushDetails;
+use super::ref_update::{self, RefUpdateBatch};
 use crate::accounts::user;
 use crate::{Actor, App, Error, Result};
 
-/// Begins it.
+/// Enqueues a job that deletes the merged branches of a project.
 pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef) -> Result<()> {
-    let opened = fetch::open(app, actor, project, ProjectAction::WriteCode).await?;
-    let user = actor.caller()?.account.id();
+    let repository = fetch::open_repository(app, actor, project, ProjectAction::WriteCode).await?;
+    let user = actor.current_user()?.account.id();
     let mut transaction = app.database.begin().await?;
-    let project = &opened.project;
+    let project = &repository.project;
     merged_branches::enqueue(&mut transaction, project.id, &project.full_path(), user, app.clock.now()).await?;
     Ok(commit_transaction(transaction).await?)
 }
 
-/// Who may no longer push by now deletes nothing.
+/// Runs the job. Deletes nothing if the user may no longer push.
 pub(crate) async fn run(app: &App, id: JobId, project: ProjectId, user: UserId) -> Result<()> {
-    if let Some(actor) = user::acting(app, user).await? {
+    if let Some(actor) = user::actor_for_user(app, user).await? {
         match delete_all(app, id, &actor, project).await {
             Err(Error::NotFound(_) | Error::Forbidden(_)) => {}
-            done => done?,
+            result => result?,
         }
     }
     job::finish(&mut *app.database.connection().await?, id, app.clock.now()).await?;
     Ok(())
 }
 
-/// In one transaction each.
-const BATCH: usize = 100;
+/// Maximum number of branches that are deleted in one transaction.
+const BATCH_SIZE: usize = 100;
 
 async fn delete_all(app: &App, id: JobId, actor: &Actor, project: ProjectId) -> Result<()> {
-    let opened = fetch::open(app, actor, &ProjectRef::Id(project), ProjectAction::WriteCode).await?;
-    let merged = merged(app, &opened).await?;
-    let caller = actor.caller()?;
+    let repository = fetch::open_repository(app, actor, &ProjectRef::Id(project), ProjectAction::WriteCode).await?;
+    let merged = find_merged(app, &repository).await?;
+    let current_user = actor.current_user()?;
     job::set_total(&mut *app.database.connection().await?, id, merged.len() as i64).await?;
-    for some in merged.chunks(BATCH) {
-        // One may have been protected meanwhile.
-        let rules = protection::list(&mut *app.database.connection().await?, opened.project.id).await?;
-        let some: Vec<Move> = some.iter().filter(|it| !is_protected(&rules, it.name.as_str())).cloned().collect();
-        let details = Some(PushDetails::without_commits(caller));
-        let mover = Mover { user: Some(caller.account.id()), via: "api" };
-        // One that has moved meanwhile stays, and so do not all the others.
-        let change = Change { atomic: false, ..Change::new(&opened, some, details, mover) };
-        let changed = ref_change::apply(app, change).await?;
-        let gone = changed.refusals.iter().filter(|refusal| refusal.is_none()).count();
-        job::advance(&mut *app.database.connection().await?, id, gone as i64).await?;
+    for chunk in merged.chunks(BATCH_SIZE) {
+        // A branch may have been protected meanwhile.
+        let rules = protection::list(&mut *app.database.connection().await?, repository.project.id).await?;
+        let updates: Vec<RefUpdate> =
+            chunk.iter().filter(|it| !is_protected(&rules, it.name.as_str())).cloned().collect();
+        let details = Some(PushDetails::without_commits(current_user));
+        let origin = RefUpdateOrigin { user: Some(current_user.account.id()), channel: "api" };
+        // Not atomic: a branch that was updated concurrently is kept, and the rest is still deleted.
+        let batch = RefUpdateBatch { is_atomic: false, ..RefUpdateBatch::new(&repository, updates, details, origin) };
+        let result = ref_update::apply(app, batch).await?;
+        let deleted = result.rejections.iter().filter(|refusal| refusal.is_none()).count();
+        job::advance(&mut *app.database.connection().await?, id, deleted as i64).await?;
     }
     Ok(())
 }
 
-/// A branch at the very commit of the default branch is not merged: nothing was done on it yet.
-async fn merged(app: &App, opened: &Opened) -> Result<Vec<Move>> {
-    let Some(head) = opened.refs.head_target() else { return Ok(Vec::new()) };
-    let rules = protection::list(&mut *app.database.connection().await?, opened.project.id).await?;
-    let removable = |name: &str| name != opened.refs.head() && !is_protected(&rules, name);
-    let branches: Vec<(RefName, ObjectId)> = opened
+/// Returns the deletions of the merged branches. A branch at the same commit as the default branch does not count as
+/// merged: no work has been done on it yet.
+async fn find_merged(app: &App, repository: &OpenRepository) -> Result<Vec<RefUpdate>> {
+    let Some(head) = repository.refs.head_target() else { return Ok(Vec::new()) };
+    let rules = protection::list(&mut *app.database.connection().await?, repository.project.id).await?;
+    let is_removable = |name: &str| name != repository.refs.head() && !is_protected(&rules, name);
+    let branches: Vec<(RefName, ObjectId)> = repository
         .refs
-        .with_prefix(BRANCHES)
-        .filter(|(name, target)| target.id != head && removable(name))
-        .map(|(name, target)| (RefName::trusted(name), target.id))
+        .iter_with_prefix(BRANCH_PREFIX)
+        .filter(|(name, target)| target.id != head && is_removable(name))
+        .map(|(name, target)| (RefName::from_trusted(name), target.id))
         .collect();
     if branches.is_empty() {
         return Ok(Vec::new());
     }
     let tips: HashSet<ObjectId> = branches.iter().map(|(_, tip)| *tip).collect();
-    let merged = objects::read(app, opened, move |reader| Ok(reader.merged(head, &tips)?)).await?;
-    let gone = branches.into_iter().filter(|(_, tip)| merged.contains(tip));
-    Ok(gone.map(|(name, tip)| Move { name, old: Some(tip), new: None }).collect())
+    let merged = objects::read(app, repository, move |reader| Ok(reader.find_merged_tips(head, &tips)?)).await?;
+    let merged_refs = branches.into_iter().filter(|(_, tip)| merged.contains(tip));
+    Ok(merged_refs.map(|(name, tip)| RefUpdate { name, old: Some(tip), new: None }).collect())
 }
 
 fn is_protected(rules: &[Rule], name: &str) -> bool {
-    Protection::of(rules, name.strip_prefix(BRANCHES).unwrap_or(name)).protected
+    Protection::for_branch(rules, name.strip_prefix(BRANCH_PREFIX).unwrap_or(name)).is_protected
 }
 
-const BRANCHES: &str = "refs/heads/";
+const BRANCH_PREFIX: &str = "refs/heads/";

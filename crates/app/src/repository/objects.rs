@@ -1,56 +1,64 @@
-//! The objects of a repository, on this node's disk.
+//! Reads the objects of a repository from the local cache.
 
 use std::sync::Arc;
 
 use holdfast_domain::ids::RepositoryId;
-use holdfast_git::Bare;
-use holdfast_git::reader::{Kept, Reader};
-use holdfast_store::cache::Lease;
+use holdfast_git::BareRepository;
+use holdfast_git::reader::{CachedReader, Reader};
+use holdfast_store::cache::CachedRepository;
 
-use super::fetch::Opened;
-use crate::{App, Error, Result};
+use super::fetch::OpenRepository;
+use crate::client::{ClientKey, ClientPermits};
+use crate::{App, Result};
 
-/// Looks into the objects of a repository.
+/// Reads objects of a repository on a blocking thread.
 pub(super) async fn read<T: Send + 'static>(
     app: &App,
-    opened: &Opened,
-    look: impl FnOnce(&Reader) -> Result<T> + Send + 'static,
+    repository: &OpenRepository,
+    inspect: impl FnOnce(&Reader) -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    GitObjects::of(app, opened).await?.read(look).await
+    GitObjects::open(app, repository).await?.read(inspect).await
 }
 
-/// Those of a repository, on this node as long as this is there.
+/// The objects of a repository, which stays in the local cache as long as this exists.
 #[derive(Clone)]
 pub(super) struct GitObjects {
-    lease: Arc<Lease>,
-    readers: moka::sync::Cache<RepositoryId, Arc<Kept>>,
+    cached_repository: Arc<CachedRepository>,
+    readers: moka::sync::Cache<RepositoryId, Arc<CachedReader>>,
+    permits: Arc<ClientPermits>,
+    client: ClientKey,
     id: RepositoryId,
 }
 
 impl GitObjects {
-    pub async fn of(app: &App, opened: &Opened) -> Result<Self> {
-        let id = opened.project.repository.id;
-        let lease = Arc::new(app.lease(id, opened.refs.generation).await?);
-        Ok(Self { lease, readers: app.engine.readers.clone(), id })
+    pub async fn open(app: &App, repository: &OpenRepository) -> Result<Self> {
+        let id = repository.project.repository.id;
+        let cached_repository = Arc::new(app.cached_repository(id, repository.refs.generation).await?);
+        let runtime = &app.git_runtime;
+        let (readers, permits) = (runtime.readers.clone(), runtime.object_read_permits.clone());
+        Ok(Self { cached_repository, readers, permits, client: repository.client, id })
     }
 
-    pub fn bare(&self) -> &Bare {
-        &self.lease.bare
+    pub fn bare(&self) -> &BareRepository {
+        &self.cached_repository.bare
     }
 
-    pub async fn read<T: Send + 'static>(&self, look: impl FnOnce(&Reader) -> Result<T> + Send + 'static) -> Result<T> {
-        let it = self.clone();
-        let looking = tokio::task::spawn_blocking(move || {
-            let kept = match it.readers.get(&it.id) {
-                Some(kept) => kept,
+    pub async fn read<T: Send + 'static>(
+        &self,
+        inspect: impl FnOnce(&Reader) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let objects = self.clone();
+        let work = move || {
+            let cached_reader = match objects.readers.get(&objects.id) {
+                Some(cached_reader) => cached_reader,
                 None => {
-                    let kept = Arc::new(Kept::open(it.bare())?);
-                    it.readers.insert(it.id, kept.clone());
-                    kept
+                    let cached_reader = Arc::new(CachedReader::open(objects.bare())?);
+                    objects.readers.insert(objects.id, cached_reader.clone());
+                    cached_reader
                 }
             };
-            look(&kept.reader())
-        });
-        looking.await.map_err(|panicked| Error::Internal(panicked.into()))?
+            inspect(&cached_reader.reader())
+        };
+        self.permits.run_blocking(self.client, work).await
     }
 }

@@ -1,35 +1,35 @@
-//! Making packs last.
+//! Stores packs.
 
-use holdfast_git::index_pack::{IndexedPack, PARTS};
-use holdfast_store::repository::pack::{self, Bytes, NewPack};
+use holdfast_git::index_pack::{IndexedPack, PACK_EXTENSIONS};
+use holdfast_store::repository::pack::{self, NewPack, PackBytes};
 
-use super::receipt::{Intended, Receipt};
+use super::receipt::{IntendedPush, Receipt};
 use crate::{App, Error, Result};
 
-/// Small ones come with the transaction, others go to the object store first, with a receipt if a push is about to move
-/// refs to it.
-pub(super) async fn store(app: &App, pack: &IndexedPack, push: Option<Intended<'_>>) -> Result<NewPack> {
+/// Stores a pack. A small one is returned as bytes, for the transaction that lists it. A larger one is uploaded to the
+/// object store, with a receipt if it comes from a push.
+pub(super) async fn store_pack(app: &App, pack: &IndexedPack, push: Option<IntendedPush<'_>>) -> Result<NewPack> {
     let sizes = pack.sizes()?;
     let files: Vec<_> =
-        PARTS.iter().zip(sizes).filter(|(_, size)| *size > 0).map(|(part, _)| pack.file(part)).collect();
-    let bytes = if sizes[0] <= app.engine.settings.inline_pack_bytes {
+        PACK_EXTENSIONS.iter().zip(sizes).filter(|(_, size)| *size > 0).map(|(part, _)| pack.file_path(part)).collect();
+    let bytes = if sizes[0] <= app.git_runtime.settings.inline_pack_bytes {
         let mut content = Vec::new();
         for file in files {
             content.extend(tokio::fs::read(file).await?);
         }
         if content.len() as u64 != sizes.iter().sum::<u64>() {
-            return Err(Error::Internal("a pack changed while it was read".into()));
+            return Err(Error::Internal("a pack file changed while it was read".into()));
         }
-        Bytes::Inline(content)
+        PackBytes::Inline(content)
     } else {
         let key = format!("packs/{}", app.entropy.hex::<16>());
-        let id = pack::intend(&mut *app.database.connection().await?, &key, app.clock.now()).await?;
+        let id = pack::insert_upload_intent(&mut *app.database.connection().await?, &key, app.clock.now()).await?;
         let receipt = match push {
-            Some(push) => Receipt::of_push(app, push, &key, &pack.checksum, &sizes)?,
+            Some(push) => Receipt::encode_for_push(app, push, &key, &pack.checksum, &sizes)?,
             None => Vec::new(),
         };
         app.objects.put_files(&key, &files, receipt).await?;
-        Bytes::Stored(id)
+        PackBytes::Uploaded(id)
     };
     Ok(NewPack { checksum: pack.checksum.clone(), sizes, bytes, is_cruft: false })
 }

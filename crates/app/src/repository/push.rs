@@ -1,39 +1,40 @@
-//! Taking a push: what HTTP and SSH have in common, from the first command to the report.
+//! Receives a push: what HTTP and SSH have in common, from the first command to the report.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use holdfast_domain::policy::ProjectAction;
-use holdfast_git::connectivity::{self, Known};
-use holdfast_git::index_pack::{self, IndexedPack, Sent};
-use holdfast_git::protocol::receive::{Command, PushRequest, Reporter, read_request};
+use holdfast_git::connectivity::{self, KnownTips};
+use holdfast_git::index_pack::{self, IndexedPack, ReceivedObjects};
+use holdfast_git::protocol::receive::{PushCommand, PushRequest, Reporter, read_request};
 use holdfast_git::reader::Reader;
-use holdfast_git::{Incoming, ObjectId, RefName};
-use holdfast_store::cache::Lease;
+use holdfast_git::{ObjectId, Quarantine, RefName};
+use holdfast_store::cache::CachedRepository;
 use holdfast_store::projects::project::ProjectRef;
-use holdfast_store::repository::pack::{NewPack, Pack, Sizes};
+use holdfast_store::repository::pack::{NewPack, Pack, PackSizes};
 use holdfast_store::repository::protection;
-use holdfast_store::repository::ref_change::Mover;
+use holdfast_store::repository::ref_update::RefUpdateOrigin;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::ci_file;
-use super::fetch::{self, Opened};
+use super::fetch::{self, OpenRepository};
 use super::maintenance;
-use super::pack::store;
-use super::push_details::PushDetails;
-use super::receipt::Intended;
-use super::ref_change::{self, Change, Changed, Move};
+use super::pack::store_pack;
+use super::push_event::PushDetails;
+use super::receipt::IntendedPush;
+use super::ref_update::{self, RefUpdate, RefUpdateBatch, RefUpdateResult};
+use super::ref_update_policy::{PolicyResult, RefUpdatePolicy, duplicate_names};
 use super::request_reader::within_request_timeout;
-use super::verdict::{Judge, Verdict, repeated};
-use crate::actor::Caller;
+use crate::actor::CurrentUser;
 use crate::{Actor, App, Error, Result};
 
-/// Reads commands and pack, and reports what came of them. What goes wrong on the way is told to the client, too.
+/// Reads the commands and the pack of a push, applies them and reports the result. Errors are reported to the client,
+/// too.
 pub async fn receive(
     app: &App,
     actor: &Actor,
-    opened: Opened,
-    via: &'static str,
+    repository: OpenRepository,
+    channel: &'static str,
     input: &mut (impl AsyncRead + Unpin + Send),
     output: impl AsyncWrite + Unpin + Send,
 ) -> Result<()> {
@@ -41,261 +42,287 @@ pub async fn receive(
     let Some(request) = request else { return Ok(()) };
     let mut reporter = Reporter::new(output, request.capabilities);
     let names = || request.commands.iter().map(|command| command.name.as_slice());
-    let opened = Arc::new(opened);
-    let outcome = take(app, actor, &opened, via, &request, input, &mut reporter).await;
+    let repository = Arc::new(repository);
+    let outcome = process(app, actor, &repository, channel, &request, input, &mut reporter).await;
     match outcome {
-        Ok(refusals) => {
-            let results = names().zip(&refusals).map(|(name, refusal)| (name, refusal.as_deref().map_or(Ok(()), Err)));
+        Ok(rejections) => {
+            let results =
+                names().zip(&rejections).map(|(name, refusal)| (name, refusal.as_deref().map_or(Ok(()), Err)));
             reporter.report(Ok(()), results).await?;
         }
         Err(error) => {
-            let text = explain(&error);
+            let text = client_message(&error);
             reporter.report(Err(&text), names().map(|name| (name, Err("unpacker error")))).await?;
         }
     }
     Ok(())
 }
 
-/// For the person who pushes; what is nobody's business but ours goes to the log.
-fn explain(error: &Error) -> String {
-    let ours = match error {
-        Error::Git(cause @ (holdfast_git::Error::Failed { .. } | holdfast_git::Error::Protocol(_))) => {
+/// Returns the error message for the pushing user. The details of internal errors are only logged.
+fn client_message(error: &Error) -> String {
+    let message = match error {
+        Error::Git(cause @ (holdfast_git::Error::CommandFailed { .. } | holdfast_git::Error::Protocol(_))) => {
             return cause.to_string();
         }
-        Error::Unavailable(_) => "the database cannot be reached, please push again",
-        Error::ObjectStore(_) => "the object store cannot be reached, please push again",
-        Error::Internal(_) | Error::Git(_) => "internal error",
-        known => return known.to_string(),
+        Error::DatabaseUnavailable(_) => "the database is unavailable; push again later",
+        Error::ObjectStore(_) => "the object store is unavailable; push again later",
+        Error::Internal(_) | Error::Git(_) => {
+            "internal server error; try again, or ask an administrator to check the server log"
+        }
+        other => return other.to_string(),
     };
-    tracing::error!(%error, "a push failed");
-    ours.into()
+    tracing::error!(%error, "push failed");
+    message.into()
 }
 
-/// What came, before it is decided what becomes of it.
-struct Arrived<'a> {
-    caller: &'a Caller,
-    mover: Mover,
+/// A push that has been received and not checked yet.
+struct ReceivedPush<'a> {
+    current_user: &'a CurrentUser,
+    origin: RefUpdateOrigin,
     request: &'a PushRequest,
-    incoming: Incoming,
-    /// None for what only removes refs, which needs no objects.
-    lease: Option<Lease>,
+    quarantine: Quarantine,
+    /// `None` if the push only deletes refs, which needs no objects.
+    cached_repository: Option<CachedRepository>,
     pack: Option<IndexedPack>,
 }
 
-/// So often a push is checked anew because objects were removed meanwhile.
-const RECHECKS: usize = 3;
+/// Maximum number of times that a push is checked, if objects are pruned concurrently.
+const MAX_ATTEMPTS: usize = 3;
 
-/// For each command, why it was not followed.
-async fn take<W: AsyncWrite + Unpin + Send>(
+/// Receives the pack, then checks and applies the commands. Returns the reason for each command that was rejected,
+/// `None` for the others.
+async fn process<W: AsyncWrite + Unpin + Send>(
     app: &App,
     actor: &Actor,
-    opened: &Arc<Opened>,
-    via: &'static str,
+    repository: &Arc<OpenRepository>,
+    channel: &'static str,
     request: &PushRequest,
     input: &mut (impl AsyncRead + Unpin + Send),
     reporter: &mut Reporter<W>,
 ) -> Result<Vec<Option<String>>> {
-    let caller = actor.caller()?;
+    let current_user = actor.current_user()?;
     if request.has_pack() {
-        maintenance::make_room(app, &opened.project, reporter).await?;
+        maintenance::apply_backpressure(app, &repository.project, reporter).await?;
     }
-    let _turn = app.engine.turn_to_push(actor.client()).await;
-    let id = opened.project.repository.id;
-    let lease = match request.has_pack() {
-        true => Some(app.lease(id, opened.refs.generation).await?),
+    let _permit = app.git_runtime.acquire_push_permit(actor.client()).await;
+    let id = repository.project.repository.id;
+    let cached_repository = match request.has_pack() {
+        true => Some(app.cached_repository(id, repository.refs.generation).await?),
         false => None,
     };
-    let incoming = app.engine.cache()?.incoming(lease.as_ref().map(|lease| &lease.bare))?;
+    let quarantine = app.git_runtime.cache()?.quarantine(cached_repository.as_ref().map(|cached| &cached.bare))?;
     let pack = if request.has_pack() {
-        let limits = app.engine.settings.pack_limits;
-        index_pack::receive(&app.engine.git, &incoming, input, limits, reporter).await?
+        let limits = app.git_runtime.settings.pack_limits;
+        index_pack::receive(&app.git_runtime.git, &quarantine, input, limits, reporter).await?
     } else {
         None
     };
-    let mover = Mover { user: Some(caller.account.id()), via };
-    let arrived = Arrived { caller, mover, request, incoming, lease, pack };
-    let (mut opened, mut stored) = (opened.clone(), None);
-    for _ in 0..RECHECKS {
-        match settle(app, actor, &opened, &arrived, &mut stored).await {
-            Err(Error::CleanedUp) => {}
-            settled => return settled,
+    let origin = RefUpdateOrigin { user: Some(current_user.account.id()), channel };
+    let received = ReceivedPush { current_user, origin, request, quarantine, cached_repository, pack };
+    let (mut repository, mut stored) = (repository.clone(), None);
+    for _ in 0..MAX_ATTEMPTS {
+        match validate_and_apply(app, actor, &repository, &received, &mut stored).await {
+            Err(Error::PrunedConcurrently) => {}
+            result => return result,
         }
-        let project = ProjectRef::Id(opened.project.id);
-        opened = Arc::new(fetch::open(app, actor, &project, ProjectAction::WriteCode).await?);
-        if arrived.lease.is_some() {
-            app.lease(id, opened.refs.generation).await?;
+        let project = ProjectRef::Id(repository.project.id);
+        repository = Arc::new(fetch::open_repository(app, actor, &project, ProjectAction::WriteCode).await?);
+        if received.cached_repository.is_some() {
+            app.cached_repository(id, repository.refs.generation).await?;
         }
     }
-    Err(Error::CleanedUp)
+    Err(Error::PrunedConcurrently)
 }
 
-async fn settle(
+async fn validate_and_apply(
     app: &App,
     actor: &Actor,
-    opened: &Arc<Opened>,
-    arrived: &Arrived<'_>,
+    repository: &Arc<OpenRepository>,
+    received: &ReceivedPush<'_>,
     stored: &mut Option<NewPack>,
 ) -> Result<Vec<Option<String>>> {
-    let Arrived { caller, mover, request, incoming, lease, pack } = arrived;
-    let rules = protection::list(&mut *app.database.connection().await?, opened.project.id).await?;
-    let judge = Judge::new(actor, opened, rules);
-    let repeated = repeated(&request.commands);
-    let mut verdicts: Vec<Verdict<RefName>> = request.commands.iter().map(|command| judge.of_name(command)).collect();
-    for (verdict, command) in verdicts.iter_mut().zip(&request.commands) {
-        if repeated.contains(command.name.as_slice()) {
-            *verdict = Err("the ref is named twice".into());
+    let ReceivedPush { current_user, origin, request, quarantine, cached_repository, pack } = received;
+    let rules = protection::list(&mut *app.database.connection().await?, repository.project.id).await?;
+    let policy = RefUpdatePolicy::new(actor, repository, rules);
+    let duplicates = duplicate_names(&request.commands);
+    let mut name_results: Vec<PolicyResult<RefName>> =
+        request.commands.iter().map(|command| policy.check_name(command)).collect();
+    for (result, command) in name_results.iter_mut().zip(&request.commands) {
+        if duplicates.contains(command.name.as_slice()) {
+            *result = Err("the push updates this ref more than once".into());
         }
     }
-    refuse_unconnected(app, opened, incoming, pack.as_ref(), &request.commands, &mut verdicts).await?;
-    let (verdicts, details, built) =
-        judge_objects(judge, caller, opened, incoming, &request.commands, verdicts).await?;
+    reject_disconnected(app, repository, quarantine, pack.as_ref(), &request.commands, &mut name_results).await?;
+    let (update_results, details, ci_candidates) =
+        check_objects(policy, current_user, repository, quarantine, &request.commands, name_results).await?;
 
-    let mut refusals: Vec<Option<String>> = verdicts.iter().map(|verdict| verdict.as_ref().err().cloned()).collect();
-    let moves: Vec<Move> = verdicts.into_iter().filter_map(Verdict::ok).collect();
-    if request.capabilities.atomic && refusals.iter().any(Option::is_some) {
-        refusals.iter_mut().for_each(|refusal| _ = refusal.get_or_insert_with(|| "atomic push failed".into()));
-        return Ok(refusals);
+    let mut rejections: Vec<Option<String>> =
+        update_results.iter().map(|result| result.as_ref().err().cloned()).collect();
+    let updates: Vec<RefUpdate> = update_results.into_iter().filter_map(PolicyResult::ok).collect();
+    if request.capabilities.atomic && rejections.iter().any(Option::is_some) {
+        rejections.iter_mut().for_each(|refusal| _ = refusal.get_or_insert_with(|| "atomic push failed".into()));
+        return Ok(rejections);
     }
-    if moves.is_empty() {
-        return Ok(refusals);
+    if updates.is_empty() {
+        return Ok(rejections);
     }
-    let atomic = request.capabilities.atomic;
+    let is_atomic = request.capabilities.atomic;
     if let (Some(pack), None) = (pack, &stored) {
-        let intended = Intended { opened, moves: &moves, mover: *mover, atomic };
-        *stored = Some(store(app, pack, Some(intended)).await?);
+        let intended_push = IntendedPush { repository, updates: &updates, origin: *origin, is_atomic };
+        *stored = Some(store_pack(app, pack, Some(intended_push)).await?);
     }
     let files = pack.as_ref().zip(stored.as_ref().map(|pack| pack.sizes));
-    let change = Change { atomic, pack: stored.clone(), built, ..Change::new(opened, moves, Some(details), *mover) };
-    let changed = ref_change::apply(app, change).await?;
-    if let Some(lease) = lease {
-        finish(app, lease, &changed, files, opened).await;
+    let batch = RefUpdateBatch {
+        is_atomic,
+        pack: stored.clone(),
+        ci_candidates,
+        ..RefUpdateBatch::new(repository, updates, Some(details), *origin)
+    };
+    let update_result = ref_update::apply(app, batch).await?;
+    if let Some(cached_repository) = cached_repository {
+        update_local_cache(app, cached_repository, &update_result, files, repository).await;
     }
-    let mut late = changed.refusals.into_iter();
-    for refusal in refusals.iter_mut().filter(|refusal| refusal.is_none()) {
-        *refusal = late.next().flatten().map(str::to_owned);
+    let mut later_rejections = update_result.rejections.into_iter();
+    for refusal in rejections.iter_mut().filter(|refusal| refusal.is_none()) {
+        *refusal = later_rejections.next().flatten().map(str::to_owned);
     }
-    Ok(refusals)
+    Ok(rejections)
 }
 
-/// Of so many new tips it is found out which of them lack something; beyond that all are refused for one.
-const TOLD_APART: usize = 20;
+/// Maximum number of new tips that are checked one by one to find the incomplete ones. If there are more, all are
+/// rejected.
+const MAX_TIPS_CHECKED_INDIVIDUALLY: usize = 20;
 
-async fn refuse_unconnected(
+/// Rejects the commands whose new objects fail the connectivity check.
+async fn reject_disconnected(
     app: &App,
-    opened: &Opened,
-    incoming: &Incoming,
+    repository: &OpenRepository,
+    quarantine: &Quarantine,
     pack: Option<&IndexedPack>,
-    commands: &[Command],
-    verdicts: &mut [Verdict<RefName>],
+    commands: &[PushCommand],
+    results: &mut [PolicyResult<RefName>],
 ) -> Result<()> {
-    let git = &app.engine.git;
-    let all = || opened.refs.tips().collect();
-    let mut near: Vec<ObjectId> = opened.refs.head_target().into_iter().collect();
+    let git = &app.git_runtime.git;
+    let all_tips = || repository.refs.tips().collect();
+    let mut likely_tips: Vec<ObjectId> = repository.refs.head_target().into_iter().collect();
     for command in commands {
-        // Only what is really ours ends a walk: the client's word for the old value is checked later.
-        near.extend(std::str::from_utf8(&command.name).ok().and_then(|name| find(opened, name)));
+        // Only current values of refs end a walk: the old value that the client sends is checked later.
+        likely_tips.extend(std::str::from_utf8(&command.name).ok().and_then(|name| find_ref_id(repository, name)));
     }
-    let sent = match pack.cloned() {
-        None => Sent::default(),
+    let received = match pack.cloned() {
+        None => ReceivedObjects::default(),
         Some(pack) => {
-            let reading = tokio::task::spawn_blocking(move || pack.sent());
+            let reading = tokio::task::spawn_blocking(move || pack.received_objects());
             reading.await.map_err(|panicked| Error::Internal(panicked.into()))??
         }
     };
     let check = async |new: &[ObjectId]| {
-        connectivity::check(git, incoming.bare(), new, Known { near: &near, all: &all }, &sent).await
+        connectivity::is_connected(
+            git,
+            quarantine.bare(),
+            new,
+            KnownTips { likely: &likely_tips, all: &all_tips },
+            &received,
+        )
+        .await
     };
     let new: HashSet<ObjectId> =
-        commands.iter().zip(&*verdicts).filter(|(_, verdict)| verdict.is_ok()).filter_map(|(it, _)| it.new).collect();
+        commands.iter().zip(&*results).filter(|(_, result)| result.is_ok()).filter_map(|(it, _)| it.new).collect();
     let new: Vec<ObjectId> = new.into_iter().collect();
     if check(&new).await? {
         return Ok(());
     }
-    // Somebody may have deleted a part of this node's copy meanwhile.
-    app.lease(opened.project.repository.id, opened.refs.generation).await?;
+    // Files of the cached repository may have been deleted meanwhile. Acquiring it again downloads them.
+    app.cached_repository(repository.project.repository.id, repository.refs.generation).await?;
     if check(&new).await? {
         return Ok(());
     }
-    for (command, verdict) in commands.iter().zip(verdicts) {
-        if let (Some(tip), Ok(_)) = (command.new, &verdict)
-            && (new.len() > TOLD_APART || !check(&[tip]).await?)
+    for (command, result) in commands.iter().zip(results) {
+        if let (Some(tip), Ok(_)) = (command.new, &result)
+            && (new.len() > MAX_TIPS_CHECKED_INDIVIDUALLY || !check(&[tip]).await?)
         {
-            *verdict = Err("missing necessary objects".into());
+            *result = Err("missing necessary objects".into());
         }
     }
     Ok(())
 }
 
-fn find(opened: &Opened, name: &str) -> Option<ObjectId> {
-    use holdfast_git::protocol::advertisement::Refs;
-    Some(opened.refs.find(name)?.id)
+fn find_ref_id(repository: &OpenRepository, name: &str) -> Option<ObjectId> {
+    use holdfast_git::protocol::advertisement::RefLookup;
+    Some(repository.refs.find(name)?.id)
 }
 
-/// Reads objects, so it takes a thread for as long as that lasts.
-async fn judge_objects(
-    judge: Judge,
-    caller: &Caller,
-    opened: &Arc<Opened>,
-    incoming: &Incoming,
-    commands: &[Command],
-    names: Vec<Verdict<RefName>>,
-) -> Result<(Vec<Verdict<Move>>, PushDetails, Vec<usize>)> {
-    let (caller, opened, bare) = (caller.clone(), opened.clone(), incoming.bare().clone());
+/// Checks the objects of the commands on a blocking thread. Returns the results, the details of the accepted updates,
+/// and the indexes of those that may get a pipeline.
+async fn check_objects(
+    policy: RefUpdatePolicy,
+    current_user: &CurrentUser,
+    repository: &Arc<OpenRepository>,
+    quarantine: &Quarantine,
+    commands: &[PushCommand],
+    names: Vec<PolicyResult<RefName>>,
+) -> Result<(Vec<PolicyResult<RefUpdate>>, PushDetails, Vec<usize>)> {
+    let (current_user, repository, bare) = (current_user.clone(), repository.clone(), quarantine.bare().clone());
     let commands = commands.to_vec();
-    let judging = tokio::task::spawn_blocking(move || {
+    let checking = tokio::task::spawn_blocking(move || {
         let reader = Reader::open(&bare)?;
-        let mut verdicts = Vec::with_capacity(names.len());
+        let mut results = Vec::with_capacity(names.len());
         for (command, name) in commands.iter().zip(names) {
-            verdicts.push(match name {
-                Ok(name) => judge.of_objects(&reader, &name, command)?,
-                Err(refusal) => Err(refusal),
+            results.push(match name {
+                Ok(name) => policy.check_objects(&reader, &name, command)?,
+                Err(rejection) => Err(rejection),
             });
         }
-        let moves: Vec<Move> = verdicts.iter().filter_map(|verdict| verdict.as_ref().ok()).cloned().collect();
-        let details = PushDetails::read(&reader, &opened, caller, &moves)?;
-        let built = if opened.project.features.builds_enabled { built(&reader, &moves)? } else { Vec::new() };
-        Ok((verdicts, details, built))
+        let updates: Vec<RefUpdate> = results.iter().filter_map(|result| result.as_ref().ok()).cloned().collect();
+        let details = PushDetails::read(&reader, &repository, current_user, &updates)?;
+        let ci_candidates = if repository.project.features.builds_enabled {
+            updates_with_ci_file(&reader, &updates)?
+        } else {
+            Vec::new()
+        };
+        Ok((results, details, ci_candidates))
     });
-    judging.await.map_err(|panicked| Error::Internal(panicked.into()))?
+    checking.await.map_err(|panicked| Error::Internal(panicked.into()))?
 }
 
-/// Of a push that moves more refs than this, the others get no pipeline.
-const BUILT: usize = 100;
+/// Maximum number of updates of a push that can get a pipeline.
+const MAX_CI_REFS: usize = 100;
 
-/// Places of the moves that lead to a CI file.
-fn built(reader: &Reader, moves: &[Move]) -> Result<Vec<usize>> {
-    let mut built = Vec::new();
-    for (place, it) in moves.iter().enumerate().take(BUILT) {
-        if let Some(new) = it.new.filter(|_| it.name.as_branch().or(it.name.as_tag()).is_some())
-            && ci_file::may_be_at(reader, new.object())?
+/// Returns the indexes of the updates whose commits may have a CI file.
+fn updates_with_ci_file(reader: &Reader, updates: &[RefUpdate]) -> Result<Vec<usize>> {
+    let mut with_ci_file = Vec::new();
+    for (index, update) in updates.iter().enumerate().take(MAX_CI_REFS) {
+        if let Some(new) = update.new.filter(|_| update.name.as_branch().or(update.name.as_tag()).is_some())
+            && ci_file::may_exist_at(reader, new.peeled_or_self())?
         {
-            built.push(place);
+            with_ci_file.push(index);
         }
     }
-    Ok(built)
+    Ok(with_ci_file)
 }
 
-/// What is only for speed: nothing of it may spoil a push that is kept already.
-pub(super) async fn finish(
+/// Adds the committed pack to the local cache and requests maintenance. Errors are only logged, since the push is
+/// committed already.
+pub(super) async fn update_local_cache(
     app: &App,
-    lease: &Lease,
-    changed: &Changed,
-    files: Option<(&IndexedPack, Sizes)>,
-    opened: &Opened,
+    cached_repository: &CachedRepository,
+    result: &RefUpdateResult,
+    files: Option<(&IndexedPack, PackSizes)>,
+    repository: &OpenRepository,
 ) {
-    let Some(made) = &changed.made else { return };
-    let tidy = async {
-        let new = made.pack.zip(files).map(|(id, (files, sizes))| {
+    let Some(committed) = &result.committed else { return };
+    let update_cache = async {
+        let new = committed.pack.zip(files).map(|(id, (files, sizes))| {
             (Pack { id, checksum: files.checksum.clone(), object_key: None, sizes, cruft_since: None }, files)
         });
-        let added = new.is_some();
-        app.engine.cache()?.adopt(lease, made.generation, new).await?;
-        if added {
-            maintenance::request_if_due(app, &opened.project).await?;
+        let has_new_pack = new.is_some();
+        app.git_runtime.cache()?.add_committed_pack(cached_repository, committed.generation, new).await?;
+        if has_new_pack {
+            maintenance::request_if_due(app, &repository.project).await?;
         }
         Ok::<_, Error>(())
     };
-    if let Err(error) = tidy.await {
-        tracing::warn!(%error, "a push is kept, but this node's copy is behind");
+    if let Err(error) = update_cache.await {
+        tracing::warn!(%error, "push committed, local cache update failed");
     }
 }

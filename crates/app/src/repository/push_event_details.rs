@@ -1,7 +1,7 @@
-//! The fields of a push event that are read from the repository when the body of its deliveries is made: changed paths
-//! and tag messages. To read them during the push would make it slower.
+//! Reads the fields of a push event that are added when the body of its deliveries is built: changed paths and tag
+//! messages. Reading them during the push would make it slower.
 //!
-//! Refs need not reach these objects any more. What has been pruned since the push is left out.
+//! The objects may have become unreachable since the push. Objects that have been pruned are left out.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use holdfast_git::reader::{ChangedPaths, Kind, Reader};
 use holdfast_store::projects::project::ProjectRef;
 use serde_json::Value;
 
-use super::{fetch, objects, push_details};
+use super::{fetch, objects, push_event};
 use crate::{Actor, App, Result};
 
 /// The maximum number of changed paths of one commit. The rest is left out.
@@ -24,8 +24,9 @@ async fn read<T: Send + 'static>(
     project: ProjectId,
     read: impl FnOnce(&Reader) -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    let opened = fetch::open(app, &Actor::Operator, &ProjectRef::Id(project), ProjectAction::ReadCode).await?;
-    objects::read(app, &opened, read).await
+    let repository =
+        fetch::open_repository(app, &Actor::Operator, &ProjectRef::Id(project), ProjectAction::ReadCode).await?;
+    objects::read(app, &repository, read).await
 }
 
 fn unless_pruned<T>(found: holdfast_git::Result<T>) -> Result<Option<T>> {
@@ -59,11 +60,11 @@ pub(crate) async fn tag_details(
     object: ObjectId,
 ) -> Result<(Option<String>, Option<Value>)> {
     let collect = move |reader: &Reader| {
-        let message = if tag == object { None } else { unless_pruned(reader.annotation(tag))?.flatten() };
+        let message = if tag == object { None } else { unless_pruned(reader.tag_message(tag))?.flatten() };
         let is_commit = unless_pruned(reader.peel(object))?.is_some_and(|(_, kind)| kind == Kind::Commit);
         let commit = if is_commit { unless_pruned(reader.commit(object))? } else { None };
-        let message = message.map(|text| push_details::text(&text, MAX_TEXT_BYTES));
-        Ok((message, commit.map(|commit| push_details::commit(&commit, MAX_TEXT_BYTES))))
+        let message = message.map(|text| push_event::clean_text(&text, MAX_TEXT_BYTES));
+        Ok((message, commit.map(|commit| push_event::commit_json(&commit, MAX_TEXT_BYTES))))
     };
     read(app, project, collect).await
 }

@@ -1,144 +1,154 @@
-//! Finding pushes that the database has forgotten, and bringing them back. It forgets what it acknowledged when it is set
-//! back in time, or when a replica takes over that was behind. The packs and their receipts are still there.
+//! Finds pushes that are in the object store and not in the database, and applies them again.
+//!
+//! The database loses acknowledged pushes if it is rolled back to an earlier point, or if a replica takes over that
+//! lagged behind. The packs and their receipts are still in the object store.
 
 use std::collections::{HashMap, HashSet};
 
 use futures_util::TryStreamExt;
 use holdfast_domain::ids::PackId;
 use holdfast_domain::policy::{InstanceAction, ProjectAction};
-use holdfast_git::protocol::advertisement::Refs;
-use holdfast_store::objects::Found;
+use holdfast_git::protocol::advertisement::RefLookup;
+use holdfast_store::objects::ObjectMeta;
 use holdfast_store::projects::project::ProjectRef;
-use holdfast_store::repository::pack::{self, Known};
+use holdfast_store::repository::pack::{self, ObjectRecord};
 use holdfast_store::repository::ref_log;
 
-use super::fetch::{self, Opened};
-use super::receipt::{self, Moved, Read, Receipt};
+use super::fetch::{self, OpenRepository};
+use super::receipt::{self, Receipt, ReceiptReadResult, ReceiptRefUpdate};
 use crate::{Actor, App, Error, Result, access};
 
 pub use super::replay::apply;
 
-/// A push of which only the object store knows.
+/// A push that is in the object store, and whose pack the database has never listed.
 #[derive(Clone, Debug)]
-pub struct Lost {
+pub struct LostPush {
     pub key: String,
     pub receipt: Receipt,
-    /// Set if the database knows that it was begun. It may have been refused, or never have come to its end.
-    pub announced: Option<PackId>,
-    pub state: State,
+    /// The upload intent, if the database has it. Such a push may have been rejected, or never have finished.
+    pub upload_intent: Option<PackId>,
+    pub state: LostPushState,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum State {
-    /// So many of its refs are where it found them, once those before it in the list are brought back.
+pub enum LostPushState {
+    /// This number of its refs have their old values, once the pushes before it in the list have been applied.
     Applicable { refs: usize },
-    /// Another one found this ref in the same place and took it elsewhere: one of them must have been refused.
+    /// Another push updates this ref from the same old value to another new one: one of them must have been rejected.
     Contested { name: String },
-    /// Its refs are where it moved them.
+    /// All of its refs have their new values.
     Present,
-    /// It was made and is remembered; what it brought is elsewhere, or nobody needs it any more.
-    Known,
-    /// The project is not there any more, or another one has its number.
+    /// The ref log has it. Its objects are in other packs, or no longer needed.
+    Logged,
+    /// The project has been deleted, or another one has its id.
     NoProject,
-    /// A ref is elsewhere.
-    Moved { name: String, is: Option<String> },
+    /// This ref does not have its old value.
+    RefChanged { name: String, current: Option<String> },
 }
 
-/// Which pushes are looked at.
+/// The pushes that a search includes.
 #[derive(Clone, Debug, Default)]
-pub struct Wanted {
-    /// Also those that the database knows to be begun.
-    pub unfinished: bool,
-    /// Of all of them only these keys, if there are any.
-    pub only: Vec<String>,
+pub struct PushFilter {
+    /// Whether pushes with an upload intent are included.
+    pub includes_unfinished: bool,
+    /// If not empty, exactly the pushes with these object keys are included.
+    pub only_keys: Vec<String>,
 }
 
-impl Wanted {
-    fn includes(&self, lost: &Lost) -> bool {
-        match self.only.is_empty() {
-            true => lost.announced.is_none() || self.unfinished,
-            false => self.only.contains(&lost.key),
+impl PushFilter {
+    fn includes(&self, lost: &LostPush) -> bool {
+        match self.only_keys.is_empty() {
+            true => lost.upload_intent.is_none() || self.includes_unfinished,
+            false => self.only_keys.contains(&lost.key),
         }
     }
 }
 
 #[derive(Clone, Debug, Default)]
-pub struct Search {
-    /// In the order in which they can be brought back.
-    pub lost: Vec<Lost>,
-    /// Pushes that were not wanted.
-    pub left_out: usize,
-    /// Objects with receipts that cannot be relied on, and why.
-    pub doubtful: Vec<(String, &'static str)>,
-    /// Objects that the database does not know, without receipts, and their bytes.
-    pub others: (u64, u64),
+pub struct SearchResult {
+    /// The lost pushes, in the order in which they can be applied.
+    pub lost: Vec<LostPush>,
+    /// Number of lost pushes that the filter excludes.
+    pub filtered_out: usize,
+    /// Keys of the objects whose receipts cannot be trusted, and the reasons.
+    pub untrusted: Vec<(String, &'static str)>,
+    /// Number and size of the objects that the database does not know and that have no receipt.
+    pub without_receipt: (u64, u64),
 }
 
-/// Asked of the database at once.
-const BATCH: usize = 1000;
+/// Number of objects that are looked up in the database at a time.
+const BATCH_SIZE: usize = 1000;
 
-pub async fn search(app: &App, actor: &Actor, wanted: &Wanted) -> Result<Search> {
-    access::instance(actor, InstanceAction::ManageUsers)?;
-    let mut found = Search::default();
-    let mut chunks = app.objects.list("packs")?.try_chunks(BATCH);
-    while let Some(some) = chunks.try_next().await.map_err(|broken| broken.1)? {
-        look(app, some, &mut found).await?;
+/// Searches the object store for lost pushes and classifies them.
+pub async fn search(app: &App, actor: &Actor, filter: &PushFilter) -> Result<SearchResult> {
+    access::authorize_instance(actor, InstanceAction::ManageUsers)?;
+    let mut found = SearchResult::default();
+    let mut chunks = app.objects.list("packs")?.try_chunks(BATCH_SIZE);
+    while let Some(objects) = chunks.try_next().await.map_err(|failure| failure.1)? {
+        inspect_objects(app, objects, &mut found).await?;
     }
     let all = found.lost.len();
-    found.lost.retain(|lost| wanted.includes(lost));
-    found.left_out = all - found.lost.len();
+    found.lost.retain(|lost| filter.includes(lost));
+    found.filtered_out = all - found.lost.len();
     found.lost.sort_by_key(|lost| (lost.receipt.at(), lost.key.clone()));
-    judge(app, &mut found.lost).await?;
+    classify(app, &mut found.lost).await?;
     Ok(found)
 }
 
-async fn look(app: &App, some: Vec<Found>, found: &mut Search) -> Result<()> {
-    let keys: Vec<&str> = some.iter().map(|object| object.key.as_str()).collect();
-    let known = pack::known(&mut *app.database.connection().await?, &keys).await?;
-    for object in some {
-        let announced = match known.get(&object.key) {
-            Some(Known::Counted) => continue,
-            Some(Known::Intent(id)) => Some(*id),
+async fn inspect_objects(app: &App, objects: Vec<ObjectMeta>, found: &mut SearchResult) -> Result<()> {
+    let keys: Vec<&str> = objects.iter().map(|object| object.key.as_str()).collect();
+    let records = pack::find_records(&mut *app.database.connection().await?, &keys).await?;
+    for object in objects {
+        let upload_intent = match records.get(&object.key) {
+            Some(ObjectRecord::Listed) => continue,
+            Some(ObjectRecord::Intent(id)) => Some(*id),
             None => None,
         };
         match receipt::read(app, &object.key, object.size).await? {
-            Read::Receipt(receipt) => {
-                found.lost.push(Lost { key: object.key, receipt: *receipt, announced, state: State::NoProject });
+            ReceiptReadResult::Receipt(receipt) => {
+                found.lost.push(LostPush {
+                    key: object.key,
+                    receipt: *receipt,
+                    upload_intent,
+                    state: LostPushState::NoProject,
+                });
             }
-            Read::Doubtful(why) => found.doubtful.push((object.key, why)),
-            // One that is being written has none yet.
-            Read::None if announced.is_some() => {}
-            Read::None => found.others = (found.others.0 + 1, found.others.1 + object.size),
+            ReceiptReadResult::Untrusted(why) => found.untrusted.push((object.key, why)),
+            // The upload may still be running.
+            ReceiptReadResult::None if upload_intent.is_some() => {}
+            ReceiptReadResult::None => {
+                found.without_receipt = (found.without_receipt.0 + 1, found.without_receipt.1 + object.size)
+            }
         }
     }
     Ok(())
 }
 
-/// The project that a push was for, unless another one has its number now.
-pub(super) async fn open(app: &App, receipt: &Receipt) -> Result<Option<Opened>> {
+/// Opens the project that a push was for. Returns `None` if it has been deleted, or another one has its id.
+pub(super) async fn open_recorded_project(app: &App, receipt: &Receipt) -> Result<Option<OpenRepository>> {
     let project = ProjectRef::Id(receipt.project.into());
-    let opened = match fetch::open(app, &Actor::Operator, &project, ProjectAction::Read).await {
+    let repository = match fetch::open_repository(app, &Actor::Operator, &project, ProjectAction::Read).await {
         Ok(opened) => opened,
         Err(Error::NotFound(_)) => return Ok(None),
         Err(error) => return Err(error),
     };
-    let project = &opened.project;
+    let project = &repository.project;
     let is_same = project.created_at.timestamp_micros() == receipt.project_created
         && project.repository.id.get() == receipt.repository;
-    Ok(is_same.then_some(opened))
+    Ok(is_same.then_some(repository))
 }
 
-/// Of a push that moves more refs than this, the first are enough.
-const ASKED: usize = 100;
+/// Maximum number of refs of a push that are looked up in the ref log.
+const MAX_CHECKED_REFS: usize = 100;
 
-/// Objects that were removed may have come back from a copy of the storage. A push that the log has was not forgotten,
-/// whatever became of its refs.
+/// Returns whether the ref log has a push. Deleted objects may have come back from a backup of the object store, and a
+/// push that the ref log has is not lost, whatever happened to its refs.
 async fn is_logged(app: &App, receipt: &Receipt) -> Result<bool> {
     let Some(since) = receipt.at() else { return Ok(false) };
     let mut connection = app.database.connection().await?;
-    for it in receipt.moves.iter().take(ASKED) {
-        if let Some(ids) = it.ids()
-            && ref_log::knows(&mut connection, receipt.repository.into(), &it.name, ids, since).await?
+    for update in receipt.moves.iter().take(MAX_CHECKED_REFS) {
+        if let Some(ids) = update.ids()
+            && ref_log::contains(&mut connection, receipt.repository.into(), &update.name, ids, since).await?
         {
             return Ok(true);
         }
@@ -146,119 +156,123 @@ async fn is_logged(app: &App, receipt: &Receipt) -> Result<bool> {
     Ok(false)
 }
 
-/// Where refs are, and where those are to be that come before.
+/// The refs of projects as they are after the pushes that have been planned so far.
 #[derive(Default)]
-struct Places {
-    projects: HashMap<i64, Opened>,
-    moved: HashMap<(i64, String), Option<String>>,
+struct ProjectedRefs {
+    projects: HashMap<i64, OpenRepository>,
+    updated: HashMap<(i64, String), Option<String>>,
 }
 
-impl Places {
-    fn of(&self, project: i64, name: &str) -> Option<String> {
-        match self.moved.get(&(project, name.to_owned())) {
-            Some(place) => place.clone(),
+impl ProjectedRefs {
+    fn find_id(&self, project: i64, name: &str) -> Option<String> {
+        match self.updated.get(&(project, name.to_owned())) {
+            Some(id) => id.clone(),
             None => {
-                let opened = self.projects.get(&project)?;
-                Some(opened.refs.find(name)?.id.to_string())
+                let repository = self.projects.get(&project)?;
+                Some(repository.refs.find(name)?.id.to_string())
             }
         }
     }
 
-    fn fits(&self, project: i64, it: &Moved) -> bool {
-        self.of(project, &it.name) == it.old
+    fn is_applicable(&self, project: i64, update: &ReceiptRefUpdate) -> bool {
+        self.find_id(project, &update.name) == update.old
     }
 
-    fn fitting<'a>(&self, receipt: &'a Receipt) -> Vec<&'a Moved> {
-        receipt.moves.iter().filter(|it| self.fits(receipt.project, it)).collect()
+    fn applicable_updates<'a>(&self, receipt: &'a Receipt) -> Vec<&'a ReceiptRefUpdate> {
+        receipt.moves.iter().filter(|it| self.is_applicable(receipt.project, it)).collect()
     }
 
-    fn is_whole(&self, receipt: &Receipt) -> bool {
-        self.fitting(receipt).len() == receipt.moves.len()
+    fn is_fully_applicable(&self, receipt: &Receipt) -> bool {
+        self.applicable_updates(receipt).len() == receipt.moves.len()
     }
 
-    fn is_part(&self, receipt: &Receipt) -> bool {
-        !receipt.atomic && !self.fitting(receipt).is_empty()
+    fn is_partly_applicable(&self, receipt: &Receipt) -> bool {
+        !receipt.atomic && !self.applicable_updates(receipt).is_empty()
     }
 
     fn is_present(&self, receipt: &Receipt) -> bool {
-        receipt.moves.iter().all(|it| self.of(receipt.project, &it.name) == it.new)
+        receipt.moves.iter().all(|it| self.find_id(receipt.project, &it.name) == it.new)
     }
 
-    /// Notes where refs will be once it is brought back.
-    fn follow(&mut self, receipt: &Receipt) -> State {
-        let fitting = self.fitting(receipt);
-        let refs = fitting.len();
-        for it in fitting {
-            self.moved.insert((receipt.project, it.name.clone()), it.new.clone());
+    /// Plans a push: records the new values of its refs.
+    fn advance(&mut self, receipt: &Receipt) -> LostPushState {
+        let applicable = self.applicable_updates(receipt);
+        let refs = applicable.len();
+        for update in applicable {
+            self.updated.insert((receipt.project, update.name.clone()), update.new.clone());
         }
-        State::Applicable { refs }
+        LostPushState::Applicable { refs }
     }
 }
 
-/// Whether a push was acknowledged its receipt does not tell: it is written before. So what is known to be begun comes
-/// behind what is not known at all.
-async fn judge(app: &App, lost: &mut Vec<Lost>) -> Result<()> {
-    let mut places = Places::default();
-    let (mut waiting, mut ordered): (Vec<Lost>, Vec<Lost>) = (Vec::new(), Vec::new());
-    for mut it in lost.drain(..) {
-        let Some(opened) = open(app, &it.receipt).await? else {
-            ordered.push(it);
+/// Sets the states of the pushes, and sorts them into the order in which they can be applied. A receipt is written
+/// before its push is acknowledged and does not prove that it was. So pushes with an upload intent come after those
+/// that the database does not know at all.
+async fn classify(app: &App, lost: &mut Vec<LostPush>) -> Result<()> {
+    let mut projected = ProjectedRefs::default();
+    let (mut pending, mut ordered): (Vec<LostPush>, Vec<LostPush>) = (Vec::new(), Vec::new());
+    for mut push in lost.drain(..) {
+        let Some(repository) = open_recorded_project(app, &push.receipt).await? else {
+            ordered.push(push);
             continue;
         };
-        places.projects.entry(it.receipt.project).or_insert(opened);
-        if is_logged(app, &it.receipt).await? {
-            it.state = State::Known;
-            ordered.push(it);
+        projected.projects.entry(push.receipt.project).or_insert(repository);
+        if is_logged(app, &push.receipt).await? {
+            push.state = LostPushState::Logged;
+            ordered.push(push);
         } else {
-            waiting.push(it);
+            pending.push(push);
         }
     }
-    let (announced, unknown) = waiting.into_iter().partition(|it| it.announced.is_some());
-    put_in_order(&mut places, unknown, &mut ordered);
-    put_in_order(&mut places, announced, &mut ordered);
+    let (with_intent, without_intent) = pending.into_iter().partition(|it| it.upload_intent.is_some());
+    plan_order(&mut projected, without_intent, &mut ordered);
+    plan_order(&mut projected, with_intent, &mut ordered);
     *lost = ordered;
     Ok(())
 }
 
-/// Clocks of nodes differ: one that fits only after a later one comes behind that. What would come back only in part waits
-/// for all that comes back whole.
-fn put_in_order(places: &mut Places, mut waiting: Vec<Lost>, ordered: &mut Vec<Lost>) {
+/// Plans pushes in the order in which they apply to the refs. The clocks of nodes differ, so a push may apply only
+/// after one with a later time. A push that applies only in part comes after all that apply as a whole.
+fn plan_order(projected: &mut ProjectedRefs, mut pending: Vec<LostPush>, ordered: &mut Vec<LostPush>) {
     let mut claims: HashMap<(i64, String, Option<String>), HashSet<Option<String>>> = HashMap::new();
-    let claim = |lost: &Lost, it: &Moved| (lost.receipt.project, it.name.clone(), it.old.clone());
-    for lost in &waiting {
-        for it in &lost.receipt.moves {
-            claims.entry(claim(lost, it)).or_default().insert(it.new.clone());
+    let claim = |lost: &LostPush, it: &ReceiptRefUpdate| (lost.receipt.project, it.name.clone(), it.old.clone());
+    for lost in &pending {
+        for update in &lost.receipt.moves {
+            claims.entry(claim(lost, update)).or_default().insert(update.new.clone());
         }
     }
     loop {
-        let before = waiting.len();
-        for mut lost in std::mem::take(&mut waiting) {
-            let fitting = places.fitting(&lost.receipt);
-            let contested = fitting.into_iter().find(|it| claims[&claim(&lost, it)].len() > 1);
-            lost.state = if places.is_present(&lost.receipt) {
-                State::Present
+        let before = pending.len();
+        for mut lost in std::mem::take(&mut pending) {
+            let applicable = projected.applicable_updates(&lost.receipt);
+            let contested = applicable.into_iter().find(|update| claims[&claim(&lost, update)].len() > 1);
+            lost.state = if projected.is_present(&lost.receipt) {
+                LostPushState::Present
             } else if let Some(it) = contested {
-                State::Contested { name: it.name.clone() }
-            } else if places.is_whole(&lost.receipt) {
-                places.follow(&lost.receipt)
+                LostPushState::Contested { name: it.name.clone() }
+            } else if projected.is_fully_applicable(&lost.receipt) {
+                projected.advance(&lost.receipt)
             } else {
-                waiting.push(lost);
+                pending.push(lost);
                 continue;
             };
             ordered.push(lost);
         }
-        if waiting.len() < before {
+        if pending.len() < before {
             continue;
         }
-        let Some(next) = waiting.iter().position(|lost| places.is_part(&lost.receipt)) else { break };
-        let mut lost = waiting.remove(next);
-        lost.state = places.follow(&lost.receipt);
+        let Some(next) = pending.iter().position(|lost| projected.is_partly_applicable(&lost.receipt)) else { break };
+        let mut lost = pending.remove(next);
+        lost.state = projected.advance(&lost.receipt);
         ordered.push(lost);
     }
-    for mut lost in waiting {
+    for mut lost in pending {
         let project = lost.receipt.project;
-        if let Some(other) = lost.receipt.moves.iter().find(|moved| !places.fits(project, moved)) {
-            lost.state = State::Moved { name: other.name.clone(), is: places.of(project, &other.name) };
+        if let Some(conflicting) = lost.receipt.moves.iter().find(|moved| !projected.is_applicable(project, moved)) {
+            lost.state = LostPushState::RefChanged {
+                name: conflicting.name.clone(),
+                current: projected.find_id(project, &conflicting.name),
+            };
         }
         ordered.push(lost);
     }

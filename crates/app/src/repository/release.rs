@@ -1,4 +1,4 @@
-//! Notes on tags.
+//! Creates and updates the release notes of tags.
 
 use holdfast_domain::Violations;
 use holdfast_domain::policy::ProjectAction;
@@ -6,44 +6,45 @@ use holdfast_domain::text::MAX_TEXT_BYTES;
 use holdfast_store::Transaction;
 use holdfast_store::commit;
 use holdfast_store::projects::project::ProjectRef;
-use holdfast_store::repository::{ref_change, release, repository};
+use holdfast_store::repository::{ref_update, release, repository};
 
 use super::fetch;
-use crate::{Actor, App, Error, Result, Thing};
+use crate::{Actor, App, Error, Resource, Result};
 
-/// Of a tag that has none yet.
+/// Creates the release of a tag that has none yet.
 pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, tag: &str, description: &str) -> Result<()> {
-    let opened = fetch::open(app, actor, project, ProjectAction::WriteCode).await?;
-    check("description", description)?;
-    let mut transaction = locked_with_tag(app, &opened, tag).await?;
-    if !release::insert(&mut transaction, opened.project.id, tag, description, app.clock.now()).await? {
+    let repository = fetch::open_repository(app, actor, project, ProjectAction::WriteCode).await?;
+    check_text("description", description)?;
+    let mut transaction = lock_repository_with_tag(app, &repository, tag).await?;
+    if !release::insert(&mut transaction, repository.project.id, tag, description, app.clock.now()).await? {
         return Err(Error::Conflict("Release already exists".into()));
     }
     Ok(commit(transaction).await?)
 }
 
 pub async fn update(app: &App, actor: &Actor, project: &ProjectRef, tag: &str, description: &str) -> Result<()> {
-    let opened = fetch::open(app, actor, project, ProjectAction::WriteCode).await?;
-    check("description", description)?;
-    let mut transaction = locked_with_tag(app, &opened, tag).await?;
-    if !release::update(&mut transaction, opened.project.id, tag, description, app.clock.now()).await? {
-        return Err(Error::NotFound(Thing::Named("Release does not exist")));
+    let repository = fetch::open_repository(app, actor, project, ProjectAction::WriteCode).await?;
+    check_text("description", description)?;
+    let mut transaction = lock_repository_with_tag(app, &repository, tag).await?;
+    if !release::update(&mut transaction, repository.project.id, tag, description, app.clock.now()).await? {
+        return Err(Error::NotFound(Resource::Literal("Release does not exist")));
     }
     Ok(commit(transaction).await?)
 }
 
-/// Checks a text that stands beside a tag: its notes or its message.
-pub(super) fn check(field: &'static str, text: &str) -> Result<()> {
+/// Checks the size of a text that belongs to a tag: its release notes or its message.
+pub(super) fn check_text(field: &'static str, text: &str) -> Result<()> {
     let mut violations = Violations::default();
     violations.check_size(field, text, MAX_TEXT_BYTES);
     Ok(violations.into_result()?)
 }
 
-/// While the repository is locked no tag goes away, and its notes with it.
-async fn locked_with_tag(app: &App, opened: &fetch::Opened, tag: &str) -> Result<Transaction> {
-    let id = opened.project.repository.id;
+/// Locks the repository and checks that the tag exists. While the lock is held, the tag and its release cannot be
+/// deleted.
+async fn lock_repository_with_tag(app: &App, repository: &fetch::OpenRepository, tag: &str) -> Result<Transaction> {
+    let id = repository.project.repository.id;
     let mut transaction = app.database.begin().await?;
-    repository::lock(&mut transaction, id).await?.ok_or(Error::NotFound(Thing::Project))?;
-    let found = ref_change::current(&mut transaction, id, &[&format!("refs/tags/{tag}")]).await?;
-    if found.is_empty() { Err(Error::NotFound(Thing::Named("Tag does not exist"))) } else { Ok(transaction) }
+    repository::lock(&mut transaction, id).await?.ok_or(Error::NotFound(Resource::Project))?;
+    let found = ref_update::find_current(&mut transaction, id, &[&format!("refs/tags/{tag}")]).await?;
+    if found.is_empty() { Err(Error::NotFound(Resource::Literal("Tag does not exist"))) } else { Ok(transaction) }
 }

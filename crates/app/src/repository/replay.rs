@@ -1,174 +1,183 @@
-//! Bringing a lost push back: its pack is checked like one that has just come, and its refs take the door of all refs.
+//! Applies a lost push again: its pack is checked like a newly received one, and its refs are updated like those of a
+//! push.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use holdfast_git::connectivity::{self, Known};
-use holdfast_git::index_pack::{self, IndexedPack, PARTS};
+use holdfast_git::connectivity::{self, KnownTips};
+use holdfast_git::index_pack::{self, IndexedPack, PACK_EXTENSIONS};
 use holdfast_git::pack_scan::PackLimits;
-use holdfast_git::protocol::advertisement::Refs;
+use holdfast_git::protocol::advertisement::RefLookup;
 use holdfast_git::protocol::receive::Progress;
 use holdfast_git::reader::Reader;
-use holdfast_git::{Bare, Incoming, ObjectId, RefName, Target};
-use holdfast_store::repository::pack::{Bytes, NewPack};
-use holdfast_store::repository::ref_change::{Move, Mover};
+use holdfast_git::{BareRepository, ObjectId, Quarantine, RefName, RefTarget};
+use holdfast_store::repository::pack::{NewPack, PackBytes};
+use holdfast_store::repository::ref_update::{RefUpdate, RefUpdateOrigin};
 
-use super::fetch::Opened;
-use super::push_details::PushDetails;
+use super::fetch::OpenRepository;
+use super::push_event::PushDetails;
 use super::receipt::Receipt;
-use super::recovery::{Lost, State, open};
-use super::ref_change::{self, Change};
-use super::{bring, push};
+use super::recovery::{LostPush, LostPushState, open_recorded_project};
+use super::ref_update::{self, RefUpdateBatch};
+use super::{pack_download, push};
 use crate::accounts::user;
-use crate::actor::Caller;
-use crate::{Actor, App, Error, Result, Thing};
+use crate::actor::CurrentUser;
+use crate::{Actor, App, Error, Resource, Result};
 
-struct Silent;
+struct NoProgress;
 
-impl Progress for Silent {
-    fn is_wanted(&self) -> bool {
+impl Progress for NoProgress {
+    fn is_enabled(&self) -> bool {
         false
     }
 
-    async fn say(&mut self, _: &[u8]) -> std::io::Result<()> {
+    async fn send_message(&mut self, _: &[u8]) -> std::io::Result<()> {
         Ok(())
     }
 
-    async fn keep_alive(&mut self) -> std::io::Result<()> {
+    async fn send_keepalive(&mut self) -> std::io::Result<()> {
         Ok(())
     }
 }
 
-fn damaged(lost: &Lost, how: &str) -> Error {
+fn damaged(lost: &LostPush, how: &str) -> Error {
     Error::Conflict(format!("{} {how}", lost.key))
 }
 
-/// How many of its refs moved. Twice is once: what the database knows is not lost.
-pub async fn apply(app: &App, lost: &Lost) -> Result<usize> {
+/// Applies a lost push again and returns the number of updated refs. A second call returns a conflict, since the refs
+/// no longer have their old values.
+pub async fn apply(app: &App, lost: &LostPush) -> Result<usize> {
     let receipt = &lost.receipt;
-    let State::Applicable { refs } = lost.state else {
-        return Err(Error::Conflict("Its refs have moved elsewhere".into()));
+    let LostPushState::Applicable { refs } = lost.state else {
+        return Err(Error::Conflict("The refs of this push have been updated since".into()));
     };
-    let opened = Arc::new(open(app, receipt).await?.ok_or(Error::NotFound(Thing::Project))?);
-    let fitting = fitting(&opened, receipt)?;
-    // What is brought back in part can be brought back no more.
-    if fitting.len() < refs {
+    let repository = Arc::new(open_recorded_project(app, receipt).await?.ok_or(Error::NotFound(Resource::Project))?);
+    let applicable = applicable_updates(&repository, receipt)?;
+    // A push that was applied in part would be in the ref log, and the rest of it could not be applied later.
+    if applicable.len() < refs {
         return Err(Error::Conflict(
-            "Its refs are not where it found them: a push before it may not have come back".into(),
+            "The refs of this push do not have their old values: an earlier push may not have been recovered".into(),
         ));
     }
-    let lease = app.lease(opened.project.repository.id, opened.refs.generation).await?;
-    let incoming = app.engine.cache()?.incoming(Some(&lease.bare))?;
-    let (pack, sizes) = fetch(app, lost, &incoming).await?;
-    refuse_unconnected(app, &opened, &incoming, &pack, &fitting).await?;
-    // Who is gone, or blocked, is told of nothing.
+    let cached_repository = app.cached_repository(repository.project.repository.id, repository.refs.generation).await?;
+    let quarantine = app.git_runtime.cache()?.quarantine(Some(&cached_repository.bare))?;
+    let (pack, sizes) = download_pack(app, lost, &quarantine).await?;
+    reject_disconnected(app, &repository, &quarantine, &pack, &applicable).await?;
+    // No events are recorded for a user who has been deleted or blocked.
     let actor = match receipt.user {
-        Some(id) => user::acting(app, id.into()).await?,
+        Some(id) => user::actor_for_user(app, id.into()).await?,
         None => None,
     };
-    let caller = actor.as_ref().and_then(|actor| actor.caller().ok()).cloned();
-    let (moves, details) = look(incoming.bare().clone(), opened.clone(), caller, fitting).await?;
-    // Not announced before: should this break off, the sweeper must not know of it.
-    let bytes = lost.announced.map_or_else(|| Bytes::Found(lost.key.clone()), Bytes::Stored);
-    let mover = Mover { user: actor.as_ref().and_then(Actor::user_id), via: "recover" };
+    let current_user = actor.as_ref().and_then(|actor| actor.current_user().ok()).cloned();
+    let (updates, details) =
+        read_updates(quarantine.bare().clone(), repository.clone(), current_user, applicable).await?;
+    // No upload intent is inserted: if this fails, the sweep must not delete the object.
+    let bytes = lost.upload_intent.map_or_else(|| PackBytes::Recovered(lost.key.clone()), PackBytes::Uploaded);
+    let origin = RefUpdateOrigin { user: actor.as_ref().and_then(Actor::user_id), channel: "recover" };
     let new = NewPack { checksum: pack.checksum.clone(), sizes, bytes, is_cruft: false };
-    let change = Change {
-        atomic: receipt.atomic,
+    let batch = RefUpdateBatch {
+        is_atomic: receipt.atomic,
         pack: Some(new),
-        // The push was acknowledged: a limit that was lowered since, or refs that were made since, must not lose its refs.
+        // The push was accepted: a limit that was lowered since, or refs that were created since, must not lose its
+        // refs.
         is_limited: false,
-        ..Change::new(&opened, moves, details, mover)
+        ..RefUpdateBatch::new(&repository, updates, details, origin)
     };
-    let changed = ref_change::apply(app, change).await?;
-    push::finish(app, &lease, &changed, Some((&pack, sizes)), &opened).await;
-    match changed.refusals.iter().filter(|refusal| refusal.is_none()).count() {
-        0 => Err(Error::Conflict(changed.refusals.into_iter().flatten().next().unwrap_or_default().into())),
+    let result = ref_update::apply(app, batch).await?;
+    push::update_local_cache(app, &cached_repository, &result, Some((&pack, sizes)), &repository).await;
+    match result.rejections.iter().filter(|refusal| refusal.is_none()).count() {
+        0 => Err(Error::Conflict(result.rejections.into_iter().flatten().next().unwrap_or_default().into())),
         count => Ok(count),
     }
 }
 
-/// Those of its moves whose refs are where it found them.
-fn fitting(opened: &Opened, receipt: &Receipt) -> Result<Fitting> {
-    let unreadable = || Error::Conflict("Its receipt cannot be read".into());
-    let mut fitting = Vec::new();
-    for it in &receipt.moves {
-        let name = RefName::parse(it.name.as_bytes()).map_err(|_| unreadable())?;
-        let (old, new) = it.ids().ok_or_else(unreadable)?;
-        if opened.refs.find(name.as_str()).map(|target| target.id) == old {
-            fitting.push((name, old, new));
+/// Returns the updates of a receipt whose refs have their old values.
+fn applicable_updates(repository: &OpenRepository, receipt: &Receipt) -> Result<ApplicableUpdates> {
+    let unreadable = || Error::Conflict("The receipt of this push is malformed".into());
+    let mut applicable = Vec::new();
+    for update in &receipt.moves {
+        let name = RefName::parse(update.name.as_bytes()).map_err(|_| unreadable())?;
+        let (old, new) = update.ids().ok_or_else(unreadable)?;
+        if repository.refs.find(name.as_str()).map(|target| target.id) == old {
+            applicable.push((name, old, new));
         }
     }
-    Ok(fitting)
+    Ok(applicable)
 }
 
-type Sizes = [u64; PARTS.len()];
+type FileSizes = [u64; PACK_EXTENSIONS.len()];
 
-/// Indexed anew, object by object; what was kept beside the pack must be the same as that.
-async fn fetch(app: &App, lost: &Lost, incoming: &Incoming) -> Result<(IndexedPack, Sizes)> {
-    let kept = &lost.receipt.sizes;
-    let mut sizes: Sizes = Default::default();
-    let known = sizes.get_mut(..kept.len()).filter(|_| !kept.is_empty());
-    known.ok_or_else(|| damaged(lost, "was written by a later version"))?.copy_from_slice(kept);
-    let stem = incoming.directory().join("lost");
-    let content = app.objects.get(&lost.key).await?.ok_or_else(|| damaged(lost, "is gone"))?;
-    if !bring::write_parts(content, &sizes, &stem).await? {
-        return Err(damaged(lost, "is shorter than it should be"));
+/// Downloads the pack of a lost push and indexes it again. The stored index files must be the same as the new ones.
+async fn download_pack(app: &App, lost: &LostPush, quarantine: &Quarantine) -> Result<(IndexedPack, FileSizes)> {
+    let recorded_sizes = &lost.receipt.sizes;
+    let mut sizes: FileSizes = Default::default();
+    let target_sizes = sizes.get_mut(..recorded_sizes.len()).filter(|_| !recorded_sizes.is_empty());
+    target_sizes
+        .ok_or_else(|| damaged(lost, "was written by a later version of Holdfast"))?
+        .copy_from_slice(recorded_sizes);
+    let stem = quarantine.directory().join("lost");
+    let content = app.objects.get(&lost.key).await?.ok_or_else(|| damaged(lost, "is no longer in the object store"))?;
+    if !pack_download::write_files(content, &sizes, &stem).await? {
+        return Err(damaged(lost, "is truncated"));
     }
     let mut file = tokio::fs::File::open(stem.with_extension("pack")).await?;
-    // It was accepted once, by the limits of its day.
+    // The pack was accepted under the limits of its time, so the current ones do not apply.
     let limits = PackLimits { max_pack_bytes: sizes[0], max_object_bytes: u64::MAX, max_inflated_bytes: u64::MAX };
-    let pack = index_pack::receive(&app.engine.git, incoming, &mut file, limits, &mut Silent).await?;
+    let pack = index_pack::receive(&app.git_runtime.git, quarantine, &mut file, limits, &mut NoProgress).await?;
     let pack = pack.filter(|pack| pack.checksum == lost.receipt.checksum);
-    let pack = pack.ok_or_else(|| damaged(lost, "is not the pack that was pushed"))?;
+    let pack = pack.ok_or_else(|| damaged(lost, "is not the pack named in its receipt"))?;
     for part in ["idx", "rev"] {
-        if !is_same(&stem.with_extension(part), &pack.file(part)).await? {
-            return Err(damaged(lost, "has an index that does not belong to it"));
+        if !has_same_content(&stem.with_extension(part), &pack.file_path(part)).await? {
+            return Err(damaged(lost, "has an index that does not match its pack"));
         }
     }
     Ok((pack, sizes))
 }
 
-async fn is_same(one: &Path, other: &Path) -> Result<bool> {
+async fn has_same_content(one: &Path, other: &Path) -> Result<bool> {
     Ok(tokio::fs::read(one).await? == tokio::fs::read(other).await?)
 }
 
-type Fitting = Vec<(RefName, Option<ObjectId>, Option<ObjectId>)>;
+type ApplicableUpdates = Vec<(RefName, Option<ObjectId>, Option<ObjectId>)>;
 
-async fn refuse_unconnected(
+async fn reject_disconnected(
     app: &App,
-    opened: &Opened,
-    incoming: &Incoming,
+    repository: &OpenRepository,
+    quarantine: &Quarantine,
     pack: &IndexedPack,
-    fitting: &Fitting,
+    applicable: &ApplicableUpdates,
 ) -> Result<()> {
     let pack = pack.clone();
-    let reading = tokio::task::spawn_blocking(move || pack.sent());
-    let sent = reading.await.map_err(|panicked| Error::Internal(panicked.into()))??;
-    let near: Vec<ObjectId> = fitting.iter().filter_map(|(_, old, _)| *old).chain(opened.refs.head_target()).collect();
-    let new: Vec<ObjectId> = fitting.iter().filter_map(|(_, _, new)| *new).collect();
-    let known = Known { near: &near, all: &|| opened.refs.tips().collect() };
-    if connectivity::check(&app.engine.git, incoming.bare(), &new, known, &sent).await? {
+    let reading = tokio::task::spawn_blocking(move || pack.received_objects());
+    let received = reading.await.map_err(|panicked| Error::Internal(panicked.into()))??;
+    let likely_tips: Vec<ObjectId> =
+        applicable.iter().filter_map(|(_, old, _)| *old).chain(repository.refs.head_target()).collect();
+    let new: Vec<ObjectId> = applicable.iter().filter_map(|(_, _, new)| *new).collect();
+    let known_tips = KnownTips { likely: &likely_tips, all: &|| repository.refs.tips().collect() };
+    if connectivity::is_connected(&app.git_runtime.git, quarantine.bare(), &new, known_tips, &received).await? {
         Ok(())
     } else {
-        Err(Error::Conflict("It builds on objects that are lost, too".into()))
+        Err(Error::Conflict("The push depends on objects that are missing as well".into()))
     }
 }
 
-async fn look(
-    bare: Bare,
-    opened: Arc<Opened>,
-    caller: Option<Caller>,
-    fitting: Fitting,
-) -> Result<(Vec<Move>, Option<PushDetails>)> {
-    let looking = tokio::task::spawn_blocking(move || {
+async fn read_updates(
+    bare: BareRepository,
+    repository: Arc<OpenRepository>,
+    current_user: Option<CurrentUser>,
+    applicable: ApplicableUpdates,
+) -> Result<(Vec<RefUpdate>, Option<PushDetails>)> {
+    let reading = tokio::task::spawn_blocking(move || {
         let reader = Reader::open(&bare)?;
-        let target = |id: ObjectId| Ok::<Target, Error>(reader.peel(id)?.0);
-        let made = |(name, old, new): (RefName, _, Option<ObjectId>)| {
-            Ok(Move { name, old, new: new.map(target).transpose()? })
+        let target = |id: ObjectId| Ok::<RefTarget, Error>(reader.peel(id)?.0);
+        let to_update = |(name, old, new): (RefName, _, Option<ObjectId>)| {
+            Ok(RefUpdate { name, old, new: new.map(target).transpose()? })
         };
-        let moves: Vec<Move> = fitting.into_iter().map(made).collect::<Result<_>>()?;
-        let details = caller.map(|caller| PushDetails::read(&reader, &opened, caller, &moves)).transpose()?;
-        Ok((moves, details))
+        let updates: Vec<RefUpdate> = applicable.into_iter().map(to_update).collect::<Result<_>>()?;
+        let details = current_user
+            .map(|current_user| PushDetails::read(&reader, &repository, current_user, &updates))
+            .transpose()?;
+        Ok((updates, details))
     });
-    looking.await.map_err(|panicked| Error::Internal(panicked.into()))?
+    reading.await.map_err(|panicked| Error::Internal(panicked.into()))?
 }

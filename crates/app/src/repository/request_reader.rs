@@ -1,4 +1,4 @@
-//! Requests of git while they are read.
+//! Reads git requests within limits of memory and time.
 
 use std::io;
 use std::pin::Pin;
@@ -11,14 +11,15 @@ use tokio::io::{AsyncRead, ReadBuf};
 use crate::client::{ClientKey, KeyedPermit};
 use crate::{App, Result};
 
-/// The maximum size of a fetch request, which is in memory until it is answered. 100,000 refs are asked for in 5 MB.
+/// The maximum size of a fetch request, which is in memory until it has been served. A request for 100,000 refs has 5
+/// MB.
 pub const MAX_REQUEST_BYTES: usize = 8 << 20;
 
 /// A request up to this size needs no permit while it is read: nearly all are shorter.
 const MAX_SMALL_REQUEST_BYTES: usize = 64 << 10;
 
-/// Reads a request, and waits for a permit of its client when much of it has arrived: long requests are in memory, and
-/// clients that do not send what they announced keep nobody waiting.
+/// A reader of a request that waits for a permit of its client once much of the request has arrived: long requests are
+/// in memory. Clients that announce a request and do not send it hold no permits.
 pub struct RequestReader<'a, R> {
     input: R,
     bytes: usize,
@@ -28,11 +29,11 @@ pub struct RequestReader<'a, R> {
 
 impl<'a, R> RequestReader<'a, R> {
     pub fn new(app: &'a App, client: ClientKey, input: R) -> Self {
-        let acquire = app.engine.long_requests.acquire(client).boxed();
+        let acquire = app.git_runtime.long_request_permits.acquire(client).boxed();
         Self { input, bytes: 0, acquire: Some(acquire), permit: None }
     }
 
-    /// Returns the permit that the request needed, which is to be held until it is answered.
+    /// Returns the permit that the request needed. The caller holds it until the request has been served.
     pub fn into_permit(self) -> Option<KeyedPermit> {
         self.permit
     }
@@ -58,8 +59,8 @@ impl<R: AsyncRead + Unpin> AsyncRead for RequestReader<'_, R> {
     }
 }
 
-/// Gives a client the configured time for a request that has begun.
+/// Waits for a request that has begun to arrive. Fails if the client takes longer than the configured time.
 pub async fn within_request_timeout<T>(app: &App, reading: impl Future<Output = T>) -> Result<T> {
     let late = |_| holdfast_git::Error::protocol("the request did not arrive in time");
-    Ok(tokio::time::timeout(app.engine.settings.request_timeout, reading).await.map_err(late)?)
+    Ok(tokio::time::timeout(app.git_runtime.settings.request_timeout, reading).await.map_err(late)?)
 }

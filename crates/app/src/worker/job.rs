@@ -1,4 +1,4 @@
-//! Jobs, for operators.
+//! Lists and retries background jobs, for operators.
 
 use std::time::Duration;
 
@@ -8,29 +8,29 @@ use holdfast_store::worker::job;
 
 pub use holdfast_store::worker::job::Job;
 
-use crate::{Actor, App, Error, Result, Thing, access};
+use crate::{Actor, App, Error, Resource, Result, access};
 
-pub async fn list(app: &App, actor: &Actor, at_most: i64) -> Result<Vec<Job>> {
-    access::instance(actor, InstanceAction::ManageUsers)?;
-    Ok(job::list(&app.database, at_most).await?)
+pub async fn list(app: &App, actor: &Actor, limit: i64) -> Result<Vec<Job>> {
+    access::authorize_instance(actor, InstanceAction::ManageUsers)?;
+    Ok(job::list(&app.database, limit).await?)
 }
 
-/// The queue of all nodes.
+/// Statistics of the job queue, which all nodes share.
 #[derive(Clone, Copy, Debug)]
-pub struct Overview {
-    pub waiting: i64,
-    pub oldest_waiting: Duration,
-    pub given_up: i64,
+pub struct JobStats {
+    pub pending: i64,
+    pub oldest_pending: Duration,
+    pub failed: i64,
 }
 
-pub async fn overview(app: &App) -> Result<Overview> {
+pub async fn stats(app: &App) -> Result<JobStats> {
     let queue = job::overview(&app.database).await?;
-    let oldest_waiting = queue.oldest.and_then(|since| (app.clock.now() - since).to_std().ok()).unwrap_or_default();
-    Ok(Overview { waiting: queue.waiting, oldest_waiting, given_up: queue.given_up })
+    let oldest_pending = queue.oldest.and_then(|since| (app.clock.now() - since).to_std().ok()).unwrap_or_default();
+    Ok(JobStats { pending: queue.waiting, oldest_pending, failed: queue.given_up })
 }
 
-/// Lets a job begin anew at once, also one that was given up.
+/// Runs a job again at once, even if it has failed permanently.
 pub async fn retry(app: &App, actor: &Actor, id: JobId) -> Result<()> {
-    access::instance(actor, InstanceAction::ManageUsers)?;
-    if job::retry(&app.database, id).await? { Ok(()) } else { Err(Error::NotFound(Thing::Record)) }
+    access::authorize_instance(actor, InstanceAction::ManageUsers)?;
+    if job::retry(&app.database, id).await? { Ok(()) } else { Err(Error::NotFound(Resource::Record)) }
 }

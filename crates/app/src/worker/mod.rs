@@ -1,4 +1,7 @@
-//! Work that outlives a request. Every node takes part; a job of a node that dies is done by another.
+//! Background jobs.
+//!
+//! - Every node runs jobs from one queue in PostgreSQL. If a node crashes, another node runs its jobs again.
+//! - Therefore every step of a job is idempotent.
 
 pub mod job;
 mod removal;
@@ -12,28 +15,28 @@ use futures_util::future::try_join_all;
 use graphile_worker::{IntoTaskHandlerResult, TaskHandler, Worker, WorkerContext, WorkerOptions, WorkerRecoveryConfig};
 use holdfast_domain::ids::{JobId, ProjectId, UserId};
 use holdfast_domain::policy::InstanceAction;
-use holdfast_store::worker::closing::{CLOSE_ISSUES, Closing};
+use holdfast_store::worker::close_issues::{CLOSE_ISSUES, IssueClosure};
 use holdfast_store::worker::contributors::COUNT_CONTRIBUTORS;
 use holdfast_store::worker::import::IMPORT;
 use holdfast_store::worker::maintenance::MAINTAIN;
 use holdfast_store::worker::merged_branches::DELETE_MERGED_BRANCHES;
-use holdfast_store::worker::pipelines::{CREATE_PIPELINES, Pushed};
+use holdfast_store::worker::pipelines::{CREATE_PIPELINES, PushedRef};
 use holdfast_store::worker::removal::{REASSIGN_AUTHOR, REMOVE_AUTHOR, REMOVE_PROJECTS};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::ci::{creation, tending};
-use crate::planning::closing;
+use crate::ci::{creation, stale_builds};
+use crate::planning::close_issues;
 use crate::projects::project::ProjectRef;
-use crate::repository::maintenance::{self, Extent};
+use crate::repository::maintenance::{self, RepackScope};
 use crate::repository::{contributor, import, merged_branches};
 use crate::{Actor, App, Error, Result, access};
 
-/// What a task finds in its context.
+/// The application, as an extension of the worker's context.
 #[derive(Clone)]
-struct Shared(Arc<App>);
+struct SharedApp(Arc<App>);
 
-impl fmt::Debug for Shared {
+impl fmt::Debug for SharedApp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Shared")
     }
@@ -48,8 +51,8 @@ impl TaskHandler for RemoveProjects {
     const IDENTIFIER: &'static str = REMOVE_PROJECTS;
 
     async fn run(self, context: WorkerContext) -> impl IntoTaskHandlerResult {
-        let app = app(&context)?;
-        removal::projects(&app, self.job).await.map_err(told)
+        let app = app_from_context(&context)?;
+        removal::remove_projects(&app, self.job).await.map_err(to_job_error)
     }
 }
 
@@ -63,12 +66,13 @@ impl TaskHandler for ReassignAuthor {
     const IDENTIFIER: &'static str = REASSIGN_AUTHOR;
 
     async fn run(self, context: WorkerContext) -> impl IntoTaskHandlerResult {
-        let app = app(&context)?;
-        removal::author(&app, self.job, self.author).await.map_err(told)
+        let app = app_from_context(&context)?;
+        removal::reassign_author(&app, self.job, self.author).await.map_err(to_job_error)
     }
 }
 
-/// A job that was queued by a version that deleted what a deleted user wrote. It keeps that as well.
+/// A job queued by an older version, which deleted the contributions of a deleted user. It now reassigns them, like
+/// [`ReassignAuthor`].
 #[derive(Serialize, Deserialize)]
 struct RemoveAuthor(ReassignAuthor);
 
@@ -89,10 +93,10 @@ impl TaskHandler for Maintain {
     const IDENTIFIER: &'static str = MAINTAIN;
 
     async fn run(self, context: WorkerContext) -> impl IntoTaskHandlerResult {
-        let app = app(&context)?;
-        match maintenance::maintain(&app, &Actor::Operator, &ProjectRef::Id(self.project), Extent::Due).await {
+        let app = app_from_context(&context)?;
+        match maintenance::maintain(&app, &Actor::Operator, &ProjectRef::Id(self.project), RepackScope::Due).await {
             Ok(_) | Err(Error::NotFound(_)) => Ok(()),
-            Err(error) => Err(told(error)),
+            Err(error) => Err(to_job_error(error)),
         }
     }
 }
@@ -106,10 +110,10 @@ impl TaskHandler for CountContributors {
     const IDENTIFIER: &'static str = COUNT_CONTRIBUTORS;
 
     async fn run(self, context: WorkerContext) -> impl IntoTaskHandlerResult {
-        let app = app(&context)?;
+        let app = app_from_context(&context)?;
         match contributor::run(&app, self.project).await {
             Ok(()) | Err(Error::NotFound(_)) => Ok(()),
-            Err(error) => Err(told(error)),
+            Err(error) => Err(to_job_error(error)),
         }
     }
 }
@@ -125,8 +129,8 @@ impl TaskHandler for DeleteMergedBranches {
     const IDENTIFIER: &'static str = DELETE_MERGED_BRANCHES;
 
     async fn run(self, context: WorkerContext) -> impl IntoTaskHandlerResult {
-        let app = app(&context)?;
-        merged_branches::run(&app, self.job, self.project, self.user).await.map_err(told)
+        let app = app_from_context(&context)?;
+        merged_branches::run(&app, self.job, self.project, self.user).await.map_err(to_job_error)
     }
 }
 
@@ -140,8 +144,8 @@ impl TaskHandler for Import {
     const IDENTIFIER: &'static str = IMPORT;
 
     async fn run(self, context: WorkerContext) -> impl IntoTaskHandlerResult {
-        let app = app(&context)?;
-        import::run(&app, self.job, self.project).await.map_err(told)
+        let app = app_from_context(&context)?;
+        import::run(&app, self.job, self.project).await.map_err(to_job_error)
     }
 }
 
@@ -149,15 +153,15 @@ impl TaskHandler for Import {
 struct CloseIssues {
     project: ProjectId,
     user: UserId,
-    closings: Vec<Closing>,
+    closings: Vec<IssueClosure>,
 }
 
 impl TaskHandler for CloseIssues {
     const IDENTIFIER: &'static str = CLOSE_ISSUES;
 
     async fn run(self, context: WorkerContext) -> impl IntoTaskHandlerResult {
-        let app = app(&context)?;
-        closing::run(&app, self.project, self.user, self.closings).await.map_err(told)
+        let app = app_from_context(&context)?;
+        close_issues::run(&app, self.project, self.user, self.closings).await.map_err(to_job_error)
     }
 }
 
@@ -166,42 +170,42 @@ struct CreatePipelines {
     project: ProjectId,
     user: UserId,
     generation: i64,
-    pushed: Vec<Pushed>,
+    pushed: Vec<PushedRef>,
 }
 
 impl TaskHandler for CreatePipelines {
     const IDENTIFIER: &'static str = CREATE_PIPELINES;
 
     async fn run(self, context: WorkerContext) -> impl IntoTaskHandlerResult {
-        let app = app(&context)?;
-        match creation::of_push(&app, self.project, self.user, self.generation, self.pushed).await {
+        let app = app_from_context(&context)?;
+        match creation::create_for_push(&app, self.project, self.user, self.generation, self.pushed).await {
             Ok(()) | Err(Error::NotFound(_)) => Ok(()),
-            Err(error) => Err(told(error)),
+            Err(error) => Err(to_job_error(error)),
         }
     }
 }
 
-/// Once a minute.
+/// The task that fails stale builds, once a minute. Cron jobs have the payload null.
 #[derive(Serialize, Deserialize)]
 #[serde(from = "Value")]
-struct TendBuilds {}
+struct FailStaleBuilds {}
 
-impl From<Value> for TendBuilds {
+impl From<Value> for FailStaleBuilds {
     fn from(_: Value) -> Self {
         Self {}
     }
 }
 
-impl TaskHandler for TendBuilds {
+impl TaskHandler for FailStaleBuilds {
     const IDENTIFIER: &'static str = "tend_builds";
 
     async fn run(self, context: WorkerContext) -> impl IntoTaskHandlerResult {
-        let app = app(&context)?;
-        tending::tend(&app).await.map_err(told)
+        let app = app_from_context(&context)?;
+        stale_builds::run(&app).await.map_err(to_job_error)
     }
 }
 
-/// Once a day. What comes by the clock comes with null.
+/// The task of the daily cleanup. Cron jobs have the payload null.
 #[derive(Serialize, Deserialize)]
 #[serde(from = "Value")]
 struct Sweep {}
@@ -216,26 +220,26 @@ impl TaskHandler for Sweep {
     const IDENTIFIER: &'static str = "sweep";
 
     async fn run(self, context: WorkerContext) -> impl IntoTaskHandlerResult {
-        let app = app(&context)?;
-        sweep::sweep(&app).await.map_err(told)
+        let app = app_from_context(&context)?;
+        sweep::sweep(&app).await.map_err(to_job_error)
     }
 }
 
-fn app(context: &WorkerContext) -> std::result::Result<Arc<App>, String> {
-    let shared = context.get_ext::<Shared>().ok_or("the worker was started without the application")?;
+fn app_from_context(context: &WorkerContext) -> std::result::Result<Arc<App>, String> {
+    let shared = context.get_ext::<SharedApp>().ok_or("the worker was started without the application")?;
     Ok(shared.0.clone())
 }
 
-fn told(error: Error) -> String {
+fn to_job_error(error: Error) -> String {
     error.to_string()
 }
 
-/// How many jobs this process runs at a time. 0 leaves them to other nodes.
+/// The maximum number of jobs that this process runs at once. With 0, other nodes run them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Concurrency {
-    /// All jobs but imports.
+    /// All jobs except imports.
     pub jobs: usize,
-    /// Imports last as long as their source likes, so they have workers of their own.
+    /// Imports take as long as their source needs, so they have workers of their own.
     pub imports: usize,
 }
 
@@ -245,19 +249,19 @@ impl Concurrency {
     }
 }
 
-fn options(app: &Arc<App>, concurrency: usize) -> WorkerOptions {
+fn worker_options(app: &Arc<App>, concurrency: usize) -> WorkerOptions {
     WorkerOptions::default()
         .pg_pool(app.database.pool().clone())
         .concurrency(concurrency)
-        // By polling alone: listening would hold a connection, which a pooler in between does not give.
+        // Poll only: LISTEN would hold a connection permanently, which a connection pooler does not allow.
         .use_notification_delivery(false)
         .poll_interval(Duration::from_secs(1))
         .worker_recovery(WorkerRecoveryConfig::default().enabled(true))
         .listen_os_shutdown_signals(false)
-        .add_extension(Shared(app.clone()))
+        .add_extension(SharedApp(app.clone()))
 }
 
-/// Defines every task but the import. A worker runs the tasks that are defined for it and no others.
+/// Defines every task except the import. A worker runs only the tasks that are defined for it.
 fn with_general_tasks(options: WorkerOptions) -> Result<WorkerOptions> {
     options
         .define_job::<RemoveProjects>()
@@ -268,7 +272,7 @@ fn with_general_tasks(options: WorkerOptions) -> Result<WorkerOptions> {
         .define_job::<DeleteMergedBranches>()
         .define_job::<CloseIssues>()
         .define_job::<CreatePipelines>()
-        .define_job::<TendBuilds>()
+        .define_job::<FailStaleBuilds>()
         .define_job::<Sweep>()
         .with_cron("17 3 * * * sweep\n* * * * * tend_builds")
         .map_err(|error| Error::Internal(error.into()))
@@ -278,23 +282,23 @@ async fn start(options: WorkerOptions) -> Result<Worker> {
     options.init().await.map_err(|error| Error::Internal(error.into()))
 }
 
-/// Runs jobs until `stop` is fulfilled, and finishes those it has begun.
+/// Runs jobs until `stop` completes, then finishes the jobs that are running.
 pub async fn run(app: Arc<App>, concurrency: Concurrency, stop: impl Future<Output = ()> + Send) -> Result<()> {
     let mut stop = std::pin::pin!(stop);
-    let begin = async {
-        // Nothing may have called for them while no node was up.
-        sweep::make_partitions(&app).await?;
+    let startup = async {
+        // The daily job may not have run for a while if no node was up.
+        sweep::create_partitions(&app).await?;
         let mut workers = Vec::new();
         if concurrency.jobs > 0 {
-            workers.push(start(with_general_tasks(options(&app, concurrency.jobs))?).await?);
+            workers.push(start(with_general_tasks(worker_options(&app, concurrency.jobs))?).await?);
         }
         if concurrency.imports > 0 {
-            workers.push(start(options(&app, concurrency.imports).define_job::<Import>()).await?);
+            workers.push(start(worker_options(&app, concurrency.imports).define_job::<Import>()).await?);
         }
         Ok::<_, Error>(workers)
     };
     let workers = tokio::select! {
-        workers = begin => workers?,
+        workers = startup => workers?,
         () = &mut stop => return Ok(()),
     };
     let mut running = std::pin::pin!(try_join_all(workers.iter().map(Worker::run)));
@@ -308,14 +312,14 @@ pub async fn run(app: Arc<App>, concurrency: Concurrency, stop: impl Future<Outp
     ended.map(drop).map_err(|error| Error::Internal(error.into()))
 }
 
-/// What is otherwise done once a day.
+/// Runs the daily cleanup now.
 pub async fn sweep_now(app: &App, actor: &Actor) -> Result<()> {
-    access::instance(actor, InstanceAction::ManageUsers)?;
+    access::authorize_instance(actor, InstanceAction::ManageUsers)?;
     sweep::sweep(app).await
 }
 
-/// Does what is due now, and returns.
+/// Runs the jobs that are due now, and returns.
 pub async fn run_once(app: &Arc<App>) -> Result<()> {
-    let all = with_general_tasks(options(app, 1))?.define_job::<Import>();
-    start(all).await?.run_once().await.map_err(|error| Error::Internal(error.into()))
+    let options = with_general_tasks(worker_options(app, 1))?.define_job::<Import>();
+    start(options).await?.run_once().await.map_err(|error| Error::Internal(error.into()))
 }

@@ -1,4 +1,5 @@
-//! Removing what was deleted. Every step can be repeated, and each is small: a job that is cut off goes on where it was.
+//! Deletes the data of deleted projects and users. Every step is small and idempotent, so an interrupted job continues
+//! where it stopped.
 
 use holdfast_domain::ids::{JobId, ProjectId, UserId};
 use holdfast_store::accounts::ghost;
@@ -10,25 +11,26 @@ use holdfast_store::projects::upload;
 use holdfast_store::repository::{pack, repository};
 use holdfast_store::worker::{job, removal};
 
-use crate::ci::tending;
+use crate::ci::stale_builds;
 use crate::{App, Result};
 
-/// Rows that one statement takes.
-const BATCH: i64 = 1000;
-/// Objects between two looks at the database.
-const OBJECTS: i64 = 100;
+/// Maximum number of rows that one statement changes.
+const BATCH_SIZE: i64 = 1000;
+/// Maximum number of objects that are deleted between two queries.
+const OBJECT_BATCH_SIZE: i64 = 100;
 
-pub async fn projects(app: &App, id: JobId) -> Result<()> {
-    while let Some(project) = removal::next(&mut *app.database.connection().await?, id).await? {
+pub async fn remove_projects(app: &App, id: JobId) -> Result<()> {
+    while let Some(project) = removal::next_project(&mut *app.database.connection().await?, id).await? {
         remove_uploads(app, project).await?;
-        // First the issues: what is being said about them now is in the feed once they are gone.
-        while issue::delete_some_of_project(&mut *app.database.connection().await?, project, BATCH).await? > 0 {}
-        while event::delete_some_of_project(&mut *app.database.connection().await?, project, BATCH).await? > 0 {}
+        // Issues come before events: deleting an issue waits for transactions that add notes to it, and their events
+        // are visible afterwards.
+        while issue::delete_project_batch(&mut *app.database.connection().await?, project, BATCH_SIZE).await? > 0 {}
+        while event::delete_project_batch(&mut *app.database.connection().await?, project, BATCH_SIZE).await? > 0 {}
         remove_hooks(app, project).await?;
-        tending::remove_project(app, project).await?;
+        stale_builds::delete_project_builds(app, project).await?;
         let mut transaction = app.database.begin().await?;
-        let gone = removal::delete(&mut transaction, project).await?;
-        job::advance(&mut transaction, id, gone as i64).await?;
+        let deleted = removal::delete(&mut transaction, project).await?;
+        job::advance(&mut transaction, id, deleted as i64).await?;
         commit(transaction).await?;
         remove_repositories(app).await?;
     }
@@ -36,18 +38,19 @@ pub async fn projects(app: &App, id: JobId) -> Result<()> {
     Ok(())
 }
 
-/// Those whose project is gone. Their packs go with them, unless forks use them; the bytes follow after a while.
+/// Deletes repositories whose project has been deleted. Packs that no fork lists become unreferenced; the sweep deletes
+/// them later.
 pub(super) async fn remove_repositories(app: &App) -> Result<()> {
     loop {
-        let some = repository::some_orphaned(&mut *app.database.connection().await?, 100).await?;
-        if some.is_empty() {
+        let batch = repository::next_orphaned_batch(&mut *app.database.connection().await?, 100).await?;
+        if batch.is_empty() {
             return Ok(());
         }
-        for id in some {
-            while repository::delete_some_rows(&mut *app.database.connection().await?, id, BATCH).await? > 0 {}
+        for id in batch {
+            while repository::delete_row_batch(&mut *app.database.connection().await?, id, BATCH_SIZE).await? > 0 {}
             let mut transaction = app.database.begin().await?;
-            repository::lock_orphaned(&mut transaction, id).await?;
-            pack::remove_all(&mut transaction, id, app.clock.now()).await?;
+            repository::lock_orphaned_exclusive(&mut transaction, id).await?;
+            pack::unlist_all(&mut transaction, id, app.clock.now()).await?;
             repository::delete(&mut transaction, id).await?;
             commit(transaction).await?;
         }
@@ -57,48 +60,49 @@ pub(super) async fn remove_repositories(app: &App) -> Result<()> {
 async fn remove_hooks(app: &App, project: ProjectId) -> Result<()> {
     loop {
         let mut transaction = app.database.begin().await?;
-        let gone = hook::delete_some_of_project(&mut transaction, project, BATCH).await?;
+        let deleted = hook::delete_project_batch(&mut transaction, project, BATCH_SIZE).await?;
         commit(transaction).await?;
-        if gone == 0 {
+        if deleted == 0 {
             return Ok(());
         }
     }
 }
 
 async fn remove_uploads(app: &App, project: ProjectId) -> Result<()> {
-    // What is still on its way is left to the sweeper.
-    upload::abandon(&mut *app.database.connection().await?, project).await?;
+    // Uploads in progress are left to the sweep.
+    upload::detach_unfinished(&mut *app.database.connection().await?, project).await?;
     loop {
-        let some = upload::some_of(&mut *app.database.connection().await?, project, OBJECTS).await?;
-        if some.is_empty() {
+        let batch =
+            upload::next_project_batch(&mut *app.database.connection().await?, project, OBJECT_BATCH_SIZE).await?;
+        if batch.is_empty() {
             return Ok(());
         }
-        remove_objects(app, some).await?;
+        remove_upload_objects(app, batch).await?;
     }
 }
 
-/// The bytes first, then the rows that know of them.
-pub(super) async fn remove_objects(app: &App, uploads: Vec<(i64, String)>) -> Result<()> {
-    let mut gone = Vec::with_capacity(uploads.len());
+/// Deletes the objects of uploads, and then the rows, so that no object remains without a row.
+pub(super) async fn remove_upload_objects(app: &App, uploads: Vec<(i64, String)>) -> Result<()> {
+    let mut deleted = Vec::with_capacity(uploads.len());
     for (id, key) in uploads {
         app.objects.delete(&key).await?;
-        gone.push(id);
+        deleted.push(id);
     }
-    upload::forget(&mut *app.database.connection().await?, &gone).await?;
+    upload::delete(&mut *app.database.connection().await?, &deleted).await?;
     Ok(())
 }
 
-/// Gives what a deleted user wrote in the projects of others to the ghost account, in batches. What was assigned to the
-/// user is nobody's afterwards.
-pub async fn author(app: &App, id: JobId, author: UserId) -> Result<()> {
+/// Reassigns the contributions of a deleted user in projects of others to the ghost account, in batches. Issues that
+/// were assigned to the user become unassigned.
+pub async fn reassign_author(app: &App, id: JobId, author: UserId) -> Result<()> {
     let ghost = ghost::find_or_insert(&mut *app.database.connection().await?, app.clock.now()).await?;
-    while issue::reassign_batch(&mut *app.database.connection().await?, author, ghost, BATCH).await? > 0 {}
-    while issue::unassign_some(&mut *app.database.connection().await?, author, BATCH).await? > 0 {}
-    while note::reassign_batch(&mut *app.database.connection().await?, author, ghost, BATCH).await? > 0 {}
-    event::reassign_places(&mut *app.database.connection().await?, author, ghost).await?;
+    while issue::reassign_batch(&mut *app.database.connection().await?, author, ghost, BATCH_SIZE).await? > 0 {}
+    while issue::unassign_batch(&mut *app.database.connection().await?, author, BATCH_SIZE).await? > 0 {}
+    while note::reassign_batch(&mut *app.database.connection().await?, author, ghost, BATCH_SIZE).await? > 0 {}
+    event::reassign_author_index(&mut *app.database.connection().await?, author, ghost).await?;
     loop {
         let mut transaction = app.database.begin().await?;
-        let reassigned = event::reassign_batch(&mut transaction, author, ghost, BATCH).await?;
+        let reassigned = event::reassign_batch(&mut transaction, author, ghost, BATCH_SIZE).await?;
         job::advance(&mut transaction, id, reassigned as i64).await?;
         commit(transaction).await?;
         if reassigned == 0 {

@@ -1,7 +1,7 @@
-//! Passwords that are tried first by whoever guesses: the most frequent ones of at least eight characters in published
-//! collections of leaked passwords, and words of this product.
+//! Passwords that attackers try first: the most frequent ones of at least eight characters in published collections of
+//! leaked passwords, and words of this product.
 
-/// In lower case and in byte order.
+/// The passwords in lower case, sorted by bytes for a binary search.
 #[rustfmt::skip]
 pub(super) const COMMON_PASSWORDS: &[&str] = &[
     "00000000", "000000000", "0000000000", "01234567", "012345678", "0123456789", "10203040", "102030405060",

@@ -1,8 +1,8 @@
-//! E-mail addresses, kept in one spelling so that they can be compared.
+//! Email addresses in a normalized form, so that they can be compared.
 
-use crate::violations::{BLANK, INVALID, at_most};
+use crate::violations::{BLANK, INVALID, check_max_length};
 
-/// Trimmed and in lower case.
+/// An email address, trimmed and in lower case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EmailAddress(String);
 
@@ -12,12 +12,12 @@ impl EmailAddress {
         if address.is_empty() {
             return Err(BLANK.into());
         }
-        at_most(&address, 255)?;
-        let well_formed = match address.split_once('@') {
+        check_max_length(&address, 255)?;
+        let is_well_formed = match address.split_once('@') {
             Some((local, host)) => !local.is_empty() && !host.is_empty() && !host.contains('@'),
             None => false,
         };
-        if !well_formed || address.chars().any(|c| c.is_whitespace() || c.is_control()) {
+        if !is_well_formed || address.chars().any(|c| c.is_whitespace() || c.is_control()) {
             return Err(INVALID.into());
         }
         Ok(Self(address))
@@ -37,12 +37,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_spelling() {
+    fn addresses_are_trimmed_and_lowercased() {
         assert_eq!(EmailAddress::parse("  Ada@Example.COM ").unwrap().as_str(), "ada@example.com");
     }
 
     #[test]
-    fn refuses_what_is_no_address() {
+    fn invalid_addresses_are_rejected() {
         for text in ["no address", "@host", "name@", "a@b@c", "a b@c", "a\n@b", "ada"] {
             assert_eq!(EmailAddress::parse(text), Err(INVALID.into()), "{text:?}");
         }

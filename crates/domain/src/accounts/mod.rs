@@ -1,4 +1,4 @@
-//! People and how they prove who they are.
+//! User accounts and their credentials.
 
 mod common_passwords;
 pub mod email;

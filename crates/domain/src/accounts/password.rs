@@ -1,10 +1,10 @@
-//! The rule for new passwords. How they are kept is a matter of the application.
+//! The rules for new passwords. The application hashes and stores them.
 
 use super::common_passwords::COMMON_PASSWORDS;
 
-/// Checks a new password. `known` is what everybody knows of the account: its username, name and address. A password that
-/// is one of these, or one of the most common passwords, is guessed within the first tries. Case does not matter.
-pub fn check(password: &str, known: &[&str]) -> Result<(), String> {
+/// Checks a new password. Rejects common passwords and those that equal one of `public_details`: the username, name and
+/// email address of the account. Attackers try these first. Case is ignored.
+pub fn check(password: &str, public_details: &[&str]) -> Result<(), String> {
     match password.chars().count() {
         0..8 => return Err("is too short (minimum is 8 characters)".into()),
         8..=128 => {}
@@ -14,11 +14,11 @@ pub fn check(password: &str, known: &[&str]) -> Result<(), String> {
     if COMMON_PASSWORDS.binary_search(&lower.as_str()).is_ok() {
         return Err("is too common".into());
     }
-    let is_known = |text: &&str| {
+    let is_public_detail = |text: &&str| {
         let text = text.trim().to_lowercase();
         lower == text || text.split_once('@').is_some_and(|(local, _)| lower == local)
     };
-    if known.iter().any(is_known) {
+    if public_details.iter().any(is_public_detail) {
         return Err("must not be the username, the name or the e-mail address".into());
     }
     Ok(())
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn common_passwords_are_in_the_order_of_the_search() {
+    fn common_passwords_are_sorted_and_lowercase() {
         assert!(COMMON_PASSWORDS.is_sorted());
         assert!(COMMON_PASSWORDS.iter().all(|it| it.chars().count() >= 8 && it.to_lowercase() == **it));
     }

@@ -1,10 +1,10 @@
-//! SSH public keys as people paste them.
+//! SSH public keys in the OpenSSH format.
 
 use ssh_key::{Algorithm, HashAlg};
 
-use crate::violations::{BLANK, INVALID, Violations, at_most, is_plain};
+use crate::violations::{BLANK, INVALID, Violations, check_max_length, has_no_control_chars};
 
-/// A key that the SSH server could accept, with the fingerprint that identifies it over the whole instance.
+/// A public key that the SSH server accepts, with its fingerprint, which is unique in the instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublicKey {
     text: String,
@@ -16,27 +16,27 @@ impl PublicKey {
         let text = text.trim();
         let problem = if text.is_empty() {
             Some(BLANK.into())
-        } else if !is_plain(text) {
+        } else if !has_no_control_chars(text) {
             Some("should be a single line".into())
         } else {
-            at_most(text, 5000).err()
+            check_max_length(text, 5000).err()
         };
         if let Some(problem) = problem {
-            return Err(Violations::of("key", problem));
+            return Err(Violations::single("key", problem));
         }
         let key = ssh_key::PublicKey::from_openssh(text).ok().filter(|key| is_accepted(&key.algorithm()));
         let Some(key) = key else {
-            let mut violations = Violations::of("key", INVALID);
+            let mut violations = Violations::single("key", INVALID);
             violations.add("fingerprint", "cannot be generated");
             return Err(violations);
         };
-        if key.key_data().rsa().is_some_and(|rsa| bits(rsa.n().as_positive_bytes()) < SHORTEST_RSA) {
-            return Err(Violations::of("key", format!("is too short (minimum is {SHORTEST_RSA} bits)")));
+        if key.key_data().rsa().is_some_and(|rsa| rsa_bits(rsa.n().as_positive_bytes()) < MIN_RSA_BITS) {
+            return Err(Violations::single("key", format!("is too short (minimum is {MIN_RSA_BITS} bits)")));
         }
         Ok(Self { text: text.to_owned(), fingerprint: key.fingerprint(HashAlg::Sha256).to_string() })
     }
 
-    /// As given, comment included.
+    /// Returns the key as it was given, including its comment.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -46,15 +46,15 @@ impl PublicKey {
     }
 }
 
-/// Shorter ones are within reach of a determined attacker.
-const SHORTEST_RSA: usize = 2048;
+/// Minimum size of an RSA key. Shorter keys can be broken.
+const MIN_RSA_BITS: usize = 2048;
 
-fn bits(number: Option<&[u8]>) -> usize {
+fn rsa_bits(number: Option<&[u8]>) -> usize {
     let bytes = number.unwrap_or_default();
     bytes.len() * 8 - bytes.first().map_or(0, |first| first.leading_zeros() as usize)
 }
 
-/// DSA is refused: no SSH client of today offers it, and no server of today takes it.
+/// Returns whether keys of an algorithm are accepted. DSA is not: current SSH clients and servers do not support it.
 fn is_accepted(algorithm: &Algorithm) -> bool {
     !matches!(algorithm, Algorithm::Dsa | Algorithm::Other(_))
 }
@@ -66,7 +66,7 @@ mod tests {
     const ED25519: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILM+rvN+ot98qgEN796jTiQfZfG1KaT0PtFDJ/XFSqti ada@home";
 
     #[test]
-    fn keeps_the_comment_and_ignores_it_in_the_fingerprint() {
+    fn comment_is_kept_and_not_part_of_the_fingerprint() {
         let key = PublicKey::parse(&format!("  {ED25519}\n")).unwrap();
         assert_eq!(key.as_str(), ED25519);
         let other = PublicKey::parse(&ED25519.replace("ada@home", "work")).unwrap();
@@ -75,16 +75,16 @@ mod tests {
     }
 
     #[test]
-    fn refuses_short_rsa_keys() {
+    fn short_rsa_keys_are_rejected() {
         let key = "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAgQDJiPNJIvkGh/QgMgT3/c7UZKPckWWbQOKJ7Gyx9NiNeoW0zF5ItJMI+Jjfn4rt1kpTeKlH09WNr2cFx/u99scA/PvJ9Z83+fwD/74vudaV1tHniVUqY9Zy4B5EzfOLroPNvaJSg+zJv00ZHsKiwvWAF9KUXHa110rKlgsbKMTPzw== weak";
-        assert_eq!(PublicKey::parse(key), Err(Violations::of("key", "is too short (minimum is 2048 bits)")));
+        assert_eq!(PublicKey::parse(key), Err(Violations::single("key", "is too short (minimum is 2048 bits)")));
     }
 
     #[test]
-    fn says_what_is_wrong() {
+    fn malformed_keys_are_rejected_with_a_reason() {
         let two_lines = format!("{ED25519}\n{ED25519}");
-        assert_eq!(PublicKey::parse(&two_lines), Err(Violations::of("key", "should be a single line")));
-        let mut nonsense = Violations::of("key", INVALID);
+        assert_eq!(PublicKey::parse(&two_lines), Err(Violations::single("key", "should be a single line")));
+        let mut nonsense = Violations::single("key", INVALID);
         nonsense.add("fingerprint", "cannot be generated");
         for text in ["this is no key", "ssh-rsa AAAA", "ssh-ed25519 !!!!", "ssh-ed25519"] {
             assert_eq!(PublicKey::parse(text), Err(nonsense.clone()), "{text}");

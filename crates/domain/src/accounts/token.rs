@@ -1,12 +1,12 @@
-//! Access tokens: what they are for and what they may do.
+//! Kinds and scopes of access tokens.
 
 use std::fmt;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenKind {
-    /// Made on purpose, with a name, scopes and perhaps an end.
+    /// A token that a user created, with a name, scopes and an optional expiry date.
     Personal,
-    /// Given out by signing in with a password.
+    /// A token that was issued when the user signed in with a password.
     Session,
 }
 
@@ -20,7 +20,7 @@ impl TokenKind {
         }
     }
 
-    /// Lets people and secret scanners tell what they found.
+    /// Returns the prefix of tokens of this kind, by which users and secret scanners recognize them.
     pub const fn prefix(self) -> &'static str {
         match self {
             Self::Personal => "hfp_",
@@ -31,11 +31,11 @@ impl TokenKind {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Everything its user may do, except acting as somebody else.
+    /// All actions of the user, except acting as another user.
     Api,
-    /// Reading under `/user` and `/users`.
+    /// Read access to `/user` and `/users`.
     ReadUser,
-    /// Acting as somebody else, for administrators.
+    /// Acting as another user, for administrators.
     Sudo,
 }
 
@@ -52,7 +52,7 @@ impl Scope {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("{0:?} is no scope: api, read_user and sudo are")]
+#[error("{0:?} is not a scope (valid: api, read_user, sudo)")]
 pub struct UnknownScope(String);
 
 /// A set of scopes.
@@ -77,16 +77,16 @@ impl Scopes {
         Ok(Self(scopes))
     }
 
-    /// Whoever may use the whole interface may also read users.
+    /// Returns whether the set contains a scope. `api` includes `read_user`.
     pub fn allow(&self, needed: Scope) -> bool {
         self.0.contains(&needed) || (needed == Scope::ReadUser && self.0.contains(&Scope::Api))
     }
 
-    pub fn include(&self, others: &Self) -> bool {
+    pub fn is_superset_of(&self, others: &Self) -> bool {
         others.0.iter().all(|scope| self.allow(*scope))
     }
 
-    pub fn words(&self) -> Vec<&'static str> {
+    pub fn to_strings(&self) -> Vec<&'static str> {
         self.0.iter().map(|scope| scope.as_str()).collect()
     }
 }
@@ -101,7 +101,7 @@ impl TryFrom<Vec<String>> for Scopes {
 
 impl fmt::Display for Scopes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.words().join(","))
+        f.write_str(&self.to_strings().join(","))
     }
 }
 
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn api_includes_reading_users_but_not_sudo() {
+    fn api_scope_includes_read_user_but_not_sudo() {
         let api = Scopes::parse(["api"]).unwrap();
         assert!(api.allow(Scope::Api) && api.allow(Scope::ReadUser) && !api.allow(Scope::Sudo));
         let reader = Scopes::parse(["read_user"]).unwrap();

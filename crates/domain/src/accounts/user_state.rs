@@ -1,10 +1,10 @@
-//! Whether an account may be used.
+//! The state of a user account.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UserState {
     Active,
     Blocked,
-    /// Blocked by directory synchronisation: only the directory lifts it.
+    /// Blocked by directory synchronization. Only the directory can unblock the account.
     DirectoryBlocked,
 }
 
@@ -17,8 +17,8 @@ impl UserState {
         }
     }
 
-    /// The interface knows two states.
-    pub const fn shown(self) -> &'static str {
+    /// Returns the state as the API shows it. The API has two states only.
+    pub const fn api_name(self) -> &'static str {
         match self {
             Self::Active => "active",
             Self::Blocked | Self::DirectoryBlocked => "blocked",

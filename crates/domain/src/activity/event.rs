@@ -1,17 +1,19 @@
-/// What somebody did, as the feed records it. The numbers are stored.
+//! Actions, subjects and audiences of events.
+
+/// The action of a user that an event of the feed records. The numbers are stored in the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// The project, or what the event is about.
+    /// The project, or the subject of the event, was created.
     Created = 1,
     Closed = 3,
     Reopened = 4,
-    /// Its details say whether a ref was made, moved or removed.
+    /// Refs were pushed. The details of the event say whether a ref was created, updated or deleted.
     Pushed = 5,
     Commented = 6,
     Joined = 8,
     Left = 9,
     Expired = 11,
-    /// Created, with a history from elsewhere.
+    /// The project was created from a repository of another server.
     Imported = 12,
 }
 
@@ -28,14 +30,15 @@ impl Action {
         Self::Imported,
     ];
 
-    pub const fn code(self) -> i16 {
+    pub const fn as_i16(self) -> i16 {
         self as i16
     }
 
-    /// As the feed calls it, of the project itself or of something in it.
-    pub const fn name(self, of_subject: bool) -> &'static str {
+    /// Returns the name of the action in the feed. It depends on whether the event is about the project or a subject in
+    /// it.
+    pub const fn feed_name(self, has_subject: bool) -> &'static str {
         match self {
-            Self::Created if of_subject => "opened",
+            Self::Created if has_subject => "opened",
             Self::Reopened => "opened",
             Self::Closed => "closed",
             Self::Commented => "commented on",
@@ -50,18 +53,18 @@ impl Action {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("{0} is no action of an event")]
+#[error("{0} is not an event action")]
 pub struct UnknownAction(i16);
 
 impl TryFrom<i16> for Action {
     type Error = UnknownAction;
 
     fn try_from(code: i16) -> Result<Self, UnknownAction> {
-        Self::ALL.into_iter().find(|action| action.code() == code).ok_or(UnknownAction(code))
+        Self::ALL.into_iter().find(|action| action.as_i16() == code).ok_or(UnknownAction(code))
     }
 }
 
-/// What an event can be about. The numbers are stored.
+/// The kind of an event's subject. The numbers are stored in the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SubjectKind {
     Issue = 1,
@@ -69,36 +72,37 @@ pub enum SubjectKind {
 }
 
 impl SubjectKind {
-    pub const fn code(self) -> i16 {
+    pub const fn as_i16(self) -> i16 {
         self as i16
     }
 
-    pub const fn name(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Issue => "Issue",
             Self::Milestone => "Milestone",
         }
     }
 
-    pub fn from_code(code: i16) -> Option<Self> {
-        [Self::Issue, Self::Milestone].into_iter().find(|kind| kind.code() == code)
+    pub fn from_i16(code: i16) -> Option<Self> {
+        [Self::Issue, Self::Milestone].into_iter().find(|kind| kind.as_i16() == code)
     }
 }
 
-/// Who of those that see the project is told of an event. The numbers are stored; each includes those after it.
+/// The users that see an event, among those that see the project. The numbers are stored in the database. Each audience
+/// includes the following ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Audience {
     Everybody = 0,
-    /// Who may read the code.
+    /// Users that may read the code.
     CodeReaders = 1,
-    /// Who sees all confidential issues.
+    /// Users that may read all confidential issues.
     IssueManagers = 2,
 }
 
 impl Audience {
     pub const ALL: [Self; 3] = [Self::Everybody, Self::CodeReaders, Self::IssueManagers];
 
-    pub const fn code(self) -> i16 {
+    pub const fn as_i16(self) -> i16 {
         self as i16
     }
 }

@@ -1,4 +1,4 @@
-//! What is told of what happened.
+//! Events of the activity feed.
 
 mod event;
 

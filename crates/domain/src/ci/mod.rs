@@ -1,8 +1,8 @@
-//! Pipelines: what a file asks for, and how builds follow each other.
+//! CI: the file that defines pipelines, and the state transitions of builds and pipelines.
 
 pub mod file;
-pub mod progress;
 pub mod status;
+pub mod transitions;
 pub mod variable;
 
-pub use status::{Event, Status};
+pub use status::{BuildEvent, Status};

@@ -1,9 +1,11 @@
-/// How far a build has come, or a pipeline.
+//! The status of builds and pipelines, and the transitions of builds.
+
+/// The status of a build or a pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Status {
-    /// Its stage has not been reached.
+    /// The build's stage has not been reached.
     Created,
-    /// Waits for a runner.
+    /// The build waits for a runner.
     Pending,
     Running,
     Success,
@@ -12,19 +14,19 @@ pub enum Status {
     Skipped,
 }
 
-/// What happens to a build.
+/// An event that changes the status of a build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// Its turn has come, or somebody wants it now.
+pub enum BuildEvent {
+    /// The build's stage was reached and the build is to run, or a user started it.
     Enqueue,
-    /// A runner has it.
-    Take,
+    /// A runner claimed the build.
+    Claim,
     Succeed,
     Fail,
     Cancel,
-    /// Its turn has come, and it is not to run.
+    /// The build's stage was reached, but its `when` condition is not met.
     Skip,
-    /// It may have a turn again.
+    /// The build's stage is to be evaluated again.
     Reset,
 }
 
@@ -32,7 +34,7 @@ impl Status {
     pub const ALL: [Self; 7] =
         [Self::Created, Self::Pending, Self::Running, Self::Success, Self::Failed, Self::Canceled, Self::Skipped];
 
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Created => "created",
             Self::Pending => "pending",
@@ -44,44 +46,45 @@ impl Status {
         }
     }
 
-    pub fn named(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.word() == word)
+    pub fn from_str_opt(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == word)
     }
 
-    /// Whether it has run, or would have.
+    /// Returns whether the build or pipeline has ended. Skipped ones are not complete.
     pub const fn is_complete(self) -> bool {
         matches!(self, Self::Success | Self::Failed | Self::Canceled)
     }
 
-    /// Whether something is still to come of it.
+    /// Returns whether the status can still change without the action of a user.
     pub const fn is_active(self) -> bool {
         matches!(self, Self::Created | Self::Pending | Self::Running)
     }
 
-    /// The whole table of what can happen to a build; None is what cannot.
-    pub const fn after(self, event: Event) -> Option<Self> {
+    /// Returns the new status after an event, or None if the event is not possible in this status. This is the complete
+    /// table of transitions.
+    pub const fn transition(self, event: BuildEvent) -> Option<Self> {
         match (event, self) {
-            (Event::Enqueue, Self::Created | Self::Skipped) => Some(Self::Pending),
-            (Event::Take, Self::Pending) => Some(Self::Running),
-            (Event::Succeed, Self::Running) => Some(Self::Success),
-            // One that nobody takes fails in the end, too.
-            (Event::Fail, Self::Pending | Self::Running) => Some(Self::Failed),
-            (Event::Cancel, Self::Created | Self::Pending | Self::Running) => Some(Self::Canceled),
-            (Event::Skip, Self::Created) => Some(Self::Skipped),
-            (Event::Reset, Self::Skipped) => Some(Self::Created),
+            (BuildEvent::Enqueue, Self::Created | Self::Skipped) => Some(Self::Pending),
+            (BuildEvent::Claim, Self::Pending) => Some(Self::Running),
+            (BuildEvent::Succeed, Self::Running) => Some(Self::Success),
+            // A pending build that no runner claims becomes stale and fails.
+            (BuildEvent::Fail, Self::Pending | Self::Running) => Some(Self::Failed),
+            (BuildEvent::Cancel, Self::Created | Self::Pending | Self::Running) => Some(Self::Canceled),
+            (BuildEvent::Skip, Self::Created) => Some(Self::Skipped),
+            (BuildEvent::Reset, Self::Skipped) => Some(Self::Created),
             _ => None,
         }
     }
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("{0:?} is no status")]
+#[error("{0:?} is not a build status")]
 pub struct UnknownStatus(String);
 
 impl TryFrom<String> for Status {
     type Error = UnknownStatus;
 
     fn try_from(word: String) -> Result<Self, UnknownStatus> {
-        Self::named(&word).ok_or(UnknownStatus(word))
+        Self::from_str_opt(&word).ok_or(UnknownStatus(word))
     }
 }

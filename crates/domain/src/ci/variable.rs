@@ -1,20 +1,21 @@
-//! The names of variables that builds get.
+//! Names of variables that builds receive.
 
-/// What starts with these belongs to the server, to git, or to the program that starts others.
+/// Prefixes that belong to the server, git, the dynamic linker or the shell.
 const RESERVED_PREFIXES: [&str; 6] = ["CI_", "GITLAB_", "GIT_", "LD_", "DYLD_", "BASH_FUNC_"];
 
-/// Variables that make a shell, or what it starts, run or load something else; and what tells builds where they are.
+/// Variables that make a shell or its programs run or load other code, and variables that describe the environment of a
+/// build.
 const RESERVED_NAMES: [&str; 11] =
     ["CI", "ENV", "BASH_ENV", "BASHOPTS", "SHELLOPTS", "PROMPT_COMMAND", "PS4", "IFS", "CDPATH", "PATH", "HOME"];
 
-/// Programs read these in upper or lower case.
+/// Proxy settings, which programs read in upper or lower case.
 const PROXIES: [&str; 5] = ["http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy"];
 
 /// Settings of runners that are documented for users.
 const RUNNER_SETTINGS: [&str; 3] = ["GIT_STRATEGY", "GIT_DEPTH", "GIT_SUBMODULE_STRATEGY"];
 
-/// Returns whether a trigger may not set a variable of this name. Whoever holds the token of a trigger need not be able to
-/// change the project's scripts, and could do so by these.
+/// Returns whether a trigger must not set a variable of this name. The holder of a trigger token may lack the
+/// permission to change the project's scripts, and could change what they do with these variables.
 pub fn is_reserved(name: &str) -> bool {
     if RUNNER_SETTINGS.contains(&name) {
         return false;
@@ -54,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_names_and_settings_of_runners_are_free() {
+    fn ordinary_and_runner_variables_are_not_reserved() {
         for name in ["DEPLOY_TO", "VERSION", "A", "CIRCLE", "environment", "MY_PATH", "GIT_DEPTH", "GIT_STRATEGY"] {
             assert!(!is_reserved(name), "{name}");
         }

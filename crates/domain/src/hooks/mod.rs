@@ -1,7 +1,7 @@
-//! Who is told of what happens, and how often that is tried.
+//! Events for webhooks, and the retry rules of their deliveries.
 
-mod kind;
-mod trouble;
+mod event_kind;
+mod retry;
 
-pub use kind::{Kind, SYSTEM_TITLE};
-pub use trouble::{Failure, Lane, Next, Trouble};
+pub use event_kind::{EventKind, SYSTEM_HEADER_VALUE};
+pub use retry::{Failure, Lane, RetryDecision, RetryState};

@@ -1,4 +1,4 @@
-//! The path space that users and groups share.
+//! Namespaces: the paths that users and groups share.
 
 pub mod name;
 pub mod path;
@@ -22,7 +22,7 @@ impl NamespaceKind {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("unknown kind of namespace {0:?}")]
+#[error("unknown namespace kind {0:?}")]
 pub struct UnknownNamespaceKind(String);
 
 impl TryFrom<String> for NamespaceKind {

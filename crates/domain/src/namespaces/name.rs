@@ -1,6 +1,6 @@
 //! Display names of groups.
 
-use crate::violations::{BLANK, at_most};
+use crate::violations::{BLANK, check_max_length};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupName(String);
@@ -10,10 +10,10 @@ impl GroupName {
         if text.trim().is_empty() {
             return Err(BLANK.into());
         }
-        at_most(text, 255)?;
-        // Letters and digits of every script; the dashes are the general punctuation block's.
-        let allowed = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | ' ' | '-' | '\u{2010}'..='\u{2015}');
-        if !text.chars().all(allowed) {
+        check_max_length(text, 255)?;
+        // Letters and digits of all scripts, and the dashes of the General Punctuation block.
+        let is_allowed = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | ' ' | '-' | '\u{2010}'..='\u{2015}');
+        if !text.chars().all(is_allowed) {
             return Err("can contain only letters, digits, '_', '.', dash and space.".into());
         }
         Ok(Self(text.to_owned()))
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_script_but_no_markup() {
+    fn group_names_allow_any_script_but_no_markup() {
         for name in ["Platform team", "Équipe α-β", "v1.0_x", "研究"] {
             assert_eq!(GroupName::parse(name).unwrap().as_str(), name);
         }

@@ -1,6 +1,7 @@
-//! Usernames and group paths: one rule and one space for both, because both stand first in a project's path.
+//! Usernames and group paths. They follow the same rules and share one namespace, because both begin the path of a
+//! project.
 
-use crate::violations::{BLANK, at_most};
+use crate::violations::{BLANK, check_max_length};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamespacePath(String);
@@ -8,7 +9,7 @@ pub struct NamespacePath(String);
 const FORMAT: &str =
     "can contain only letters, digits, '_', '-' and '.'. Cannot start with '-' or end in '.', '.git' or '.atom'.";
 
-/// First segments that pages or the interface itself need.
+/// Names that are the first path segment of pages or of the API.
 const RESERVED: [&str; 37] = [
     ".well-known",
     "admin",
@@ -54,7 +55,7 @@ impl NamespacePath {
         if text.is_empty() {
             return Err(BLANK.into());
         }
-        at_most(text, 255)?;
+        check_max_length(text, 255)?;
         if !has_allowed_form(text) {
             return Err(FORMAT.into());
         }
@@ -70,9 +71,9 @@ impl NamespacePath {
 }
 
 fn has_allowed_form(text: &str) -> bool {
-    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let lower = text.to_ascii_lowercase();
-    text.chars().all(|c| word(c) || matches!(c, '.' | '-'))
+    text.chars().all(|c| is_word(c) || matches!(c, '.' | '-'))
         && !text.starts_with('-')
         && !text.ends_with('.')
         && !lower.ends_with(".git")
@@ -84,15 +85,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn accepts_ordinary_names() {
+    fn ordinary_paths_are_accepted() {
         for path in ["a", "_", "ada", "Ada.Lovelace", "x-1", "a-", ".hidden", "9"] {
             assert!(NamespacePath::parse(path).is_ok(), "{path}");
         }
     }
 
-    /// Path traversal begins with a name such as these (Gogs CVE-2026-52813: an organisation called `../`).
+    /// An attacker creates a namespace with such a name for path traversal (Gogs CVE-2026-52813: an organization
+    /// `../`).
     #[test]
-    fn refuses_what_could_be_a_path() {
+    fn path_traversal_is_rejected() {
         for path in ["..", ".", "../x", "a/b", "-x", "x.", "x.git", "x.ATOM", "a b", "ä", "a\0", "a%2f", "a\\b"] {
             assert_eq!(NamespacePath::parse(path), Err(FORMAT.into()), "{path:?}");
         }

@@ -1,20 +1,22 @@
+//! States of issues, and access to confidential issues.
+
 use crate::ids::UserId;
 
-/// Where an issue stands. The numbers are stored.
+/// The state of an issue. The numbers are stored in the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IssueState {
     Opened = 1,
     Closed = 2,
-    /// Open, and once it was closed.
+    /// Open again after it was closed.
     Reopened = 3,
 }
 
 impl IssueState {
-    pub const fn code(self) -> i16 {
+    pub const fn as_i16(self) -> i16 {
         self as i16
     }
 
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Opened => "opened",
             Self::Closed => "closed",
@@ -22,8 +24,8 @@ impl IssueState {
         }
     }
 
-    /// None where the event changes nothing.
-    pub const fn after(self, event: StateEvent) -> Option<Self> {
+    /// Returns the new state after an event, or None if the event changes nothing.
+    pub const fn apply(self, event: StateEvent) -> Option<Self> {
         match (self, event) {
             (Self::Opened | Self::Reopened, StateEvent::Close) => Some(Self::Closed),
             (Self::Closed, StateEvent::Reopen) => Some(Self::Reopened),
@@ -39,7 +41,7 @@ pub enum StateEvent {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("{0} is no state of an issue")]
+#[error("{0} is not an issue state")]
 pub struct UnknownState(i16);
 
 impl TryFrom<i16> for IssueState {
@@ -48,16 +50,16 @@ impl TryFrom<i16> for IssueState {
     fn try_from(code: i16) -> Result<Self, UnknownState> {
         [Self::Opened, Self::Closed, Self::Reopened]
             .into_iter()
-            .find(|state| state.code() == code)
+            .find(|state| state.as_i16() == code)
             .ok_or(UnknownState(code))
     }
 }
 
-/// Which of a project's confidential issues somebody sees.
+/// The confidential issues of a project that a user can see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seen {
+pub enum ConfidentialAccess {
     All,
-    /// What the user wrote or is to do.
+    /// Issues that the user wrote or is assigned to.
     Own(UserId),
     None,
 }
@@ -67,11 +69,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn closing_twice_changes_nothing() {
-        let closed = IssueState::Opened.after(StateEvent::Close).unwrap();
-        assert_eq!((closed, closed.after(StateEvent::Close)), (IssueState::Closed, None));
-        let reopened = closed.after(StateEvent::Reopen).unwrap();
-        assert_eq!((reopened, reopened.after(StateEvent::Reopen)), (IssueState::Reopened, None));
-        assert_eq!(reopened.after(StateEvent::Close), Some(IssueState::Closed));
+    fn closing_and_reopening_are_idempotent() {
+        let closed = IssueState::Opened.apply(StateEvent::Close).unwrap();
+        assert_eq!((closed, closed.apply(StateEvent::Close)), (IssueState::Closed, None));
+        let reopened = closed.apply(StateEvent::Reopen).unwrap();
+        assert_eq!((reopened, reopened.apply(StateEvent::Reopen)), (IssueState::Reopened, None));
+        assert_eq!(reopened.apply(StateEvent::Close), Some(IssueState::Closed));
     }
 }

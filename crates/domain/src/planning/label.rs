@@ -1,6 +1,8 @@
-use crate::violations::{BLANK, INVALID, at_most, is_plain};
+//! Titles and colors of labels.
 
-/// What a label is called. Lists of labels are separated by commas, so there are none within.
+use crate::violations::{BLANK, INVALID, check_max_length, has_no_control_chars};
+
+/// The title of a label. It contains no comma, because lists of labels are separated by commas.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LabelTitle(String);
 
@@ -10,8 +12,8 @@ impl LabelTitle {
         if title.is_empty() {
             return Err(BLANK.into());
         }
-        at_most(title, 255)?;
-        if title.contains(',') || !is_plain(title) {
+        check_max_length(title, 255)?;
+        if title.contains(',') || !has_no_control_chars(title) {
             return Err(INVALID.into());
         }
         Ok(Self(title.to_owned()))
@@ -22,7 +24,7 @@ impl LabelTitle {
     }
 }
 
-/// `#` and six digits, in the case in which they were given.
+/// A color: `#` and six hexadecimal digits, in the case in which they were given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Color(String);
 
@@ -41,7 +43,7 @@ impl Color {
     }
 }
 
-/// Of a label that is made by being used.
+/// The default is the color of labels that are created implicitly, by being used.
 impl Default for Color {
     fn default() -> Self {
         Self("#428BCA".into())
@@ -53,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn titles() {
+    fn titles_are_validated() {
         assert_eq!(LabelTitle::parse(" two words ").unwrap().as_str(), "two words");
         assert_eq!(LabelTitle::parse("größer/1").unwrap().as_str(), "größer/1");
         for wrong in ["", "  ", "a,b", "line\nbreak", "turned\u{202e}"] {
@@ -63,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn colors() {
+    fn colors_are_validated() {
         assert_eq!(Color::parse("#00ffAA").unwrap().as_str(), "#00ffAA");
         for wrong in ["", "red", "123456", "#12345", "#GGGGGG", "#1234567", "#123", "#12345ß"] {
             assert!(Color::parse(wrong).is_err(), "{wrong:?}");

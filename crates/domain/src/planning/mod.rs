@@ -1,9 +1,9 @@
-//! What is planned.
+//! Issues, labels and references to issues.
 
 mod issue;
 mod label;
 mod reference;
 
-pub use issue::{IssueState, Seen, StateEvent, UnknownState};
+pub use issue::{ConfidentialAccess, IssueState, StateEvent, UnknownState};
 pub use label::{Color, LabelTitle};
-pub use reference::{closed_by, mentioned_in};
+pub use reference::{issues_closed_by, issues_mentioned_in};

@@ -1,38 +1,38 @@
-//! Issues by their numbers in texts.
+//! Finds references to issues, such as `#7`, in texts.
 
-/// A text that names more issues names none beyond these.
-const MOST: usize = 20;
+/// Maximum number of references that are read from one text. The number is arbitrary.
+const MAX_REFERENCES: usize = 20;
 
-/// The numbers of the issues that a commit's message says it closes: `closes #1`, `Fixed #2, #3 and #4`, `resolve: #5`.
-/// Each once, in the order in which they are named; none beyond a few.
-pub fn closed_by(message: &str) -> Vec<i64> {
+/// Returns the numbers of the issues that a commit message closes: `closes #1`, `Fixed #2, #3 and #4`, `resolve: #5`.
+/// The numbers are unique, in the order of the text, and at most `MAX_REFERENCES`.
+pub fn issues_closed_by(message: &str) -> Vec<i64> {
     let mut numbers = Vec::new();
-    let mut closing = false;
+    let mut is_closing = false;
     for word in message.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty()) {
-        match number(word) {
-            Some(number) if closing && !numbers.contains(&number) => numbers.push(number),
+        match parse_number(word) {
+            Some(number) if is_closing && !numbers.contains(&number) => numbers.push(number),
             Some(_) => {}
-            // What joins numbers belongs to the word before them.
-            None if closing && matches!(word, "and" | "&") => {}
-            None => closing = is_verb(word),
+            // These words continue a list of numbers.
+            None if is_closing && matches!(word, "and" | "&") => {}
+            None => is_closing = is_closing_verb(word),
         }
-        if numbers.len() == MOST {
+        if numbers.len() == MAX_REFERENCES {
             break;
         }
         // A list ends with its sentence.
         if word.ends_with(['.', ';', '!', '?']) {
-            closing = false;
+            is_closing = false;
         }
     }
     numbers
 }
 
-fn number(word: &str) -> Option<i64> {
+fn parse_number(word: &str) -> Option<i64> {
     let digits = word.strip_prefix('#')?.trim_end_matches(['.', ';', '!', '?', ':', ')']);
     if digits.bytes().all(|digit| digit.is_ascii_digit()) { digits.parse().ok() } else { None }
 }
 
-const VERBS: [&str; 16] = [
+const CLOSING_VERBS: [&str; 16] = [
     "close",
     "closes",
     "closed",
@@ -51,18 +51,19 @@ const VERBS: [&str; 16] = [
     "implementing",
 ];
 
-fn is_verb(word: &str) -> bool {
+fn is_closing_verb(word: &str) -> bool {
     let word = word.strip_suffix(':').unwrap_or(word).trim_start_matches('(');
-    VERBS.iter().any(|verb| word.eq_ignore_ascii_case(verb))
+    CLOSING_VERBS.iter().any(|verb| word.eq_ignore_ascii_case(verb))
 }
 
-/// The numbers of the issues that a text mentions, `#7`; each once. Neither `a#7` nor `/#7` nor `##7` is one.
-pub fn mentioned_in(text: &str) -> Vec<i64> {
+/// Returns the numbers of the issues that a text mentions, such as `#7`, without duplicates. `a#7`, `/#7` and `##7` are
+/// not mentions.
+pub fn issues_mentioned_in(text: &str) -> Vec<i64> {
     let mut numbers = Vec::new();
-    let mut before = ' ';
-    for (place, c) in text.char_indices() {
-        if c == '#' && !before.is_alphanumeric() && !matches!(before, '_' | '&' | '/' | '#') {
-            let rest = &text[place + 1..];
+    let mut previous = ' ';
+    for (index, c) in text.char_indices() {
+        if c == '#' && !previous.is_alphanumeric() && !matches!(previous, '_' | '&' | '/' | '#') {
+            let rest = &text[index + 1..];
             let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
             let is_word = rest[end..].starts_with(|c: char| c.is_alphanumeric() || c == '_');
             if let (false, Ok(number)) = (is_word, rest[..end].parse())
@@ -71,8 +72,8 @@ pub fn mentioned_in(text: &str) -> Vec<i64> {
                 numbers.push(number);
             }
         }
-        before = c;
-        if numbers.len() == MOST {
+        previous = c;
+        if numbers.len() == MAX_REFERENCES {
             break;
         }
     }
@@ -81,10 +82,10 @@ pub fn mentioned_in(text: &str) -> Vec<i64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{MOST, closed_by, mentioned_in};
+    use super::{MAX_REFERENCES, issues_closed_by, issues_mentioned_in};
 
     #[test]
-    fn mentions() {
+    fn issue_mentions_are_found() {
         for (text, numbers) in [
             ("see #1, (#2) and #3.", vec![1, 2, 3]),
             ("#4#5 #4", vec![4]),
@@ -92,15 +93,15 @@ mod tests {
             ("größer\n#12", vec![12]),
             ("#99999999999999999999", vec![]),
         ] {
-            assert_eq!(mentioned_in(text), numbers, "{text:?}");
+            assert_eq!(issues_mentioned_in(text), numbers, "{text:?}");
         }
         let many: String = (0..100).map(|n| format!("#{n} ")).collect();
-        assert_eq!(mentioned_in(&many).len(), MOST);
-        assert_eq!(closed_by(&format!("closes {many}")).len(), MOST);
+        assert_eq!(issues_mentioned_in(&many).len(), MAX_REFERENCES);
+        assert_eq!(issues_closed_by(&format!("closes {many}")).len(), MAX_REFERENCES);
     }
 
     #[test]
-    fn messages() {
+    fn closing_patterns_are_found() {
         for (message, numbers) in [
             ("Closes #1", vec![1]),
             ("fix #2, #3 and #4.", vec![2, 3, 4]),
@@ -113,7 +114,7 @@ mod tests {
             ("closes #, #x, #1x, #99999999999999999999", vec![]),
             ("", vec![]),
         ] {
-            assert_eq!(closed_by(message), numbers, "{message:?}");
+            assert_eq!(issues_closed_by(message), numbers, "{message:?}");
         }
     }
 }

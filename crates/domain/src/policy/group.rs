@@ -1,4 +1,6 @@
-use super::{Minimum, Standing};
+//! Permissions in a group.
+
+use super::{InstanceRole, Requirement};
 use crate::{AccessLevel, Visibility};
 
 /// Actions on one group.
@@ -6,13 +8,13 @@ use crate::{AccessLevel, Visibility};
 pub enum GroupAction {
     Read,
     ReadMembers,
-    /// Those of its projects that the caller can see.
+    /// Only issues of projects that the current user can see.
     ReadIssues,
     Update,
     Delete,
     ManageMembers,
     CreateProject,
-    /// Beside this, the group must allow it and the caller must not be in it.
+    /// The group must also allow requests, and the current user must not be a member.
     RequestAccess,
 }
 
@@ -35,22 +37,22 @@ impl GroupAction {
             Self::ReadIssues => "list issues",
             Self::Update => "edit the group",
             Self::Delete => "delete the group",
-            Self::ManageMembers => "add, change and remove members (everybody may remove himself); access requests",
+            Self::ManageMembers => "add, edit and remove members (all may remove themselves), manage access requests",
             Self::CreateProject => "create a project in the group",
             Self::RequestAccess => "request access (if the group allows it)",
         }
     }
 
-    pub(super) const fn minimum(self) -> Minimum {
+    pub(super) const fn requirement(self) -> Requirement {
         match self {
-            Self::Read => Minimum::Visible,
-            Self::ReadMembers | Self::ReadIssues | Self::RequestAccess => Minimum::VisibleAndSignedIn,
-            Self::CreateProject => Minimum::Member(AccessLevel::Master),
-            Self::Update | Self::Delete | Self::ManageMembers => Minimum::Member(AccessLevel::Owner),
+            Self::Read => Requirement::Visible,
+            Self::ReadMembers | Self::ReadIssues | Self::RequestAccess => Requirement::VisibleAndSignedIn,
+            Self::CreateProject => Requirement::Member(AccessLevel::Master),
+            Self::Update | Self::Delete | Self::ManageMembers => Requirement::Member(AccessLevel::Owner),
         }
     }
 
-    pub fn allowed(self, visibility: Visibility, standing: Standing, level: Option<AccessLevel>) -> bool {
-        self.minimum().is_met(visibility, standing, level)
+    pub fn is_allowed(self, visibility: Visibility, role: InstanceRole, level: Option<AccessLevel>) -> bool {
+        self.requirement().is_satisfied_by(visibility, role, level)
     }
 }

@@ -1,4 +1,6 @@
-use super::Standing;
+//! Permissions in the instance.
+
+use super::InstanceRole;
 
 /// Actions on the instance itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,18 +9,18 @@ pub enum InstanceAction {
     ManageUsers,
     ManageOwnAccount,
     ListGroups,
-    /// Beside this, the caller's own flag `can_create_group` decides.
+    /// The flag `can_create_group` of the current user is also required.
     CreateGroup,
     ListProjects,
-    /// What the caller wrote.
+    /// Issues that the current user wrote.
     ListIssues,
     ListAllProjects,
-    /// Beside this, the caller's `projects_limit` or its level in the target group decides.
+    /// The `projects_limit` of the current user, or their access level in the target group, also decides.
     CreateProject,
     CreateProjectForOthers,
     TransferProject,
     ManageHooks,
-    /// Beside this, only those of projects that the caller manages, or everybody's.
+    /// Only shared runners and those of projects that the current user manages.
     ReadRunners,
     ManageRunners,
 }
@@ -44,23 +46,23 @@ impl InstanceAction {
     pub const fn describe(self) -> &'static str {
         match self {
             Self::ReadUsers => "read users",
-            Self::ManageUsers => "create, edit, delete, block users; their keys and addresses; full form",
-            Self::ManageOwnAccount => "read and edit the own account, keys, addresses, tokens",
+            Self::ManageUsers => "manage users with their keys and email addresses, and read all their fields",
+            Self::ManageOwnAccount => "read and edit the user's own account, keys, email addresses and tokens",
             Self::ListGroups => "list groups and namespaces",
             Self::CreateGroup => "create a group (if the account's `can_create_group` is set)",
-            Self::ListProjects => "list the own, visible and starred projects",
-            Self::ListIssues => "list the issues that one wrote",
+            Self::ListProjects => "list the user's own, visible and starred projects",
+            Self::ListIssues => "list the user's own issues",
             Self::ListAllProjects => "list all projects",
             Self::CreateProject => "create a project (within `projects_limit`, or as master of the group)",
             Self::CreateProjectForOthers => "create a project for another user",
             Self::TransferProject => "move a project into a group",
-            Self::ManageHooks => "read, create, try, delete the hooks of the instance",
-            Self::ReadRunners => "read shared runners; list, read, edit and delete those of the projects one manages",
+            Self::ManageHooks => "read, create, test and delete system hooks",
+            Self::ReadRunners => "read shared runners, and manage the runners of projects that the user manages",
             Self::ManageRunners => "list, edit and delete all runners",
         }
     }
 
-    const fn minimum(self) -> Standing {
+    const fn min_role(self) -> InstanceRole {
         match self {
             Self::ReadUsers
             | Self::ManageOwnAccount
@@ -69,17 +71,17 @@ impl InstanceAction {
             | Self::ListProjects
             | Self::ListIssues
             | Self::CreateProject
-            | Self::ReadRunners => Standing::External,
+            | Self::ReadRunners => InstanceRole::External,
             Self::ManageUsers
             | Self::ListAllProjects
             | Self::CreateProjectForOthers
             | Self::TransferProject
             | Self::ManageHooks
-            | Self::ManageRunners => Standing::Administrator,
+            | Self::ManageRunners => InstanceRole::Administrator,
         }
     }
 
-    pub fn allowed(self, standing: Standing) -> bool {
-        standing >= self.minimum()
+    pub fn is_allowed(self, role: InstanceRole) -> bool {
+        role >= self.min_role()
     }
 }

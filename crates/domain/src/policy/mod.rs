@@ -1,4 +1,7 @@
-//! Who may do what. The whole policy is the three `minimum` tables; `docs/permissions.md` is printed from them.
+//! Permissions: which role and access level each action requires.
+//!
+//! The whole policy is in three tables: [`InstanceAction`]'s `min_role`, and the `requirement` of [`GroupAction`] and
+//! [`ProjectAction`]. `docs/permissions.md` is generated from them.
 
 mod group;
 mod instance;
@@ -10,109 +13,112 @@ pub use group::GroupAction;
 pub use instance::InstanceAction;
 pub use project::{Feature, ProjectAction};
 
-/// What a caller is to the instance.
+/// The role of an actor for the instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Standing {
+pub enum InstanceRole {
     Anonymous,
-    /// Signed in, but sees nothing internal.
+    /// Signed in, but without access to internal groups and projects.
     External,
-    Ordinary,
+    Regular,
     Administrator,
 }
 
-impl Standing {
-    pub const ALL: [Self; 4] = [Self::Anonymous, Self::External, Self::Ordinary, Self::Administrator];
+impl InstanceRole {
+    pub const ALL: [Self; 4] = [Self::Anonymous, Self::External, Self::Regular, Self::Administrator];
 }
 
-/// The least somebody must be.
+/// The minimum that an action requires. Administrators satisfy every requirement.
 #[derive(Clone, Copy)]
-enum Minimum {
+enum Requirement {
     Visible,
     VisibleAndSignedIn,
-    /// Visible to everybody, or a member who is more than a guest.
+    /// Visible without a membership, or a membership of at least reporter.
     Code,
-    /// The same, for who may have projects.
-    CodeAndOrdinary,
+    /// Like `Code`, and a role of at least regular, which may own projects.
+    CodeAndRegular,
     Member(AccessLevel),
 }
 
-impl Minimum {
-    fn is_met(self, visibility: Visibility, standing: Standing, level: Option<AccessLevel>) -> bool {
-        if standing == Standing::Administrator {
+impl Requirement {
+    fn is_satisfied_by(self, visibility: Visibility, role: InstanceRole, level: Option<AccessLevel>) -> bool {
+        if role == InstanceRole::Administrator {
             return true;
         }
         match self {
-            Self::Visible => is_visible(visibility, standing, level),
-            Self::VisibleAndSignedIn => standing >= Standing::External && is_visible(visibility, standing, level),
-            Self::Code => is_visible(visibility, standing, None) || level >= Some(AccessLevel::Reporter),
-            Self::CodeAndOrdinary => standing >= Standing::Ordinary && Self::Code.is_met(visibility, standing, level),
+            Self::Visible => is_visible(visibility, role, level),
+            Self::VisibleAndSignedIn => role >= InstanceRole::External && is_visible(visibility, role, level),
+            Self::Code => is_visible(visibility, role, None) || level >= Some(AccessLevel::Reporter),
+            Self::CodeAndRegular => {
+                role >= InstanceRole::Regular && Self::Code.is_satisfied_by(visibility, role, level)
+            }
             Self::Member(minimum) => level.is_some_and(|level| level >= minimum),
         }
     }
 }
 
-/// Members see what they are members of; beyond that the visibility decides.
-pub fn is_visible(visibility: Visibility, standing: Standing, level: Option<AccessLevel>) -> bool {
+/// Returns whether a group or project is visible. Members always see it; for others its visibility decides.
+pub fn is_visible(visibility: Visibility, role: InstanceRole, level: Option<AccessLevel>) -> bool {
     level.is_some()
         || match visibility {
-            Visibility::Private => standing == Standing::Administrator,
-            Visibility::Internal => standing >= Standing::Ordinary,
+            Visibility::Private => role == InstanceRole::Administrator,
+            Visibility::Internal => role >= InstanceRole::Regular,
             Visibility::Public => true,
         }
 }
 
-/// The least visibility of what can be seen without being a member; none for who sees everything.
-pub const fn visible_from(standing: Standing) -> Option<Visibility> {
-    match standing {
-        Standing::Administrator => None,
-        Standing::Ordinary => Some(Visibility::Internal),
-        Standing::External | Standing::Anonymous => Some(Visibility::Public),
+/// Returns the minimum visibility that a role sees without a membership, or None if it sees everything.
+pub const fn min_visibility_without_membership(role: InstanceRole) -> Option<Visibility> {
+    match role {
+        InstanceRole::Administrator => None,
+        InstanceRole::Regular => Some(Visibility::Internal),
+        InstanceRole::External | InstanceRole::Anonymous => Some(Visibility::Public),
     }
 }
 
-/// The policy as a page for people.
+/// Returns the policy as a Markdown document.
 pub fn to_markdown() -> String {
     let mut page = String::from(
-        "# Permissions\n\nPrinted by `holdfast permissions` from `crates/domain/src/policy/`; a test keeps it current.\n\
-         Who may not even see a thing is told that it does not exist (404), never that it is forbidden (403).\n\n\
-         ## The instance\n\n| Action | Anonymous | External | Ordinary | Administrator |\n|---|---|---|---|---|\n",
+        "# Permissions\n\nGenerated by `holdfast permissions` from `crates/domain/src/policy/`.\n\
+         A test fails if this page is out of date.\n\
+         The response for a resource that the current user cannot see is 404, never 403.\n\n\
+         ## Instance\n\n| Action | Anonymous | External | Regular | Administrator |\n|---|---|---|---|---|\n",
     );
     let mark = |allowed: bool| if allowed { " yes |" } else { " |" };
     for action in InstanceAction::ALL {
         page += &format!("| {} |", action.describe());
-        page.extend(Standing::ALL.map(|standing| mark(action.allowed(standing))));
+        page.extend(InstanceRole::ALL.map(|role| mark(action.is_allowed(role))));
         page.push('\n');
     }
-    let groups = GroupAction::ALL.map(|action| (action.describe(), action.minimum()));
-    let projects = ProjectAction::ALL.map(|action| (action.describe(), action.minimum()));
+    let groups = GroupAction::ALL.map(|action| (action.describe(), action.requirement()));
+    let projects = ProjectAction::ALL.map(|action| (action.describe(), action.requirement()));
     for visibility in Visibility::ALL {
-        page += &table(&format!("A group that is {}", visibility.word()), visibility, &groups);
+        page += &table(&format!("Groups with {} visibility", visibility.as_str()), visibility, &groups);
     }
-    page += "\nIn a project a member's level is the highest over all ways in: the own membership, that in the group it \
-             belongs to, that in a group it is shared with (at most the level of the sharing). Whose namespace a \
-             project is in, is its owner.\n";
+    page += "\nThe access level of a user in a project is the highest of the levels from these memberships: in the \
+             project, in the group of the project, and in groups that the project is shared with (limited to the \
+             access level of the share). The owner of a user namespace is an owner of all projects in it.\n";
     for visibility in Visibility::ALL {
-        page += &table(&format!("A project that is {}", visibility.word()), visibility, &projects);
+        page += &table(&format!("Projects with {} visibility", visibility.as_str()), visibility, &projects);
     }
     page
 }
 
-fn table(title: &str, visibility: Visibility, actions: &[(&str, Minimum)]) -> String {
-    let mut table = format!("\n## {title}\n\n| Action | Anonymous | External | Ordinary |");
+fn table(title: &str, visibility: Visibility, actions: &[(&str, Requirement)]) -> String {
+    let mut table = format!("\n## {title}\n\n| Action | Anonymous | External | Regular |");
     for level in AccessLevel::ALL {
-        table += &format!(" {} |", level.word());
+        table += &format!(" {} |", level.as_str());
     }
     table += " Administrator |\n|---|---|---|---|---|---|---|---|---|---|\n";
     let mark = |allowed: bool| if allowed { " yes |" } else { " |" };
-    for (describe, minimum) in actions {
+    for (describe, requirement) in actions {
         table += &format!("| {describe} |");
-        for standing in [Standing::Anonymous, Standing::External, Standing::Ordinary] {
-            table += mark(minimum.is_met(visibility, standing, None));
+        for role in [InstanceRole::Anonymous, InstanceRole::External, InstanceRole::Regular] {
+            table += mark(requirement.is_satisfied_by(visibility, role, None));
         }
         for level in AccessLevel::ALL {
-            table += mark(minimum.is_met(visibility, Standing::External, Some(level)));
+            table += mark(requirement.is_satisfied_by(visibility, InstanceRole::External, Some(level)));
         }
-        table += mark(minimum.is_met(visibility, Standing::Administrator, None));
+        table += mark(requirement.is_satisfied_by(visibility, InstanceRole::Administrator, None));
         table.push('\n');
     }
     table
@@ -123,28 +129,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_hidden_is_hidden_from_all_but_members_and_administrators() {
-        for standing in [Standing::Anonymous, Standing::External, Standing::Ordinary] {
+    fn private_resources_are_visible_only_to_members_and_administrators() {
+        for role in [InstanceRole::Anonymous, InstanceRole::External, InstanceRole::Regular] {
             for action in GroupAction::ALL {
-                assert!(!action.allowed(Visibility::Private, standing, None));
+                assert!(!action.is_allowed(Visibility::Private, role, None));
             }
             for action in ProjectAction::ALL {
-                assert!(!action.allowed(Visibility::Private, standing, None));
+                assert!(!action.is_allowed(Visibility::Private, role, None));
             }
         }
-        assert!(GroupAction::Read.allowed(Visibility::Private, Standing::External, Some(AccessLevel::Guest)));
-        assert!(!GroupAction::Read.allowed(Visibility::Internal, Standing::External, None));
+        assert!(GroupAction::Read.is_allowed(Visibility::Private, InstanceRole::External, Some(AccessLevel::Guest)));
+        assert!(!GroupAction::Read.is_allowed(Visibility::Internal, InstanceRole::External, None));
     }
 
     #[test]
-    fn more_access_never_takes_a_right_away() {
+    fn higher_access_levels_keep_all_permissions() {
         for visibility in Visibility::ALL {
             for action in GroupAction::ALL {
-                let allowed = AccessLevel::ALL.map(|level| action.allowed(visibility, Standing::Ordinary, Some(level)));
+                let allowed =
+                    AccessLevel::ALL.map(|level| action.is_allowed(visibility, InstanceRole::Regular, Some(level)));
                 assert!(allowed.is_sorted(), "{action:?} {visibility:?}");
             }
             for action in ProjectAction::ALL {
-                let allowed = AccessLevel::ALL.map(|level| action.allowed(visibility, Standing::Ordinary, Some(level)));
+                let allowed =
+                    AccessLevel::ALL.map(|level| action.is_allowed(visibility, InstanceRole::Regular, Some(level)));
                 assert!(allowed.is_sorted(), "{action:?} {visibility:?}");
             }
         }

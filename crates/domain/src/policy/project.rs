@@ -1,18 +1,20 @@
-use super::{Minimum, Standing};
+//! Permissions in a project.
+
+use super::{InstanceRole, Requirement};
 use crate::{AccessLevel, Visibility};
 
-/// What a project can have or not.
+/// A part of a project that can be disabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feature {
     Issues,
-    /// Labels and milestones are for both.
+    /// Labels and milestones belong to issues and to merge requests.
     IssuesOrMergeRequests,
     Builds,
 }
 
 impl Feature {
-    /// What is told where it is not.
-    pub const fn missing(self) -> &'static str {
+    /// Returns the error for a request that needs a disabled feature.
+    pub const fn disabled_message(self) -> &'static str {
         match self {
             Self::Issues => "Issues are switched off in this project",
             Self::IssuesOrMergeRequests => "Issues and merge requests are switched off in this project",
@@ -25,45 +27,45 @@ impl Feature {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProjectAction {
     Read,
-    /// The repository: to fetch from it and to look into it.
+    /// Fetch from the repository and browse it.
     ReadCode,
-    /// To push to it; some branches want more.
+    /// Push to the repository. Protected branches may require more.
     WriteCode,
-    /// Who moved which ref, and when.
+    /// Read the author and time of all ref updates.
     ReadRefLog,
     ProtectBranches,
-    /// Beside this, the caller must be able to create a project where the fork goes.
+    /// The current user must also be able to create a project in the target namespace.
     Fork,
     ReadMembers,
     Star,
     Upload,
-    /// Beside this, the project must allow it and the caller must not be in it.
+    /// The project must also allow requests, and the current user must not be a member.
     RequestAccess,
     Update,
     ManageMembers,
     Share,
     ManageHooks,
     ManageLabels,
-    /// To be told of what concerns a label.
+    /// Subscribe to a label.
     Subscribe,
     ReadBoards,
     ManageBoardLists,
     DeleteBoardList,
     ReadIssues,
-    /// To say something about one as well.
+    /// Create issues and notes.
     CreateIssue,
     ManageIssues,
     DeleteIssue,
     ModerateNotes,
     ReadMilestones,
     ManageMilestones,
-    /// Pipelines, builds and what they left. Not for everybody where builds are not public.
+    /// Read pipelines, builds, traces and artifacts. Guests and non-members may only if builds are public.
     ReadBuilds,
-    /// To start, retry and cancel, and to say how a commit does.
+    /// Start, retry, cancel and erase pipelines and builds, and set commit statuses.
     ManageBuilds,
-    /// Variables, triggers, runners and the projects whose builds may read this one.
+    /// Manage variables, triggers, runners, and the projects whose builds may read this one.
     ManageCi,
-    /// Its name or its visibility.
+    /// Change the name or the visibility.
     Rename,
     Archive,
     Delete,
@@ -107,12 +109,12 @@ impl ProjectAction {
 
     pub const fn describe(self) -> &'static str {
         match self {
-            Self::Read => "read the project and its feed",
-            Self::ReadCode => "clone, fetch, read branches, tags and files",
+            Self::Read => "read the project and its events",
+            Self::ReadCode => "clone, fetch, and read branches, tags and files",
             Self::WriteCode => {
-                "push, create branches and tags, delete branches (protected branches: as their rules say; existing tags: masters)"
+                "push, create branches and tags, delete branches (protected: by their rules), change tags (masters)"
             }
-            Self::ReadRefLog => "read who moved which branch or tag, and when",
+            Self::ReadRefLog => "read the ref log",
             Self::ProtectBranches => "protect and unprotect branches",
             Self::Fork => "fork",
             Self::ReadMembers => "list members",
@@ -120,7 +122,7 @@ impl ProjectAction {
             Self::Upload => "upload a file",
             Self::RequestAccess => "request access (if the project allows it)",
             Self::Update => "edit the project",
-            Self::ManageMembers => "add, change and remove members (everybody may remove himself); access requests",
+            Self::ManageMembers => "add, edit and remove members (all may remove themselves), manage access requests",
             Self::Share => "share with a group",
             Self::ManageHooks => "read and edit hooks",
             Self::ManageLabels => "create, edit and delete labels",
@@ -129,20 +131,20 @@ impl ProjectAction {
             Self::ManageBoardLists => "create and move board lists",
             Self::DeleteBoardList => "delete a board list",
             Self::ReadIssues => {
-                "read issues and notes (confidential ones: who manages issues, the author, the assignee)"
+                "read issues and notes (confidential: only author, assignee and members that may edit any issue)"
             }
-            Self::CreateIssue => "create an issue, say something about one, subscribe to it; edit what one wrote",
+            Self::CreateIssue => "create issues and notes, edit own issues and notes, subscribe to issues",
             Self::ManageIssues => {
-                "edit, label, assign and move any issue, confidential ones included (the assignee may edit it, too)"
+                "edit, label, assign and move any issue, including confidential ones (assignees may edit theirs)"
             }
             Self::DeleteIssue => "delete an issue",
-            Self::ModerateNotes => "edit and delete what others said",
+            Self::ModerateNotes => "edit and delete notes of other users",
             Self::ReadMilestones => "read milestones",
             Self::ManageMilestones => "create and edit milestones",
             Self::ReadBuilds => {
-                "read pipelines, builds, traces and artifacts (beyond reporters: only if builds are public)"
+                "read pipelines, builds, traces and artifacts (guests and non-members: only if builds are public)"
             }
-            Self::ManageBuilds => "start, retry, cancel and erase pipelines and builds; set the status of a commit",
+            Self::ManageBuilds => "start, retry, cancel and erase pipelines and builds, set commit statuses",
             Self::ManageCi => "read and edit variables, triggers, runners and the job token allow list",
             Self::Rename => "change the name or the visibility",
             Self::Archive => "archive and unarchive",
@@ -150,13 +152,13 @@ impl ProjectAction {
         }
     }
 
-    /// Whether it puts something into the project, which an archived one does not take from anybody.
+    /// Returns whether the action adds content to the project. An archived project rejects it for everybody.
     pub const fn adds_content(self) -> bool {
         matches!(self, Self::Upload | Self::WriteCode)
     }
 
-    /// What must be switched on in the project, whoever asks.
-    pub const fn needs(self) -> Option<Feature> {
+    /// Returns the feature that the action needs. It must be enabled even for administrators.
+    pub const fn required_feature(self) -> Option<Feature> {
         match self {
             Self::ReadIssues | Self::CreateIssue | Self::ManageIssues | Self::DeleteIssue | Self::ModerateNotes => {
                 Some(Feature::Issues)
@@ -169,29 +171,31 @@ impl ProjectAction {
         }
     }
 
-    pub(super) const fn minimum(self) -> Minimum {
+    pub(super) const fn requirement(self) -> Requirement {
         match self {
-            Self::Read => Minimum::Visible,
-            Self::ReadCode | Self::ReadBuilds => Minimum::Code,
-            Self::Fork => Minimum::CodeAndOrdinary,
-            Self::WriteCode | Self::ReadRefLog | Self::ManageBuilds => Minimum::Member(AccessLevel::Developer),
-            Self::ReadMembers | Self::Star | Self::Upload | Self::RequestAccess => Minimum::VisibleAndSignedIn,
+            Self::Read => Requirement::Visible,
+            Self::ReadCode | Self::ReadBuilds => Requirement::Code,
+            Self::Fork => Requirement::CodeAndRegular,
+            Self::WriteCode | Self::ReadRefLog | Self::ManageBuilds => Requirement::Member(AccessLevel::Developer),
+            Self::ReadMembers | Self::Star | Self::Upload | Self::RequestAccess => Requirement::VisibleAndSignedIn,
             Self::Subscribe | Self::ReadBoards | Self::ReadIssues | Self::CreateIssue | Self::ReadMilestones => {
-                Minimum::VisibleAndSignedIn
+                Requirement::VisibleAndSignedIn
             }
-            Self::ManageLabels | Self::ManageBoardLists | Self::ManageIssues => Minimum::Member(AccessLevel::Reporter),
+            Self::ManageLabels | Self::ManageBoardLists | Self::ManageIssues => {
+                Requirement::Member(AccessLevel::Reporter)
+            }
             Self::Update | Self::ManageMembers | Self::Share | Self::ManageHooks | Self::ProtectBranches => {
-                Minimum::Member(AccessLevel::Master)
+                Requirement::Member(AccessLevel::Master)
             }
-            Self::ModerateNotes | Self::ManageMilestones | Self::ManageCi => Minimum::Member(AccessLevel::Master),
+            Self::ModerateNotes | Self::ManageMilestones | Self::ManageCi => Requirement::Member(AccessLevel::Master),
             Self::Rename | Self::Archive | Self::Delete | Self::DeleteBoardList | Self::DeleteIssue => {
-                Minimum::Member(AccessLevel::Owner)
+                Requirement::Member(AccessLevel::Owner)
             }
         }
     }
 
-    /// `level` is the highest over all ways into the project.
-    pub fn allowed(self, visibility: Visibility, standing: Standing, level: Option<AccessLevel>) -> bool {
-        self.minimum().is_met(visibility, standing, level)
+    /// Returns whether the action is allowed. `level` is the highest access level from all memberships of the user.
+    pub fn is_allowed(self, visibility: Visibility, role: InstanceRole, level: Option<AccessLevel>) -> bool {
+        self.requirement().is_satisfied_by(visibility, role, level)
     }
 }

@@ -1,4 +1,4 @@
-//! Projects: what they may be called.
+//! Names, paths and uploads of projects.
 
 mod name;
 mod path;

@@ -1,6 +1,6 @@
-//! What projects may be called.
+//! Display names of projects.
 
-use crate::violations::{BLANK, at_most};
+use crate::violations::{BLANK, check_max_length};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProjectName(String);
@@ -13,10 +13,10 @@ impl ProjectName {
         if text.trim().is_empty() {
             return Err(BLANK.into());
         }
-        at_most(text, 255)?;
-        let first = |c: char| c.is_alphanumeric() || c == '_' || is_emoji(c);
-        let further = |c: char| first(c) || matches!(c, '.' | '-' | ' ' | '\u{2010}'..='\u{2015}');
-        if !text.starts_with(first) || !text.chars().all(further) {
+        check_max_length(text, 255)?;
+        let can_start = |c: char| c.is_alphanumeric() || c == '_' || is_emoji(c);
+        let can_follow = |c: char| can_start(c) || matches!(c, '.' | '-' | ' ' | '\u{2010}'..='\u{2015}');
+        if !text.starts_with(can_start) || !text.chars().all(can_follow) {
             return Err(FORMAT.into());
         }
         Ok(Self(text.to_owned()))
@@ -27,7 +27,7 @@ impl ProjectName {
     }
 }
 
-/// Pictures, and what joins them into one. Neither blanks nor marks that turn the direction of writing are among them.
+/// Returns whether a character is an emoji or joins emojis. Spaces and direction marks are not included.
 fn is_emoji(c: char) -> bool {
     matches!(c, '\u{a9}' | '\u{ae}' | '\u{200d}' | '\u{203c}' | '\u{2049}' | '\u{fe0f}' | '\u{2122}'..='\u{2bff}'
         | '\u{3030}' | '\u{303d}' | '\u{3297}' | '\u{3299}' | '\u{1f000}'..='\u{1faff}')
@@ -38,14 +38,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn accepts_what_people_call_projects() {
+    fn ordinary_names_are_accepted() {
         for name in ["Holdfast", "my project", "Straße 1.0", "日本語", "_x", "🚀 launch", "a – b", "9"] {
             assert!(ProjectName::parse(name).is_ok(), "{name}");
         }
     }
 
     #[test]
-    fn refuses_markup_and_hidden_characters() {
+    fn markup_and_hidden_characters_are_rejected() {
         for name in ["-x", ".x", " x", "a/b", "a<b>", "a\"", "a\nb", "a\u{202e}b", "a\0", "a\u{200b}"] {
             assert_eq!(ProjectName::parse(name), Err(FORMAT.into()), "{name:?}");
         }

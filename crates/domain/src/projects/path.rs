@@ -1,8 +1,8 @@
-//! The last part of a project's address.
+//! Paths of projects: the last segment of a project's URL.
 
 use deunicode::deunicode;
 
-use crate::violations::{BLANK, at_most};
+use crate::violations::{BLANK, check_max_length};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProjectPath(String);
@@ -15,21 +15,21 @@ impl ProjectPath {
         if text.is_empty() {
             return Err(BLANK.into());
         }
-        at_most(text, 255)?;
+        check_max_length(text, 255)?;
         let lower = text.to_ascii_lowercase();
         let is_allowed = text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'))
             && !text.starts_with('-')
             && !lower.ends_with(".git")
             && !lower.ends_with(".atom")
-            // Either would be a way up or nowhere in an address.
+            // These would be relative segments in a URL.
             && !matches!(text, "." | "..");
         if is_allowed { Ok(Self(text.to_owned())) } else { Err(FORMAT.into()) }
     }
 
-    /// The path of a project that was given only a name.
+    /// Derives a path from the name of a project, for projects that are created without a path.
     pub fn from_name(name: &str) -> String {
-        let plain = deunicode(name).to_ascii_lowercase();
-        let words = plain.split(|c: char| !(c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '-')));
+        let ascii = deunicode(name).to_ascii_lowercase();
+        let words = ascii.split(|c: char| !(c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '-')));
         let joined = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-");
         joined.trim_matches('-').to_owned()
     }
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_becomes_a_path() {
+    fn paths_are_derived_from_names() {
         let cases = [
             ("My Project", "my-project"),
             ("Straße  1.0!", "strasse-1-0"),
@@ -58,9 +58,9 @@ mod tests {
         }
     }
 
-    /// Path traversal begins with a name such as these.
+    /// An attacker creates a project with such a path for path traversal.
     #[test]
-    fn refuses_what_could_lead_elsewhere() {
+    fn path_traversal_is_rejected() {
         for path in ["..", ".", "../x", "a/b", "-x", "x.git", "x.ATOM", "a b", "ä", "a\0", "a%2f", "a\\b"] {
             assert_eq!(ProjectPath::parse(path), Err(FORMAT.into()), "{path:?}");
         }

@@ -1,3 +1,5 @@
+//! Import URLs and protected branches of repositories.
+
 pub mod import_url;
 pub mod protection;
 

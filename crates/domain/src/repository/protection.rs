@@ -2,18 +2,18 @@
 
 use crate::AccessLevel;
 
-/// Who may do what to the branches that its name covers.
+/// The access levels that are required for the branches that match a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// `*` stands for any run of characters.
+    /// The name of a branch, or a pattern in which `*` matches any number of characters.
     pub name: String,
     pub push: AccessLevel,
     pub merge: AccessLevel,
 }
 
 impl Rule {
-    /// Of the first branch of a repository.
-    pub fn of_masters(name: &str) -> Self {
+    /// Returns a rule that lets only masters push and merge. It protects the first branch of a repository.
+    pub fn masters_only(name: &str) -> Self {
         Self { name: name.to_owned(), push: AccessLevel::Master, merge: AccessLevel::Master }
     }
 
@@ -22,7 +22,7 @@ impl Rule {
     }
 }
 
-/// In time proportional to both, whatever the pattern is.
+/// Returns whether a pattern matches a text, in linear time for every pattern.
 fn covers(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
@@ -37,27 +37,27 @@ fn covers(pattern: &str, text: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// What all rules together say of one branch.
+/// The combination of all rules that match one branch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Protection {
-    pub protected: bool,
+    pub is_protected: bool,
     pub developers_can_push: bool,
     pub developers_can_merge: bool,
 }
 
 impl Protection {
-    pub fn of(rules: &[Rule], branch: &str) -> Self {
-        let mut all = Self::default();
+    pub fn for_branch(rules: &[Rule], branch: &str) -> Self {
+        let mut protection = Self::default();
         for rule in rules.iter().filter(|rule| rule.covers(branch)) {
-            all.protected = true;
-            all.developers_can_push |= rule.push <= AccessLevel::Developer;
-            all.developers_can_merge |= rule.merge <= AccessLevel::Developer;
+            protection.is_protected = true;
+            protection.developers_can_push |= rule.push <= AccessLevel::Developer;
+            protection.developers_can_merge |= rule.merge <= AccessLevel::Developer;
         }
-        all
+        protection
     }
 
-    pub fn least_to_push(self) -> AccessLevel {
-        if self.protected && !self.developers_can_push { AccessLevel::Master } else { AccessLevel::Developer }
+    pub fn min_level_to_push(self) -> AccessLevel {
+        if self.is_protected && !self.developers_can_push { AccessLevel::Master } else { AccessLevel::Developer }
     }
 }
 
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_star_is_any_run() {
+    fn star_matches_any_characters() {
         for (pattern, text, expected) in [
             ("main", "main", true),
             ("main", "main2", false),
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_pattern_takes_no_longer_than_it_is() {
+    fn long_patterns_match_in_bounded_time() {
         assert!(!covers(&"*a".repeat(20_000), &"a".repeat(19_999)));
     }
 }

@@ -39,7 +39,7 @@ fn blob(data: &[u8]) -> Vec<u8> {
     [entry_header(3, data.len() as u64), deflated(data)].concat()
 }
 
-/// A delta that says of its result that it has this size.
+/// Returns a delta whose header states this size of the result.
 fn delta(kind: u8, result: u64) -> Vec<u8> {
     let data = [number(10), number(result), vec![0x90, 10]].concat();
     let base = if kind == REF_DELTA { vec![7; 20] } else { vec![0x81, 0x05] };
@@ -64,7 +64,7 @@ fn refusal(entries: &[Vec<u8>]) -> String {
 }
 
 #[test]
-fn packs_pass_however_they_are_divided() {
+fn valid_packs_are_accepted_in_any_chunk_size() {
     let entries = [blob(b"hello"), blob(b""), delta(REF_DELTA, 10), delta(OFS_DELTA, 10), blob(&[7; 1000])];
     for piece in [1, 2, 3, 7, 1000] {
         assert_eq!(scan(&pack(&entries), piece).unwrap(), 5);
@@ -73,10 +73,10 @@ fn packs_pass_however_they_are_divided() {
 }
 
 #[test]
-fn large_objects_are_refused_by_what_their_headers_say() {
+fn large_objects_are_rejected_by_header_size() {
     let says = |text: String| assert!(text.contains("is larger than this server accepts (1000 bytes)"), "{text}");
     says(refusal(&[blob(&[0; 1001])]));
-    // The compressed data need not have come.
+    // The header is enough: the compressed data has not arrived yet.
     says(refusal(&[entry_header(3, 1001)]));
     says(refusal(&[entry_header(REF_DELTA, 2001)]));
     says(refusal(&[delta(OFS_DELTA, 1001)]));
@@ -84,30 +84,30 @@ fn large_objects_are_refused_by_what_their_headers_say() {
 }
 
 #[test]
-fn many_objects_are_refused_when_they_unpack_to_too_much() {
+fn packs_with_excessive_inflated_size_are_rejected() {
     let limits = PackLimits { max_object_bytes: 1 << 20, max_inflated_bytes: 3 << 20, ..SMALL };
     let scan = |entries: &[Vec<u8>]| PackScanner::new(limits).scan(&pack(entries));
     let zeros = blob(&vec![0; 1 << 20]);
     scan(&vec![zeros.clone(); 3]).unwrap();
-    // A thousand to one.
+    // Zeros are compressed by a ratio of about a thousand to one.
     let text = scan(&vec![zeros.clone(); 5]).unwrap_err().to_string();
     assert!(text.contains("unpacks to more than") && text.contains("git.max_inflated_bytes"), "{text}");
-    // Ordinary data may unpack to more, because there is more of it.
+    // The allowance grows with the size of the pack, so ordinary data may inflate to more.
     let noise: Vec<u8> = (0..1_u32 << 20).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     scan(&vec![blob(&noise); 5]).unwrap();
 }
 
 #[test]
-fn damaged_packs_are_refused() {
+fn damaged_packs_are_rejected() {
     for (entry, says) in [
-        (entry_header(0, 1), "of no known type"),
-        (entry_header(5, 1), "of no known type"),
-        (vec![0xff; 12], "a size has no end"),
-        ([entry_header(OFS_DELTA, 3), vec![0xff; 12]].concat(), "a distance has no end"),
+        (entry_header(0, 1), "has an unknown type"),
+        (entry_header(5, 1), "has an unknown type"),
+        (vec![0xff; 12], "the size of an entry is malformed"),
+        ([entry_header(OFS_DELTA, 3), vec![0xff; 12]].concat(), "the offset of a delta is malformed"),
         ([entry_header(3, 4), deflated(b"hello")].concat(), "larger than its header says"),
         ([entry_header(3, 6), deflated(b"hello")].concat(), "smaller than its header says"),
         ([entry_header(3, 5), b"no zlib".to_vec()].concat(), "cannot be inflated"),
-        ([entry_header(REF_DELTA, 1), vec![7; 20], deflated(b"\xff")].concat(), "a delta has no beginning"),
+        ([entry_header(REF_DELTA, 1), vec![7; 20], deflated(b"\xff")].concat(), "the header of a delta is malformed"),
     ] {
         let text = refusal(&[entry]);
         assert!(text.contains(says), "{text}");
@@ -115,9 +115,9 @@ fn damaged_packs_are_refused() {
 }
 
 proptest! {
-    /// Whatever comes, it is scanned to its end or refused, in pieces as in one.
+    /// Arbitrary input is scanned to its end or rejected, with the same result in chunks and as a whole.
     #[test]
-    fn nothing_makes_it_fail(entries: Vec<u8>, objects: u8, piece in 1_usize..50) {
+    fn arbitrary_input_scans_alike_in_chunks_and_whole(entries: Vec<u8>, objects: u8, piece in 1_usize..50) {
         let pack = [b"PACK\0\0\0\x02\0\0\0", &[objects][..], &entries].concat();
         let outcome = |piece| {
             let mut scanner = PackScanner::new(SMALL);

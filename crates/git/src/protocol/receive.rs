@@ -1,4 +1,4 @@
-//! What a client asks for when it pushes, and what it is told.
+//! Reads push requests and writes their reports (`git-receive-pack`).
 
 use std::time::Duration;
 
@@ -6,12 +6,12 @@ use bytes::BytesMut;
 use gix::ObjectId;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
-use crate::pkt::{self, Band, Packet, Write};
+use crate::pkt::{self, Packet, PacketWriter, Sideband};
 use crate::{Error, Result};
 
-/// To move one ref. No value is one that is to be made or removed.
+/// A command of a push: the update of one ref. `old` is None for a new ref, `new` is None for a deletion.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Command {
+pub struct PushCommand {
     pub name: Vec<u8>,
     pub old: Option<ObjectId>,
     pub new: Option<ObjectId>,
@@ -27,50 +27,52 @@ pub struct Capabilities {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PushRequest {
-    pub commands: Vec<Command>,
+    pub commands: Vec<PushCommand>,
     pub capabilities: Capabilities,
     pub options: Vec<String>,
 }
 
 impl PushRequest {
-    /// A push that only removes refs comes without one.
+    /// Returns whether a pack follows the commands. A push that only deletes refs has none.
     pub fn has_pack(&self) -> bool {
         self.commands.iter().any(|command| command.new.is_some())
     }
 }
 
-/// Each of them is told to who listens.
-const MOST_COMMANDS: usize = 60_000;
-const MOST_BYTES: usize = 16 << 20;
-const MOST_OPTIONS: usize = 100;
-const LONGEST_OPTION: usize = 4096;
+/// Maximum number of ref updates in one push. Each of them causes an event for hooks.
+const MAX_COMMANDS: usize = 60_000;
+const MAX_REQUEST_BYTES: usize = 16 << 20;
+const MAX_OPTIONS: usize = 100;
+const MAX_OPTION_BYTES: usize = 4096;
 
-/// None for a client that only asks whether it may come in.
+/// Reads the commands and options of a push. Returns None if the client sends no commands, for example to test its
+/// access.
 pub async fn read_request(input: &mut (impl AsyncRead + Unpin)) -> Result<Option<PushRequest>> {
     let mut request = PushRequest::default();
     let mut has_options = false;
-    let mut seen = 0;
+    let mut total_bytes = 0;
     loop {
         let data = match pkt::read(input).await? {
             None if request.commands.is_empty() => return Ok(None),
             Some(Packet::Flush) => break,
             Some(Packet::Data(data)) => data,
-            _ => return Err(Error::protocol("the commands break off")),
+            _ => return Err(Error::protocol("the request ended within the commands")),
         };
-        seen += data.len();
-        if seen > MOST_BYTES {
-            return Err(Error::protocol("too many refs in one push"));
+        total_bytes += data.len();
+        if total_bytes > MAX_REQUEST_BYTES {
+            return Err(Error::protocol("the commands of this push are too long. Push fewer refs at once"));
         }
-        let line = pkt::line(&data);
-        // Where the client's history ends. It must lead to what is here already, so that does not matter.
+        let line = pkt::strip_newline(&data);
+        // The shallow boundary of the client is irrelevant: the connectivity check requires that new commits connect to
+        // existing history.
         if line.starts_with(b"shallow ") {
             continue;
         }
         if line.starts_with(b"push-cert") {
             return Err(Error::protocol("signed pushes are not supported"));
         }
-        if request.commands.len() == MOST_COMMANDS {
-            return Err(Error::protocol("a push moves at most 60,000 refs: push the others after it"));
+        if request.commands.len() == MAX_COMMANDS {
+            return Err(Error::protocol("a push can update at most 60,000 refs. Push them in several steps"));
         }
         let mut halves = line.splitn(2, |byte| *byte == 0);
         request.commands.push(read_command(halves.next().unwrap_or_default())?);
@@ -90,9 +92,9 @@ pub async fn read_request(input: &mut (impl AsyncRead + Unpin)) -> Result<Option
     }
     if has_options && !request.commands.is_empty() {
         while let Some(Packet::Data(data)) = pkt::read(input).await? {
-            let option = String::from_utf8_lossy(pkt::line(&data)).into_owned();
-            if request.options.len() == MOST_OPTIONS || option.len() > LONGEST_OPTION {
-                return Err(Error::protocol("too many or too long push options"));
+            let option = String::from_utf8_lossy(pkt::strip_newline(&data)).into_owned();
+            if request.options.len() == MAX_OPTIONS || option.len() > MAX_OPTION_BYTES {
+                return Err(Error::protocol("too many push options, or one is too long"));
             }
             request.options.push(option);
         }
@@ -100,36 +102,36 @@ pub async fn read_request(input: &mut (impl AsyncRead + Unpin)) -> Result<Option
     Ok(Some(request).filter(|request| !request.commands.is_empty()))
 }
 
-fn read_command(line: &[u8]) -> Result<Command> {
+fn read_command(line: &[u8]) -> Result<PushCommand> {
     let mut parts = line.splitn(3, |byte| *byte == b' ');
     let mut id = || {
         let id = parts.next().and_then(|hex| ObjectId::from_hex(hex).ok());
         let id = id.filter(|id| id.kind() == gix::hash::Kind::Sha1);
-        id.ok_or_else(|| Error::protocol("a command cannot be read"))
+        id.ok_or_else(|| Error::protocol("malformed command"))
     };
     let (old, new) = (id()?, id()?);
     let name = parts.next().filter(|name| !name.is_empty());
-    let name = name.ok_or_else(|| Error::protocol("a command cannot be read"))?.to_vec();
+    let name = name.ok_or_else(|| Error::protocol("malformed command"))?.to_vec();
     let unless_null = |id: ObjectId| Some(id).filter(|id| !id.is_null());
-    Ok(Command { name, old: unless_null(old), new: unless_null(new) })
+    Ok(PushCommand { name, old: unless_null(old), new: unless_null(new) })
 }
 
-/// So long a client may leave what it is told unread.
-const DEAF: Duration = Duration::from_secs(120);
+/// Maximum time that a write to the client may take.
+const CLIENT_WRITE_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Who does not listen keeps the place from others.
-async fn in_time(telling: impl Future<Output = std::io::Result<()>>) -> std::io::Result<()> {
-    tokio::time::timeout(DEAF, telling).await.unwrap_or_else(|_| Err(std::io::ErrorKind::TimedOut.into()))
+/// Fails if the client does not read, so that it does not occupy its permit any longer.
+async fn with_write_timeout(write: impl Future<Output = std::io::Result<()>>) -> std::io::Result<()> {
+    tokio::time::timeout(CLIENT_WRITE_TIMEOUT, write).await.unwrap_or_else(|_| Err(std::io::ErrorKind::TimedOut.into()))
 }
 
-/// Where git's own words go while a pack is taken.
+/// A receiver of the progress messages of git while a pack is received.
 pub trait Progress {
-    fn is_wanted(&self) -> bool;
-    fn say(&mut self, text: &[u8]) -> impl Future<Output = std::io::Result<()>> + Send;
-    fn keep_alive(&mut self) -> impl Future<Output = std::io::Result<()>> + Send;
+    fn is_enabled(&self) -> bool;
+    fn send_message(&mut self, text: &[u8]) -> impl Future<Output = std::io::Result<()>> + Send;
+    fn send_keepalive(&mut self) -> impl Future<Output = std::io::Result<()>> + Send;
 }
 
-/// The client's ear.
+/// Writes progress, keep-alives and the final report to the pushing client, on a sideband if it supports one.
 pub struct Reporter<W> {
     output: W,
     capabilities: Capabilities,
@@ -140,7 +142,8 @@ impl<W: AsyncWrite + Unpin + Send> Reporter<W> {
         Self { output, capabilities }
     }
 
-    /// `unpacked` is why the pack was not taken; of each ref, why it was not moved.
+    /// Writes the report. `unpacked` is the result for the pack; an error is the reason why the pack or the ref was
+    /// rejected.
     pub async fn report<'a>(
         &mut self,
         unpacked: std::result::Result<(), &str>,
@@ -150,20 +153,20 @@ impl<W: AsyncWrite + Unpin + Send> Reporter<W> {
             return self.output.flush().await;
         }
         let mut report = BytesMut::new();
-        report.packet(format!("unpack {}\n", unpacked.err().unwrap_or("ok")).as_bytes());
-        for (name, moved) in refs {
-            let mut line = if moved.is_ok() { b"ok ".to_vec() } else { b"ng ".to_vec() };
+        report.put_packet(format!("unpack {}\n", unpacked.err().unwrap_or("ok")).as_bytes());
+        for (name, result) in refs {
+            let mut line = if result.is_ok() { b"ok ".to_vec() } else { b"ng ".to_vec() };
             line.extend_from_slice(name);
-            if let Err(reason) = moved {
+            if let Err(reason) = result {
                 line.push(b' ');
                 line.extend_from_slice(reason.as_bytes());
             }
             line.push(b'\n');
-            report.packet(&line);
+            report.put_packet(&line);
         }
-        report.flush_packet();
+        report.put_flush();
         if self.capabilities.side_band {
-            pkt::write_band(&mut self.output, Band::Data, &report).await?;
+            pkt::write_sideband(&mut self.output, Sideband::Data, &report).await?;
             self.output.write_all(b"0000").await?;
         } else {
             self.output.write_all(&report).await?;
@@ -173,26 +176,26 @@ impl<W: AsyncWrite + Unpin + Send> Reporter<W> {
 }
 
 impl<W: AsyncWrite + Unpin + Send> Progress for Reporter<W> {
-    fn is_wanted(&self) -> bool {
+    fn is_enabled(&self) -> bool {
         self.capabilities.side_band && !self.capabilities.quiet
     }
 
-    async fn say(&mut self, text: &[u8]) -> std::io::Result<()> {
-        if !self.is_wanted() {
+    async fn send_message(&mut self, text: &[u8]) -> std::io::Result<()> {
+        if !self.is_enabled() {
             return Ok(());
         }
-        in_time(async {
-            pkt::write_band(&mut self.output, Band::Progress, text).await?;
+        with_write_timeout(async {
+            pkt::write_sideband(&mut self.output, Sideband::Progress, text).await?;
             self.output.flush().await
         })
         .await
     }
 
-    async fn keep_alive(&mut self) -> std::io::Result<()> {
+    async fn send_keepalive(&mut self) -> std::io::Result<()> {
         if !self.capabilities.side_band {
             return Ok(());
         }
-        in_time(async {
+        with_write_timeout(async {
             self.output.write_all(b"0005\x02").await?;
             self.output.flush().await
         })

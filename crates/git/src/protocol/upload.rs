@@ -1,4 +1,6 @@
-//! What a client asks for when it fetches.
+//! Parses fetch requests (`git-upload-pack`) as far as they must be checked.
+//!
+//! The packets are also recorded as they were received, because git serves the request.
 
 use std::collections::HashSet;
 
@@ -6,49 +8,49 @@ use bytes::{Bytes, BytesMut};
 use gix::ObjectId;
 use tokio::io::AsyncRead;
 
-use crate::pkt::{self, Packet, Write};
+use crate::pkt::{self, Packet, PacketWriter};
 use crate::{Error, Result};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LsRefs {
+pub struct LsRefsRequest {
     pub peel: bool,
     pub symrefs: bool,
     pub unborn: bool,
     pub prefixes: Vec<String>,
 }
 
-/// A fetch: understood as far as it must be checked, and kept as it came for git to answer.
+/// A fetch request: the parsed parts that must be checked, and the recorded packets for git.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Fetch {
+pub struct FetchRequest {
     pub wants: HashSet<ObjectId>,
-    /// The commits that the client says it has.
+    /// The commits that the client claims to have.
     pub haves: HashSet<ObjectId>,
-    /// The commits at which the client says its history ends.
+    /// The commits that the client claims to be its shallow boundary.
     pub shallow: HashSet<ObjectId>,
-    /// Whether it names refs that git must find on the disk.
-    pub names_refs: bool,
+    /// Whether the request names refs (`deepen-not`), which git must find on disk.
+    pub has_named_refs: bool,
     pub raw: Bytes,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    LsRefs(LsRefs),
-    Fetch(Fetch),
-    /// Where the bulk of it is.
-    Bundles,
+    LsRefs(LsRefsRequest),
+    Fetch(FetchRequest),
+    /// A request for the list of bundles.
+    BundleUri,
 }
 
-/// Beyond these many prefixes the whole list is sent, as the protocol allows.
-const MOST_PREFIXES: usize = 65_536;
+/// Maximum number of ref prefixes. With more of them all refs are listed, as the protocol allows.
+const MAX_PREFIXES: usize = 65_536;
 
-/// Reads packets and remembers them as they came.
-struct Recorder<'a, R> {
+/// Reads packets and records their bytes.
+struct RecordingReader<'a, R> {
     input: &'a mut R,
     raw: Vec<u8>,
-    at_most: usize,
+    max_bytes: usize,
 }
 
-impl<R: AsyncRead + Unpin> Recorder<'_, R> {
+impl<R: AsyncRead + Unpin> RecordingReader<'_, R> {
     async fn next(&mut self) -> Result<Option<Packet>> {
         let packet = pkt::read(self.input).await?;
         match &packet {
@@ -61,37 +63,37 @@ impl<R: AsyncRead + Unpin> Recorder<'_, R> {
             Some(Packet::ResponseEnd) => self.raw.extend_from_slice(b"0002"),
             None => {}
         }
-        if self.raw.len() > self.at_most {
+        if self.raw.len() > self.max_bytes {
             return Err(Error::protocol("the request is too long"));
         }
         Ok(packet)
     }
 }
 
-/// The next request of version 2; none at the end.
-pub async fn read_v2(input: &mut (impl AsyncRead + Unpin), at_most: usize) -> Result<Option<Request>> {
-    let mut packets = Recorder { input, raw: Vec::new(), at_most };
+/// Reads the next request of protocol version 2. Returns None at the end of the input or after a lone flush packet.
+pub async fn read_v2(input: &mut (impl AsyncRead + Unpin), max_bytes: usize) -> Result<Option<Request>> {
+    let mut packets = RecordingReader { input, raw: Vec::new(), max_bytes };
     let mut command = None;
     let mut in_arguments = false;
-    let (mut ls_refs, mut fetch) = (LsRefs::default(), Fetch::default());
+    let (mut ls_refs, mut fetch) = (LsRefsRequest::default(), FetchRequest::default());
     loop {
         match packets.next().await? {
-            // A lone flush ends the conversation.
+            // A lone flush packet ends the connection.
             None | Some(Packet::Flush) if command.is_none() => return Ok(None),
-            None | Some(Packet::ResponseEnd) => return Err(Error::protocol("the request breaks off")),
+            None | Some(Packet::ResponseEnd) => return Err(Error::protocol("the request ended early")),
             Some(Packet::Flush) => break,
             Some(Packet::Delimiter) => in_arguments = true,
             Some(Packet::Data(data)) if !in_arguments => {
-                if let Some(name) = pkt::line(&data).strip_prefix(b"command=") {
+                if let Some(name) = pkt::strip_newline(&data).strip_prefix(b"command=") {
                     command = Some(name.to_vec());
-                } else if let Some(format) = pkt::line(&data).strip_prefix(b"object-format=")
+                } else if let Some(format) = pkt::strip_newline(&data).strip_prefix(b"object-format=")
                     && format != b"sha1"
                 {
                     return Err(Error::protocol("this repository uses SHA-1 object ids"));
                 }
             }
             Some(Packet::Data(data)) => {
-                let line = pkt::line(&data);
+                let line = pkt::strip_newline(&data);
                 match command.as_deref() {
                     Some(b"ls-refs") => read_ls_refs(&mut ls_refs, line),
                     Some(b"bundle-uri") => {}
@@ -102,24 +104,25 @@ pub async fn read_v2(input: &mut (impl AsyncRead + Unpin), at_most: usize) -> Re
     }
     match command.as_deref() {
         Some(b"ls-refs") => {
-            if ls_refs.prefixes.len() > MOST_PREFIXES {
+            if ls_refs.prefixes.len() > MAX_PREFIXES {
                 ls_refs.prefixes.clear();
             }
             Ok(Some(Request::LsRefs(ls_refs)))
         }
-        Some(b"fetch") => Ok(Some(Request::Fetch(Fetch { raw: packets.raw.into(), ..fetch }))),
-        Some(b"bundle-uri") => Ok(Some(Request::Bundles)),
+        Some(b"fetch") => Ok(Some(Request::Fetch(FetchRequest { raw: packets.raw.into(), ..fetch }))),
+        Some(b"bundle-uri") => Ok(Some(Request::BundleUri)),
         _ => Err(Error::protocol("unknown command")),
     }
 }
 
-/// What a client of versions 0 and 1 wants, on a connection that stays; none if it wants nothing.
-pub async fn read_v0_wants(input: &mut (impl AsyncRead + Unpin), at_most: usize) -> Result<Option<Fetch>> {
-    let mut packets = Recorder { input, raw: Vec::new(), at_most };
-    let mut fetch = Fetch::default();
+/// Reads the wants of a client of protocol version 0 or 1 on a stateful connection. Returns None at the end of the
+/// input.
+pub async fn read_v0_wants(input: &mut (impl AsyncRead + Unpin), max_bytes: usize) -> Result<Option<FetchRequest>> {
+    let mut packets = RecordingReader { input, raw: Vec::new(), max_bytes };
+    let mut fetch = FetchRequest::default();
     loop {
         match packets.next().await? {
-            Some(Packet::Data(data)) => fetch.read_line(pkt::line(&data))?,
+            Some(Packet::Data(data)) => fetch.read_line(pkt::strip_newline(&data))?,
             Some(Packet::Flush) => break,
             None => return Ok(None),
             Some(_) => return Err(Error::protocol("unexpected packet")),
@@ -129,32 +132,33 @@ pub async fn read_v0_wants(input: &mut (impl AsyncRead + Unpin), at_most: usize)
     Ok(Some(fetch))
 }
 
-/// A request of versions 0 and 1, to the end of the input; none if nothing is wanted.
-pub async fn read_v0(input: &mut (impl AsyncRead + Unpin), at_most: usize) -> Result<Option<Fetch>> {
-    let mut packets = Recorder { input, raw: Vec::new(), at_most };
-    let mut fetch = Fetch::default();
+/// Reads a request of protocol version 0 or 1 to the end of the input. Returns None if it wants nothing.
+pub async fn read_v0(input: &mut (impl AsyncRead + Unpin), max_bytes: usize) -> Result<Option<FetchRequest>> {
+    let mut packets = RecordingReader { input, raw: Vec::new(), max_bytes };
+    let mut fetch = FetchRequest::default();
     while let Some(packet) = packets.next().await? {
         if let Packet::Data(data) = packet {
-            fetch.read_line(pkt::line(&data))?;
+            fetch.read_line(pkt::strip_newline(&data))?;
         }
     }
     fetch.raw = packets.raw.into();
     Ok(Some(fetch).filter(|fetch| !fetch.wants.is_empty()))
 }
 
-fn is_name(word: &[u8]) -> bool {
+fn is_identity_capability(word: &[u8]) -> bool {
     word.starts_with(b"agent=") || word.starts_with(b"session-id=")
 }
 
-fn read_ls_refs(request: &mut LsRefs, line: &[u8]) {
+fn read_ls_refs(request: &mut LsRefsRequest, line: &[u8]) {
     match line {
         b"peel" => request.peel = true,
         b"symrefs" => request.symrefs = true,
         b"unborn" => request.unborn = true,
         _ => {
-            // A prefix that is no text is one of no ref; it must still not mean all of them.
+            // A prefix that is not UTF-8 matches no ref. It is kept, because an empty list of prefixes matches all
+            // refs.
             if let Some(prefix) = line.strip_prefix(b"ref-prefix ")
-                && request.prefixes.len() <= MOST_PREFIXES
+                && request.prefixes.len() <= MAX_PREFIXES
             {
                 request.prefixes.push(String::from_utf8_lossy(prefix).into_owned());
             }
@@ -162,85 +166,89 @@ fn read_ls_refs(request: &mut LsRefs, line: &[u8]) {
     }
 }
 
-impl Fetch {
+impl FetchRequest {
     fn read_line(&mut self, line: &[u8]) -> Result<()> {
         if let Some(rest) = line.strip_prefix(b"want ") {
             let id = rest.split(|byte| *byte == b' ').next().unwrap_or_default();
-            let id = ObjectId::from_hex(id).map_err(|_| Error::protocol("a wanted id cannot be read"))?;
+            let id = ObjectId::from_hex(id).map_err(|_| Error::protocol("malformed object id in a want line"))?;
             self.wants.insert(id);
         } else if line.starts_with(b"want-ref ") {
-            return Err(Error::protocol("refs are asked for by id"));
+            return Err(Error::protocol("want-ref is not supported; want an object id"));
         } else if let Some(id) = line.strip_prefix(b"have ") {
             self.haves.insert(read_id(id)?);
         } else if let Some(id) = line.strip_prefix(b"shallow ") {
             self.shallow.insert(read_id(id)?);
         } else {
-            self.names_refs |= line.starts_with(b"deepen-not ");
+            self.has_named_refs |= line.starts_with(b"deepen-not ");
         }
         Ok(())
     }
 
-    /// The request without what differs between clients that want the same: what they call themselves.
-    pub async fn without_names(&self) -> Result<BytesMut> {
-        let mut kept = BytesMut::with_capacity(self.raw.len());
+    /// Returns the request without the capabilities that identify the client, so that equal requests have equal bytes.
+    pub async fn without_client_identity(&self) -> Result<BytesMut> {
+        let mut filtered = BytesMut::with_capacity(self.raw.len());
         let mut input = &self.raw[..];
         while let Some(packet) = pkt::read(&mut input).await? {
             match packet {
-                Packet::Data(data) if is_name(pkt::line(&data)) => {}
-                // In versions 0 and 1 they stand behind the first id.
+                Packet::Data(data) if is_identity_capability(pkt::strip_newline(&data)) => {}
+                // In versions 0 and 1 capabilities follow the first id.
                 Packet::Data(data) if data.starts_with(b"want ") => {
-                    let words = pkt::line(&data).split(|byte| *byte == b' ').filter(|word| !is_name(word));
-                    kept.packet(&words.collect::<Vec<_>>().join(&b' '));
+                    let words = pkt::strip_newline(&data)
+                        .split(|byte| *byte == b' ')
+                        .filter(|word| !is_identity_capability(word));
+                    filtered.put_packet(&words.collect::<Vec<_>>().join(&b' '));
                 }
-                Packet::Data(data) => kept.packet(pkt::line(&data)),
-                Packet::Flush => kept.flush_packet(),
-                Packet::Delimiter => kept.delimiter_packet(),
+                Packet::Data(data) => filtered.put_packet(pkt::strip_newline(&data)),
+                Packet::Flush => filtered.put_flush(),
+                Packet::Delimiter => filtered.put_delimiter(),
                 Packet::ResponseEnd => return Err(Error::protocol("unexpected packet")),
             }
         }
-        Ok(kept)
+        Ok(filtered)
     }
 
-    /// Removes the `shallow` lines of all commits but these, and lets the `have` lines of others name a commit that does not
-    /// exist. They cannot be removed: a request of version 2 without any of them asks for the pack, and a client that is
+    /// Restricts the claims of the client to these commits: removes the `shallow` lines of other commits, and replaces
+    /// the ids in other `have` lines by one that does not exist.
+    ///
+    /// The `have` lines cannot be removed: a version 2 request without any asks for the pack, and a client that is
     /// still negotiating does not expect one.
-    pub async fn keep_commits(&mut self, ids: &HashSet<ObjectId>) -> Result<()> {
+    pub async fn retain_commits(&mut self, ids: &HashSet<ObjectId>) -> Result<()> {
         if self.haves.is_subset(ids) && self.shallow.is_subset(ids) {
             return Ok(());
         }
-        let mut kept = BytesMut::with_capacity(self.raw.len());
+        let mut filtered = BytesMut::with_capacity(self.raw.len());
         let mut input = &self.raw[..];
         while let Some(packet) = pkt::read(&mut input).await? {
             match packet {
                 Packet::Data(data) => match claimed_commit(&data)? {
                     Some(id) if !ids.contains(&id) => {
                         if data.starts_with(b"have ") {
-                            kept.packet(format!("have {}\n", ObjectId::null(gix::hash::Kind::Sha1)).as_bytes());
+                            filtered.put_packet(format!("have {}\n", ObjectId::null(gix::hash::Kind::Sha1)).as_bytes());
                         }
                     }
-                    _ => kept.packet(&data),
+                    _ => filtered.put_packet(&data),
                 },
-                Packet::Flush => kept.flush_packet(),
-                Packet::Delimiter => kept.delimiter_packet(),
+                Packet::Flush => filtered.put_flush(),
+                Packet::Delimiter => filtered.put_delimiter(),
                 Packet::ResponseEnd => return Err(Error::protocol("unexpected packet")),
             }
         }
         self.haves.retain(|id| ids.contains(id));
         self.shallow.retain(|id| ids.contains(id));
-        self.raw = kept.freeze();
+        self.raw = filtered.freeze();
         Ok(())
     }
 }
 
-/// One round of the negotiation in versions 0 and 1 on a connection that stays open: the `have` lines up to a flush
-/// packet or `done`, as they came.
-pub async fn read_v0_haves(input: &mut (impl AsyncRead + Unpin), at_most: usize) -> Result<Option<Negotiation>> {
-    let mut packets = Recorder { input, raw: Vec::new(), at_most };
-    let mut round = Fetch::default();
+/// Reads one round of the negotiation in versions 0 and 1 on a stateful connection: the `have` lines up to a flush
+/// packet or `done`. Returns None at the end of the input.
+pub async fn read_v0_haves(input: &mut (impl AsyncRead + Unpin), max_bytes: usize) -> Result<Option<Negotiation>> {
+    let mut packets = RecordingReader { input, raw: Vec::new(), max_bytes };
+    let mut round = FetchRequest::default();
     let is_last = loop {
         match packets.next().await? {
-            Some(Packet::Data(data)) if pkt::line(&data) == b"done" => break true,
-            Some(Packet::Data(data)) => round.read_line(pkt::line(&data))?,
+            Some(Packet::Data(data)) if pkt::strip_newline(&data) == b"done" => break true,
+            Some(Packet::Data(data)) => round.read_line(pkt::strip_newline(&data))?,
             Some(Packet::Flush) => break false,
             None => return Ok(None),
             Some(_) => return Err(Error::protocol("unexpected packet")),
@@ -250,20 +258,20 @@ pub async fn read_v0_haves(input: &mut (impl AsyncRead + Unpin), at_most: usize)
     Ok(Some(Negotiation { round, is_last }))
 }
 
-/// A round of `have` lines, and whether the client is done with it.
+/// A round of `have` lines, and whether the client ended it with `done`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Negotiation {
-    pub round: Fetch,
+    pub round: FetchRequest,
     pub is_last: bool,
 }
 
-/// Git reads the first forty digits and ignores what follows; here nothing may follow.
+/// Parses an object id. Git ignores anything after the first forty digits; this function rejects it.
 fn read_id(hex: &[u8]) -> Result<ObjectId> {
-    ObjectId::from_hex(hex).map_err(|_| Error::protocol("an object id cannot be read"))
+    ObjectId::from_hex(hex).map_err(|_| Error::protocol("malformed object id"))
 }
 
-/// Returns the id of a `have` or `shallow` line.
+/// Returns the id of a `have` or `shallow` line, or None for any other line.
 fn claimed_commit(data: &[u8]) -> Result<Option<ObjectId>> {
-    let line = pkt::line(data);
+    let line = pkt::strip_newline(data);
     line.strip_prefix(b"have ").or_else(|| line.strip_prefix(b"shallow ")).map(read_id).transpose()
 }

@@ -1,3 +1,5 @@
+//! Lists the files that a commit changed, in bounded time and memory.
+
 use std::collections::VecDeque;
 use std::rc::Rc;
 
@@ -10,7 +12,7 @@ use gix::objs::TreeRefIter;
 use super::Reader;
 use crate::{Error, Result};
 
-/// The files that a commit changed, each list in the order of its paths.
+/// The files that a commit changed, each list sorted by path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChangedPaths {
     pub added: Vec<String>,
@@ -18,49 +20,49 @@ pub struct ChangedPaths {
     pub removed: Vec<String>,
 }
 
-/// Longer paths are left out: a small tree can hold very many very long ones.
-const LONGEST_PATH: usize = 4096;
-/// All paths together.
-const MOST_BYTES: usize = 64 << 10;
-/// Entries that are looked at: a small tree can hold itself a billion times over.
-const MOST_ENTRIES: usize = 100_000;
+/// Maximum length of a path. Longer ones are left out: a small tree can contain many very long paths.
+const MAX_PATH_BYTES: usize = 4096;
+/// Maximum length of all paths together.
+const MAX_PATHS_BYTES: usize = 64 << 10;
+/// Maximum number of entries that are visited: a small tree can contain itself a billion times.
+const MAX_ENTRIES: usize = 100_000;
 
-/// A place in the tree. Places share what they have in common.
+/// A path in the tree. Paths share their common components.
 #[derive(Clone, Default)]
-struct Place {
+struct TreePath {
     last: Option<Rc<Component>>,
-    /// Components after a path that is too long already.
-    beyond: usize,
+    /// Number of components after the path has become too long.
+    excess_depth: usize,
 }
 
 struct Component {
     name: BString,
     parent: Option<Rc<Component>>,
-    /// Of the whole path up to here.
+    /// Length of the whole path up to this component.
     length: usize,
 }
 
-impl Place {
+impl TreePath {
     fn push(&mut self, name: &BStr) {
         let length = self.last.as_ref().map_or(0, |last| last.length + 1) + name.len();
-        if self.beyond > 0 || length > LONGEST_PATH {
-            self.beyond += 1;
+        if self.excess_depth > 0 || length > MAX_PATH_BYTES {
+            self.excess_depth += 1;
         } else {
             self.last = Some(Rc::new(Component { name: name.to_owned(), parent: self.last.take(), length }));
         }
     }
 
     fn pop(&mut self) {
-        if self.beyond > 0 {
-            self.beyond -= 1;
+        if self.excess_depth > 0 {
+            self.excess_depth -= 1;
         } else {
             self.last = self.last.take().and_then(|last| last.parent.clone());
         }
     }
 
-    fn path(&self) -> Option<String> {
+    fn full_path(&self) -> Option<String> {
         let mut names = Vec::new();
-        let mut next = self.last.as_ref().filter(|_| self.beyond == 0);
+        let mut next = self.last.as_ref().filter(|_| self.excess_depth == 0);
         while let Some(component) = next {
             names.push(String::from_utf8_lossy(&component.name));
             next = component.parent.as_ref();
@@ -70,48 +72,48 @@ impl Place {
     }
 }
 
-/// Records the paths of files, and stops when there are enough.
+/// Collects the paths of changed files until a limit is reached.
 struct Walk {
-    place: Place,
-    later: VecDeque<Place>,
+    current_path: TreePath,
+    queued_paths: VecDeque<TreePath>,
     found: ChangedPaths,
-    most: usize,
+    remaining_paths: usize,
     bytes: usize,
     entries: usize,
 }
 
 impl Visit for Walk {
     fn pop_front_tracked_path_and_set_current(&mut self) {
-        self.place = self.later.pop_front().unwrap_or_default();
+        self.current_path = self.queued_paths.pop_front().unwrap_or_default();
     }
 
     fn push_back_tracked_path_component(&mut self, component: &BStr) {
-        self.place.push(component);
-        self.later.push_back(self.place.clone());
+        self.current_path.push(component);
+        self.queued_paths.push_back(self.current_path.clone());
     }
 
     fn push_path_component(&mut self, component: &BStr) {
-        self.place.push(component);
+        self.current_path.push(component);
     }
 
     fn pop_path_component(&mut self) {
-        self.place.pop();
+        self.current_path.pop();
     }
 
     fn visit(&mut self, change: Change) -> Action {
         self.entries += 1;
-        if self.entries > MOST_ENTRIES || self.most == 0 {
+        if self.entries > MAX_ENTRIES || self.remaining_paths == 0 {
             return Action::Break(());
         }
         if change.entry_mode().is_tree() {
             return Action::Continue(());
         }
-        let Some(path) = self.place.path() else { return Action::Continue(()) };
+        let Some(path) = self.current_path.full_path() else { return Action::Continue(()) };
         self.bytes += path.len();
-        if self.bytes > MOST_BYTES {
+        if self.bytes > MAX_PATHS_BYTES {
             return Action::Break(());
         }
-        self.most -= 1;
+        self.remaining_paths -= 1;
         match change {
             Change::Addition { .. } => self.found.added.push(path),
             Change::Deletion { .. } => self.found.removed.push(path),
@@ -122,20 +124,21 @@ impl Visit for Walk {
 }
 
 impl Reader {
-    /// Against its first parent, at most so many. A file that was renamed is one that was removed and one that was added.
-    pub fn changed_paths(&self, commit: ObjectId, most: usize) -> Result<ChangedPaths> {
+    /// Compares a commit with its first parent and returns at most `max_paths` files. A renamed file is listed as
+    /// removed and added.
+    pub fn changed_paths(&self, commit: ObjectId, max_paths: usize) -> Result<ChangedPaths> {
         let tree = |commit: Option<ObjectId>| match commit {
             Some(commit) => {
-                Ok(self.0.find_tree(self.tree_of(commit)?).map_err(super::unreadable(commit))?.data.clone())
+                Ok(self.0.find_tree(self.commit_tree_id(commit)?).map_err(super::unreadable(commit))?.data.clone())
             }
             None => Ok::<_, Error>(Vec::new()),
         };
         let (old, new) = (tree(self.parents(commit)?.first().copied())?, tree(Some(commit))?);
         let mut walk = Walk {
-            place: Place::default(),
-            later: VecDeque::new(),
+            current_path: TreePath::default(),
+            queued_paths: VecDeque::new(),
             found: ChangedPaths::default(),
-            most,
+            remaining_paths: max_paths,
             bytes: 0,
             entries: 0,
         };

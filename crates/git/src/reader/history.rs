@@ -1,3 +1,5 @@
+//! Walks the commit history.
+
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
 
@@ -8,16 +10,16 @@ use gix::traverse::commit::simple::CommitTimeOrder;
 use super::{Commit, Kind, Reader, unreadable};
 use crate::Result;
 
-/// What a push brought.
+/// The commits that a push added to a branch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NewCommits {
-    /// The newest, oldest first.
+    /// The newest of them, in the order from old to new.
     pub newest: Vec<Commit>,
     pub total: u64,
 }
 
 impl Reader {
-    /// Whether `old` is `new` or one of the commits before it.
+    /// Returns whether `old` is `new` or one of its ancestors.
     pub fn is_ancestor(&self, old: ObjectId, new: ObjectId) -> Result<bool> {
         for id in self.walk(new)? {
             if id? == old {
@@ -27,15 +29,15 @@ impl Reader {
         Ok(false)
     }
 
-    /// A commit and all before it, newest first.
+    /// Walks a commit and its ancestors, newest first.
     fn walk(&self, from: ObjectId) -> Result<impl Iterator<Item = Result<ObjectId>>> {
         let by_time = Sorting::ByCommitTime(CommitTimeOrder::NewestFirst);
         let walk = self.0.rev_walk([from]).sorting(by_time).all().map_err(unreadable(from))?;
         Ok(walk.map(move |info| Ok(info.map_err(unreadable(from))?.id)))
     }
 
-    /// Returns those of `ids` that are among the newest `max_commits` reachable from `tips`; a tip that does not lead to
-    /// a commit is passed over.
+    /// Returns those of `ids` that are among the newest `max_commits` commits reachable from `tips`. Tips that do not
+    /// peel to a commit are skipped.
     pub fn recent_among(
         &self,
         tips: impl Iterator<Item = ObjectId>,
@@ -46,7 +48,7 @@ impl Reader {
         for tip in tips {
             let (target, kind) = self.peel(tip)?;
             if kind == Kind::Commit {
-                commits.push(target.object());
+                commits.push(target.peeled_or_self());
             }
         }
         let Some(first) = commits.first().copied().filter(|_| !ids.is_empty()) else { return Ok(HashSet::new()) };
@@ -65,105 +67,107 @@ impl Reader {
         Ok(found)
     }
 
-    /// Whether so many commits lead to this one.
+    /// Returns whether a commit and its ancestors are more than `length` commits.
     pub fn is_longer_than(&self, length: usize, tip: ObjectId) -> Result<bool> {
         Ok(self.walk(tip)?.nth(length).transpose()?.is_some())
     }
 
-    /// Those of `tips` that `from` leads to. One walk for all of them, however many they are.
-    pub fn merged(&self, from: ObjectId, tips: &HashSet<ObjectId>) -> Result<HashSet<ObjectId>> {
+    /// Returns those of `tips` that are reachable from `from`, in one walk for all of them.
+    pub fn find_merged_tips(&self, from: ObjectId, tips: &HashSet<ObjectId>) -> Result<HashSet<ObjectId>> {
         self.recent_among([from].into_iter(), tips, usize::MAX)
     }
 
-    /// The commits that `new` reaches and `hidden` do not; of the newest `keep` all is told.
-    pub fn new_commits(&self, new: ObjectId, hidden: &[ObjectId], keep: usize) -> Result<NewCommits> {
-        let ids = self.between(hidden, new)?;
-        let newest: Result<VecDeque<Commit>> = ids.iter().take(keep).rev().map(|id| self.commit(*id)).collect();
+    /// Returns the number of commits that are reachable from `new` and not from `excluded`, and the newest
+    /// `max_commits`.
+    pub fn new_commits(&self, new: ObjectId, excluded: &[ObjectId], max_commits: usize) -> Result<NewCommits> {
+        let ids = self.commits_excluding(excluded, new)?;
+        let newest: Result<VecDeque<Commit>> = ids.iter().take(max_commits).rev().map(|id| self.commit(*id)).collect();
         Ok(NewCommits { newest: newest?.into(), total: ids.len() as u64 })
     }
 
-    /// The commits that `new` reaches and `hidden` do not, newest first.
+    /// Returns the commits that are reachable from `new` and not from `excluded`, newest first.
     ///
-    /// Commits are passed by their time, newest first, and clocks go wrong: a commit may be older than those before it.
-    /// So the search goes on for a while after nothing is left that could be new. Git does the same, but for five commits
-    /// only, and tells some that are not new.
-    pub fn between(&self, hidden: &[ObjectId], new: ObjectId) -> Result<Vec<ObjectId>> {
-        self.search(hidden, new, SURPLUS)
+    /// The walk is ordered by commit date, and dates can be wrong: a commit may be older than its parents. So the walk
+    /// continues for a while after no candidate is left in the queue. Git does the same for five commits only, and
+    /// sometimes lists commits that are not new.
+    pub fn commits_excluding(&self, excluded: &[ObjectId], new: ObjectId) -> Result<Vec<ObjectId>> {
+        self.walk_excluding(excluded, new, SLOP)
     }
 
-    /// The same, whatever the clocks said: all that is hidden is passed.
-    pub fn between_exactly(&self, hidden: &[ObjectId], new: ObjectId) -> Result<Vec<ObjectId>> {
-        self.search(hidden, new, usize::MAX)
+    /// Like [`Self::commits_excluding`], but exact even if commit dates are wrong. Walks the whole excluded history.
+    pub fn commits_excluding_exact(&self, excluded: &[ObjectId], new: ObjectId) -> Result<Vec<ObjectId>> {
+        self.walk_excluding(excluded, new, usize::MAX)
     }
 
-    fn search(&self, hidden: &[ObjectId], new: ObjectId, most_surplus: usize) -> Result<Vec<ObjectId>> {
+    fn walk_excluding(&self, excluded: &[ObjectId], new: ObjectId, max_slop: usize) -> Result<Vec<ObjectId>> {
         let mut walk =
-            Walk { reader: self, queue: BinaryHeap::new(), is_hidden: HashMap::new(), new_ahead: 0, came: 0 };
-        for id in hidden {
-            walk.meet(*id, true)?;
+            Walk { reader: self, queue: BinaryHeap::new(), is_excluded: HashMap::new(), queued_new: 0, enqueued: 0 };
+        for id in excluded {
+            walk.visit(*id, true)?;
         }
-        walk.meet(new, false)?;
-        let (mut found, mut surplus) = (Vec::new(), 0);
+        walk.visit(new, false)?;
+        let (mut found, mut slop) = (Vec::new(), 0);
         while let Some(next) = walk.queue.pop() {
-            let is_hidden = walk.is_hidden[&next.id];
+            let is_hidden = walk.is_excluded[&next.id];
             if next.was_new {
-                walk.new_ahead -= 1;
+                walk.queued_new -= 1;
             }
             if !is_hidden {
                 found.push(next.id);
             }
             for parent in next.parents {
-                walk.meet(parent, is_hidden)?;
+                walk.visit(parent, is_hidden)?;
             }
-            if walk.new_ahead == 0 {
-                surplus += 1;
-                if surplus > most_surplus || found.is_empty() {
+            if walk.queued_new == 0 {
+                slop += 1;
+                if slop > max_slop || found.is_empty() {
                     break;
                 }
             }
         }
-        found.retain(|id| !walk.is_hidden[id]);
+        found.retain(|id| !walk.is_excluded[id]);
         Ok(found)
     }
 }
 
-/// Twenty times what git allows, and still only a millisecond or two.
-const SURPLUS: usize = 100;
+/// The number of commits that a walk continues after its queue has no candidate left: twenty times as many as git, in
+/// one or two milliseconds.
+const SLOP: usize = 100;
 
 struct Walk<'a> {
     reader: &'a Reader,
-    queue: BinaryHeap<Ahead>,
-    /// Of all that were met.
-    is_hidden: HashMap<ObjectId, bool>,
-    /// How many in the queue were new when they came into it.
-    new_ahead: usize,
-    /// How many have come into it so far.
-    came: usize,
+    queue: BinaryHeap<QueuedCommit>,
+    /// Whether a commit is reachable from an excluded one, for all commits seen so far.
+    is_excluded: HashMap<ObjectId, bool>,
+    /// Number of queued commits that were not known to be excluded when they were queued.
+    queued_new: usize,
+    /// Number of commits queued so far.
+    enqueued: usize,
 }
 
-/// A commit that is to be passed: the newest first, of equal ones that which came first.
+/// A commit in the queue. The newest is first; of equal dates, the commit that was queued first.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Ahead {
+struct QueuedCommit {
     seconds: i64,
-    came: Reverse<usize>,
+    sequence: Reverse<usize>,
     id: ObjectId,
     was_new: bool,
     parents: Vec<ObjectId>,
 }
 
 impl Walk<'_> {
-    /// A commit that was thought to be new and is not is passed once more, for those before it.
-    fn meet(&mut self, id: ObjectId, is_hidden: bool) -> Result<()> {
-        match self.is_hidden.get(&id) {
+    /// Queues a commit. A commit that was taken for new and is excluded is queued again, to mark its ancestors.
+    fn visit(&mut self, id: ObjectId, is_excluded: bool) -> Result<()> {
+        match self.is_excluded.get(&id) {
             None => {}
-            Some(false) if is_hidden => {}
+            Some(false) if is_excluded => {}
             Some(_) => return Ok(()),
         }
-        self.is_hidden.insert(id, is_hidden);
+        self.is_excluded.insert(id, is_excluded);
         let (seconds, parents) = self.reader.time_and_parents(id)?;
-        self.came += 1;
-        self.queue.push(Ahead { seconds, came: Reverse(self.came), id, was_new: !is_hidden, parents });
-        self.new_ahead += usize::from(!is_hidden);
+        self.enqueued += 1;
+        self.queue.push(QueuedCommit { seconds, sequence: Reverse(self.enqueued), id, was_new: !is_excluded, parents });
+        self.queued_new += usize::from(!is_excluded);
         Ok(())
     }
 }

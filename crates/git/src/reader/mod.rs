@@ -1,4 +1,7 @@
-//! Objects, read in this process.
+//! Reads objects in this process, with gitoxide.
+//!
+//! All functions block on the disk, so callers must use a blocking thread. The memory of a reader is bounded by the
+//! limits below.
 
 mod changes;
 mod commit;
@@ -16,46 +19,46 @@ use gix::odb::store::init::Slots;
 pub use changes::ChangedPaths;
 pub use commit::{Commit, Signature};
 pub use history::NewCommits;
-pub use tree::{Entry, EntryKind, Search};
+pub use tree::{EntryKind, TreeEntry, TreeLookup};
 
-use crate::{Bare, Error, Result, Target};
+use crate::{BareRepository, Error, RefTarget, Result};
 
-/// A repository kept open: opening it costs more than most reads.
-pub struct Kept(gix::ThreadSafeRepository);
+/// A repository that is kept open, because opening it costs more than most reads.
+pub struct CachedReader(gix::ThreadSafeRepository);
 
-/// Of one repository, in one thread.
+/// Reads the objects of one repository, on one thread.
 pub struct Reader(pub(crate) gix::Repository);
 
-/// Number of packs that a repository which is kept open can have. With more of them reads fail; far fewer are kept.
+/// Maximum number of packs of a repository that is kept open. Reads fail with more; repacks keep the number far lower.
 const MAX_PACKS: Slots = Slots::Given(4000);
-/// Number of packs that a repository which is opened for one use can have: 256, or a tenth more than there are. Each costs
-/// time when the repository is opened and closed.
-const MAX_PACKS_OF_ONE_USE: Slots = Slots::AsNeededByDiskState { multiplier: 1.1, minimum: 256 };
+/// Maximum number of packs of a repository that is opened for one use: 256, or a tenth more than it has now. Each slot
+/// costs time when the repository is opened and closed.
+const MAX_PACKS_SINGLE_USE: Slots = Slots::AsNeededByDiskState { multiplier: 1.1, minimum: 256 };
 
-/// Of what is unpacked in this process. A small object may be a difference to a very large one.
-const LARGEST_OBJECT: &str = "gitoxide.objects.allocLimit=64m";
-/// Maximum size of the bases of deltas that a reader keeps. Gitoxide would keep up to 96 MiB, and every request has a reader
-/// of its own.
+/// Maximum size of an object that is inflated in this process. A small object may be a delta against a very large one.
+const ALLOC_LIMIT_CONFIG: &str = "gitoxide.objects.allocLimit=64m";
+/// Maximum size of the delta bases that a reader caches. The default of gitoxide is up to 96 MiB, and every request has
+/// its own reader.
 const MAX_CACHED_BASE_BYTES: usize = 8 << 20;
-/// Maximum size of the objects that a reader keeps.
+/// Maximum size of the objects that a reader caches.
 const MAX_CACHED_OBJECT_BYTES: usize = 4 << 20;
 
-const LARGEST_READ: u64 = 1 << 20;
-const MOST_TAGS: usize = 20;
+const MAX_READ_BYTES: u64 = 1 << 20;
+const MAX_TAG_DEPTH: usize = 20;
 
 fn unreadable(id: ObjectId) -> impl FnOnce(gix::Error) -> Error {
     move |error| if error.is_not_found() { Error::Missing(id.to_string()) } else { Error::Object(id.to_string()) }
 }
 
-impl Kept {
-    pub fn open(bare: &Bare) -> Result<Self> {
-        Self::open_with(bare, MAX_PACKS)
+impl CachedReader {
+    pub fn open(repository: &BareRepository) -> Result<Self> {
+        Self::open_with(repository, MAX_PACKS)
     }
 
-    fn open_with(bare: &Bare, max_packs: Slots) -> Result<Self> {
+    fn open_with(repository: &BareRepository, max_packs: Slots) -> Result<Self> {
         let options = gix::open::Options::isolated().object_store_slots(max_packs).open_path_as_is(true);
-        let options = options.config_overrides([LARGEST_OBJECT]);
-        Ok(Self(options.open(bare.directory()).map_err(|error| Error::Object(error.to_string()))?))
+        let options = options.config_overrides([ALLOC_LIMIT_CONFIG]);
+        Ok(Self(options.open(repository.directory()).map_err(|error| Error::Object(error.to_string()))?))
     }
 
     pub fn reader(&self) -> Reader {
@@ -68,59 +71,59 @@ impl Kept {
 
 impl Reader {
     /// Opens a repository for one use.
-    pub fn open(bare: &Bare) -> Result<Self> {
-        Ok(Kept::open_with(bare, MAX_PACKS_OF_ONE_USE)?.reader())
+    pub fn open(repository: &BareRepository) -> Result<Self> {
+        Ok(CachedReader::open_with(repository, MAX_PACKS_SINGLE_USE)?.reader())
     }
 
-    /// None if there is no such object.
+    /// Returns the kind of an object, or None if it does not exist.
     pub fn kind(&self, id: ObjectId) -> Result<Option<Kind>> {
         Ok(self.header(id)?.map(|(kind, _)| kind))
     }
 
-    /// Its kind and its size. None if there is no such object.
+    /// Returns the kind and the size of an object, or None if it does not exist.
     pub fn header(&self, id: ObjectId) -> Result<Option<(Kind, u64)>> {
         let header = self.0.try_find_header(id).map_err(unreadable(id))?;
         Ok(header.map(|header| (header.kind(), header.size())))
     }
 
-    /// Those whose ids begin with these digits.
-    pub fn with_prefix(&self, hex: &str) -> Result<HashSet<ObjectId>> {
+    /// Returns the objects whose ids begin with these hexadecimal digits.
+    pub fn find_by_prefix(&self, hex: &str) -> Result<HashSet<ObjectId>> {
         let mut found = HashSet::new();
-        // Fewer than four digits are no prefix to it, nor is what are no digits.
+        // Gitoxide accepts no prefix of fewer than four digits.
         if let Ok(prefix) = Prefix::from_hex(hex) {
             self.0.objects.lookup_prefix(prefix, Some(&mut found)).map_err(|_| Error::Object(hex.to_owned()))?;
         }
         Ok(found)
     }
 
-    /// What is in it. For those whose size is known to be small.
+    /// Returns the content of an object. The caller must have checked that it is small.
     pub fn content(&self, id: ObjectId) -> Result<Vec<u8>> {
         Ok(self.0.find_object(id).map_err(unreadable(id))?.detach().data)
     }
 
-    /// Follows tags to their end, without a look into what is there.
-    pub fn peel(&self, id: ObjectId) -> Result<(Target, Kind)> {
-        let mut at = id;
-        for _ in 0..MOST_TAGS {
-            let kind = self.small(at)?;
+    /// Follows tags to the first object that is no tag. Does not read that object.
+    pub fn peel(&self, id: ObjectId) -> Result<(RefTarget, Kind)> {
+        let mut current = id;
+        for _ in 0..MAX_TAG_DEPTH {
+            let kind = self.checked_kind(current)?;
             if kind != Kind::Tag {
-                return Ok((Target { id, peeled: (at != id).then_some(at) }, kind));
+                return Ok((RefTarget { id, peeled: (current != id).then_some(current) }, kind));
             }
-            let tag = self.0.find_tag(at).map_err(unreadable(at))?;
-            at = tag.target_id().map_err(unreadable(at))?.detach();
+            let tag = self.0.find_tag(current).map_err(unreadable(current))?;
+            current = tag.target_id().map_err(unreadable(current))?.detach();
         }
-        Err(Error::protocol("too many tags of tags"))
+        Err(Error::protocol("too many nested tags"))
     }
 
-    /// Fails for what is no commit before it is read.
+    /// Fails if the object is no commit, without reading it.
     fn expect_commit(&self, id: ObjectId) -> Result<()> {
-        if self.small(id)? == Kind::Commit { Ok(()) } else { Err(Error::Object(id.to_string())) }
+        if self.checked_kind(id)? == Kind::Commit { Ok(()) } else { Err(Error::Object(id.to_string())) }
     }
 
-    /// Its kind. What is read whole must not be larger than anybody writes on purpose.
-    fn small(&self, id: ObjectId) -> Result<Kind> {
+    /// Returns the kind of an object. Fails for a commit or a tag that is too large to be read as a whole.
+    fn checked_kind(&self, id: ObjectId) -> Result<Kind> {
         let header = self.0.find_header(id).map_err(unreadable(id))?;
-        if matches!(header.kind(), Kind::Tag | Kind::Commit) && header.size() > LARGEST_READ {
+        if matches!(header.kind(), Kind::Tag | Kind::Commit) && header.size() > MAX_READ_BYTES {
             return Err(Error::protocol("a commit or a tag is larger than 1 MiB"));
         }
         Ok(header.kind())

@@ -1,12 +1,13 @@
-//! Serves one HTTP connection, and bounds what its client can keep of this node.
+//! Serves HTTP connections, and bounds the resources that one client can hold.
 //!
-//! Every connection has these limits, so that no route can forget one:
+//! These limits apply to every connection, independently of routes:
 //!
-//! - There are only so many connections, in all and from one address.
+//! - The number of connections is limited, in total and per address.
 //! - The head of a request arrives within [`Limits::head_timeout`] and is at most [`MAX_HEADER_BYTES`] long.
-//! - A body that is waited for advances, and so does a response that is sent (see [`ProgressBudget`]). Time counts only while
-//!   the client keeps us waiting: not while a request is worked on, and not while a runner waits for a job.
-//! - A request may be answered before its body is read. The rest is then discarded, for a short time.
+//! - A request body and a response must make progress (see [`ProgressBudget`]). Only time spent waiting for the client
+//!   counts, not the processing of a request or the long poll of a runner.
+//! - A request can be answered before its body has been read. The rest of the body is then discarded, within a short
+//!   timeout.
 
 mod request_body;
 mod stall_timer;
@@ -41,19 +42,20 @@ use request_body::RequestBody;
 pub(crate) use request_body::RequestBodyState;
 use stall_timer::StallTimer;
 
-/// Longer than any address with its parameters, and than any token.
+/// Maximum size of a request head. Arbitrary, but longer than any URL or token that clients send.
 const MAX_HEADER_BYTES: usize = 64 << 10;
-/// What is read ahead or waits to be written in this process, for each connection.
+/// Size of the read and write buffers of a connection in this process.
 const BUFFER_SIZE: usize = 128 << 10;
-/// What the kernel takes of a response before the client has room for it.
+/// Maximum size of a response in the kernel's send buffer that is not sent yet.
 const MAX_UNSENT_BYTES: u32 = 128 << 10;
-/// A client that moves less in a second for long is taken for one that does not move. Slower than any line in use.
+/// Minimum transfer rate. A slower client counts as stalled after a while. Slower than any network connection in use.
 const MIN_BYTES_PER_SECOND: u64 = 4 << 10;
-/// How long the rest of a request is discarded that was answered already: in all, and without a byte.
+/// Maximum time for discarding the rest of a request that has been answered.
 const LINGER_TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum time without a byte while the rest of a request is discarded.
 const LINGER_IDLE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The connections of one listener.
+/// The HTTP server of one listener.
 #[derive(Clone)]
 pub struct Connections {
     router: Router,
@@ -63,35 +65,37 @@ pub struct Connections {
 }
 
 impl Connections {
-    /// `listener` is its name in the metrics.
+    /// Creates the server of one listener; `listener` is its name in the metrics.
     pub fn new(listener: &'static str, router: Router, limits: &Limits) -> Self {
-        // Telling HTTP/1 from HTTP/2 would wait for the first bytes without a limit; proxies in front speak HTTP/1.1.
+        // HTTP/1 only: detecting HTTP/2 would wait for the first bytes without a timeout, and reverse proxies use
+        // HTTP/1.1.
         let mut http = http1::Builder::new();
         http.timer(TokioTimer::new())
             .header_read_timeout(limits.head_timeout)
             .max_header_size(MAX_HEADER_BYTES)
             .max_buf_size(BUFFER_SIZE);
-        let counted = ConnectionLimits {
+        let connection_limits = ConnectionLimits {
             max: limits.max_connections,
             max_per_address: limits.max_connections_per_address,
             trusted_proxies: limits.trusted_proxies.clone(),
         };
-        let counter = ConnectionCounter::new(listener, counted);
+        let counter = ConnectionCounter::new(listener, connection_limits);
         Self { router, http, counter, stall_timeout: limits.stall_timeout }
     }
 
-    /// Counts a new connection and returns what serves it. Returns `None` if there are too many: the caller drops the socket.
+    /// Counts a new connection and returns the future that serves it. Returns `None` if there are too many connections;
+    /// the caller then drops the socket.
     ///
-    /// When `end` is cancelled the connection is closed as soon as nothing is under way on it, and after `grace` in any case.
+    /// After `shutdown` is canceled the connection is closed as soon as it is idle, and after `grace` in any case.
     pub fn accept(
         &self,
         socket: TcpStream,
         address: SocketAddr,
-        end: CancellationToken,
+        shutdown: CancellationToken,
         grace: Duration,
     ) -> Option<impl Future<Output = ()> + Send + 'static> {
         let guard = self.counter.try_admit(address.ip())?;
-        Some(self.clone().serve(socket, address, guard, end, grace))
+        Some(self.clone().serve(socket, address, guard, shutdown, grace))
     }
 
     async fn serve(
@@ -99,18 +103,18 @@ impl Connections {
         socket: TcpStream,
         address: SocketAddr,
         _guard: ConnectionGuard,
-        end: CancellationToken,
+        shutdown: CancellationToken,
         grace: Duration,
     ) {
-        // An answer in pieces would otherwise wait for the client to confirm each of them, which takes 40 ms.
+        // Otherwise each chunk of a streamed response could wait up to 40 ms for the client's delayed acknowledgment.
         socket.set_nodelay(true).ok();
         SockRef::from(&socket).set_tcp_notsent_lowat(MAX_UNSENT_BYTES).ok();
         let mut socket = PacedSocket { socket, timer: StallTimer::new(self.budget()) };
-        // Whether the client may still be sending a request that was answered.
+        // Whether the client may still be sending the body of a request that has been answered.
         let has_unread_body = Arc::new(AtomicBool::new(false));
         {
             let (router, budget, unread) = (self.router.clone(), self.budget(), has_unread_body.clone());
-            let answer = service_fn(move |request: hyper::Request<Incoming>| {
+            let service = service_fn(move |request: hyper::Request<Incoming>| {
                 let state = RequestBodyState::new(unread.clone());
                 let budget = budget.clone();
                 let mut request = request.map(|body| Body::new(RequestBody::new(body, budget, state.clone())));
@@ -118,19 +122,20 @@ impl Connections {
                 request.extensions_mut().insert(state);
                 router.clone().oneshot(request)
             });
-            let mut connection = std::pin::pin!(self.http.serve_connection(TokioIo::new(&mut socket), answer));
-            // What has arrived is read first: what was not heard when the end is told is closed.
+            let mut connection = std::pin::pin!(self.http.serve_connection(TokioIo::new(&mut socket), service));
+            // Bytes that have arrived are read before `shutdown` is checked, because a graceful shutdown closes
+            // connections without a request in progress.
             let served = tokio::select! {
                 biased;
                 served = connection.as_mut() => Some(served),
-                () = end.cancelled() => None,
+                () = shutdown.cancelled() => None,
             };
             let served = match served {
                 Some(served) => served,
                 None => {
                     connection.as_mut().graceful_shutdown();
                     let Ok(served) = timeout(grace, connection).await else {
-                        tracing::info!(%address, "a request took longer than server.shutdown_grace_seconds and is cut off");
+                        tracing::info!(%address, "connection closed during shutdown: request exceeded server.shutdown_grace_seconds");
                         return;
                     };
                     served
@@ -150,29 +155,29 @@ impl Connections {
     }
 }
 
-/// Reads what a client still sends. If the socket were closed at once, the client would be told that the connection is
-/// broken, often before it has read the response.
+/// Reads and discards the rest of a request. If the socket were closed at once, the client would get a connection
+/// reset, often before it has read the response.
 async fn discard(socket: &mut PacedSocket) {
     socket.shutdown().await.ok();
     let mut buffer = vec![0; 16 << 10];
     while let Ok(Ok(1..)) = timeout(LINGER_IDLE_TIMEOUT, socket.read(&mut buffer)).await {}
 }
 
-/// A socket on which a write fails if the peer does not take what is written.
+/// A socket whose writes fail if the peer stops reading.
 struct PacedSocket {
     socket: TcpStream,
     timer: StallTimer,
 }
 
 impl PacedSocket {
-    fn paced(&mut self, written: Poll<io::Result<usize>>, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        match written {
+    fn check_stalled(&mut self, result: Poll<io::Result<usize>>, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        match result {
             Poll::Ready(written) => {
                 self.timer.progress(written.as_ref().copied().unwrap_or_default());
                 Poll::Ready(written)
             }
             Poll::Pending if self.timer.poll_stalled(context).is_ready() => {
-                Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not take the response")))
+                Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client stopped reading the response")))
             }
             Poll::Pending => Poll::Pending,
         }
@@ -192,7 +197,7 @@ impl AsyncRead for PacedSocket {
 impl AsyncWrite for PacedSocket {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.socket).poll_write(context, bytes);
-        self.paced(written, context)
+        self.check_stalled(written, context)
     }
 
     fn poll_write_vectored(
@@ -201,7 +206,7 @@ impl AsyncWrite for PacedSocket {
         buffers: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.socket).poll_write_vectored(context, buffers);
-        self.paced(written, context)
+        self.check_stalled(written, context)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -1,3 +1,5 @@
+//! Request bodies that fail if the client stalls, and their progress.
+
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,10 +12,10 @@ use hyper::body::{Body, Frame, Incoming, SizeHint};
 
 use super::stall_timer::StallTimer;
 
-/// How far the body of a request has come. It is an extension of the request.
+/// The progress of a request body. It is an extension of the request.
 #[derive(Clone)]
 pub(crate) struct RequestBodyState {
-    /// Of the newest request on the connection.
+    /// Whether the body has unread bytes. Shared by all requests of a connection, so it refers to the newest one.
     is_unread: Arc<AtomicBool>,
     is_stalled: Arc<AtomicBool>,
     min_bytes_per_second: Arc<AtomicU64>,
@@ -24,23 +26,23 @@ impl RequestBodyState {
         Self { is_unread, is_stalled: Arc::default(), min_bytes_per_second: Arc::default() }
     }
 
-    /// Returns whether there is more of the body than was read.
+    /// Returns whether a part of the body has not been read.
     pub fn is_unread(&self) -> bool {
         self.is_unread.load(Ordering::Relaxed)
     }
 
-    /// Demands that the rest of the body arrives at this rate. A lower rate than that of the connection changes nothing.
+    /// Requires the rest of the body to arrive at this rate. A rate below that of the connection has no effect.
     pub fn raise_rate(&self, min_bytes_per_second: u64) {
         self.min_bytes_per_second.store(min_bytes_per_second, Ordering::Relaxed);
     }
 
-    /// Returns whether the body was given up because it did not advance.
+    /// Returns whether reading the body failed because the client stalled.
     pub fn is_stalled(&self) -> bool {
         self.is_stalled.load(Ordering::Relaxed)
     }
 }
 
-/// A body that ends with an error if the client does not send it.
+/// A request body that fails if the client stops sending it.
 pub struct RequestBody {
     inner: Incoming,
     timer: StallTimer,
@@ -82,8 +84,9 @@ impl Body for RequestBody {
             }
             Poll::Pending if self.timer.poll_stalled(context).is_ready() => {
                 self.state.is_stalled.store(true, Ordering::Relaxed);
-                let late = io::Error::new(io::ErrorKind::TimedOut, "the body of the request does not arrive");
-                Poll::Ready(Some(Err(late)))
+                let stall_error =
+                    io::Error::new(io::ErrorKind::TimedOut, "the client stopped sending the request body");
+                Poll::Ready(Some(Err(stall_error)))
             }
             Poll::Pending => Poll::Pending,
         }

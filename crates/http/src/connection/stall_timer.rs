@@ -1,14 +1,16 @@
+//! Detects peers that stall a transfer.
+
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use holdfast_app::progress_budget::ProgressBudget;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// Measures how long a transfer is held up by the peer, and tells when that is too long.
+/// A timer that measures how long the peer stalls a transfer, and fires when the budget is used up.
 pub struct StallTimer {
     budget: ProgressBudget,
     waiting_since: Option<Instant>,
-    /// Made when the peer is first waited for: most never are.
+    /// Created when the peer is first waited for, which most transfers never need.
     sleep: Option<Pin<Box<Sleep>>>,
 }
 
@@ -17,12 +19,12 @@ impl StallTimer {
         Self { budget, waiting_since: None, sleep: None }
     }
 
-    /// Demands at least this rate from now on.
+    /// Requires at least this rate from now on.
     pub fn raise_rate(&mut self, min_bytes_per_second: u64) {
         self.budget.raise_rate(min_bytes_per_second);
     }
 
-    /// Counts bytes that moved. Ends the waiting, if there was any.
+    /// Records transferred bytes and ends the current wait, if any.
     pub fn progress(&mut self, bytes: usize) {
         if let Some(since) = self.waiting_since.take() {
             self.budget.spend(since.elapsed());
@@ -30,7 +32,7 @@ impl StallTimer {
         self.budget.earn(bytes);
     }
 
-    /// To be called whenever the peer has to be waited for. Ready when the budget is used up.
+    /// Completes when the budget is used up. The caller polls it whenever the transfer waits for the peer.
     pub fn poll_stalled(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let since = *self.waiting_since.get_or_insert_with(Instant::now);
         let deadline = since + self.budget.left();

@@ -4,22 +4,23 @@ use axum::extract::{Request, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 
-use super::door::{self, Refusal, Service};
+use super::auth::{self, PlainTextError, Service};
 use crate::Context;
 use crate::path::Path;
 
-/// The address of a project in a browser: what to do with it.
+/// Serves the URL of a project to browsers: a text with the commands to clone it.
 pub async fn serve(
     State(context): State<Arc<Context>>,
     Path((namespace, project)): Path<(String, String)>,
     request: Request,
-) -> Result<Response, Refusal> {
+) -> Result<Response, PlainTextError> {
     let (parts, _) = request.into_parts();
-    let actor = door::identify(&context, &parts).await?;
-    let opened = door::open(&context, &actor, &door::named(namespace, &project), Service::UploadPack).await?;
-    let path = opened.project.full_path();
+    let actor = auth::authenticate(&context, &parts).await?;
+    let repository =
+        auth::open_project(&context, &actor, &auth::project_ref(namespace, &project), Service::UploadPack).await?;
+    let path = repository.project.full_path();
     let text = format!(
-        "{path} is a git repository. Get a copy of it with one of these:\n\n  git clone {}\n  git clone {}\n",
+        "{path} is a git repository. Clone it with one of these commands:\n\n  git clone {}\n  git clone {}\n",
         context.site.url(&format!("/{path}.git")),
         context.site.ssh_url(&path),
     );

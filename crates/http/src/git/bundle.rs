@@ -6,24 +6,25 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use holdfast_app::repository::bundle;
 
-use super::NOT_KEPT;
-use super::door::{self, Refusal, Service};
+use super::NO_CACHE_HEADERS;
+use super::auth::{self, PlainTextError, Service};
 use crate::Context;
 use crate::path::Path;
 
-/// The bulk of a large repository, for clients that were told of it.
+/// Serves the bundle of a large repository, which clients find with the `bundle-uri` command.
 pub async fn serve(
     State(context): State<Arc<Context>>,
     Path((namespace, project)): Path<(String, String)>,
     request: Request,
-) -> Result<Response, Refusal> {
+) -> Result<Response, PlainTextError> {
     let (parts, _) = request.into_parts();
-    let actor = door::identify(&context, &parts).await?;
-    let opened = door::open(&context, &actor, &door::named(namespace, &project), Service::UploadPack).await?;
-    let none = || Refusal::text(StatusCode::NOT_FOUND, "There is no bundle of this project at the moment.");
-    let bundle = bundle::find(&context.app, &opened).await?.ok_or_else(none)?;
-    let content = bundle::content(&context.app, &opened, &bundle).await?.ok_or_else(none)?;
+    let actor = auth::authenticate(&context, &parts).await?;
+    let repository =
+        auth::open_project(&context, &actor, &auth::project_ref(namespace, &project), Service::UploadPack).await?;
+    let not_found = || PlainTextError::new(StatusCode::NOT_FOUND, "This project has no bundle at present.");
+    let bundle = bundle::find(&context.app, &repository).await?.ok_or_else(not_found)?;
+    let content = bundle::open_content(&context.app, &repository, &bundle).await?.ok_or_else(not_found)?;
     let length = [(header::CONTENT_LENGTH, HeaderValue::from(bundle.bytes()))];
-    let kind = [(header::CONTENT_TYPE, HeaderValue::from_static("application/x-git-bundle"))];
-    Ok((NOT_KEPT, kind, length, Body::from_stream(content)).into_response())
+    let content_type = [(header::CONTENT_TYPE, HeaderValue::from_static("application/x-git-bundle"))];
+    Ok((NO_CACHE_HEADERS, content_type, length, Body::from_stream(content)).into_response())
 }

@@ -1,8 +1,8 @@
-//! Git over HTTP, at the address that a project shows as `http_url_to_repo`.
+//! Git over HTTP: the entry point behind a project's `http_url_to_repo`.
 
+mod auth;
 mod browser;
 mod bundle;
-mod door;
 mod info_refs;
 mod receive_pack;
 mod ref_list;
@@ -25,8 +25,8 @@ pub fn router() -> Router<Arc<Context>> {
         .route("/{namespace}/{project}/git-receive-pack", post(receive_pack::serve))
 }
 
-/// What refs there are is old the moment it is said.
-const NOT_KEPT: [(HeaderName, HeaderValue); 3] = [
+/// Headers that forbid caching, because refs can change at any time.
+const NO_CACHE_HEADERS: [(HeaderName, HeaderValue); 3] = [
     (header::CACHE_CONTROL, HeaderValue::from_static("no-cache, max-age=0, must-revalidate")),
     (header::EXPIRES, HeaderValue::from_static("Fri, 01 Jan 1980 00:00:00 GMT")),
     (header::PRAGMA, HeaderValue::from_static("no-cache")),

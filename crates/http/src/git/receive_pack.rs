@@ -1,3 +1,5 @@
+//! Serves pushes: the `git-receive-pack` service.
+
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -9,31 +11,33 @@ use tokio::io::AsyncWriteExt;
 use tokio_util::io::ReaderStream;
 use tracing::Instrument;
 
-use super::NOT_KEPT;
-use super::door::{self, Refusal, Service, Visit};
+use super::NO_CACHE_HEADERS;
+use super::auth::{self, GitRequest, PlainTextError, Service};
 use crate::Context;
 use crate::path::Path;
 
-/// Between what we say and what the client has heard.
-const BUFFER: usize = 64 << 10;
+/// Size of the buffer between the push and the response to the client.
+const BUFFER_SIZE: usize = 64 << 10;
 
-/// The answer begins while the pack is still coming.
+/// Receives a push. The response begins while the pack is still being received.
 pub async fn serve(
     State(context): State<Arc<Context>>,
     Path(path): Path<(String, String)>,
     request: Request,
-) -> Result<Response, Refusal> {
-    let Visit { actor, opened, mut input, .. } = door::enter(&context, path, request, Service::ReceivePack).await?;
-    let (mut ours, theirs) = tokio::io::duplex(BUFFER);
+) -> Result<Response, PlainTextError> {
+    let GitRequest { actor, repository, mut input, .. } =
+        auth::accept_rpc(&context, path, request, Service::ReceivePack).await?;
+    let (mut writer, reader) = tokio::io::duplex(BUFFER_SIZE);
     let app = context.app.clone();
     let work = async move {
-        if let Err(error) = push::receive(&app, &actor, opened, "http", &mut input, &mut ours).await {
-            tracing::info!(%error, "a push broke off");
+        if let Err(error) = push::receive(&app, &actor, repository, "http", &mut input, &mut writer).await {
+            tracing::info!(%error, "push aborted before its report was sent");
         }
-        ours.shutdown().await.ok();
+        writer.shutdown().await.ok();
     };
     tokio::spawn(work.instrument(tracing::Span::current()));
-    Ok((NOT_KEPT, [CONTENT_TYPE], Body::from_stream(ReaderStream::with_capacity(theirs, BUFFER))).into_response())
+    Ok((NO_CACHE_HEADERS, [CONTENT_TYPE], Body::from_stream(ReaderStream::with_capacity(reader, BUFFER_SIZE)))
+        .into_response())
 }
 
 const CONTENT_TYPE: (HeaderName, HeaderValue) =

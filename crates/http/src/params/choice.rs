@@ -1,6 +1,6 @@
-//! Parameters with a fixed set of words.
+//! Parameters with a fixed set of values.
 
-/// Declares an enum that is read from one of its words.
+/// Declares an enum that is read from the text of one of its values.
 #[macro_export]
 macro_rules! choice {
     ($(#[$meta:meta])* $visibility:vis enum $Name:ident { $($Variant:ident = $word:literal),+ $(,)? }) => {
@@ -9,10 +9,10 @@ macro_rules! choice {
         $visibility enum $Name { $($Variant),+ }
 
         impl $crate::params::FromValue for $Name {
-            fn from_value(value: &serde_json::Value) -> Result<Self, $crate::params::Wrong> {
+            fn from_value(value: &serde_json::Value) -> Result<Self, $crate::params::ParamError> {
                 match value.as_str() {
                     $(Some($word) => Ok(Self::$Variant),)+
-                    _ => Err($crate::params::Wrong::NotAllowed),
+                    _ => Err($crate::params::ParamError::NotAllowed),
                 }
             }
 

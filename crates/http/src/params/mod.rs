@@ -1,6 +1,8 @@
-//! Request parameters. Query, form, multipart and JSON are merged in one place ([`RawParams`]), and one declaration per
-//! endpoint ([`params!`](crate::params!)) says what is read from them, what is answered when they are wrong, and what
-//! the OpenAPI document says of them.
+//! Request parameters.
+//!
+//! [`RawParams`] merges the query, forms, multipart bodies and JSON. Each endpoint declares its parameters once with
+//! [`params!`](crate::params!), which defines how they are read, the errors for invalid values, and their description
+//! in the OpenAPI document.
 
 mod choice;
 mod raw;
@@ -13,15 +15,15 @@ use utoipa::openapi::{RefOr, Schema};
 use crate::error::ApiError;
 
 pub use raw::{RawParams, UploadedFile};
-pub use read::{changed, file, including, list, optional, required};
-pub use value::{FromValue, Texts, Titles, Words, Wrong};
+pub use read::{file, flatten, list, nullable, optional, required};
+pub use value::{CommaSeparated, FromValue, LabelTitles, ParamError, StringMap};
 
-/// The parameters of one endpoint.
+/// A set of parameters that is declared with [`params!`](crate::params!).
 pub trait ParamSet: Sized + Send {
-    /// Whether a file is among them.
+    /// Whether one of the parameters is an uploaded file.
     const TAKES_FILE: bool = false;
 
-    /// None where something was wrong, which is then among the problems.
+    /// Reads all parameters. Returns `None` if any of them is invalid; the errors are added to `problems`.
     fn read(raw: &RawParams, problems: &mut Problems) -> Option<Self>;
     fn describe() -> Vec<ParamDoc>;
 }
@@ -36,29 +38,29 @@ impl ParamSet for () {
     }
 }
 
-/// A parameter as the OpenAPI document shows it.
+/// The description of a parameter in the OpenAPI document.
 pub struct ParamDoc {
     pub name: &'static str,
     pub description: &'static str,
-    pub required: bool,
+    pub is_required: bool,
     pub schema: RefOr<Schema>,
 }
 
-/// Everything wrong with the parameters of a request, told at once.
+/// All errors in the parameters of a request. They are reported together.
 #[derive(Default)]
 pub struct Problems {
     texts: Vec<String>,
-    no_route: bool,
+    has_invalid_path: bool,
 }
 
 impl Problems {
-    fn add(&mut self, name: &str, wrong: Wrong) {
-        self.texts.push(format!("{name} {}", wrong.text()));
+    fn add(&mut self, name: &str, error: ParamError) {
+        self.texts.push(format!("{name} {}", error.message()));
     }
 
     fn into_error(self) -> ApiError {
-        if self.no_route {
-            return ApiError::no_route();
+        if self.has_invalid_path {
+            return ApiError::route_not_found();
         }
         ApiError::error(StatusCode::BAD_REQUEST, self.texts.join(", "))
     }
@@ -69,18 +71,18 @@ pub fn read<P: ParamSet>(raw: &RawParams) -> Result<P, ApiError> {
     P::read(raw, &mut problems).ok_or_else(|| problems.into_error())
 }
 
-/// Of a field whose name is a word of Rust's, such as `r#ref`.
+/// Returns the parameter name of a field, without the prefix of raw identifiers such as `r#ref`.
 pub fn name(field: &'static str) -> &'static str {
     field.strip_prefix("r#").unwrap_or(field)
 }
 
-/// Declares the parameters of an endpoint. Each field is one of
+/// Declares the parameters of an endpoint. Each field is one of:
 /// - `required name: T`, which must be sent;
 /// - `optional name: T`, an `Option`: absent and null are the same;
-/// - `changed name: T`, a [`Field`](holdfast_domain::Field): absent, null and value are three things;
+/// - `nullable name: T`, a [`Field`](holdfast_domain::Field): absent, null and a value are distinguished;
 /// - `list name: T`, a `Vec`: `name[]=1&name[]=2`, `name=1,2` or a JSON array;
-/// - `file name: UploadedFile`, which must be sent as a part of a form;
-/// - `including name: P`, the parameters of another such declaration.
+/// - `file name: UploadedFile`, which must be sent as a part of a multipart form;
+/// - `flatten name: P`, all parameters of another declaration.
 #[macro_export]
 macro_rules! params {
     ($(#[$meta:meta])* $visibility:vis struct $Name:ident {
@@ -95,7 +97,8 @@ macro_rules! params {
             const TAKES_FILE: bool = false $(|| $crate::params::$kind::TAKES_FILE)*;
 
             fn read(raw: &$crate::params::RawParams, problems: &mut $crate::params::Problems) -> Option<Self> {
-                // All are read before the first that is wrong ends it: problems are told together.
+                // All parameters are read before the first invalid one ends the function, so that errors are reported
+                // together.
                 $(let $field = $crate::params::$kind::read::<$Type>(raw, $crate::params::name(stringify!($field)), problems);)*
                 Some(Self { $($field: $field?,)* })
             }

@@ -1,4 +1,4 @@
-//! Everything a request says, merged: the body over the query, the path over both.
+//! Merges the parameters of a request. The body takes precedence over the query, and the path over both.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +11,17 @@ use serde_json::{Map, Value, json};
 use utoipa::openapi::schema::{ObjectBuilder, SchemaFormat, Type};
 use utoipa::openapi::{RefOr, Schema};
 
-use super::value::Wrong;
+use super::value::ParamError;
 use crate::error::ApiError;
 
-/// More than any endpoint has, few enough to be cheap.
-pub(super) const MOST_PARAMETERS: usize = 1000;
+/// Maximum number of parameters. Arbitrary: more than any endpoint has, and cheap to process.
+pub(super) const MAX_PARAMETERS: usize = 1000;
 
-/// Maximum number of values in a JSON body. A value takes 32 bytes of memory or more and may be two bytes of the body, so
-/// that a body of a megabyte would become 17 while the request waits for the database.
-const MAX_JSON_VALUES: usize = 10 * MOST_PARAMETERS;
+/// Maximum number of values in a JSON body. A value uses at least 32 bytes of memory and may be only two bytes long in
+/// the body: without a limit, a body of 1 MB would use 17 MB while the request waits for the database.
+const MAX_JSON_VALUES: usize = 10 * MAX_PARAMETERS;
 
-/// Counts a value and all values in it.
+/// Counts a value and all values nested in it.
 fn count_values(value: &Value) -> usize {
     1 + match value {
         Value::Array(items) => items.iter().map(count_values).sum(),
@@ -30,17 +30,17 @@ fn count_values(value: &Value) -> usize {
     }
 }
 
-/// What was sent under a name; unreadable if it is not text at all (wrong encoding, an uploaded file).
-type Sent = Result<Value, Wrong>;
+/// The value of a parameter, or an error if it is not text (invalid encoding, or an uploaded file).
+type RawValue = Result<Value, ParamError>;
 
-/// A part of a form that has a file name.
+/// A part of a multipart form that has a file name.
 #[derive(Clone)]
 pub struct UploadedFile {
     pub name: String,
     pub bytes: Bytes,
 }
 
-/// What can be made of an uploaded file.
+/// A type that can be created from an uploaded file.
 pub trait FromFile {
     fn from_file(file: UploadedFile) -> Self;
     fn schema() -> RefOr<Schema>;
@@ -59,20 +59,20 @@ impl FromFile for UploadedFile {
 
 #[derive(Default)]
 pub struct RawParams {
-    path: BTreeMap<String, Sent>,
-    sent: BTreeMap<String, Sent>,
+    path: BTreeMap<String, RawValue>,
+    values: BTreeMap<String, RawValue>,
     query: Vec<(String, String)>,
     files: BTreeMap<String, UploadedFile>,
 }
 
 impl RawParams {
-    /// What the address says.
-    pub fn of_address(parts: &Parts, path: &RawPathParams) -> Result<Self, ApiError> {
+    /// Reads the parameters of the path and the query.
+    pub fn from_path_and_query(parts: &Parts, path: &RawPathParams) -> Result<Self, ApiError> {
         let mut raw = Self::default();
         for (name, value) in path {
             raw.path.insert(name.to_owned(), Ok(Value::from(value)));
         }
-        for (name, value) in pairs(parts.uri.query().unwrap_or_default()) {
+        for (name, value) in parse_pairs(parts.uri.query().unwrap_or_default()) {
             if let (Ok(name), Ok(value)) = (&name, &value) {
                 raw.query.push((name.clone(), value.clone()));
             }
@@ -81,7 +81,7 @@ impl RawParams {
         Ok(raw)
     }
 
-    /// Adds what the body says.
+    /// Adds the parameters of the body.
     pub async fn read_body(&mut self, parts: &Parts, body: Vec<u8>) -> Result<(), ApiError> {
         if body.is_empty() {
             return Ok(());
@@ -89,11 +89,11 @@ impl RawParams {
         let content_type = parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
         let media_type = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         match media_type.as_str() {
-            // Nothing said is a form, as ever on the web.
+            // A body without a content type is parsed as a form.
             "" | "application/x-www-form-urlencoded" => {
                 let Ok(text) = std::str::from_utf8(&body) else { return Err(malformed()) };
-                // Within the body a repeated name replaces what the query said, too.
-                for (name, value) in pairs(text) {
+                // A name in the body also replaces the value from the query.
+                for (name, value) in parse_pairs(text) {
                     self.add(name, value.map(Value::from))?;
                 }
             }
@@ -118,7 +118,7 @@ impl RawParams {
     async fn read_multipart(&mut self, parts: &Parts, body: Vec<u8>) -> Result<(), ApiError> {
         let mut request = Request::new(Body::from(body));
         request.headers_mut().clone_from(&parts.headers);
-        // Where the router's own limit is switched off: ours was kept when the body was read.
+        // The extensions disable axum's own size limit. The size was checked when the body was read.
         request.extensions_mut().clone_from(&parts.extensions);
         let mut form = Multipart::from_request(request, &()).await.map_err(|_| malformed())?;
         while let Some(field) = form.next_field().await.map_err(|_| malformed())? {
@@ -127,11 +127,11 @@ impl RawParams {
             let bytes = field.bytes().await.map_err(|_| malformed())?;
             match file_name {
                 Some(file_name) => {
-                    self.add(Ok(name.clone()), Err(Wrong::Invalid))?;
+                    self.add(Ok(name.clone()), Err(ParamError::Invalid))?;
                     self.files.insert(name, UploadedFile { name: file_name, bytes });
                 }
                 None => {
-                    let text = String::from_utf8(bytes.into()).map_err(|_| Wrong::Invalid);
+                    let text = String::from_utf8(bytes.into()).map_err(|_| ParamError::Invalid);
                     self.add(Ok(name), text.map(Value::from))?;
                 }
             }
@@ -139,22 +139,23 @@ impl RawParams {
         Ok(())
     }
 
-    /// `name[]` collects, `name[key]` makes a map, `name` replaces. A name that is not text names no parameter.
-    fn add(&mut self, name: Result<String, Wrong>, value: Sent) -> Result<(), ApiError> {
+    /// Adds a value: `name[]` appends to a list, `name[key]` adds to a map, and `name` replaces. Names that are not
+    /// UTF-8 are ignored.
+    fn add(&mut self, name: Result<String, ParamError>, value: RawValue) -> Result<(), ApiError> {
         let Ok(name) = name else { return Ok(()) };
-        if self.sent.len() >= MOST_PARAMETERS {
+        if self.values.len() >= MAX_PARAMETERS {
             return Err(ApiError::error(StatusCode::BAD_REQUEST, "too many parameters"));
         }
         let Some(list) = name.strip_suffix("[]") else {
             match name.strip_suffix(']').and_then(|name| name.split_once('[')) {
                 Some((map, key)) => self.add_to_map(map, key, value)?,
-                None => drop(self.sent.insert(name, value)),
+                None => drop(self.values.insert(name, value)),
             }
             return Ok(());
         };
-        let entry = self.sent.entry(list.to_owned()).or_insert(Ok(Value::Array(Vec::new())));
+        let entry = self.values.entry(list.to_owned()).or_insert(Ok(Value::Array(Vec::new())));
         match (entry, value) {
-            (Ok(Value::Array(items)), Ok(_)) if items.len() >= MOST_PARAMETERS => {
+            (Ok(Value::Array(items)), Ok(_)) if items.len() >= MAX_PARAMETERS => {
                 return Err(ApiError::error(StatusCode::BAD_REQUEST, "too many parameters"));
             }
             (Ok(Value::Array(items)), Ok(value)) => items.push(value),
@@ -163,10 +164,10 @@ impl RawParams {
         Ok(())
     }
 
-    fn add_to_map(&mut self, map: &str, key: &str, value: Sent) -> Result<(), ApiError> {
-        let entry = self.sent.entry(map.to_owned()).or_insert_with(|| Ok(Value::Object(Map::new())));
+    fn add_to_map(&mut self, map: &str, key: &str, value: RawValue) -> Result<(), ApiError> {
+        let entry = self.values.entry(map.to_owned()).or_insert_with(|| Ok(Value::Object(Map::new())));
         match (entry, value) {
-            (Ok(Value::Object(fields)), Ok(_)) if fields.len() >= MOST_PARAMETERS => {
+            (Ok(Value::Object(fields)), Ok(_)) if fields.len() >= MAX_PARAMETERS => {
                 return Err(ApiError::error(StatusCode::BAD_REQUEST, "too many parameters"));
             }
             (Ok(Value::Object(fields)), Ok(value)) => drop(fields.insert(key.to_owned(), value)),
@@ -175,9 +176,9 @@ impl RawParams {
         Ok(())
     }
 
-    pub fn value(&self, name: &str) -> Option<Result<&Value, Wrong>> {
-        let sent = self.path.get(name).or_else(|| self.sent.get(name))?;
-        Some(sent.as_ref().map_err(|wrong| *wrong))
+    pub fn value(&self, name: &str) -> Option<Result<&Value, ParamError>> {
+        let value = self.path.get(name).or_else(|| self.values.get(name))?;
+        Some(value.as_ref().map_err(|wrong| *wrong))
     }
 
     pub fn file(&self, name: &str) -> Option<UploadedFile> {
@@ -192,20 +193,21 @@ impl RawParams {
         self.path.contains_key(name)
     }
 
-    /// A parameter that concerns the request itself; what is no text counts as not sent.
+    /// Returns a text parameter of the query or the body that concerns the request itself, such as a token. Other
+    /// values count as absent.
     pub fn text(&self, name: &str) -> Option<&str> {
-        self.sent.get(name)?.as_ref().ok()?.as_str().filter(|text| !text.contains('\0'))
+        self.values.get(name)?.as_ref().ok()?.as_str().filter(|text| !text.contains('\0'))
     }
 
-    /// As text or as a JSON number; nonsense counts as not sent.
+    /// Returns a number that was sent as text or as a JSON number. Other values count as absent.
     pub fn number(&self, name: &str) -> Option<i64> {
-        match self.sent.get(name)?.as_ref().ok()? {
+        match self.values.get(name)?.as_ref().ok()? {
             Value::String(text) => text.trim().parse().ok(),
             value => value.as_i64(),
         }
     }
 
-    /// The query as it was sent.
+    /// Returns the pairs of the query as they were sent, without those that are not UTF-8.
     pub fn query(&self) -> &[(String, String)] {
         &self.query
     }
@@ -215,11 +217,11 @@ fn malformed() -> ApiError {
     ApiError::error(StatusCode::BAD_REQUEST, "message body does not match declared format")
 }
 
-/// Like a browser's form, but what is not UTF-8 is told apart instead of being replaced.
-fn pairs(text: &str) -> impl Iterator<Item = (Result<String, Wrong>, Result<String, Wrong>)> {
+/// Parses form-encoded pairs. Unlike browsers, it reports invalid UTF-8 as an error instead of replacing it.
+fn parse_pairs(text: &str) -> impl Iterator<Item = (Result<String, ParamError>, Result<String, ParamError>)> {
     let decode = |part: &str| {
         let spaced = part.replace('+', " ");
-        percent_decode_str(&spaced).decode_utf8().map(String::from).map_err(|_| Wrong::Invalid)
+        percent_decode_str(&spaced).decode_utf8().map(String::from).map_err(|_| ParamError::Invalid)
     };
     text.split('&').filter(|pair| !pair.is_empty()).map(move |pair| {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));

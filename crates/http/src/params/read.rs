@@ -1,24 +1,24 @@
-//! The kinds of parameter. Each module has the type that is read, how it is read, and how it is described.
+//! The kinds of parameters in [`params!`](crate::params!). Each module defines the type of the field, how it is read,
+//! and how it is described.
 
-use super::value::{FromValue, Wrong};
+use super::value::{FromValue, ParamError};
 use super::{ParamDoc, Problems, RawParams};
 
 fn convert<T: FromValue>(raw: &RawParams, name: &str, problems: &mut Problems) -> Option<Option<T>> {
     match raw.value(name)?.and_then(T::from_param) {
         Ok(value) => Some(value),
         Err(_) if raw.is_in_path(name) => {
-            problems.no_route = true;
+            problems.has_invalid_path = true;
             None
         }
-        Err(wrong) => {
-            problems.add(name, wrong);
+        Err(error) => {
+            problems.add(name, error);
             None
         }
     }
 }
 
-/// Whether the key was sent at all.
-fn is_given(raw: &RawParams, name: &str) -> bool {
+fn is_present(raw: &RawParams, name: &str) -> bool {
     raw.value(name).is_some()
 }
 
@@ -29,8 +29,8 @@ pub mod required {
     pub const TAKES_FILE: bool = false;
 
     pub fn read<T: FromValue>(raw: &RawParams, name: &str, problems: &mut Problems) -> Option<T> {
-        if !is_given(raw, name) {
-            problems.add(name, Wrong::Missing);
+        if !is_present(raw, name) {
+            problems.add(name, ParamError::Missing);
             return None;
         }
         match convert(raw, name, problems)? {
@@ -38,7 +38,7 @@ pub mod required {
             None => {
                 let blank = T::blank();
                 if blank.is_none() {
-                    problems.add(name, Wrong::Invalid);
+                    problems.add(name, ParamError::Invalid);
                 }
                 blank
             }
@@ -46,7 +46,7 @@ pub mod required {
     }
 
     pub fn describe<T: FromValue>(name: &'static str, description: &'static str) -> Option<ParamDoc> {
-        Some(ParamDoc { name, description, required: true, schema: T::schema() })
+        Some(ParamDoc { name, description, is_required: true, schema: T::schema() })
     }
 }
 
@@ -57,15 +57,15 @@ pub mod optional {
     pub const TAKES_FILE: bool = false;
 
     pub fn read<T: FromValue>(raw: &RawParams, name: &str, problems: &mut Problems) -> Option<Option<T>> {
-        if is_given(raw, name) { convert(raw, name, problems) } else { Some(None) }
+        if is_present(raw, name) { convert(raw, name, problems) } else { Some(None) }
     }
 
     pub fn describe<T: FromValue>(name: &'static str, description: &'static str) -> Option<ParamDoc> {
-        Some(ParamDoc { name, description, required: false, schema: T::schema() })
+        Some(ParamDoc { name, description, is_required: false, schema: T::schema() })
     }
 }
 
-pub mod changed {
+pub mod nullable {
     use holdfast_domain::Field;
 
     use super::*;
@@ -74,7 +74,7 @@ pub mod changed {
     pub const TAKES_FILE: bool = false;
 
     pub fn read<T: FromValue>(raw: &RawParams, name: &str, problems: &mut Problems) -> Option<Field<T>> {
-        if !is_given(raw, name) {
+        if !is_present(raw, name) {
             return Some(Field::Absent);
         }
         Some(convert(raw, name, problems)?.map_or(Field::Null, Field::Value))
@@ -87,7 +87,7 @@ pub mod list {
     use serde_json::Value;
     use utoipa::openapi::schema::ArrayBuilder;
 
-    use crate::params::raw::MOST_PARAMETERS;
+    use crate::params::raw::MAX_PARAMETERS;
 
     use super::*;
 
@@ -102,24 +102,24 @@ pub mod list {
                 text.split(',').filter(|part| !part.is_empty()).map(|part| Value::from(part.trim())).collect()
             }
             Some(Ok(other)) => vec![other.clone()],
-            Some(Err(wrong)) => {
-                problems.add(name, wrong);
+            Some(Err(error)) => {
+                problems.add(name, error);
                 return None;
             }
         };
-        if values.len() > MOST_PARAMETERS {
-            problems.add(name, Wrong::Invalid);
+        if values.len() > MAX_PARAMETERS {
+            problems.add(name, ParamError::Invalid);
             return None;
         }
-        let items: Result<Option<Vec<T>>, Wrong> = values.iter().map(T::from_param).collect();
+        let items: Result<Option<Vec<T>>, ParamError> = values.iter().map(T::from_param).collect();
         match items {
             Ok(Some(items)) => Some(items),
             Ok(None) => {
-                problems.add(name, Wrong::Invalid);
+                problems.add(name, ParamError::Invalid);
                 None
             }
-            Err(wrong) => {
-                problems.add(name, wrong);
+            Err(error) => {
+                problems.add(name, error);
                 None
             }
         }
@@ -127,7 +127,7 @@ pub mod list {
 
     pub fn describe<T: FromValue>(name: &'static str, description: &'static str) -> Option<ParamDoc> {
         let schema = ArrayBuilder::new().items(T::schema()).into();
-        Some(ParamDoc { name, description, required: false, schema })
+        Some(ParamDoc { name, description, is_required: false, schema })
     }
 }
 
@@ -142,16 +142,16 @@ pub mod file {
         if let Some(file) = raw.file(name) {
             return Some(T::from_file(file));
         }
-        problems.add(name, if is_given(raw, name) { Wrong::Invalid } else { Wrong::Missing });
+        problems.add(name, if is_present(raw, name) { ParamError::Invalid } else { ParamError::Missing });
         None
     }
 
     pub fn describe<T: FromFile>(name: &'static str, description: &'static str) -> Option<ParamDoc> {
-        Some(ParamDoc { name, description, required: true, schema: T::schema() })
+        Some(ParamDoc { name, description, is_required: true, schema: T::schema() })
     }
 }
 
-pub mod including {
+pub mod flatten {
     use super::*;
     use crate::params::ParamSet;
 

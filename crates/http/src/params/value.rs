@@ -1,4 +1,4 @@
-//! Single values: what text and JSON mean for each type.
+//! Conversion of single parameter values, from text and JSON to each type.
 
 use std::collections::BTreeSet;
 
@@ -15,16 +15,16 @@ use serde_json::Value;
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
 use utoipa::openapi::{RefOr, Schema};
 
-/// Why a parameter was not taken.
+/// The reason why a parameter is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wrong {
+pub enum ParamError {
     Missing,
     Invalid,
     NotAllowed,
 }
 
-impl Wrong {
-    pub const fn text(self) -> &'static str {
+impl ParamError {
+    pub const fn message(self) -> &'static str {
         match self {
             Self::Missing => "is missing",
             Self::Invalid => "is invalid",
@@ -34,16 +34,16 @@ impl Wrong {
 }
 
 pub trait FromValue: Sized {
-    fn from_value(value: &Value) -> Result<Self, Wrong>;
+    fn from_value(value: &Value) -> Result<Self, ParamError>;
     fn schema() -> RefOr<Schema>;
 
-    /// What a required parameter is when it was sent empty, if that means anything.
+    /// Returns the value of a required parameter that was sent empty. Returns `None` for types without such a value.
     fn blank() -> Option<Self> {
         None
     }
 
-    /// Null is no value; so is an empty text for everything that is not text.
-    fn from_param(value: &Value) -> Result<Option<Self>, Wrong> {
+    /// Converts a value. Null is `None`, and so is an empty string for types without a [`blank`](Self::blank) value.
+    fn from_param(value: &Value) -> Result<Option<Self>, ParamError> {
         match value {
             Value::Null => Ok(None),
             Value::String(text) if text.is_empty() && Self::blank().is_none() => Ok(None),
@@ -52,19 +52,19 @@ pub trait FromValue: Sized {
     }
 }
 
-fn typed(kind: Type) -> ObjectBuilder {
+fn typed_schema(kind: Type) -> ObjectBuilder {
     ObjectBuilder::new().schema_type(kind)
 }
 
 impl FromValue for String {
-    fn from_value(value: &Value) -> Result<Self, Wrong> {
+    fn from_value(value: &Value) -> Result<Self, ParamError> {
         match value {
-            // PostgreSQL has no such character.
-            Value::String(text) if text.contains('\0') => Err(Wrong::Invalid),
+            // PostgreSQL cannot store this character.
+            Value::String(text) if text.contains('\0') => Err(ParamError::Invalid),
             Value::String(text) => Ok(text.clone()),
             Value::Number(number) => Ok(number.to_string()),
             Value::Bool(flag) => Ok(flag.to_string()),
-            Value::Null | Value::Array(_) | Value::Object(_) => Err(Wrong::Invalid),
+            Value::Null | Value::Array(_) | Value::Object(_) => Err(ParamError::Invalid),
         }
     }
 
@@ -73,30 +73,30 @@ impl FromValue for String {
     }
 
     fn schema() -> RefOr<Schema> {
-        typed(Type::String).into()
+        typed_schema(Type::String).into()
     }
 }
 
 impl FromValue for f64 {
-    fn from_value(value: &Value) -> Result<Self, Wrong> {
+    fn from_value(value: &Value) -> Result<Self, ParamError> {
         let number = match value {
             Value::Number(number) => number.as_f64(),
             Value::String(text) => text.trim().parse().ok(),
             _ => None,
         };
-        number.filter(|number| number.is_finite()).ok_or(Wrong::Invalid)
+        number.filter(|number| number.is_finite()).ok_or(ParamError::Invalid)
     }
 
     fn schema() -> RefOr<Schema> {
-        typed(Type::Number).into()
+        typed_schema(Type::Number).into()
     }
 }
 
-/// A list, or words with commas between them; none is said by an empty one.
-pub struct Words(pub Vec<String>);
+/// A list of strings, as a JSON array or separated by commas. Empty entries are kept.
+pub struct CommaSeparated(pub Vec<String>);
 
-impl FromValue for Words {
-    fn from_value(value: &Value) -> Result<Self, Wrong> {
+impl FromValue for CommaSeparated {
+    fn from_value(value: &Value) -> Result<Self, ParamError> {
         match value {
             Value::Array(items) => items.iter().map(String::from_value).collect::<Result<_, _>>().map(Self),
             other => Ok(Self(String::from_value(other)?.split(',').map(str::to_owned).collect())),
@@ -112,24 +112,24 @@ impl FromValue for Words {
     }
 }
 
-/// Texts by name. What is sent and is none of that is still told apart from nothing.
-pub struct Texts(pub Option<Vec<(String, String)>>);
+/// A map of strings. `None` if another value was sent, which is not the same as an absent parameter.
+pub struct StringMap(pub Option<Vec<(String, String)>>);
 
-impl FromValue for Texts {
-    fn from_value(value: &Value) -> Result<Self, Wrong> {
+impl FromValue for StringMap {
+    fn from_value(value: &Value) -> Result<Self, ParamError> {
         let text = |(key, value): (&String, &Value)| Some((key.clone(), value.as_str()?.to_owned()));
-        let fits = |(key, value): &(String, String)| !key.contains('\0') && !value.contains('\0');
+        let is_valid = |(key, value): &(String, String)| !key.contains('\0') && !value.contains('\0');
         let texts: Option<Vec<_>> = value.as_object().and_then(|fields| fields.iter().map(text).collect());
-        Ok(Self(texts.filter(|texts| texts.iter().all(fits))))
+        Ok(Self(texts.filter(|texts| texts.iter().all(is_valid))))
     }
 
     fn schema() -> RefOr<Schema> {
-        typed(Type::Object).into()
+        typed_schema(Type::Object).into()
     }
 }
 
 impl FromValue for bool {
-    fn from_value(value: &Value) -> Result<Self, Wrong> {
+    fn from_value(value: &Value) -> Result<Self, ParamError> {
         let text = match value {
             Value::Bool(flag) => return Ok(*flag),
             other => String::from_value(other)?,
@@ -137,54 +137,54 @@ impl FromValue for bool {
         match text.to_ascii_lowercase().as_str() {
             "true" | "t" | "yes" | "y" | "1" | "on" => Ok(true),
             "false" | "f" | "no" | "n" | "0" | "off" => Ok(false),
-            _ => Err(Wrong::Invalid),
+            _ => Err(ParamError::Invalid),
         }
     }
 
     fn schema() -> RefOr<Schema> {
-        typed(Type::Boolean).into()
+        typed_schema(Type::Boolean).into()
     }
 }
 
 impl FromValue for i64 {
-    fn from_value(value: &Value) -> Result<Self, Wrong> {
+    fn from_value(value: &Value) -> Result<Self, ParamError> {
         match value {
-            Value::Number(number) => number.as_i64().ok_or(Wrong::Invalid),
-            Value::String(text) => text.trim().parse().map_err(|_| Wrong::Invalid),
-            _ => Err(Wrong::Invalid),
+            Value::Number(number) => number.as_i64().ok_or(ParamError::Invalid),
+            Value::String(text) => text.trim().parse().map_err(|_| ParamError::Invalid),
+            _ => Err(ParamError::Invalid),
         }
     }
 
     fn schema() -> RefOr<Schema> {
-        typed(Type::Integer).format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64))).into()
+        typed_schema(Type::Integer).format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64))).into()
     }
 }
 
 impl FromValue for i32 {
-    fn from_value(value: &Value) -> Result<Self, Wrong> {
-        i64::from_value(value)?.try_into().map_err(|_| Wrong::Invalid)
+    fn from_value(value: &Value) -> Result<Self, ParamError> {
+        i64::from_value(value)?.try_into().map_err(|_| ParamError::Invalid)
     }
 
     fn schema() -> RefOr<Schema> {
-        typed(Type::Integer).format(Some(SchemaFormat::KnownFormat(KnownFormat::Int32))).into()
+        typed_schema(Type::Integer).format(Some(SchemaFormat::KnownFormat(KnownFormat::Int32))).into()
     }
 }
 
 impl FromValue for NaiveDate {
-    fn from_value(value: &Value) -> Result<Self, Wrong> {
-        let Value::String(text) = value else { return Err(Wrong::Invalid) };
-        NaiveDate::parse_from_str(text.trim(), "%Y-%m-%d").map_err(|_| Wrong::Invalid)
+    fn from_value(value: &Value) -> Result<Self, ParamError> {
+        let Value::String(text) = value else { return Err(ParamError::Invalid) };
+        NaiveDate::parse_from_str(text.trim(), "%Y-%m-%d").map_err(|_| ParamError::Invalid)
     }
 
     fn schema() -> RefOr<Schema> {
-        typed(Type::String).format(Some(SchemaFormat::KnownFormat(KnownFormat::Date))).into()
+        typed_schema(Type::String).format(Some(SchemaFormat::KnownFormat(KnownFormat::Date))).into()
     }
 }
 
-/// With an offset, or a day alone.
+/// An RFC 3339 time, or a date, which stands for midnight UTC.
 impl FromValue for DateTime<Utc> {
-    fn from_value(value: &Value) -> Result<Self, Wrong> {
-        let Value::String(text) = value else { return Err(Wrong::Invalid) };
+    fn from_value(value: &Value) -> Result<Self, ParamError> {
+        let Value::String(text) = value else { return Err(ParamError::Invalid) };
         match DateTime::parse_from_rfc3339(text.trim()) {
             Ok(time) => Ok(time.to_utc()),
             Err(_) => Ok(NaiveDate::from_value(value)?.and_time(NaiveTime::MIN).and_utc()),
@@ -192,23 +192,23 @@ impl FromValue for DateTime<Utc> {
     }
 
     fn schema() -> RefOr<Schema> {
-        typed(Type::String).format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime))).into()
+        typed_schema(Type::String).format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime))).into()
     }
 }
 
 impl FromValue for Visibility {
-    fn from_value(value: &Value) -> Result<Self, Wrong> {
-        i64::from_value(value)?.try_into().map_err(|_| Wrong::NotAllowed)
+    fn from_value(value: &Value) -> Result<Self, ParamError> {
+        i64::from_value(value)?.try_into().map_err(|_| ParamError::NotAllowed)
     }
 
     fn schema() -> RefOr<Schema> {
-        typed(Type::Integer).enum_values(Some(Visibility::ALL.map(Visibility::level))).into()
+        typed_schema(Type::Integer).enum_values(Some(Visibility::ALL.map(Visibility::as_i16))).into()
     }
 }
 
-/// Digits are an id, anything else a path.
+/// A number is an id, any other text is a path.
 impl FromValue for GroupRef {
-    fn from_value(value: &Value) -> Result<Self, Wrong> {
+    fn from_value(value: &Value) -> Result<Self, ParamError> {
         let text = String::from_value(value)?;
         match parse_id(&text) {
             Some(id) => Ok(Self::Id(id.into())),
@@ -221,9 +221,9 @@ impl FromValue for GroupRef {
     }
 }
 
-/// Digits are an id, anything else a namespace and a path; what has no namespace names nothing.
+/// A number is an id, any other text is the path `NAMESPACE/PROJECT`. A text without a slash refers to no project.
 impl FromValue for ProjectRef {
-    fn from_value(value: &Value) -> Result<Self, Wrong> {
+    fn from_value(value: &Value) -> Result<Self, ParamError> {
         let text = String::from_value(value)?;
         match parse_id(&text) {
             Some(id) => Ok(Self::Id(id.into())),
@@ -239,9 +239,9 @@ impl FromValue for ProjectRef {
     }
 }
 
-/// An id or a title; which, is for the project to say.
+/// An id or a title. The use case decides which, because a title can be a number.
 impl FromValue for LabelRef {
-    fn from_value(value: &Value) -> Result<Self, Wrong> {
+    fn from_value(value: &Value) -> Result<Self, ParamError> {
         String::from_value(value).map(Self)
     }
 
@@ -250,22 +250,22 @@ impl FromValue for LabelRef {
     }
 }
 
-/// More labels than these have nothing in common with an issue.
-const MOST_TITLES: usize = 100;
+/// Maximum number of label titles in one parameter. Arbitrary.
+const MAX_TITLES: usize = 100;
 
-/// Titles of labels, each once: `bug,help wanted` or a JSON array. Nothing at all is none of them.
-pub struct Titles(pub Vec<String>);
+/// Distinct label titles, as `bug,help wanted` or a JSON array. Empty titles are dropped.
+pub struct LabelTitles(pub Vec<String>);
 
-impl FromValue for Titles {
-    fn from_value(value: &Value) -> Result<Self, Wrong> {
+impl FromValue for LabelTitles {
+    fn from_value(value: &Value) -> Result<Self, ParamError> {
         let titles = match value {
             Value::Array(values) => values.iter().map(String::from_value).collect::<Result<_, _>>()?,
             value => vec![String::from_value(value)?],
         };
         let parts = titles.iter().flat_map(|text| text.split(',')).map(str::trim).filter(|part| !part.is_empty());
         let parts: BTreeSet<&str> = parts.collect();
-        if parts.len() > MOST_TITLES {
-            return Err(Wrong::Invalid);
+        if parts.len() > MAX_TITLES {
+            return Err(ParamError::Invalid);
         }
         Ok(Self(parts.into_iter().map(str::to_owned).collect()))
     }
@@ -275,19 +275,19 @@ impl FromValue for Titles {
     }
 }
 
-/// What a group that a project is shared with may do at the most.
+/// The access level of a group that a project is shared with. It cannot be owner.
 impl FromValue for AccessLevel {
-    fn from_value(value: &Value) -> Result<Self, Wrong> {
-        let level = i64::from_value(value)?.try_into().map_err(|_| Wrong::NotAllowed)?;
-        if level == Self::Owner { Err(Wrong::NotAllowed) } else { Ok(level) }
+    fn from_value(value: &Value) -> Result<Self, ParamError> {
+        let level = i64::from_value(value)?.try_into().map_err(|_| ParamError::NotAllowed)?;
+        if level == Self::Owner { Err(ParamError::NotAllowed) } else { Ok(level) }
     }
 
     fn schema() -> RefOr<Schema> {
-        typed(Type::Integer).enum_values(Some([10, 20, 30, 40])).into()
+        typed_schema(Type::Integer).enum_values(Some([10, 20, 30, 40])).into()
     }
 }
 
-/// Returns the id that a text is: digits and nothing else, neither a sign nor a blank.
+/// Parses an id, which consists of digits only, without a sign or spaces.
 fn parse_id(text: &str) -> Option<i64> {
     text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
 }
@@ -295,14 +295,14 @@ fn parse_id(text: &str) -> Option<i64> {
 macro_rules! ids {
     ($($Id:ident),+) => {$(
         impl FromValue for $Id {
-            fn from_value(value: &Value) -> Result<Self, Wrong> {
+            fn from_value(value: &Value) -> Result<Self, ParamError> {
                 let id = parse_id(&String::from_value(value)?);
-                id.map(Into::into).ok_or(Wrong::Invalid)
+                id.map(Into::into).ok_or(ParamError::Invalid)
             }
 
             fn schema() -> RefOr<Schema> {
                 let format = Some(SchemaFormat::KnownFormat(KnownFormat::Int64));
-                typed(Type::Integer).format(format).minimum(Some(0)).into()
+                typed_schema(Type::Integer).format(format).minimum(Some(0)).into()
             }
         }
     )+};

@@ -3,17 +3,17 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::Timestamp;
-use super::user::{self, UserSummary};
-use crate::Site;
+use super::user::{self, UserSummaryBody};
+use crate::InstanceUrls;
 
-/// Somebody who asks to become a member.
+/// A request of a user to become a member.
 #[derive(Serialize, ToSchema)]
 pub struct AccessRequestBody {
     #[serde(flatten)]
-    pub user: UserSummary,
+    pub user: UserSummaryBody,
     pub requested_at: Timestamp,
 }
 
-pub fn access_request(request: AccessRequest, site: &Site) -> AccessRequestBody {
+pub fn access_request(request: AccessRequest, site: &InstanceUrls) -> AccessRequestBody {
     AccessRequestBody { user: user::summary(&request.user, site), requested_at: request.requested_at.into() }
 }

@@ -2,20 +2,20 @@ use holdfast_app::planning::board::{Board, BoardList};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// A project's board.
+/// The board of a project.
 #[derive(Serialize, ToSchema)]
 pub struct BoardBody {
     pub id: i64,
-    /// From left to right.
+    /// Lists of the board, from left to right.
     pub lists: Vec<BoardListBody>,
 }
 
-/// A column of a board: the issues with a label.
+/// A column of a board, with the open issues that have its label.
 #[derive(Serialize, ToSchema)]
 pub struct BoardListBody {
     pub id: i64,
     pub label: ListLabel,
-    /// From 0 on.
+    /// Position on the board, starting at 0.
     pub position: i32,
 }
 

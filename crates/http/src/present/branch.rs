@@ -17,7 +17,7 @@ pub fn branch(branch: Branch) -> BranchBody {
     BranchBody {
         name: branch.name,
         commit: commit::commit(branch.commit),
-        protected: branch.protection.protected,
+        protected: branch.protection.is_protected,
         developers_can_push: branch.protection.developers_can_push,
         developers_can_merge: branch.protection.developers_can_merge,
     }
@@ -28,8 +28,8 @@ pub struct RemovedBranch {
     pub branch_name: String,
 }
 
-/// Of work that goes on in the background.
+/// A message about work that continues in the background.
 #[derive(Serialize, ToSchema)]
-pub struct Begun {
+pub struct BackgroundWorkBody {
     pub message: &'static str,
 }

@@ -1,13 +1,13 @@
 use holdfast_app::ci::build::Build;
-use holdfast_app::ci::pipeline::CommitFacts;
+use holdfast_app::ci::pipeline::CommitSummary;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::Timestamp;
 use super::commit::title;
 use super::runner::{self, RunnerBody};
-use super::user::{self, UserSummary};
-use crate::Site;
+use super::user::{self, UserSummaryBody};
+use crate::InstanceUrls;
 
 #[derive(Serialize, ToSchema)]
 pub struct BuildBody {
@@ -22,7 +22,7 @@ pub struct BuildBody {
     pub created_at: Timestamp,
     pub started_at: Option<Timestamp>,
     pub finished_at: Option<Timestamp>,
-    pub user: Option<UserSummary>,
+    pub user: Option<UserSummaryBody>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub artifacts_file: Option<ArtifactsFile>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,11 +57,11 @@ pub struct PipelineOfBuild {
     pub status: &'static str,
 }
 
-pub fn build(it: Build, site: &Site) -> BuildBody {
-    let Build { own, user, runner } = it;
+pub fn build(build: Build, site: &InstanceUrls) -> BuildBody {
+    let Build { record: own, user, runner } = build;
     BuildBody {
         id: own.id.get(),
-        status: own.status.word(),
+        status: own.status.as_str(),
         stage: own.stage,
         name: own.name,
         r#ref: own.r#ref.clone(),
@@ -71,24 +71,24 @@ pub fn build(it: Build, site: &Site) -> BuildBody {
         started_at: own.started_at.map(Into::into),
         finished_at: own.finished_at.map(Into::into),
         user: user.as_ref().map(|person| user::summary(person, site)),
-        artifacts_file: own.artifacts_name.zip(own.artifacts_bytes).map(file),
+        artifacts_file: own.artifacts_name.zip(own.artifacts_bytes).map(artifacts_file),
         artifacts_expire_at: own.artifacts_expire_at.map(Into::into),
-        commit: commit(own.commit.0),
+        commit: built_commit(own.commit.0),
         runner: runner.as_ref().map(runner::runner),
         pipeline: PipelineOfBuild {
             id: own.pipeline_id.get(),
             sha: own.sha,
             r#ref: own.r#ref,
-            status: own.pipeline_status.word(),
+            status: own.pipeline_status.as_str(),
         },
     }
 }
 
-fn file((filename, size): (String, i64)) -> ArtifactsFile {
+fn artifacts_file((filename, size): (String, i64)) -> ArtifactsFile {
     ArtifactsFile { filename, size }
 }
 
-fn commit(facts: CommitFacts) -> BuiltCommit {
+fn built_commit(facts: CommitSummary) -> BuiltCommit {
     BuiltCommit {
         short_id: facts.id.chars().take(8).collect(),
         id: facts.id,
@@ -100,7 +100,7 @@ fn commit(facts: CommitFacts) -> BuiltCommit {
     }
 }
 
-/// What a build, or another service, says of a commit.
+/// The status of a commit, set by a build or an external service.
 #[derive(Serialize, ToSchema)]
 pub struct StatusBody {
     pub id: i64,
@@ -115,16 +115,16 @@ pub struct StatusBody {
     pub finished_at: Option<Timestamp>,
     pub allow_failure: bool,
     pub coverage: Option<f64>,
-    pub author: Option<UserSummary>,
+    pub author: Option<UserSummaryBody>,
 }
 
-pub fn status(it: Build, site: &Site) -> StatusBody {
-    let Build { own, user, .. } = it;
+pub fn status(build: Build, site: &InstanceUrls) -> StatusBody {
+    let Build { record: own, user, .. } = build;
     StatusBody {
         id: own.id.get(),
         sha: own.sha,
         r#ref: own.r#ref,
-        status: own.status.word(),
+        status: own.status.as_str(),
         name: own.name,
         target_url: own.target_url,
         description: own.description,

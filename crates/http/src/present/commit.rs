@@ -3,7 +3,7 @@ use holdfast_app::repository::commit::Commit;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// A commit inside a branch.
+/// A commit as part of a branch.
 #[derive(Serialize, ToSchema)]
 pub struct CommitBody {
     #[serde(flatten)]
@@ -11,7 +11,7 @@ pub struct CommitBody {
     pub parent_ids: Vec<String>,
 }
 
-/// A commit inside a tag, where one name differs.
+/// A commit as part of a tag. The parents are named `parents_ids` here.
 #[derive(Serialize, ToSchema)]
 pub struct TaggedCommit {
     #[serde(flatten)]
@@ -25,7 +25,7 @@ pub struct CommitFacts {
     pub message: String,
     pub author_name: String,
     pub author_email: String,
-    /// In the time zone in which it was recorded, as all dates of commits.
+    /// Dates of commits are in the time zone that the commit records.
     pub authored_date: String,
     pub committer_name: String,
     pub committer_email: String,
@@ -36,7 +36,7 @@ pub fn commit(commit: Commit) -> CommitBody {
     CommitBody { parent_ids: parents(&commit), facts: facts(commit) }
 }
 
-pub fn tagged(commit: Commit) -> TaggedCommit {
+pub fn tagged_commit(commit: Commit) -> TaggedCommit {
     TaggedCommit { parents_ids: parents(&commit), facts: facts(commit) }
 }
 
@@ -50,14 +50,14 @@ fn facts(commit: Commit) -> CommitFacts {
         message: commit.message,
         author_name: commit.author.name,
         author_email: commit.author.email,
-        authored_date: date(&commit.author.at),
+        authored_date: date(&commit.author.date),
         committer_name: commit.committer.name,
         committer_email: commit.committer.email,
-        committed_date: date(&commit.committer.at),
+        committed_date: date(&commit.committer.date),
     }
 }
 
-/// A commit in a list of many.
+/// A commit in a list.
 #[derive(Serialize, ToSchema)]
 pub struct ListedCommit {
     pub id: String,
@@ -68,7 +68,7 @@ pub struct ListedCommit {
     pub created_at: String,
 }
 
-pub fn listed(commit: Commit) -> ListedCommit {
+pub fn listed_commit(commit: Commit) -> ListedCommit {
     let id = commit.id.to_string();
     ListedCommit {
         short_id: id[..8].to_owned(),
@@ -76,11 +76,12 @@ pub fn listed(commit: Commit) -> ListedCommit {
         title: title(&commit.message),
         author_name: commit.author.name,
         author_email: commit.author.email,
-        created_at: date(&commit.committer.at),
+        created_at: date(&commit.committer.date),
     }
 }
 
-/// Its first line; what is longer than a hundred characters is cut, as existing clients know it.
+/// Returns the title of a commit: the first line of its message. A line of more than 100 characters is cut to 80, as
+/// existing clients expect.
 pub(super) fn title(message: &str) -> String {
     let line = message.trim_start().lines().next().unwrap_or_default().trim_end();
     match line.chars().count() {
@@ -90,6 +91,6 @@ pub(super) fn title(message: &str) -> String {
     }
 }
 
-fn date(at: &DateTime<FixedOffset>) -> String {
-    at.to_rfc3339_opts(SecondsFormat::Millis, false)
+fn date(time: &DateTime<FixedOffset>) -> String {
+    time.to_rfc3339_opts(SecondsFormat::Millis, false)
 }

@@ -4,13 +4,13 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::future;
 use futures_util::stream::BoxStream;
-use holdfast_app::repository::compare::{Comparison, FileDiff, Part};
+use holdfast_app::repository::compare::{Comparison, ComparisonPart, FileDiff};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::commit::{ListedCommit, listed};
+use super::commit::{ListedCommit, listed_commit};
 
-/// What is written piece by piece, as the schema describes it.
+/// The commits and changes between two commits.
 #[derive(Serialize, ToSchema)]
 pub struct CompareBody {
     commit: Option<ListedCommit>,
@@ -32,39 +32,39 @@ pub struct DiffBody {
     deleted_file: bool,
 }
 
-/// In pieces of a good size.
+/// Serializes a comparison as JSON, in chunks of about `CHUNK_SIZE` bytes.
 pub fn compare(comparison: Comparison) -> BoxStream<'static, io::Result<Bytes>> {
-    let commit = json(&comparison.newest.map(listed));
+    let commit = json(&comparison.newest.map(listed_commit));
     let mut text = format!("{{\"commit\":{commit},\"compare_same_ref\":{},\"commits\":[", comparison.is_same);
     let mut is_among_commits = true;
     let mut separator = "";
-    let pieces = comparison.parts.filter_map(move |part| {
+    let chunks = comparison.parts.filter_map(move |part| {
         let part = match part {
             Ok(part) => part,
             Err(error) => return future::ready(Some(Err(error))),
         };
-        if is_among_commits && !matches!(part, Part::Commit(_)) {
+        if is_among_commits && !matches!(part, ComparisonPart::Commit(_)) {
             is_among_commits = false;
             separator = "],\"diffs\":[";
         }
-        let is_end = matches!(part, Part::End { .. });
+        let is_end = matches!(part, ComparisonPart::End { .. });
         text += if is_end && separator == "," { "" } else { separator };
         text += &match part {
-            Part::Commit(commit) => json(&listed(*commit)),
-            Part::File(file) => json(&diff(file)),
-            Part::End { is_too_large } => format!("],\"compare_timeout\":{is_too_large}}}"),
+            ComparisonPart::Commit(commit) => json(&listed_commit(*commit)),
+            ComparisonPart::File(file) => json(&diff(file)),
+            ComparisonPart::End { is_too_large } => format!("],\"compare_timeout\":{is_too_large}}}"),
         };
         separator = ",";
-        let is_piece = is_end || text.len() >= PIECE;
-        future::ready(is_piece.then(|| Ok(Bytes::from(std::mem::take(&mut text)))))
+        let is_full_chunk = is_end || text.len() >= CHUNK_SIZE;
+        future::ready(is_full_chunk.then(|| Ok(Bytes::from(std::mem::take(&mut text)))))
     });
-    pieces.boxed()
+    chunks.boxed()
 }
 
-const PIECE: usize = 32 << 10;
+const CHUNK_SIZE: usize = 32 << 10;
 
 fn json(value: &impl Serialize) -> String {
-    serde_json::to_string(value).expect("plain values")
+    serde_json::to_string(value).expect("the value has only fields that JSON can represent")
 }
 
 fn diff(file: FileDiff) -> DiffBody {
@@ -72,14 +72,14 @@ fn diff(file: FileDiff) -> DiffBody {
     DiffBody {
         new_file: file.old_mode.is_none(),
         deleted_file: file.new_mode.is_none(),
-        renamed_file: file.renamed,
+        renamed_file: file.is_renamed,
         old_path: text(file.old_path),
         new_path: text(file.new_path),
-        a_mode: Some(file.old_mode.unwrap_or_else(|| MISSING.into())),
-        b_mode: file.new_mode.unwrap_or_else(|| MISSING.into()),
+        a_mode: Some(file.old_mode.unwrap_or_else(|| MISSING_MODE.into())),
+        b_mode: file.new_mode.unwrap_or_else(|| MISSING_MODE.into()),
         diff: text(file.text),
     }
 }
 
-/// The mode of what is not there.
-const MISSING: &str = "0";
+/// The mode of the missing side of an added or deleted file.
+const MISSING_MODE: &str = "0";

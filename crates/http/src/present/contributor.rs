@@ -7,8 +7,9 @@ pub struct ContributorBody {
     pub name: String,
     pub email: String,
     pub commits: i64,
-    /// Lines, as `git log --numstat` counts them.
+    /// Number of added lines, as counted by `git log --numstat`.
     pub additions: i64,
+    /// Number of deleted lines.
     pub deletions: i64,
 }
 

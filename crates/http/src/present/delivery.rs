@@ -1,33 +1,33 @@
-use holdfast_app::hooks::delivery::{Delivery, Shown, State};
+use holdfast_app::hooks::delivery::{Delivery, DeliveryDetail, DeliveryState};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::Timestamp;
 
-/// Something that a hook was told, or is to be told.
+/// A delivery of an event to a hook.
 #[derive(Serialize, ToSchema)]
 pub struct DeliveryBody {
-    /// Its number among the deliveries of its hook, without gaps; sent as `X-Holdfast-Sequence`.
+    /// Sequence number among the deliveries of the hook, without gaps. Sent as `X-Holdfast-Sequence`.
     pub id: i64,
-    /// The same for everything that is sent for it; sent as `Webhook-Id`.
+    /// Identifier that is the same in all attempts and replays of a delivery. Sent as `Webhook-Id`.
     pub delivery_id: String,
-    /// The number of the delivery that is sent again by this one.
+    /// Sequence number of the delivery that this one replays.
     pub replay_of: Option<i64>,
-    /// `push`, `issue`, `project_create` and so on.
+    /// Type of the event, such as `push`, `issue` or `project_create`.
     pub event: String,
-    /// `pending`, `delivered`, or `parked` if it was given up.
+    /// `pending`, `delivered`, or `parked` if the server no longer retries it.
     pub state: &'static str,
-    /// When that happened which it tells of.
+    /// Time of the event.
     pub created_at: Timestamp,
     pub attempts: i32,
-    /// The last time it was tried.
+    /// Time of the last attempt.
     pub attempted_at: Option<Timestamp>,
     pub delivered_at: Option<Timestamp>,
-    /// What the receiver answered the last time.
+    /// HTTP status of the response to the last attempt.
     pub status: Option<i16>,
     pub duration_ms: Option<i32>,
-    /// Why the last attempt failed.
+    /// Reason for the failure of the last attempt.
     pub error: Option<String>,
 }
 
@@ -37,9 +37,9 @@ pub fn delivery(delivery: Delivery) -> DeliveryBody {
         delivery_id: delivery.id(),
         replay_of: delivery.replay_of,
         state: match delivery.state() {
-            State::Pending => "pending",
-            State::Delivered => "delivered",
-            State::Parked => "parked",
+            DeliveryState::Pending => "pending",
+            DeliveryState::Delivered => "delivered",
+            DeliveryState::Parked => "parked",
         },
         event: delivery.kind,
         created_at: delivery.created_at.into(),
@@ -52,7 +52,7 @@ pub fn delivery(delivery: Delivery) -> DeliveryBody {
     }
 }
 
-/// The same with what was sent and what was answered, but for secrets.
+/// A delivery with its request and response, without secrets.
 #[derive(Serialize, ToSchema)]
 pub struct ShownDeliveryBody {
     #[serde(flatten)]
@@ -66,7 +66,7 @@ pub struct RequestBody {
     pub url: String,
     #[schema(value_type = Object)]
     pub headers: Map<String, Value>,
-    /// Null once it is older than what is kept.
+    /// Null after the retention period.
     #[schema(value_type = Option<Object>)]
     pub body: Option<Value>,
 }
@@ -76,26 +76,26 @@ pub struct ResponseBody {
     pub status: Option<i16>,
     #[schema(value_type = Object)]
     pub headers: Value,
-    /// How it begins.
+    /// Beginning of the response body.
     pub body: String,
 }
 
-pub fn shown(shown: Shown) -> ShownDeliveryBody {
-    let response = shown.delivery.response.clone().map(|response| ResponseBody {
-        status: shown.delivery.status,
+pub fn detail(detail: DeliveryDetail) -> ShownDeliveryBody {
+    let response = detail.delivery.response.clone().map(|response| ResponseBody {
+        status: detail.delivery.status,
         headers: response["headers"].clone(),
         body: response["body"].as_str().unwrap_or_default().to_owned(),
     });
-    let headers = shown.headers.into_iter().map(|(name, value)| (name.to_owned(), value.into()));
-    let request = RequestBody { url: shown.url, headers: headers.collect(), body: shown.body };
-    ShownDeliveryBody { delivery: delivery(shown.delivery), request, response }
+    let headers = detail.headers.into_iter().map(|(name, value)| (name.to_owned(), value.into()));
+    let request = RequestBody { url: detail.url, headers: headers.collect(), body: detail.body };
+    ShownDeliveryBody { delivery: delivery(detail.delivery), request, response }
 }
 
-/// What a hook is told once more.
+/// The deliveries that are replayed.
 #[derive(Serialize, ToSchema)]
 pub struct ReplayBody {
-    /// The first number that is sent again.
+    /// Sequence number of the first delivery to be sent again.
     pub from: i64,
-    /// How many that are.
+    /// Number of deliveries to be sent.
     pub deliveries: i64,
 }

@@ -1,12 +1,12 @@
 use holdfast_app::namespaces::group::Group;
 use holdfast_app::projects::group::GroupDetail as Loaded;
 use holdfast_app::projects::project::Project;
-use holdfast_domain::policy::Standing;
+use holdfast_domain::policy::InstanceRole;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::project::{self, Form, ProjectBody};
-use crate::Site;
+use super::project::{self, ProjectBody, ProjectView};
+use crate::InstanceUrls;
 
 /// A group in a list.
 #[derive(Serialize, ToSchema)]
@@ -17,7 +17,7 @@ pub struct GroupSummary {
     pub description: String,
 }
 
-/// A group that was just created.
+/// A group without its projects.
 #[derive(Serialize, ToSchema)]
 pub struct GroupBody {
     #[serde(flatten)]
@@ -30,14 +30,14 @@ pub struct GroupBody {
     pub request_access_enabled: bool,
 }
 
-/// A group alone.
+/// A group with its projects.
 #[derive(Serialize, ToSchema)]
 pub struct GroupDetail {
     #[serde(flatten)]
     pub group: GroupBody,
-    /// The newest, at most 100: `GET /groups/:id/projects` has them all.
+    /// The newest 100 projects. `GET /groups/:id/projects` lists all of them.
     pub projects: Vec<ProjectBody>,
-    /// The newest of those shared with it, at most 100.
+    /// The newest 100 projects that are shared with the group.
     pub shared_projects: Vec<ProjectBody>,
 }
 
@@ -45,9 +45,9 @@ pub fn summary(group: Group) -> GroupSummary {
     GroupSummary { id: group.id.get(), name: group.name, path: group.path, description: group.description }
 }
 
-pub fn created(group: Group, site: &Site) -> GroupBody {
+pub fn group_body(group: Group, site: &InstanceUrls) -> GroupBody {
     GroupBody {
-        visibility_level: group.visibility.level(),
+        visibility_level: group.visibility.as_i16(),
         lfs_enabled: group.lfs_enabled,
         avatar_url: None,
         web_url: site.url(&format!("/groups/{}", group.path)),
@@ -56,11 +56,12 @@ pub fn created(group: Group, site: &Site) -> GroupBody {
     }
 }
 
-pub fn detail(detail: Loaded, standing: Standing, site: &Site) -> GroupDetail {
-    let present =
-        |projects: Vec<Project>| projects.iter().map(|it| project::project(it, Form::Plain, standing, site)).collect();
+pub fn detail(detail: Loaded, role: InstanceRole, site: &InstanceUrls) -> GroupDetail {
+    let present = |projects: Vec<Project>| {
+        projects.iter().map(|it| project::project(it, ProjectView::Plain, role, site)).collect()
+    };
     GroupDetail {
-        group: created(detail.group, site),
+        group: group_body(detail.group, site),
         projects: present(detail.projects),
         shared_projects: present(detail.shared_projects),
     }

@@ -1,11 +1,11 @@
 use holdfast_app::hooks::address;
-use holdfast_app::hooks::hook::{Example, Hook};
+use holdfast_app::hooks::hook::{Hook, TestPayload};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::Timestamp;
 
-/// A project's hook. Neither its token nor a name and a password in its address are ever shown.
+/// A project hook. Its token and the credentials in its URL are never returned.
 #[derive(Serialize, ToSchema)]
 pub struct HookBody {
     pub id: i64,
@@ -21,34 +21,34 @@ pub struct HookBody {
     pub pipeline_events: bool,
     pub wiki_page_events: bool,
     pub enable_ssl_verification: bool,
-    /// Since when nothing could be delivered.
+    /// Time of the first failed attempt since the last success. Null if deliveries succeed.
     pub failing_since: Option<Timestamp>,
-    /// Since when it is only tried once an hour.
+    /// Time at which the hook was paused. A paused hook is tried once an hour.
     pub paused_at: Option<Timestamp>,
 }
 
 pub fn hook(hook: Hook) -> HookBody {
-    let s = hook.switches;
+    let subscriptions = hook.subscriptions;
     HookBody {
         id: hook.id.get(),
         project_id: hook.project_id().map(|id| id.get()),
-        url: address::shown(&hook.url),
+        url: address::redact(&hook.url),
         created_at: hook.created_at.into(),
-        push_events: s.push_events,
-        tag_push_events: s.tag_push_events,
-        issues_events: s.issues_events,
-        merge_requests_events: s.merge_requests_events,
-        note_events: s.note_events,
-        build_events: s.build_events,
-        pipeline_events: s.pipeline_events,
-        wiki_page_events: s.wiki_page_events,
-        enable_ssl_verification: s.enable_ssl_verification,
+        push_events: subscriptions.push_events,
+        tag_push_events: subscriptions.tag_push_events,
+        issues_events: subscriptions.issues_events,
+        merge_requests_events: subscriptions.merge_requests_events,
+        note_events: subscriptions.note_events,
+        build_events: subscriptions.build_events,
+        pipeline_events: subscriptions.pipeline_events,
+        wiki_page_events: subscriptions.wiki_page_events,
+        enable_ssl_verification: subscriptions.enable_ssl_verification,
         failing_since: hook.failing_since.map(Into::into),
         paused_at: hook.paused_at.map(Into::into),
     }
 }
 
-/// A hook of the instance.
+/// A system hook.
 #[derive(Serialize, ToSchema)]
 pub struct SystemHookBody {
     pub id: i64,
@@ -57,26 +57,26 @@ pub struct SystemHookBody {
     pub push_events: bool,
     pub tag_push_events: bool,
     pub enable_ssl_verification: bool,
-    /// Since when nothing could be delivered.
+    /// Time of the first failed attempt since the last success. Null if deliveries succeed.
     pub failing_since: Option<Timestamp>,
-    /// Since when it is only tried once an hour.
+    /// Time at which the hook was paused. A paused hook is tried once an hour.
     pub paused_at: Option<Timestamp>,
 }
 
 pub fn system_hook(hook: Hook) -> SystemHookBody {
     SystemHookBody {
         id: hook.id.get(),
-        url: address::shown(&hook.url),
+        url: address::redact(&hook.url),
         created_at: hook.created_at.into(),
-        push_events: hook.switches.push_events,
-        tag_push_events: hook.switches.tag_push_events,
-        enable_ssl_verification: hook.switches.enable_ssl_verification,
+        push_events: hook.subscriptions.push_events,
+        tag_push_events: hook.subscriptions.tag_push_events,
+        enable_ssl_verification: hook.subscriptions.enable_ssl_verification,
         failing_since: hook.failing_since.map(Into::into),
         paused_at: hook.paused_at.map(Into::into),
     }
 }
 
-/// A hook of the instance that was, in its longer form.
+/// A deleted system hook, with all its fields.
 #[derive(Serialize, ToSchema)]
 pub struct DeletedSystemHookBody {
     #[serde(flatten)]
@@ -90,21 +90,21 @@ pub struct DeletedSystemHookBody {
 }
 
 pub fn deleted_system_hook(hook: Hook) -> DeletedSystemHookBody {
-    let (s, updated_at) = (hook.switches, hook.updated_at);
+    let (subscriptions, updated_at) = (hook.subscriptions, hook.updated_at);
     DeletedSystemHookBody {
         hook: system_hook(hook),
         project_id: None,
         service_id: None,
         updated_at: updated_at.into(),
-        issues_events: s.issues_events,
-        merge_requests_events: s.merge_requests_events,
-        note_events: s.note_events,
+        issues_events: subscriptions.issues_events,
+        merge_requests_events: subscriptions.merge_requests_events,
+        note_events: subscriptions.note_events,
     }
 }
 
-/// What is delivered to try a hook.
+/// The payload of a test delivery.
 #[derive(Serialize, ToSchema)]
-pub struct ExampleBody {
+pub struct TestPayloadBody {
     pub event_name: &'static str,
     pub name: &'static str,
     pub path: &'static str,
@@ -113,7 +113,7 @@ pub struct ExampleBody {
     pub owner_email: &'static str,
 }
 
-pub fn example(example: Example) -> ExampleBody {
-    let Example { event_name, name, path, project_id, owner_name, owner_email } = example;
-    ExampleBody { event_name, name, path, project_id, owner_name, owner_email }
+pub fn test_payload(payload: TestPayload) -> TestPayloadBody {
+    let TestPayload { event_name, name, path, project_id, owner_name, owner_email } = payload;
+    TestPayloadBody { event_name, name, path, project_id, owner_name, owner_email }
 }

@@ -6,13 +6,13 @@ use super::Timestamp;
 
 #[derive(Serialize, ToSchema)]
 pub struct ImportBody {
-    /// Without name and password.
+    /// URL of the source, without credentials.
     pub url: String,
-    /// waiting, connecting, receiving, storing; and in the end finished, failed or canceled.
+    /// `waiting`, `connecting`, `receiving` or `storing`, and finally `finished`, `failed` or `canceled`.
     pub phase: String,
-    /// Of what is to be received.
+    /// Progress of receiving the repository, in percent.
     pub percent: i16,
-    /// What went wrong, or what was left out.
+    /// Reason of the failure, or a note about skipped refs.
     pub error: Option<String>,
     pub requested_at: Timestamp,
     pub finished_at: Option<Timestamp>,

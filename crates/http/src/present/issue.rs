@@ -5,13 +5,13 @@ use utoipa::ToSchema;
 
 use super::Timestamp;
 use super::milestone::{self, MilestoneBody};
-use super::user::{self, UserSummary};
-use crate::Site;
+use super::user::{self, UserSummaryBody};
+use crate::InstanceUrls;
 
 #[derive(Serialize, ToSchema)]
 pub struct IssueBody {
     pub id: i64,
-    /// The number in the project.
+    /// Number of the issue within its project.
     pub iid: i64,
     pub project_id: i64,
     pub title: String,
@@ -20,29 +20,29 @@ pub struct IssueBody {
     pub state: &'static str,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
-    /// Their names.
+    /// Names of the labels.
     pub labels: Vec<String>,
     pub milestone: Option<MilestoneBody>,
-    pub assignee: Option<UserSummary>,
-    pub author: UserSummary,
+    pub assignee: Option<UserSummaryBody>,
+    pub author: UserSummaryBody,
     pub user_notes_count: i32,
     pub upvotes: i32,
     pub downvotes: i32,
     pub due_date: Option<NaiveDate>,
     pub confidential: bool,
     pub web_url: String,
-    /// By the caller.
+    /// Whether the current user is subscribed.
     pub subscribed: bool,
 }
 
-pub fn issue(issue: Issue, site: &Site) -> IssueBody {
+pub fn issue(issue: Issue, site: &InstanceUrls) -> IssueBody {
     IssueBody {
         id: issue.id.get(),
         iid: issue.iid,
         project_id: issue.project_id.get(),
         title: issue.title,
         description: issue.description,
-        state: issue.state.word(),
+        state: issue.state.as_str(),
         created_at: issue.created_at.into(),
         updated_at: issue.updated_at.into(),
         labels: issue.labels,

@@ -5,7 +5,8 @@ use utoipa::ToSchema;
 
 use super::Timestamp;
 
-/// A project whose builds may read another one. Nothing but its id is shown: who keeps the list may not see the project.
+/// A project on the job token allow list. Its name is not returned, because the current user may not be allowed to see
+/// it.
 #[derive(Serialize, ToSchema)]
 pub struct AllowedProjectBody {
     pub id: i64,
@@ -16,15 +17,15 @@ pub fn allowed_project(project: AllowedProject) -> AllowedProjectBody {
     AllowedProjectBody { id: project.id.get(), created_at: project.created_at.into() }
 }
 
-/// An entry that was added or removed. The names of the fields are those of newer versions of the API.
+/// An entry that was added or removed. The field names are those of newer API versions.
 #[derive(Serialize, ToSchema)]
 pub struct AllowlistEntry {
-    /// The project that is read.
+    /// Id of the project that is read.
     pub source_project_id: i64,
-    /// The project whose builds read it.
+    /// Id of the project whose builds may read it.
     pub target_project_id: i64,
 }
 
-pub fn entry(read: ProjectId, reading: ProjectId) -> AllowlistEntry {
-    AllowlistEntry { source_project_id: read.get(), target_project_id: reading.get() }
+pub fn entry(source: ProjectId, target: ProjectId) -> AllowlistEntry {
+    AllowlistEntry { source_project_id: source.get(), target_project_id: target.get() }
 }

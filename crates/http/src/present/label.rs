@@ -2,18 +2,18 @@ use holdfast_app::planning::label::Label;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// A label, with the issues that the caller sees.
+/// A label. The counts include only issues visible to the current user.
 #[derive(Serialize, ToSchema)]
 pub struct LabelBody {
     pub id: i64,
     pub name: String,
-    /// `#` and six digits.
+    /// Color as `#` and six hexadecimal digits.
     pub color: String,
     pub description: Option<String>,
     pub open_issues_count: i32,
     pub closed_issues_count: i32,
     pub open_merge_requests_count: i32,
-    /// By the caller.
+    /// Whether the current user is subscribed.
     pub subscribed: bool,
     pub priority: Option<i32>,
 }

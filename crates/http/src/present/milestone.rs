@@ -5,11 +5,11 @@ use utoipa::ToSchema;
 
 use super::Timestamp;
 
-/// What is to be done by some day.
+/// A milestone of a project.
 #[derive(Serialize, ToSchema)]
 pub struct MilestoneBody {
     pub id: i64,
-    /// The number in the project.
+    /// Number of the milestone within its project.
     pub iid: i64,
     pub project_id: i64,
     pub title: String,

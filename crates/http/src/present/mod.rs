@@ -1,4 +1,5 @@
-//! Bodies. A presenter is a plain function of what was loaded and who looks: it never queries.
+//! Response bodies and their presenters. A presenter is a pure function of loaded values and the role of the current
+//! user; it never queries the database.
 
 pub mod access_request;
 pub mod board;

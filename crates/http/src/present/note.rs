@@ -1,4 +1,4 @@
-use holdfast_app::accounts::user::Person;
+use holdfast_app::accounts::user::UserSummary;
 use holdfast_app::activity::feed::Comment;
 use holdfast_app::planning::note::Note;
 use holdfast_domain::activity::SubjectKind;
@@ -6,19 +6,19 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::Timestamp;
-use super::user::{self, UserSummary};
-use crate::Site;
+use super::user::{self, UserSummaryBody};
+use crate::InstanceUrls;
 
-/// What was said about an issue.
+/// A note of an issue.
 #[derive(Serialize, ToSchema)]
 pub struct NoteBody {
     pub id: i64,
     pub body: String,
     pub attachment: Option<String>,
-    pub author: UserSummary,
+    pub author: UserSummaryBody,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
-    /// Whether the service wrote it.
+    /// Whether this is a system note.
     pub system: bool,
     pub noteable_id: i64,
     pub noteable_type: &'static str,
@@ -26,7 +26,7 @@ pub struct NoteBody {
     pub downvote: bool,
 }
 
-pub fn note(note: Note, site: &Site) -> NoteBody {
+pub fn note(note: Note, site: &InstanceUrls) -> NoteBody {
     NoteBody {
         id: note.id.get(),
         body: note.body,
@@ -36,14 +36,19 @@ pub fn note(note: Note, site: &Site) -> NoteBody {
         updated_at: note.updated_at.into(),
         system: note.system,
         noteable_id: note.issue_id.get(),
-        noteable_type: SubjectKind::Issue.name(),
+        noteable_type: SubjectKind::Issue.as_str(),
         upvote: false,
         downvote: false,
     }
 }
 
-/// As an event tells it.
-pub fn commented(comment: &Comment<'_>, on: (SubjectKind, i64), author: &Person, site: &Site) -> NoteBody {
+/// Presents the note of an event.
+pub fn from_comment(
+    comment: &Comment<'_>,
+    subject: (SubjectKind, i64),
+    author: &UserSummary,
+    site: &InstanceUrls,
+) -> NoteBody {
     NoteBody {
         id: comment.id.get(),
         body: comment.body.to_owned(),
@@ -52,8 +57,8 @@ pub fn commented(comment: &Comment<'_>, on: (SubjectKind, i64), author: &Person,
         created_at: comment.created_at.into(),
         updated_at: comment.updated_at.into(),
         system: false,
-        noteable_id: on.1,
-        noteable_type: on.0.name(),
+        noteable_id: subject.1,
+        noteable_type: subject.0.as_str(),
         upvote: false,
         downvote: false,
     }

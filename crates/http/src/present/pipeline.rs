@@ -3,46 +3,46 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::Timestamp;
-use super::user::{self, UserSummary};
-use crate::Site;
+use super::user::{self, UserSummaryBody};
+use crate::InstanceUrls;
 
 #[derive(Serialize, ToSchema)]
 pub struct PipelineBody {
     pub id: i64,
     /// `created`, `pending`, `running`, `success`, `failed`, `canceled` or `skipped`.
     pub status: &'static str,
-    /// The short name of a branch or a tag.
+    /// Short name of the branch or tag.
     pub r#ref: String,
     pub sha: String,
     pub before_sha: String,
     pub tag: bool,
-    /// Why there are no builds.
+    /// Error in the CI file that prevented the creation of builds.
     pub yaml_errors: Option<String>,
-    pub user: Option<UserSummary>,
+    pub user: Option<UserSummaryBody>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     pub started_at: Option<Timestamp>,
     pub finished_at: Option<Timestamp>,
     pub committed_at: Option<Timestamp>,
-    /// Seconds in which a build ran.
+    /// Number of seconds during which at least one build ran.
     pub duration: Option<i64>,
 }
 
-pub fn pipeline(it: Pipeline, site: &Site) -> PipelineBody {
+pub fn pipeline(pipeline: Pipeline, site: &InstanceUrls) -> PipelineBody {
     PipelineBody {
-        id: it.id.get(),
-        status: it.status.word(),
-        r#ref: it.ref_name,
-        sha: it.sha,
-        before_sha: it.before_sha,
-        tag: it.tag,
-        yaml_errors: it.yaml_errors,
-        user: it.user.as_ref().map(|person| user::summary(person, site)),
-        created_at: it.created_at.into(),
-        updated_at: it.updated_at.into(),
-        started_at: it.started_at.map(Into::into),
-        finished_at: it.finished_at.map(Into::into),
+        id: pipeline.id.get(),
+        status: pipeline.status.as_str(),
+        r#ref: pipeline.ref_name,
+        sha: pipeline.sha,
+        before_sha: pipeline.before_sha,
+        tag: pipeline.tag,
+        yaml_errors: pipeline.yaml_errors,
+        user: pipeline.user.as_ref().map(|person| user::summary(person, site)),
+        created_at: pipeline.created_at.into(),
+        updated_at: pipeline.updated_at.into(),
+        started_at: pipeline.started_at.map(Into::into),
+        finished_at: pipeline.finished_at.map(Into::into),
         committed_at: None,
-        duration: it.duration,
+        duration: pipeline.duration,
     }
 }

@@ -1,7 +1,7 @@
-use holdfast_app::projects::project::{Owner, Place, Project, shows_secrets};
+use holdfast_app::projects::project::{Owner, Project, ProjectNamespace, can_see_runners_token};
 use holdfast_app::projects::share;
 use holdfast_domain::namespaces::NamespaceKind;
-use holdfast_domain::policy::{ProjectAction, Standing};
+use holdfast_domain::policy::{InstanceRole, ProjectAction};
 use holdfast_domain::{AccessLevel, Visibility};
 use serde::Serialize;
 use utoipa::PartialSchema;
@@ -10,15 +10,15 @@ use utoipa::openapi::schema::AnyOfBuilder;
 use utoipa::openapi::{RefOr, Schema};
 
 use super::Timestamp;
-use super::user::{self, UserSummary};
-use crate::Site;
+use super::user::{self, UserSummaryBody};
+use crate::InstanceUrls;
 
 /// A project.
 #[derive(Serialize, ToSchema)]
 pub struct ProjectBody {
     pub id: i64,
     pub description: Option<String>,
-    /// Null while there is no branch.
+    /// Null while the repository is empty.
     pub default_branch: Option<String>,
     pub tag_list: Vec<String>,
     pub public: bool,
@@ -28,7 +28,7 @@ pub struct ProjectBody {
     pub ssh_url_to_repo: String,
     pub http_url_to_repo: String,
     pub web_url: String,
-    /// Left out in a group.
+    /// Omitted if the project is in a group.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<OwnerBody>,
     pub name: String,
@@ -50,11 +50,11 @@ pub struct ProjectBody {
     pub avatar_url: Option<String>,
     pub star_count: i32,
     pub forks_count: i32,
-    /// Of a fork, for who may see what it came from.
+    /// Source of a fork. Omitted if it is not visible to the current user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forked_from_project: Option<SimpleProject>,
     pub open_issues_count: i32,
-    /// For masters and above, where the project stands alone.
+    /// Token to register runners. Only for masters and above, and omitted in lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runners_token: Option<String>,
     pub public_builds: bool,
@@ -62,7 +62,7 @@ pub struct ProjectBody {
     pub only_allow_merge_if_build_succeeds: bool,
     pub request_access_enabled: bool,
     pub only_allow_merge_if_all_discussions_are_resolved: bool,
-    /// The caller's own memberships.
+    /// Memberships of the current user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permissions: Option<Permissions>,
 }
@@ -70,7 +70,7 @@ pub struct ProjectBody {
 #[derive(Serialize, ToSchema)]
 pub struct OwnerBody {
     #[serde(flatten)]
-    pub user: UserSummary,
+    pub user: UserSummaryBody,
     pub created_at: Timestamp,
 }
 
@@ -84,7 +84,7 @@ pub struct PlaceBody {
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     pub description: String,
-    /// Of groups only.
+    /// Only for groups.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub avatar: Option<Avatar>,
     pub share_with_group_lock: bool,
@@ -112,11 +112,11 @@ pub struct Permissions {
 #[derive(Serialize, ToSchema)]
 pub struct MembershipBody {
     pub access_level: i16,
-    /// 3: as the account says.
+    /// Always 3, the notification level of the account.
     pub notification_level: i16,
 }
 
-/// `simple=true`: id, addresses, name and path.
+/// The id, URLs, name and path of a project, as selected by `simple=true`.
 #[derive(Serialize, ToSchema)]
 pub struct SimpleProject {
     pub id: i64,
@@ -128,7 +128,7 @@ pub struct SimpleProject {
     pub path_with_namespace: String,
 }
 
-/// In lists of which a simple form can be asked for.
+/// A project in a list that supports `simple=true`.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub enum ListedProject {
@@ -149,22 +149,23 @@ impl ToSchema for ListedProject {
     }
 }
 
-/// What an answer shows beside the project itself.
+/// Selects the optional fields of a project.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Form {
-    /// Alone: the caller's memberships, and for who manages it the runners' token.
-    Alone,
-    /// In a list of the caller's: its memberships.
+pub enum ProjectView {
+    /// A single project: includes the memberships of the current user, and the runner registration token for masters
+    /// and above.
+    Single,
+    /// A project in a list: includes the memberships of the current user.
     Own,
-    /// Among others.
+    /// A project without these fields.
     Plain,
 }
 
-pub fn project(project: &Project, form: Form, standing: Standing, site: &Site) -> ProjectBody {
-    let forked_from_project = source(project, standing).map(|source| simple(source, site));
+pub fn project(project: &Project, view: ProjectView, role: InstanceRole, site: &InstanceUrls) -> ProjectBody {
+    let forked_from_project = source(project, role).map(|source| simple(source, site));
     let simple = simple(project, site);
-    let f = project.features;
-    let is_signed_in = standing > Standing::Anonymous;
+    let features = project.features;
+    let is_signed_in = role > InstanceRole::Anonymous;
     ProjectBody {
         id: simple.id,
         description: project.description.clone(),
@@ -172,7 +173,7 @@ pub fn project(project: &Project, form: Form, standing: Standing, site: &Site) -
         tag_list: Vec::new(),
         public: project.visibility == Visibility::Public,
         archived: project.archived,
-        visibility_level: project.visibility.level(),
+        visibility_level: project.visibility.as_i16(),
         ssh_url_to_repo: site.ssh_url(&simple.path_with_namespace),
         http_url_to_repo: simple.http_url_to_repo,
         web_url: simple.web_url,
@@ -181,44 +182,45 @@ pub fn project(project: &Project, form: Form, standing: Standing, site: &Site) -
         name_with_namespace: simple.name_with_namespace,
         path: simple.path,
         path_with_namespace: simple.path_with_namespace,
-        issues_enabled: f.issues_enabled,
-        merge_requests_enabled: f.merge_requests_enabled,
-        wiki_enabled: f.wiki_enabled,
-        builds_enabled: f.builds_enabled,
-        snippets_enabled: f.snippets_enabled,
-        container_registry_enabled: f.container_registry_enabled,
+        issues_enabled: features.issues_enabled,
+        merge_requests_enabled: features.merge_requests_enabled,
+        wiki_enabled: features.wiki_enabled,
+        builds_enabled: features.builds_enabled,
+        snippets_enabled: features.snippets_enabled,
+        container_registry_enabled: features.container_registry_enabled,
         created_at: project.created_at.into(),
         last_activity_at: project.last_activity_at.into(),
-        shared_runners_enabled: f.shared_runners_enabled,
-        lfs_enabled: f.lfs_enabled,
+        shared_runners_enabled: features.shared_runners_enabled,
+        lfs_enabled: features.lfs_enabled,
         creator_id: project.creator_id.get(),
-        namespace: place(&project.namespace),
+        namespace: namespace_body(&project.namespace),
         avatar_url: None,
         star_count: project.star_count,
         forks_count: project.forks_count,
         forked_from_project,
-        open_issues_count: project.open_issues(ProjectAction::ManageIssues.allowed(
+        open_issues_count: project.open_issues(ProjectAction::ManageIssues.is_allowed(
             project.visibility,
-            standing,
+            role,
             project.level(),
         )),
-        runners_token: (form == Form::Alone && shows_secrets(project, standing)).then(|| project.runners_token.clone()),
-        public_builds: f.public_builds,
-        shared_with_groups: share::shown(project, standing).map(share_body).collect(),
-        only_allow_merge_if_build_succeeds: f.only_allow_merge_if_build_succeeds,
-        request_access_enabled: f.request_access_enabled,
-        only_allow_merge_if_all_discussions_are_resolved: f.only_allow_merge_if_all_discussions_are_resolved,
-        permissions: (form != Form::Plain && is_signed_in).then(|| Permissions {
+        runners_token: (view == ProjectView::Single && can_see_runners_token(project, role))
+            .then(|| project.runners_token.clone()),
+        public_builds: features.public_builds,
+        shared_with_groups: share::visible_shares(project, role).map(share_body).collect(),
+        only_allow_merge_if_build_succeeds: features.only_allow_merge_if_build_succeeds,
+        request_access_enabled: features.request_access_enabled,
+        only_allow_merge_if_all_discussions_are_resolved: features.only_allow_merge_if_all_discussions_are_resolved,
+        permissions: (view != ProjectView::Plain && is_signed_in).then(|| Permissions {
             project_access: project.project_level().map(membership),
             group_access: project.group_level().map(membership),
         }),
     }
 }
 
-pub fn simple(project: &Project, site: &Site) -> SimpleProject {
+pub fn simple(project: &Project, site: &InstanceUrls) -> SimpleProject {
     let path_with_namespace = project.full_path();
     let web_url = site.url(&format!("/{path_with_namespace}"));
-    // A user's namespace goes by the user's name, not by the username.
+    // The namespace of a user is shown with the user's display name, not with the username.
     let owner_name = project.owner_name().unwrap_or(&project.namespace.name);
     SimpleProject {
         id: project.id.get(),
@@ -231,28 +233,28 @@ pub fn simple(project: &Project, site: &Site) -> SimpleProject {
     }
 }
 
-/// What it is a fork of, for who may see that.
-fn source(project: &Project, standing: Standing) -> Option<&Project> {
-    let may_see = |it: &&Project| ProjectAction::Read.allowed(it.visibility, standing, it.level());
-    project.source().filter(may_see)
+/// Returns the source of a fork, if it is visible to the current user.
+fn source(project: &Project, role: InstanceRole) -> Option<&Project> {
+    let is_visible = |it: &&Project| ProjectAction::Read.is_allowed(it.visibility, role, it.level());
+    project.source().filter(is_visible)
 }
 
-fn owner_body(owner: &Owner, site: &Site) -> OwnerBody {
-    OwnerBody { user: user::summary(&owner.person, site), created_at: owner.created_at.into() }
+fn owner_body(owner: &Owner, site: &InstanceUrls) -> OwnerBody {
+    OwnerBody { user: user::summary(&owner.summary, site), created_at: owner.created_at.into() }
 }
 
-fn place(place: &Place) -> PlaceBody {
+fn namespace_body(namespace: &ProjectNamespace) -> PlaceBody {
     PlaceBody {
-        id: place.id.get(),
-        name: place.name.clone(),
-        path: place.path.clone(),
-        owner_id: place.owner_id,
-        created_at: place.created_at.into(),
-        updated_at: place.updated_at.into(),
-        description: place.description.clone(),
-        avatar: (place.kind == NamespaceKind::Group).then_some(Avatar { url: None }),
-        share_with_group_lock: place.share_with_group_lock,
-        visibility_level: place.visibility.level(),
+        id: namespace.id.get(),
+        name: namespace.name.clone(),
+        path: namespace.path.clone(),
+        owner_id: namespace.owner_id,
+        created_at: namespace.created_at.into(),
+        updated_at: namespace.updated_at.into(),
+        description: namespace.description.clone(),
+        avatar: (namespace.kind == NamespaceKind::Group).then_some(Avatar { url: None }),
+        share_with_group_lock: namespace.share_with_group_lock,
+        visibility_level: namespace.visibility.as_i16(),
     }
 }
 
@@ -260,10 +262,10 @@ fn share_body(share: &share::Share) -> ShareBody {
     ShareBody {
         group_id: share.group_id.get(),
         group_name: share.group_name.clone(),
-        group_access_level: share.access_level().level(),
+        group_access_level: share.access_level().as_i16(),
     }
 }
 
 fn membership(level: AccessLevel) -> MembershipBody {
-    MembershipBody { access_level: level.level(), notification_level: 3 }
+    MembershipBody { access_level: level.as_i16(), notification_level: 3 }
 }

@@ -1,53 +1,53 @@
-use holdfast_app::repository::ref_log::Shown;
-use holdfast_app::repository::undo::Restored;
+use holdfast_app::repository::ref_log::RestorableEntry;
+use holdfast_app::repository::ref_restore::RestoredRef;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::Timestamp;
-use super::user::{self, UserSummary};
-use crate::Site;
+use super::user::{self, UserSummaryBody};
+use crate::InstanceUrls;
 
-/// One move of one branch or tag.
+/// An update of one ref.
 #[derive(Serialize, ToSchema)]
 pub struct RefLogBody {
-    /// Grows with every change of the repository; refs that moved together have the same.
+    /// Counter that increases with each change of the refs. Refs updated together have the same value.
     pub generation: i64,
-    /// In full, such as `refs/heads/main`.
+    /// Full name, such as `refs/heads/main`.
     pub ref_name: String,
-    /// Null if it was not there before.
+    /// Previous object id, null if the ref was created.
     pub old: Option<String>,
-    /// Null if it was removed.
+    /// New object id, null if the ref was deleted.
     pub new: Option<String>,
-    /// Null if it was nobody, or somebody who is gone.
-    pub user: Option<UserSummary>,
-    /// Through which door: `http`, `ssh`, `api`, `import`, `cli` and so on.
+    /// User behind the update. Null if there was none, or if the user was deleted.
+    pub user: Option<UserSummaryBody>,
+    /// Entry point of the update, such as `http`, `ssh`, `api`, `import` or `cli`.
     pub via: String,
     pub created_at: Timestamp,
-    /// Whether it can be put back to `old` now.
+    /// Whether the ref can be restored to `old` now.
     pub restorable: bool,
 }
 
-pub fn entry(shown: Shown, site: &Site) -> RefLogBody {
-    let Shown { entry, restorable } = shown;
+pub fn entry(shown: RestorableEntry, site: &InstanceUrls) -> RefLogBody {
+    let RestorableEntry { entry, is_restorable: restorable } = shown;
     RefLogBody {
         generation: entry.generation,
         ref_name: entry.name,
         old: entry.old.map(|id| id.to_string()),
         new: entry.new.map(|id| id.to_string()),
         user: entry.user.as_ref().map(|person| user::summary(person, site)),
-        via: entry.via,
+        via: entry.channel,
         created_at: entry.created_at.into(),
         restorable,
     }
 }
 
-/// A ref that is where it was.
+/// A restored ref.
 #[derive(Serialize, ToSchema)]
 pub struct RestoredBody {
     pub ref_name: String,
     pub target: String,
 }
 
-pub fn restored(restored: Restored) -> RestoredBody {
+pub fn restored(restored: RestoredRef) -> RestoredBody {
     RestoredBody { ref_name: restored.name, target: restored.target.to_string() }
 }

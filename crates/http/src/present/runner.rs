@@ -1,10 +1,10 @@
-use holdfast_app::ci::runner::{Detail, Runner};
+use holdfast_app::ci::runner::{Runner, RunnerWithProjects};
 use holdfast_app::projects::project::Project;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::Timestamp;
-use crate::Site;
+use crate::InstanceUrls;
 
 #[derive(Serialize, ToSchema)]
 pub struct RunnerBody {
@@ -12,17 +12,17 @@ pub struct RunnerBody {
     pub description: Option<String>,
     pub active: bool,
     pub is_shared: bool,
-    /// The program, as it calls itself.
+    /// Name of the runner program, as the runner reports it.
     pub name: Option<String>,
 }
 
-pub fn runner(it: &Runner) -> RunnerBody {
+pub fn runner(runner: &Runner) -> RunnerBody {
     RunnerBody {
-        id: it.id.get(),
-        description: it.description.clone(),
-        active: it.active,
-        is_shared: it.shared,
-        name: it.info.name.clone(),
+        id: runner.id.get(),
+        description: runner.description.clone(),
+        active: runner.active,
+        is_shared: runner.shared,
+        name: runner.info.name.clone(),
     }
 }
 
@@ -52,29 +52,29 @@ pub struct ProjectOfRunner {
     pub web_url: String,
 }
 
-pub fn detail(it: Detail, site: &Site) -> RunnerDetail {
-    let Detail { runner: it, projects } = it;
+pub fn detail(detail: RunnerWithProjects, site: &InstanceUrls) -> RunnerDetail {
+    let RunnerWithProjects { runner: loaded_runner, projects } = detail;
     RunnerDetail {
-        summary: runner(&it),
-        tag_list: it.tags,
-        run_untagged: it.run_untagged,
-        locked: it.locked,
-        version: it.info.version,
-        revision: it.info.revision,
-        platform: it.info.platform,
-        architecture: it.info.architecture,
-        contacted_at: it.contacted_at.map(Into::into),
-        projects: projects.into_iter().map(|project| of_runner(project, site)).collect(),
+        summary: runner(&loaded_runner),
+        tag_list: loaded_runner.tags,
+        run_untagged: loaded_runner.run_untagged,
+        locked: loaded_runner.locked,
+        version: loaded_runner.info.version,
+        revision: loaded_runner.info.revision,
+        platform: loaded_runner.info.platform,
+        architecture: loaded_runner.info.architecture,
+        contacted_at: loaded_runner.contacted_at.map(Into::into),
+        projects: projects.into_iter().map(|project| project_summary(project, site)).collect(),
     }
 }
 
-fn of_runner(it: Project, site: &Site) -> ProjectOfRunner {
-    let full = it.full_path();
+fn project_summary(project: Project, site: &InstanceUrls) -> ProjectOfRunner {
+    let full = project.full_path();
     ProjectOfRunner {
-        id: it.id.get(),
-        name_with_namespace: format!("{} / {}", it.namespace.name, it.name),
-        name: it.name,
-        path: it.path,
+        id: project.id.get(),
+        name_with_namespace: format!("{} / {}", project.namespace.name, project.name),
+        name: project.name,
+        path: project.path,
         http_url_to_repo: site.url(&format!("/{full}.git")),
         web_url: site.url(&format!("/{full}")),
         path_with_namespace: full,

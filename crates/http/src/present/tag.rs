@@ -4,22 +4,22 @@ use utoipa::ToSchema;
 
 use super::commit::{self, CommitBody, TaggedCommit};
 
-/// A tag in a list, or one just made.
+/// A tag in a list, or a new tag.
 #[derive(Serialize, ToSchema)]
 pub struct TagBody {
     pub name: String,
     pub message: Option<String>,
-    /// Null for a tag of something else.
+    /// Null if the tag does not point to a commit.
     pub commit: Option<TaggedCommit>,
     pub release: Option<ReleaseBody>,
 }
 
-/// One tag, whose commit names its parents as that of a branch does.
+/// A single tag. The parents of its commit are named `parent_ids` here.
 #[derive(Serialize, ToSchema)]
 pub struct ShownTag {
     pub name: String,
     pub message: Option<String>,
-    /// Null for a tag of something else.
+    /// Null if the tag does not point to a commit.
     pub commit: Option<CommitBody>,
     pub release: Option<ReleaseBody>,
 }
@@ -32,10 +32,10 @@ pub struct ReleaseBody {
 
 pub fn tag(tag: Tag) -> TagBody {
     let release = release(&tag);
-    TagBody { name: tag.name, message: tag.message, commit: tag.commit.map(commit::tagged), release }
+    TagBody { name: tag.name, message: tag.message, commit: tag.commit.map(commit::tagged_commit), release }
 }
 
-pub fn shown(tag: Tag) -> ShownTag {
+pub fn detail(tag: Tag) -> ShownTag {
     let release = release(&tag);
     ShownTag { name: tag.name, message: tag.message, commit: tag.commit.map(commit::commit), release }
 }

@@ -4,7 +4,7 @@ use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-/// `2016-06-17T07:47:25.578Z`: UTC, always with milliseconds.
+/// A time in a response body, such as `2016-06-17T07:47:25.578Z`: in UTC, always with milliseconds.
 pub struct Timestamp(DateTime<Utc>);
 
 impl From<DateTime<Utc>> for Timestamp {

@@ -13,13 +13,13 @@ pub struct TokenBody {
     pub active: bool,
     pub revoked: bool,
     pub created_at: Timestamp,
-    /// The first day on which it is no longer valid.
+    /// First day on which the token is no longer valid.
     pub expires_at: Option<NaiveDate>,
-    /// To within ten minutes.
+    /// Time of the last use, accurate to ten minutes.
     pub last_used_at: Option<Timestamp>,
 }
 
-/// Told once.
+/// A new token with its value, which is returned only once.
 #[derive(Serialize, ToSchema)]
 pub struct NewTokenBody {
     #[serde(flatten)]
@@ -28,11 +28,11 @@ pub struct NewTokenBody {
     pub secret: String,
 }
 
-pub fn token(token: Token, active: bool) -> TokenBody {
+pub fn token(token: Token, is_active: bool) -> TokenBody {
     TokenBody {
         id: token.id.get(),
-        scopes: token.scopes.words(),
-        active,
+        scopes: token.scopes.to_strings(),
+        active: is_active,
         revoked: token.revoked_at.is_some(),
         created_at: token.created_at.into(),
         expires_at: token.expires_at.map(|end| end.date_naive()),

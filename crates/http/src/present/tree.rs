@@ -1,4 +1,4 @@
-use holdfast_app::repository::tree::{Entry, EntryKind};
+use holdfast_app::repository::tree::{EntryKind, TreeEntry};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -8,12 +8,12 @@ pub struct TreeEntryBody {
     pub name: String,
     /// `tree`, `blob`, or `commit` for a submodule.
     pub r#type: &'static str,
-    /// From the top of the repository.
+    /// Path from the root of the repository.
     pub path: String,
     pub mode: String,
 }
 
-pub fn tree_entry(entry: Entry) -> TreeEntryBody {
+pub fn tree_entry(entry: TreeEntry) -> TreeEntryBody {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     TreeEntryBody {
         id: entry.id.to_string(),

@@ -1,16 +1,16 @@
-use holdfast_app::ci::trigger::ShownTrigger;
+use holdfast_app::ci::trigger::TriggerWithToken;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::Timestamp;
-use super::user::{self, UserSummary};
-use crate::Site;
+use super::user::{self, UserSummaryBody};
+use crate::InstanceUrls;
 
 #[derive(Serialize, ToSchema)]
 pub struct TriggerBody {
-    /// For those who may delete a trigger and do not know its token.
+    /// Id of the trigger. It can be used in paths instead of the token.
     pub id: i64,
-    /// For everybody but the trigger's owner the first four characters.
+    /// Token of the trigger. Users other than its owner see only the first four characters.
     pub token: String,
     pub description: Option<String>,
     pub created_at: Timestamp,
@@ -18,27 +18,27 @@ pub struct TriggerBody {
     /// Always null.
     pub deleted_at: Option<Timestamp>,
     pub last_used: Option<Timestamp>,
-    pub owner: Option<UserSummary>,
+    pub owner: Option<UserSummaryBody>,
 }
 
-pub fn trigger(shown: ShownTrigger, site: &Site) -> TriggerBody {
-    let ShownTrigger { trigger: it, token } = shown;
+pub fn trigger(shown: TriggerWithToken, site: &InstanceUrls) -> TriggerBody {
+    let TriggerWithToken { trigger, token } = shown;
     TriggerBody {
-        id: it.id.get(),
+        id: trigger.id.get(),
         token,
-        description: it.description,
-        created_at: it.created_at.into(),
-        updated_at: it.updated_at.into(),
+        description: trigger.description,
+        created_at: trigger.created_at.into(),
+        updated_at: trigger.updated_at.into(),
         deleted_at: None,
-        last_used: it.last_used.map(Into::into),
-        owner: it.owner.as_ref().map(|person| user::summary(person, site)),
+        last_used: trigger.last_used.map(Into::into),
+        owner: trigger.owner.as_ref().map(|person| user::summary(person, site)),
     }
 }
 
-/// What a trigger started.
+/// A pipeline that was started by a trigger.
 #[derive(Serialize, ToSchema)]
-pub struct Triggered {
+pub struct TriggeredPipelineBody {
     pub id: i64,
-    /// The names of what the builds were given; the values are not repeated.
+    /// Names of the variables that were passed to the builds, without values.
     pub variables: Vec<String>,
 }

@@ -1,16 +1,16 @@
 use holdfast_app::accounts::session::Session;
-use holdfast_app::accounts::user::{Person, User};
+use holdfast_app::accounts::user::{User, UserSummary};
 use serde::Serialize;
 use utoipa::openapi::schema::AnyOfBuilder;
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::Timestamp;
-use crate::Site;
+use crate::InstanceUrls;
 
-/// What everybody sees of a user, everywhere.
+/// The fields of a user that are visible to everybody.
 #[derive(Serialize, ToSchema)]
-pub struct UserSummary {
+pub struct UserSummaryBody {
     pub id: i64,
     pub username: String,
     pub name: String,
@@ -20,11 +20,11 @@ pub struct UserSummary {
     pub web_url: String,
 }
 
-/// A user looked at by another one.
+/// A user as seen by other users.
 #[derive(Serialize, ToSchema)]
 pub struct UserProfile {
     #[serde(flatten)]
-    pub summary: UserSummary,
+    pub summary: UserSummaryBody,
     pub created_at: Timestamp,
     pub is_admin: bool,
     pub bio: Option<String>,
@@ -36,7 +36,7 @@ pub struct UserProfile {
     pub organization: String,
 }
 
-/// A user looked at by an administrator, or by itself.
+/// A user as seen by administrators and by the user themselves.
 #[derive(Serialize, ToSchema)]
 pub struct UserFull {
     #[serde(flatten)]
@@ -61,7 +61,7 @@ pub struct IdentityBody {
     pub extern_uid: String,
 }
 
-/// A user who has just signed in.
+/// The signed-in user with a session token.
 #[derive(Serialize, ToSchema)]
 pub struct SessionBody {
     #[serde(flatten)]
@@ -69,15 +69,15 @@ pub struct SessionBody {
     pub private_token: String,
 }
 
-/// In lists others see a summary, administrators everything.
+/// A user in a list. Administrators see all fields, other users a summary.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub enum ListedUser {
     Full(Box<UserFull>),
-    Summary(UserSummary),
+    Summary(UserSummaryBody),
 }
 
-/// Alone others see the profile, administrators everything.
+/// A single user. Administrators see all fields, other users the profile.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub enum ShownUser {
@@ -85,8 +85,9 @@ pub enum ShownUser {
     Profile(Box<UserProfile>),
 }
 
-/// Either form: the larger one also has everything of the smaller one, so it is not exactly one of the two.
-macro_rules! either {
+/// Implements an `anyOf` schema of two forms. `oneOf` would be wrong, because the large form also matches the small
+/// one.
+macro_rules! impl_any_of_schema {
     ($Type:ident, $Large:ident, $Small:ident) => {
         impl PartialSchema for $Type {
             fn schema() -> RefOr<Schema> {
@@ -103,23 +104,23 @@ macro_rules! either {
     };
 }
 
-either!(ListedUser, UserFull, UserSummary);
-either!(ShownUser, UserFull, UserProfile);
+impl_any_of_schema!(ListedUser, UserFull, UserSummaryBody);
+impl_any_of_schema!(ShownUser, UserFull, UserProfile);
 
-pub fn summary(user: &Person, site: &Site) -> UserSummary {
-    UserSummary {
+pub fn summary(user: &UserSummary, site: &InstanceUrls) -> UserSummaryBody {
+    UserSummaryBody {
         id: user.id.get(),
-        avatar_url: site.avatar(&user.email),
+        avatar_url: site.avatar_url(&user.email),
         web_url: site.url(&format!("/{}", user.username)),
         username: user.username.clone(),
         name: user.name.clone(),
-        state: user.state.shown(),
+        state: user.state.api_name(),
     }
 }
 
-pub fn profile(user: User, site: &Site) -> UserProfile {
+pub fn profile(user: User, site: &InstanceUrls) -> UserProfile {
     UserProfile {
-        summary: summary(&user.person(), site),
+        summary: summary(&user.summary(), site),
         created_at: user.created_at.into(),
         is_admin: user.admin,
         bio: user.bio,
@@ -132,13 +133,13 @@ pub fn profile(user: User, site: &Site) -> UserProfile {
     }
 }
 
-pub fn full(mut user: User, site: &Site) -> UserFull {
+pub fn full(mut user: User, site: &InstanceUrls) -> UserFull {
     let identities = std::mem::take(&mut user.identities.0);
     UserFull {
         email: user.email.clone(),
         last_sign_in_at: user.last_sign_in_at.map(Timestamp::from),
         confirmed_at: user.confirmed_at.map(Timestamp::from),
-        // Of pages that are not served here; clients expect the numbers.
+        // Settings of web pages that this server does not have. Existing clients expect these numbers.
         theme_id: 2,
         color_scheme_id: 1,
         projects_limit: user.projects_limit,
@@ -155,6 +156,6 @@ pub fn full(mut user: User, site: &Site) -> UserFull {
     }
 }
 
-pub fn session(session: Session, site: &Site) -> SessionBody {
+pub fn session(session: Session, site: &InstanceUrls) -> SessionBody {
     SessionBody { user: full(session.user, site), private_token: session.token }
 }

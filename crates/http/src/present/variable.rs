@@ -8,6 +8,6 @@ pub struct VariableBody {
     pub value: String,
 }
 
-pub fn variable(it: Variable) -> VariableBody {
-    VariableBody { key: it.key, value: it.value }
+pub fn variable(variable: Variable) -> VariableBody {
+    VariableBody { key: variable.key, value: variable.value }
 }

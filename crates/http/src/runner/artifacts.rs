@@ -1,4 +1,4 @@
-//! Files that builds leave and get. They pass through without being held.
+//! Uploads, downloads and deletions of artifacts by builds. Files are streamed and never in memory as a whole.
 
 use std::sync::Arc;
 
@@ -6,18 +6,21 @@ use axum::extract::{FromRequest, Multipart, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use holdfast_app::ci::artifact::{self, Upload};
-use holdfast_app::ci::runner_door::{self, Key};
+use holdfast_app::ci::artifact::{self, ArtifactUpload};
+use holdfast_app::ci::runner_api::{self, BuildCredential};
 use holdfast_domain::ids::BuildId;
 
-use super::door::{Answered, build_token, denied, forbidden, query, query_token, refused};
+use super::requests::{
+    HandlerResult, build_token, forbidden, query_param, query_token, runner_error_response, throttled_error,
+};
 use crate::Context;
-use crate::answer::{Answer, Facts};
 use crate::connection::RequestBodyState;
 use crate::error::ApiError;
-use crate::stored::Left;
+use crate::response::{ApiResponse, ResponseContext};
+use crate::user_content::ArtifactResponse;
 
-/// An upload that brings less in a second for long is ended: others may wait for its permit. The same as for a pack.
+/// Minimum rate of an upload, the same as for a pack. A slower upload is aborted, because others may wait for its
+/// permit.
 const MIN_BYTES_PER_SECOND: u64 = 16 << 10;
 
 pub async fn upload(
@@ -26,24 +29,24 @@ pub async fn upload(
     id: BuildId,
     token_headers: &[&str],
     status_header: &'static str,
-) -> Answered {
+) -> HandlerResult {
     let (parts, body) = request.into_parts();
-    let query = query(&parts, "expire_in");
+    let query_expire_in = query_param(&parts, "expire_in");
     let from_query = query_token(&parts);
     let Some(token) = build_token(&parts.headers, token_headers, from_query.as_deref()).map(str::to_owned) else {
-        return Err(refused(context, &parts, forbidden()));
+        return Err(throttled_error(context, &parts, forbidden()));
     };
     let app = &context.app;
-    // Whoever may not send one waits for nobody, and nobody waits for them.
-    let begun = async {
-        let build = runner_door::check(app, id, Key::Build(&token)).await?;
-        let permit = context.artifacts.acquire(app, &build, &parts).await?;
-        Ok((artifact::begin(app, id, &token).await?, permit))
+    // The token is verified first, so that unauthorized clients neither wait for a permit nor hold one.
+    let starting = async {
+        let build = runner_api::verify_build(app, id, BuildCredential::JobToken(&token)).await?;
+        let permit = context.artifact_permits.acquire(app, &build, &parts).await?;
+        Ok((artifact::begin_upload(app, id, &token).await?, permit))
     };
-    let (mut upload, _permit) = match begun.await {
+    let (mut upload, _permit) = match starting.await {
         Ok(begun) => begun,
         Err(error) => {
-            return Err(denied(context, &parts, error, status_header));
+            return Err(runner_error_response(context, &parts, error, status_header));
         }
     };
     if let Some(state) = parts.extensions.get::<RequestBodyState>() {
@@ -52,91 +55,95 @@ pub async fn upload(
     let mut form = Request::new(body);
     form.headers_mut().clone_from(&parts.headers);
     form.extensions_mut().clone_from(&parts.extensions);
-    let taken = take(context, form, &mut upload).await;
-    let (name, expire_in) = match taken {
-        Ok(Taken { name: Some(name), expire_in }) => (name, expire_in.or(query)),
+    let received = receive_upload(context, form, &mut upload).await;
+    let (name, expire_in) = match received {
+        Ok(ReceivedUpload { name: Some(name), expire_in }) => (name, expire_in.or(query_expire_in)),
         Ok(_) => {
-            upload.give_up(app).await;
+            upload.abort(app).await;
             return Err(
                 ApiError::message(StatusCode::BAD_REQUEST, "400 Bad request - Missing artifacts file!").into_response()
             );
         }
         Err(error) => {
-            upload.give_up(app).await;
+            upload.abort(app).await;
             return Err(error.into_response());
         }
     };
     let finished = upload.finish(app, &name, expire_in.as_deref()).await;
-    finished.map_err(|error| denied(context, &parts, error, status_header))?;
+    finished.map_err(|error| runner_error_response(context, &parts, error, status_header))?;
     Ok((StatusCode::CREATED, axum::Json(serde_json::json!({ "message": "201 Created" }))).into_response())
 }
 
 #[derive(Default)]
-struct Taken {
+struct ReceivedUpload {
     name: Option<String>,
     expire_in: Option<String>,
 }
 
-const LONGEST_FIELD: usize = 1000;
+const MAX_FIELD_BYTES: usize = 1000;
 
 fn malformed() -> ApiError {
     ApiError::error(StatusCode::BAD_REQUEST, "message body does not match declared format")
 }
 
-async fn take(context: &Context, form: Request, upload: &mut Upload) -> Result<Taken, ApiError> {
+async fn receive_upload(
+    context: &Context,
+    form: Request,
+    upload: &mut ArtifactUpload,
+) -> Result<ReceivedUpload, ApiError> {
     let mut form = Multipart::from_request(form, &()).await.map_err(|_| malformed())?;
-    let mut taken = Taken::default();
+    let mut received = ReceivedUpload::default();
     while let Some(mut field) = form.next_field().await.map_err(|_| malformed())? {
         match (field.name(), field.file_name().map(str::to_owned)) {
-            (Some("file"), Some(name)) if taken.name.is_none() => {
+            (Some("file"), Some(name)) if received.name.is_none() => {
                 while let Some(bytes) = field.chunk().await.map_err(|_| malformed())? {
                     if !upload.write(&context.app, bytes).await? {
                         return Err(ApiError::too_large());
                     }
                 }
-                taken.name = Some(name);
+                received.name = Some(name);
             }
             (Some("expire_in"), None) => {
                 let mut text = Vec::new();
                 while let Some(bytes) = field.chunk().await.map_err(|_| malformed())? {
                     text.extend_from_slice(&bytes);
-                    if text.len() > LONGEST_FIELD {
+                    if text.len() > MAX_FIELD_BYTES {
                         return Err(malformed());
                     }
                 }
-                taken.expire_in = String::from_utf8(text).ok();
+                received.expire_in = String::from_utf8(text).ok();
             }
-            // Read to its end when the next one is asked for.
+            // The parser skips the content of an unread field when the next field is requested.
             _ => {}
         }
     }
-    Ok(taken)
+    Ok(received)
 }
 
-/// For a build that runs, what one of its pipeline left.
-pub async fn download(context: &Context, parts: &Parts, id: BuildId, token_headers: &[&str]) -> Answered {
+/// Serves the artifacts of a build to a running build of the same pipeline.
+pub async fn download(context: &Context, parts: &Parts, id: BuildId, token_headers: &[&str]) -> HandlerResult {
     let from_query = query_token(parts);
     let headers: &HeaderMap = &parts.headers;
     let token = build_token(headers, token_headers, from_query.as_deref());
-    let token = token.ok_or_else(|| refused(context, parts, forbidden()))?;
-    let found = artifact::for_build(&context.app, id, token).await;
-    let found = found.map_err(|error| refused(context, parts, error))?;
-    let answer: Response = Left(found).respond(&Facts { url: String::new(), query: &[] });
-    Ok(answer)
+    let token = token.ok_or_else(|| throttled_error(context, parts, forbidden()))?;
+    let found = artifact::show_for_build(&context.app, id, token).await;
+    let found = found.map_err(|error| throttled_error(context, parts, error))?;
+    let response: Response = ArtifactResponse(found).respond(&ResponseContext { url: String::new(), query: &[] });
+    Ok(response)
 }
 
-/// The build that left it wants it no more.
-pub async fn take_back(
+/// Deletes the artifacts of a running build, authorized by that build's own token.
+pub async fn delete(
     context: &Context,
     parts: &Parts,
     id: BuildId,
     token_headers: &[&str],
     status_header: &'static str,
-) -> Answered {
+) -> HandlerResult {
     let from_query = query_token(parts);
     let token = build_token(&parts.headers, token_headers, from_query.as_deref());
-    let token = token.ok_or_else(|| refused(context, parts, forbidden()))?;
-    let gone = artifact::take_back(&context.app, id, token).await;
-    gone.map_err(|error| denied(context, parts, error, status_header))?;
+    let token = token.ok_or_else(|| throttled_error(context, parts, forbidden()))?;
+    let result = artifact::delete_own(&context.app, id, token).await;
+    result.map_err(|error| runner_error_response(context, parts, error, status_header))?;
     Ok(axum::Json("200").into_response())
 }

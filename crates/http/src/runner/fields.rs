@@ -1,18 +1,20 @@
-//! What runners send: JSON, or a form. Only the fields that the server knows are kept, and of those nothing deeper than
-//! runners send: whoever sends the body may be anybody, and must not be able to make much of little.
+//! Parses the fields that runners send, as JSON or as a form.
+//!
+//! The sender may be unauthenticated, so a small body must not use much memory: only known fields are kept, and only as
+//! deeply nested as runners send them.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
-use holdfast_app::ci::runner::tidy;
-use holdfast_app::ci::runner_door::{Attributes, Info};
+use holdfast_app::ci::runner::normalize_tags;
+use holdfast_app::ci::runner_api::{RunnerAttributes, RunnerInfo};
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use crate::error::ApiError;
 
-const NAMES: [&str; 13] = [
+const KNOWN_FIELDS: [&str; 13] = [
     "active",
     "description",
     "failure_reason",
@@ -28,29 +30,29 @@ const NAMES: [&str; 13] = [
     "trace",
 ];
 
-/// Maximum number of entries of a list or an object that are kept, and of pairs of a form. A runner has at most 50 tags.
+/// Maximum number of entries that are kept of a list or an object, and of pairs in a form. A runner has at most 50
+/// tags.
 const MAX_ENTRIES: usize = 100;
 
 #[derive(Default)]
-pub struct Fields(BTreeMap<String, Sent>);
+pub struct Fields(BTreeMap<String, FieldValue>);
 
-/// The value of a field.
 #[derive(Debug, PartialEq, Eq)]
-enum Sent {
+enum FieldValue {
     Text(String),
     Flag(bool),
     Number(i64),
-    Words(Vec<String>),
+    Strings(Vec<String>),
     Object(Vec<(String, String)>),
-    /// Nothing that any field could be.
+    /// A value that is not valid for any field.
     Other,
 }
 
 impl Fields {
-    /// Of the query and the body, which wins.
+    /// Parses the query and the body. Fields of the body take precedence.
     pub fn parse(parts: &Parts, body: &[u8]) -> Result<Self, ApiError> {
         let malformed = || ApiError::error(StatusCode::BAD_REQUEST, "message body does not match declared format");
-        let mut fields = Self::of_query(parts);
+        let mut fields = Self::from_query(parts);
         if body.is_empty() {
         } else if is_json(parts) {
             fields.read_json(body).map_err(|_| malformed())?;
@@ -60,12 +62,12 @@ impl Fields {
         Ok(fields)
     }
 
-    /// The token, if it stands within the start of a body. All runners send it before the trace, which alone makes a body
-    /// long.
+    /// Returns the token if it is in the query or in the start of a body. All runners send it before the trace, and
+    /// only a trace makes a body long.
     pub fn token_in_start(parts: &Parts, start: &[u8]) -> Option<String> {
-        let mut fields = Self::of_query(parts);
+        let mut fields = Self::from_query(parts);
         if is_json(parts) {
-            // It breaks off somewhere, and what was read before counts.
+            // The start of a body is truncated JSON. The fields before the error are kept.
             fields.read_json(start).ok();
         } else if let Some(end) = start.iter().rposition(|byte| *byte == b'&') {
             fields.read_pairs(&start[..end]);
@@ -73,7 +75,7 @@ impl Fields {
         fields.text("token").map(str::to_owned)
     }
 
-    fn of_query(parts: &Parts) -> Self {
+    fn from_query(parts: &Parts) -> Self {
         let mut fields = Self::default();
         fields.read_pairs(parts.uri.query().unwrap_or_default().as_bytes());
         fields
@@ -81,92 +83,92 @@ impl Fields {
 
     fn read_json(&mut self, text: &[u8]) -> serde_json::Result<()> {
         let mut json = serde_json::Deserializer::from_slice(text);
-        json.deserialize_map(Reading(self))?;
+        json.deserialize_map(FieldsVisitor(self))?;
         json.end()
     }
 
-    /// `name[]` and a name that comes again collect.
+    /// Reads form-encoded pairs. Values of `name[]` and of a repeated name become a list.
     fn read_pairs(&mut self, text: &[u8]) {
-        let mut fields: BTreeMap<String, Sent> = BTreeMap::new();
+        let mut fields: BTreeMap<String, FieldValue> = BTreeMap::new();
         for (name, value) in url::form_urlencoded::parse(text).take(MAX_ENTRIES) {
             let name = name.strip_suffix("[]").unwrap_or(&name);
-            if !NAMES.contains(&name) {
+            if !KNOWN_FIELDS.contains(&name) {
                 continue;
             }
             let value = value.into_owned();
-            let sent = match fields.remove(name) {
-                Some(Sent::Text(one)) => Sent::Words(vec![one, value]),
-                Some(Sent::Words(mut words)) => {
+            let collected = match fields.remove(name) {
+                Some(FieldValue::Text(first)) => FieldValue::Strings(vec![first, value]),
+                Some(FieldValue::Strings(mut words)) => {
                     words.push(value);
-                    Sent::Words(words)
+                    FieldValue::Strings(words)
                 }
-                _ => Sent::Text(value),
+                _ => FieldValue::Text(value),
             };
-            fields.insert(name.to_owned(), sent);
+            fields.insert(name.to_owned(), collected);
         }
         self.0.extend(fields);
     }
 
-    /// PostgreSQL has no zero characters.
+    /// Returns a text field. Text with NUL characters counts as absent, because PostgreSQL cannot store it.
     pub fn text(&self, name: &str) -> Option<&str> {
         match self.0.get(name)? {
-            Sent::Text(text) if !text.contains('\0') => Some(text),
+            FieldValue::Text(text) if !text.contains('\0') => Some(text),
             _ => None,
         }
     }
 
-    /// As it is, for what is kept as bytes.
+    /// Returns the bytes of a text field, unchanged.
     pub fn bytes(&self, name: &str) -> Option<&[u8]> {
         match self.0.get(name)? {
-            Sent::Text(text) => Some(text.as_bytes()),
+            FieldValue::Text(text) => Some(text.as_bytes()),
             _ => None,
         }
     }
 
     fn flag(&self, name: &str) -> Option<bool> {
         match self.0.get(name)? {
-            Sent::Flag(flag) => Some(*flag),
-            Sent::Text(text) => Some(matches!(text.to_ascii_lowercase().as_str(), "true" | "1" | "yes" | "on")),
+            FieldValue::Flag(flag) => Some(*flag),
+            FieldValue::Text(text) => Some(matches!(text.to_ascii_lowercase().as_str(), "true" | "1" | "yes" | "on")),
             _ => None,
         }
     }
 
-    /// A list, or words with commas between them.
-    fn words(&self, name: &str) -> Vec<String> {
+    /// Returns a list of strings, or the parts of a string that is separated by commas.
+    fn strings(&self, name: &str) -> Vec<String> {
         match self.0.get(name) {
-            Some(Sent::Text(text)) => text.split(',').map(str::to_owned).collect(),
-            Some(Sent::Words(words)) => words.clone(),
+            Some(FieldValue::Text(text)) => text.split(',').map(str::to_owned).collect(),
+            Some(FieldValue::Strings(words)) => words.clone(),
             _ => Vec::new(),
         }
     }
 
-    pub fn attributes(&self) -> Attributes {
-        let tags = tidy(self.words("tag_list"));
-        let longest = match self.0.get("maximum_timeout") {
-            Some(Sent::Text(text)) => text.parse().ok(),
-            Some(Sent::Number(seconds)) => Some(*seconds),
+    pub fn attributes(&self) -> RunnerAttributes {
+        let tags = normalize_tags(self.strings("tag_list"));
+        let max_seconds = match self.0.get("maximum_timeout") {
+            Some(FieldValue::Text(text)) => text.parse().ok(),
+            Some(FieldValue::Number(seconds)) => Some(*seconds),
             _ => None,
         };
-        Attributes {
+        RunnerAttributes {
             description: self.text("description").map(str::to_owned),
             active: self.flag("active").unwrap_or(true) && !self.flag("paused").unwrap_or(false),
             locked: self.flag("locked").unwrap_or(false),
             run_untagged: self.flag("run_untagged").unwrap_or(true),
             tags,
-            longest_run: longest.filter(|seconds| *seconds > 0).and_then(|seconds| i32::try_from(seconds).ok()),
+            longest_run: max_seconds.filter(|seconds| *seconds > 0).and_then(|seconds| i32::try_from(seconds).ok()),
         }
     }
 
-    pub fn info(&self) -> Info {
+    pub fn info(&self) -> RunnerInfo {
         let pairs = match self.0.get("info") {
-            Some(Sent::Object(pairs)) => pairs.as_slice(),
+            Some(FieldValue::Object(pairs)) => pairs.as_slice(),
             _ => &[],
         };
         let text = |name: &str| {
             let (_, text) = pairs.iter().find(|(key, _)| key == name)?;
             Some(text.chars().filter(|c| *c != '\0').take(255).collect())
         };
-        Info {
+        RunnerInfo {
             name: text("name"),
             version: text("version"),
             revision: text("revision"),
@@ -181,10 +183,10 @@ fn is_json(parts: &Parts) -> bool {
     kind.is_some_and(|kind| kind.starts_with("application/json"))
 }
 
-/// Reads the fields that are known, one by one: what came before a failure stays.
-struct Reading<'a>(&'a mut Fields);
+/// A visitor that reads known fields one by one, so that fields before a syntax error are kept.
+struct FieldsVisitor<'a>(&'a mut Fields);
 
-impl<'de> Visitor<'de> for Reading<'_> {
+impl<'de> Visitor<'de> for FieldsVisitor<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -193,9 +195,9 @@ impl<'de> Visitor<'de> for Reading<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(name) = map.next_key::<String>()? {
-            if NAMES.contains(&name.as_str()) {
-                let sent = map.next_value()?;
-                self.0.0.insert(name, sent);
+            if KNOWN_FIELDS.contains(&name.as_str()) {
+                let value = map.next_value()?;
+                self.0.0.insert(name, value);
             } else {
                 map.next_value::<IgnoredAny>()?;
             }
@@ -204,85 +206,85 @@ impl<'de> Visitor<'de> for Reading<'_> {
     }
 }
 
-impl<'de> Deserialize<'de> for Sent {
+impl<'de> Deserialize<'de> for FieldValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(SentVisitor { is_nested: false })
+        deserializer.deserialize_any(FieldValueVisitor { is_nested: false })
     }
 }
 
-/// What stands in a list or an object: a text, or nothing of use.
-struct Nested(Option<String>);
+/// A string inside a list or an object, `None` for all other values.
+struct NestedText(Option<String>);
 
-impl<'de> Deserialize<'de> for Nested {
+impl<'de> Deserialize<'de> for NestedText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self(match deserializer.deserialize_any(SentVisitor { is_nested: true })? {
-            Sent::Text(text) => Some(text),
+        Ok(Self(match deserializer.deserialize_any(FieldValueVisitor { is_nested: true })? {
+            FieldValue::Text(text) => Some(text),
             _ => None,
         }))
     }
 }
 
-struct SentVisitor {
+struct FieldValueVisitor {
     is_nested: bool,
 }
 
-impl<'de> Visitor<'de> for SentVisitor {
-    type Value = Sent;
+impl<'de> Visitor<'de> for FieldValueVisitor {
+    type Value = FieldValue;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("any value")
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Sent, E> {
-        Ok(Sent::Text(text.to_owned()))
+    fn visit_str<E>(self, text: &str) -> Result<FieldValue, E> {
+        Ok(FieldValue::Text(text.to_owned()))
     }
 
-    fn visit_string<E>(self, text: String) -> Result<Sent, E> {
-        Ok(Sent::Text(text))
+    fn visit_string<E>(self, text: String) -> Result<FieldValue, E> {
+        Ok(FieldValue::Text(text))
     }
 
-    fn visit_bool<E>(self, flag: bool) -> Result<Sent, E> {
-        Ok(Sent::Flag(flag))
+    fn visit_bool<E>(self, flag: bool) -> Result<FieldValue, E> {
+        Ok(FieldValue::Flag(flag))
     }
 
-    fn visit_i64<E>(self, number: i64) -> Result<Sent, E> {
-        Ok(Sent::Number(number))
+    fn visit_i64<E>(self, number: i64) -> Result<FieldValue, E> {
+        Ok(FieldValue::Number(number))
     }
 
-    fn visit_u64<E>(self, number: u64) -> Result<Sent, E> {
-        Ok(i64::try_from(number).map_or(Sent::Other, Sent::Number))
+    fn visit_u64<E>(self, number: u64) -> Result<FieldValue, E> {
+        Ok(i64::try_from(number).map_or(FieldValue::Other, FieldValue::Number))
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<Sent, E> {
-        Ok(Sent::Other)
+    fn visit_f64<E>(self, _: f64) -> Result<FieldValue, E> {
+        Ok(FieldValue::Other)
     }
 
-    fn visit_unit<E>(self) -> Result<Sent, E> {
-        Ok(Sent::Other)
+    fn visit_unit<E>(self) -> Result<FieldValue, E> {
+        Ok(FieldValue::Other)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Sent, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<FieldValue, A::Error> {
         let mut words = Vec::new();
         while !self.is_nested && words.len() < MAX_ENTRIES {
-            match items.next_element::<Nested>()? {
-                Some(Nested(word)) => words.extend(word),
-                None => return Ok(Sent::Words(words)),
+            match items.next_element::<NestedText>()? {
+                Some(NestedText(word)) => words.extend(word),
+                None => return Ok(FieldValue::Strings(words)),
             }
         }
         while items.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Sent::Words(words))
+        Ok(FieldValue::Strings(words))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Sent, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<FieldValue, A::Error> {
         let mut pairs = Vec::new();
         while !self.is_nested && pairs.len() < MAX_ENTRIES {
-            match map.next_entry::<String, Nested>()? {
-                Some((name, Nested(text))) => pairs.extend(text.map(|text| (name, text))),
-                None => return Ok(Sent::Object(pairs)),
+            match map.next_entry::<String, NestedText>()? {
+                Some((name, NestedText(text))) => pairs.extend(text.map(|text| (name, text))),
+                None => return Ok(FieldValue::Object(pairs)),
             }
         }
         while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Sent::Object(pairs))
+        Ok(FieldValue::Object(pairs))
     }
 }
 
@@ -298,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_and_deep_values_are_not_kept() {
+    fn unknown_fields_and_nested_values_are_dropped() {
         let json = parts("?state=running&token=query", "application/json; charset=utf-8");
         let body = br#"{"x":[[0,{"a":[1]}]],"token":"t","active":false,"maximum_timeout":700,"locked":"yes",
             "tag_list":["a",7,["b"],{"c":"d"},"e"],"info":{"name":"n","features":{"name":"deep"},"version":7},"trace":null}"#;
@@ -313,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn forms_collect_what_comes_again() {
+    fn repeated_form_fields_become_a_list() {
         let form = parts("", "application/x-www-form-urlencoded");
         let fields = Fields::parse(&form, b"token=t&tag_list[]=a&tag_list[]=b&run_untagged=false&x=y").unwrap();
         let attributes = fields.attributes();
@@ -322,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_found_in_the_start_of_a_body_that_breaks_off() {
+    fn token_is_found_in_a_truncated_body() {
         let (json, form) = (parts("", "application/json"), parts("", ""));
         let found = |parts: &Parts, start: &[u8]| Fields::token_in_start(parts, start);
         assert_eq!(found(&json, br#"{"info":{"a":"b"},"token":"t","trace":"abc"#).as_deref(), Some("t"));

@@ -1,42 +1,43 @@
-//! A build as runners are told of it.
+//! Presents a claimed build as a job of the runner protocols.
 
-use holdfast_app::ci::job::{Dependency, Job, Variable};
+use holdfast_app::ci::job::{Dependency, Job, JobVariable};
 use serde_json::{Value, json};
 
-fn variable(it: &Variable) -> Value {
+fn variable(variable: &JobVariable) -> Value {
     json!({
-        "key": it.key,
-        "value": it.value,
-        "public": it.public,
-        "masked": it.masked,
+        "key": variable.key,
+        "value": variable.value,
+        "public": variable.is_public,
+        "masked": variable.is_masked,
         "file": false,
         "raw": false,
     })
 }
 
-/// The build's own token opens what the others of its pipeline left, while it runs: theirs are worth nothing any more.
-fn dependency(it: &Dependency, token: &str) -> Value {
-    let mut body = json!({ "id": it.id, "name": it.name, "token": token });
-    if let Some((filename, size)) = &it.file {
+/// Presents a dependency of a build. The token is the running build's own, which also authorizes downloads from the
+/// other builds of its pipeline: their tokens are no longer valid.
+fn dependency(dependency: &Dependency, token: &str) -> Value {
+    let mut body = json!({ "id": dependency.id, "name": dependency.name, "token": token });
+    if let Some((filename, size)) = &dependency.file {
         body["artifacts_file"] = json!({ "filename": filename, "size": size });
     }
     body
 }
 
 pub fn v4(job: &Job) -> Value {
-    let it = &job.facts;
-    let options = &it.options.0;
+    let build = &job.details;
+    let options = &build.options.0;
     let mut steps = vec![step("script", &options.script, job.timeout_seconds, "on_success", false)];
     if !options.after_script.is_empty() {
         steps.push(step("after_script", &options.after_script, job.timeout_seconds, "always", true));
     }
-    let artifacts = options.artifacts.as_ref().map(|it| {
+    let artifacts = options.artifacts.as_ref().map(|artifacts| {
         json!([{
-            "name": it.name,
-            "untracked": it.untracked,
-            "paths": it.paths,
-            "when": it.when.word(),
-            "expire_in": it.expire_in,
+            "name": artifacts.name,
+            "untracked": artifacts.untracked,
+            "paths": artifacts.paths,
+            "when": artifacts.when.as_str(),
+            "expire_in": artifacts.expire_in,
             "artifact_type": "archive",
             "artifact_format": "zip",
         }])
@@ -44,33 +45,33 @@ pub fn v4(job: &Job) -> Value {
     let cache: Vec<Value> = options
         .cache
         .iter()
-        .map(|it| {
+        .map(|cache| {
             json!({
-                "key": it.key.as_deref().unwrap_or("default"),
-                "untracked": it.untracked,
-                "paths": it.paths,
+                "key": cache.key.as_deref().unwrap_or("default"),
+                "untracked": cache.untracked,
+                "paths": cache.paths,
                 "policy": "pull-push",
                 "when": "on_success",
             })
         })
         .collect();
     json!({
-        "id": it.id,
+        "id": build.id,
         "token": job.token,
         "allow_git_fetch": true,
         "job_info": {
-            "name": it.name,
-            "stage": it.stage,
-            "project_id": it.project_id,
-            "project_name": it.project_name,
+            "name": build.name,
+            "stage": build.stage,
+            "project_id": build.project_id,
+            "project_name": build.project_name,
         },
         "git_info": {
             "repo_url": job.repository_url,
-            "ref": it.r#ref,
-            "sha": it.sha,
-            "before_sha": it.before_sha,
-            "ref_type": if it.tag { "tag" } else { "branch" },
-            // All of it: with depth 0 builds count on tags and other branches.
+            "ref": build.r#ref,
+            "sha": build.sha,
+            "before_sha": build.before_sha,
+            "ref_type": if build.tag { "tag" } else { "branch" },
+            // The whole repository is fetched: with depth 0, builds rely on tags and other branches.
             "refspecs": ["+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*"],
             "depth": 0,
         },
@@ -95,51 +96,51 @@ fn step(name: &str, script: &[String], timeout: i64, when: &str, allow_failure: 
 }
 
 pub fn v1(job: &Job) -> Value {
-    let it = &job.facts;
-    let options = &it.options.0;
-    let mut told = json!({});
+    let build = &job.details;
+    let options = &build.options.0;
+    let mut options_json = json!({});
     if let Some(image) = &options.image {
-        told["image"] = json!(image);
+        options_json["image"] = json!(image);
     }
     if !options.services.is_empty() {
-        told["services"] = json!(options.services);
+        options_json["services"] = json!(options.services);
     }
-    if let Some(it) = &options.artifacts {
-        told["artifacts"] = json!({
-            "name": it.name,
-            "untracked": it.untracked,
-            "paths": it.paths,
-            "when": it.when.word(),
-            "expire_in": it.expire_in,
+    if let Some(artifacts) = &options.artifacts {
+        options_json["artifacts"] = json!({
+            "name": artifacts.name,
+            "untracked": artifacts.untracked,
+            "paths": artifacts.paths,
+            "when": artifacts.when.as_str(),
+            "expire_in": artifacts.expire_in,
         });
     }
-    if let Some(it) = &options.cache {
-        told["cache"] = json!({ "key": it.key, "untracked": it.untracked, "paths": it.paths });
+    if let Some(cache) = &options.cache {
+        options_json["cache"] = json!({ "key": cache.key, "untracked": cache.untracked, "paths": cache.paths });
     }
     if let Some(dependencies) = &options.dependencies {
-        told["dependencies"] = json!(dependencies);
+        options_json["dependencies"] = json!(dependencies);
     }
     if !options.after_script.is_empty() {
-        told["after_script"] = json!(options.after_script);
+        options_json["after_script"] = json!(options.after_script);
     }
     json!({
-        "id": it.id,
-        "ref": it.r#ref,
-        "tag": it.tag,
-        "sha": it.sha,
-        "before_sha": it.before_sha,
+        "id": build.id,
+        "ref": build.r#ref,
+        "tag": build.tag,
+        "sha": build.sha,
+        "before_sha": build.before_sha,
         "status": "running",
-        "name": it.name,
-        "stage": it.stage,
+        "name": build.name,
+        "stage": build.stage,
         "token": job.token,
-        "project_id": it.project_id,
-        "project_name": it.project_name,
+        "project_id": build.project_id,
+        "project_name": build.project_name,
         "commands": options.script.join("\n"),
         "repo_url": job.repository_url,
         "allow_git_fetch": true,
         "timeout": job.timeout_seconds,
         "variables": job.variables.iter().map(variable).collect::<Vec<_>>(),
-        "options": told,
+        "options": options_json,
         "depends_on_builds": job.dependencies.iter().map(|it| dependency(it, &job.token)).collect::<Vec<_>>(),
         "credentials": [],
     })

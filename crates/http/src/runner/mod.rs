@@ -1,11 +1,11 @@
-//! The doors for runners: the protocol of today (`/api/v4`) and that of the 8.x era (`/ci/api/v1`), over the same use
-//! cases.
+//! The runner protocols: `/api/v4`, used by runners since 9.0, and `/ci/api/v1` of the 8.x series. Both call the same
+//! use cases.
 
 mod artifacts;
-mod door;
 mod fields;
 mod job;
 pub mod permits;
+mod requests;
 mod v1;
 mod v4;
 
@@ -14,10 +14,11 @@ use std::sync::Arc;
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 
-use crate::{Context, observe};
+use crate::{Context, middleware};
 
 pub fn router(context: &Arc<Context>) -> Router<Arc<Context>> {
-    // Who waits for work and who sends files takes longer than a request usually may.
-    let quick = v4::router().merge(v1::router()).layer(from_fn_with_state(context.clone(), observe::deadline));
-    quick.merge(v4::patient()).merge(v1::patient())
+    // Long polls and transfers of artifacts may exceed the request timeout.
+    let timed_routes =
+        v4::router().merge(v1::router()).layer(from_fn_with_state(context.clone(), middleware::enforce_timeout));
+    timed_routes.merge(v4::untimed_router()).merge(v1::untimed_router())
 }

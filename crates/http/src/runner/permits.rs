@@ -1,21 +1,21 @@
-//! Permits for what builds send. They are counted for the project and for the user of the pipeline: a user may have many
-//! projects.
+//! Permits for traces and artifacts that builds upload. They are limited per project and per user of the pipeline,
+//! because one user may have many projects.
 
 use std::net::IpAddr;
 
 use axum::http::request::Parts;
-use holdfast_app::ci::runner_door::{self, RunningBuild};
+use holdfast_app::ci::runner_api::{self, RunningBuild};
 use holdfast_app::client::{ClientKey, ClientPermits, KeyedPermit, KeyedSemaphores};
 use holdfast_app::{App, Result};
 use holdfast_domain::ids::ProjectId;
 use tokio::sync::OwnedSemaphorePermit;
 
-/// How many permits there are.
+/// Maximum numbers of permits, in total, per user and per project.
 #[derive(Clone, Copy)]
 pub struct BuildLimits {
-    pub all: usize,
-    pub of_user: usize,
-    pub of_project: usize,
+    pub total: usize,
+    pub per_user: usize,
+    pub per_project: usize,
 }
 
 pub struct BuildPermits {
@@ -23,29 +23,29 @@ pub struct BuildPermits {
     clients: ClientPermits,
 }
 
-/// Returns its permits when it is dropped.
+/// The permits of one upload, which are released on drop.
 pub struct BuildPermit {
-    _of_project: OwnedSemaphorePermit,
-    _of_client: KeyedPermit,
+    _project_permit: OwnedSemaphorePermit,
+    _client_permit: KeyedPermit,
 }
 
 impl BuildPermits {
     pub fn new(limits: BuildLimits) -> Self {
         Self {
-            projects: KeyedSemaphores::new(limits.of_project),
-            clients: ClientPermits::new(limits.all, limits.of_user),
+            projects: KeyedSemaphores::new(limits.per_project),
+            clients: ClientPermits::new(limits.total, limits.per_user),
         }
     }
 
-    /// Waits for a permit. Whoever waits keeps only others of the same project or the same user from theirs. The address counts
-    /// where the user of the pipeline is gone.
+    /// Waits for a permit. A waiting request delays only other requests of the same project or user. The client address
+    /// counts instead of the user if the pipeline's user has been deleted.
     pub async fn acquire(&self, app: &App, build: &RunningBuild, parts: &Parts) -> Result<BuildPermit> {
-        let client = match runner_door::pipeline_user(app, build).await? {
+        let client = match runner_api::find_pipeline_user(app, build).await? {
             Some(user) => ClientKey::User(user),
             None => ClientKey::from_address(*parts.extensions.get::<IpAddr>().unwrap_or(&IpAddr::from([0, 0, 0, 0]))),
         };
-        let of_project = self.projects.acquire(build.project).await;
-        let of_client = self.clients.acquire(client).await;
-        Ok(BuildPermit { _of_project: of_project, _of_client: of_client })
+        let project_permit = self.projects.acquire(build.project).await;
+        let client_permit = self.clients.acquire(client).await;
+        Ok(BuildPermit { _project_permit: project_permit, _client_permit: client_permit })
     }
 }

@@ -1,4 +1,4 @@
-//! The protocol of runners of the 8.x era. Addresses may end in `.json` or `.txt`.
+//! The runner protocol of the 8.x series, `/ci/api/v1`. Paths may end in `.json` or `.txt`.
 
 use std::sync::Arc;
 
@@ -7,21 +7,21 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, patch, post, put};
 use axum::{Json, Router};
-use holdfast_app::ci::job::{self, Requested};
-use holdfast_app::ci::runner_door::{self, Denied, Key, Outcome};
+use holdfast_app::ci::job::{self, JobResponse};
+use holdfast_app::ci::runner_api::{self, BuildCredential, BuildOutcome, RunnerError};
 use holdfast_domain::ids::BuildId;
 use serde_json::json;
 
 use super::artifacts;
-use super::door::{Answered, Asked, append, forbidden, read_update, refused};
 use super::job as present;
-use super::v4::nothing;
+use super::requests::{HandlerResult, RunnerRequest, append_trace, forbidden, read_update, throttled_error};
+use super::v4::no_content;
 use crate::Context;
 use crate::error::ApiError;
 use crate::path::Path;
 
-const TOKEN: [&str; 1] = ["build-token"];
-const STATUS: &str = "build-status";
+const TOKEN_HEADERS: [&str; 1] = ["build-token"];
+const STATUS_HEADER: &str = "build-status";
 
 pub fn router() -> Router<Arc<Context>> {
     let mut router = Router::new()
@@ -37,12 +37,12 @@ pub fn router() -> Router<Arc<Context>> {
     router
 }
 
-pub fn patient() -> Router<Arc<Context>> {
+pub fn untimed_router() -> Router<Arc<Context>> {
     let mut router = Router::new();
     for ending in ["", ".json"] {
-        router = router.route(&format!("/ci/api/v1/builds/register{ending}"), post(request)).route(
+        router = router.route(&format!("/ci/api/v1/builds/register{ending}"), post(request_job)).route(
             &format!("/ci/api/v1/builds/{{id}}/artifacts{ending}"),
-            post(upload).get(download).delete(take_back),
+            post(upload).get(download).delete(delete_artifacts),
         );
     }
     router
@@ -52,78 +52,97 @@ fn not_found() -> Response {
     ApiError::message(StatusCode::NOT_FOUND, "404 Not Found").into_response()
 }
 
-async fn register(State(context): State<Arc<Context>>, request: Request) -> Answered {
-    let asked = Asked::read(context, request).await?;
-    let made = runner_door::register(asked.app(), &asked.token, asked.sent.attributes(), &asked.sent.info()).await;
-    let made = made.map_err(|error| asked.refused(error))?;
-    Ok((StatusCode::CREATED, Json(json!({ "id": made.id, "token": made.token }))).into_response())
+async fn register(State(context): State<Arc<Context>>, request: Request) -> HandlerResult {
+    let runner_request = RunnerRequest::read(context, request).await?;
+    let registration = runner_api::register(
+        runner_request.app(),
+        &runner_request.token,
+        runner_request.fields.attributes(),
+        &runner_request.fields.info(),
+    )
+    .await;
+    let registration = registration.map_err(|error| runner_request.throttled_error(error))?;
+    Ok((StatusCode::CREATED, Json(json!({ "id": registration.id, "token": registration.token }))).into_response())
 }
 
-async fn unregister(State(context): State<Arc<Context>>, request: Request) -> Answered {
-    let asked = Asked::read(context, request).await?;
-    runner_door::unregister(asked.app(), &asked.token).await.map_err(|error| asked.refused(error))?;
+async fn unregister(State(context): State<Arc<Context>>, request: Request) -> HandlerResult {
+    let runner_request = RunnerRequest::read(context, request).await?;
+    runner_api::unregister(runner_request.app(), &runner_request.token)
+        .await
+        .map_err(|error| runner_request.throttled_error(error))?;
     Ok(Json(json!("200")).into_response())
 }
 
-async fn request(State(context): State<Arc<Context>>, request: Request) -> Answered {
-    let asked = Asked::read(context, request).await?;
-    let got = job::request(asked.app(), &asked.token, &asked.sent.info(), asked.sent.text("last_update")).await;
-    let got = got.map_err(|error| asked.refused(error))?;
-    Ok(match got {
-        Requested::Job(job) => (StatusCode::CREATED, Json(present::v1(&job))).into_response(),
-        Requested::Nothing { last_update } if knows_204(&asked.parts.headers) => nothing(&last_update),
-        Requested::Nothing { .. } | Requested::Paused { .. } => not_found(),
+async fn request_job(State(context): State<Arc<Context>>, request: Request) -> HandlerResult {
+    let runner_request = RunnerRequest::read(context, request).await?;
+    let response = job::request(
+        runner_request.app(),
+        &runner_request.token,
+        &runner_request.fields.info(),
+        runner_request.fields.text("last_update"),
+    )
+    .await;
+    let response = response.map_err(|error| runner_request.throttled_error(error))?;
+    Ok(match response {
+        JobResponse::Job(job) => (StatusCode::CREATED, Json(present::v1(&job))).into_response(),
+        JobResponse::NoJob { last_update } if supports_no_content(&runner_request.parts.headers) => {
+            no_content(&last_update)
+        }
+        JobResponse::NoJob { .. } | JobResponse::Paused { .. } => not_found(),
     })
 }
 
-/// Older ones take 204 for a failure.
-fn knows_204(headers: &HeaderMap) -> bool {
+/// Returns whether a runner supports 204, by its user agent. Older runners treat it as a failure.
+fn supports_no_content(headers: &HeaderMap) -> bool {
     let agent = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let Some(rest) = agent.strip_prefix("gitlab-ci-multi-runner ") else { return false };
     let version = rest.split(' ').next().unwrap_or_default();
     version.split('.').filter(|part| part.parse::<u32>().is_ok()).count() >= 3
 }
 
-/// With the token of the runner. What it does not have is not there, which is also how a runner asks whether its token is
-/// still good.
-async fn update(State(context): State<Arc<Context>>, Path(id): Path<String>, request: Request) -> Answered {
+/// Updates a build, authorized by the token of its runner. Responds 404 if the runner has no such running build, and
+/// 403 if the token is invalid; runners use the difference to verify their token.
+async fn update(State(context): State<Arc<Context>>, Path(id): Path<String>, request: Request) -> HandlerResult {
     let (parts, body) = request.into_parts();
     let Ok(id) = id.strip_suffix(".json").unwrap_or(&id).parse::<i64>() else {
         return Err(not_found());
     };
     let id = BuildId::from(id);
-    let failed = |error: Denied| match error {
-        Denied::Unknown => refused(&context, &parts, forbidden()),
-        Denied::Over(_) => not_found(),
-        Denied::Failed(error) => ApiError::from(error).into_response(),
+    let to_response = |error: RunnerError| match error {
+        RunnerError::UnknownBuild => throttled_error(&context, &parts, forbidden()),
+        RunnerError::NotRunning(_) => not_found(),
+        RunnerError::Other(error) => ApiError::from(error).into_response(),
     };
-    let sent = read_update(&context, &parts, body, id, |token| Key::Runner(token), None, failed).await?;
-    let token = sent.text("token").ok_or_else(|| refused(&context, &parts, forbidden()))?;
-    let (app, key, said) = (&context.app, Key::Runner(token), sent.bytes("trace"));
-    let updated = match sent.text("state") {
-        Some("success") => runner_door::finish(app, id, key, Outcome::Success, said).await,
-        Some("failed") => runner_door::finish(app, id, key, Outcome::Failed("script_failure"), said).await,
-        _ => runner_door::touch(app, id, key, said).await,
+    let fields =
+        read_update(&context, &parts, body, id, |token| BuildCredential::RunnerToken(token), None, to_response).await?;
+    let token = fields.text("token").ok_or_else(|| throttled_error(&context, &parts, forbidden()))?;
+    let (app, credential, trace_bytes) = (&context.app, BuildCredential::RunnerToken(token), fields.bytes("trace"));
+    let updated = match fields.text("state") {
+        Some("success") => runner_api::finish_build(app, id, credential, BuildOutcome::Success, trace_bytes).await,
+        Some("failed") => {
+            runner_api::finish_build(app, id, credential, BuildOutcome::Failed("script_failure"), trace_bytes).await
+        }
+        _ => runner_api::heartbeat(app, id, credential, trace_bytes).await,
     };
-    updated.map_err(failed)?;
+    updated.map_err(to_response)?;
     Ok(Json(json!("200")).into_response())
 }
 
-async fn trace(State(context): State<Arc<Context>>, Path(id): Path<i64>, request: Request) -> Answered {
+async fn trace(State(context): State<Arc<Context>>, Path(id): Path<i64>, request: Request) -> HandlerResult {
     let (parts, body) = request.into_parts();
-    append(&context, &parts, body, id.into(), &TOKEN, STATUS).await
+    append_trace(&context, &parts, body, id.into(), &TOKEN_HEADERS, STATUS_HEADER).await
 }
 
-async fn upload(State(context): State<Arc<Context>>, Path(id): Path<i64>, request: Request) -> Answered {
-    artifacts::upload(&context, request, id.into(), &TOKEN, STATUS).await
+async fn upload(State(context): State<Arc<Context>>, Path(id): Path<i64>, request: Request) -> HandlerResult {
+    artifacts::upload(&context, request, id.into(), &TOKEN_HEADERS, STATUS_HEADER).await
 }
 
-async fn download(State(context): State<Arc<Context>>, Path(id): Path<i64>, request: Request) -> Answered {
+async fn download(State(context): State<Arc<Context>>, Path(id): Path<i64>, request: Request) -> HandlerResult {
     let (parts, _) = request.into_parts();
-    artifacts::download(&context, &parts, id.into(), &TOKEN).await
+    artifacts::download(&context, &parts, id.into(), &TOKEN_HEADERS).await
 }
 
-async fn take_back(State(context): State<Arc<Context>>, Path(id): Path<i64>, request: Request) -> Answered {
+async fn delete_artifacts(State(context): State<Arc<Context>>, Path(id): Path<i64>, request: Request) -> HandlerResult {
     let (parts, _) = request.into_parts();
-    artifacts::take_back(&context, &parts, id.into(), &TOKEN, STATUS).await
+    artifacts::delete(&context, &parts, id.into(), &TOKEN_HEADERS, STATUS_HEADER).await
 }

@@ -1,4 +1,8 @@
-//! The limits of a script: files by Landlock, signals and sockets too where the kernel knows how.
+//! The restrictions of a script: file access by Landlock, also signals and abstract sockets on kernels that support it,
+//! and resource limits.
+//!
+//! A process restricts itself with [`Confinement`] before it executes the shell. The restrictions cannot be lifted and
+//! are inherited by all descendants.
 
 use std::io::BufReader;
 use std::os::unix::process::CommandExt;
@@ -14,13 +18,13 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 use serde::{Deserialize, Serialize};
 
-use super::Order;
+use super::SandboxSpec;
 
-/// The newest rules used here; older kernels enforce those they know.
-const NEWEST: ABI = ABI::V6;
+/// The newest Landlock version whose rules are used. Older kernels enforce the rules that they support.
+const NEWEST_ABI: ABI = ABI::V6;
 
-/// Programs, libraries and what they read. The last ones are what links in /etc commonly lead to.
-const SYSTEM: &[&str] = &[
+/// Paths of programs, libraries and their data. The last three are common targets of symbolic links in /etc.
+const SYSTEM_PATHS: &[&str] = &[
     "/bin",
     "/sbin",
     "/usr",
@@ -40,43 +44,44 @@ const SYSTEM: &[&str] = &[
 
 const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
 
-/// What a process may touch and how much it may have.
+/// The paths that a process may access, and its resource limits.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Confinement {
-    /// Read and execute, with everything below.
+    /// Paths with read and execute access, recursively.
     read: Vec<PathBuf>,
-    /// List the names, and no more.
+    /// Directories that may be listed. Landlock applies this to their subdirectories, too.
     list: Vec<PathBuf>,
-    /// Everything but making devices.
+    /// Paths with full access, except for device files.
     write: Vec<PathBuf>,
     open_files: u64,
     processes: Option<u64>,
-    /// Rather run nothing than run it unconfined.
+    /// Whether to fail instead of running without Landlock.
     is_required: bool,
 }
 
 impl Confinement {
-    /// `hidden` is left out even where it lies in a directory of the system, except for `write`, which is the build's own.
+    /// Allows reading the system paths and `read`, and full access to `write`. Paths in `hidden` are excluded from
+    /// both kinds of readable paths, and `home` from the system paths. Neither restricts `write`.
     pub fn new(read: &[PathBuf], write: &[PathBuf], hidden: &[PathBuf], home: Option<&Path>) -> Confinement {
         let hidden: Vec<PathBuf> = hidden.iter().filter_map(|path| path.canonicalize().ok()).collect();
         let home = home.and_then(|path| path.canonicalize().ok());
-        // A service's home may be / itself: hiding that would hide everything.
-        let home = home.filter(|home| !SYSTEM.iter().any(|path| Path::new(path).starts_with(home)));
+        // The home directory of a service user can be /, and hiding it would hide everything.
+        let home = home.filter(|home| !SYSTEM_PATHS.iter().any(|path| Path::new(path).starts_with(home)));
         let mut all_hidden = hidden.clone();
         all_hidden.extend(home);
 
-        let mut new = Confinement { write: write.to_vec(), open_files: 65_536, ..Confinement::default() };
-        for path in SYSTEM {
-            new.allow(Path::new(path), &all_hidden);
+        let mut confinement = Confinement { write: write.to_vec(), open_files: 65_536, ..Confinement::default() };
+        for path in SYSTEM_PATHS {
+            confinement.allow_path(Path::new(path), &all_hidden);
         }
-        // What the operator names may lie in the home.
+        // Paths that the operator configures may be inside the home directory.
         for path in read {
-            new.allow(path, &hidden);
+            confinement.allow_path(path, &hidden);
         }
-        new
+        confinement
     }
 
-    /// What is the build's own as well, to be read alone.
+    /// Adds read access to the directory with the scripts of the build.
     pub fn with_scripts(mut self, directory: &Path) -> Confinement {
         self.read.push(directory.to_owned());
         self
@@ -86,13 +91,13 @@ impl Confinement {
         Confinement { processes, ..self }
     }
 
-    pub fn required(self, is_required: bool) -> Confinement {
+    pub fn with_required(self, is_required: bool) -> Confinement {
         Confinement { is_required, ..self }
     }
 
-    /// A rule holds for everything below it and cannot be taken back there, so a directory with something hidden in it
-    /// is allowed piece by piece.
-    fn allow(&mut self, path: &Path, hidden: &[PathBuf]) {
+    /// Allows reading a path except for the hidden paths below it. A Landlock rule covers the whole subtree and cannot
+    /// be revoked for a part of it, so a directory that contains a hidden path is allowed entry by entry.
+    fn allow_path(&mut self, path: &Path, hidden: &[PathBuf]) {
         let Ok(path) = path.canonicalize() else { return };
         if hidden.iter().any(|secret| path.starts_with(secret)) || self.list.contains(&path) {
             return;
@@ -103,39 +108,39 @@ impl Confinement {
         }
         self.list.push(path.clone());
         for entry in path.read_dir().into_iter().flatten().flatten() {
-            // A link allows nothing by itself: what it leads to is allowed where it stands, or not at all.
+            // A symbolic link needs no rule: access is checked at its target.
             if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
-                self.allow(&entry.path(), hidden);
+                self.allow_path(&entry.path(), hidden);
             }
         }
     }
 
-    /// Of the calling thread, for good.
+    /// Applies all restrictions to the calling thread, irrevocably.
     fn enforce(&self) -> anyhow::Result<()> {
-        limit(Resource::Core, 0)?;
-        limit(Resource::Nofile, self.open_files)?;
+        set_limit(Resource::Core, 0)?;
+        set_limit(Resource::Nofile, self.open_files)?;
         if let Some(processes) = self.processes {
-            limit(Resource::Nproc, processes)?;
+            set_limit(Resource::Nproc, processes)?;
         }
         rustix::thread::set_no_new_privs(true)?;
-        let enforced = self.restrict().context("Landlock refuses the rules")?;
+        let enforced = self.restrict().context("the kernel rejected the Landlock rules")?;
         if enforced == RulesetStatus::NotEnforced && self.is_required {
-            bail!("this kernel has no Landlock, and the runner was told to require it");
+            bail!("the kernel has no Landlock, and the runner requires it (--require-sandbox)");
         }
-        // Where the runner is root, the script is not quite: some of root's powers go past Landlock.
+        // If the runner is root, the script loses root's capabilities, some of which bypass Landlock.
         let none = CapabilitySet::empty();
         let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
-        set_capabilities(None, sets).context("capabilities cannot be given up")
+        set_capabilities(None, sets).context("capabilities cannot be dropped")
     }
 
     fn restrict(&self) -> Result<RulesetStatus, RulesetError> {
-        let read = AccessFs::from_read(NEWEST);
-        // Nobody needs to make devices or to speak to them in a build.
-        let write = AccessFs::from_all(NEWEST) & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev);
+        let read = AccessFs::from_read(NEWEST_ABI);
+        // Builds need neither to create device files nor to use ioctl on devices.
+        let write = AccessFs::from_all(NEWEST_ABI) & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev);
         let device: BitFlags<AccessFs> = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev;
         let status = Ruleset::default()
-            .handle_access(AccessFs::from_all(NEWEST))?
-            .scope(Scope::from_all(NEWEST))?
+            .handle_access(AccessFs::from_all(NEWEST_ABI))?
+            .scope(Scope::from_all(NEWEST_ABI))?
             .create()?
             .add_rules(path_beneath_rules(&self.read, read))?
             .add_rules(path_beneath_rules(&self.list, AccessFs::ReadDir))?
@@ -146,26 +151,26 @@ impl Confinement {
     }
 }
 
-/// Never more than there already is.
-fn limit(resource: Resource, to: u64) -> anyhow::Result<()> {
+/// Sets a soft and hard resource limit. The current hard limit is never raised.
+fn set_limit(resource: Resource, value: u64) -> anyhow::Result<()> {
     let hard = getrlimit(resource).maximum;
-    let to = hard.map_or(to, |hard| hard.min(to));
-    setrlimit(resource, Rlimit { current: Some(to), maximum: Some(to) }).context("a limit cannot be set")
+    let value = hard.map_or(value, |hard| hard.min(value));
+    setrlimit(resource, Rlimit { current: Some(value), maximum: Some(value) }).context("a resource limit cannot be set")
 }
 
-/// What this kernel can do.
+/// The degree of sandboxing that the kernel supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protection {
+pub enum SandboxStatus {
     /// No Landlock.
     None,
-    /// Files, but scripts can signal other processes of the same user.
+    /// File access is restricted, but scripts can send signals to other processes of the same user.
     Files,
-    /// Files, signals and abstract sockets.
+    /// File access, signals and abstract sockets are restricted.
     FilesAndSignals,
 }
 
-pub fn protection() -> Protection {
-    let offers = |abi: ABI| -> Result<(), RulesetError> {
+pub fn detect_status() -> SandboxStatus {
+    let supports = |abi: ABI| -> Result<(), RulesetError> {
         let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
         let ruleset = ruleset.handle_access(AccessFs::from_all(abi))?;
         if abi >= ABI::V6 {
@@ -175,36 +180,38 @@ pub fn protection() -> Protection {
         };
         Ok(())
     };
-    match (offers(ABI::V1), offers(NEWEST)) {
-        (_, Ok(())) => Protection::FilesAndSignals,
-        (Ok(()), _) => Protection::Files,
-        _ => Protection::None,
+    match (supports(ABI::V1), supports(NEWEST_ABI)) {
+        (_, Ok(())) => SandboxStatus::FilesAndSignals,
+        (Ok(()), _) => SandboxStatus::Files,
+        _ => SandboxStatus::None,
     }
 }
 
-/// What is open already is past every rule. The runner opens nothing for its children, but whoever started the runner may
-/// have.
+/// Closes inherited file descriptors, to which Landlock does not apply. The runner passes none to its children, but the
+/// process that started the runner may have.
 fn close_inherited() {
     let open = Path::new("/proc/self/fd").read_dir().into_iter().flatten().flatten();
     let open: Vec<i32> = open.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
     for descriptor in open.into_iter().filter(|it| *it > 2) {
-        // The one of the list itself is closed by now.
+        // The descriptor of the directory listing itself is closed by now; the error is ignored.
         nix::unistd::close(descriptor).ok();
     }
 }
 
-/// Does not return when it succeeds.
-pub fn become_shell() -> anyhow::Result<u8> {
-    let order = Order::read(&mut BufReader::new(std::io::stdin())).context("no order came from the supervisor")?;
-    rustix::process::setsid().context("the script cannot have a session of its own")?;
-    std::env::set_current_dir(&order.directory)
-        .with_context(|| format!("the directory {} cannot be entered", order.directory.display()))?;
-    order.confinement.enforce()?;
+/// Reads the [`SandboxSpec`] from standard input, restricts this process and executes the shell. Returns only on
+/// failure.
+pub fn exec_shell() -> anyhow::Result<u8> {
+    let spec =
+        SandboxSpec::read(&mut BufReader::new(std::io::stdin())).context("no instructions from the supervisor")?;
+    rustix::process::setsid().context("a session for the script cannot be created")?;
+    std::env::set_current_dir(&spec.directory)
+        .with_context(|| format!("the directory {} cannot be entered", spec.directory.display()))?;
+    spec.confinement.enforce()?;
     close_inherited();
-    let mut command = Command::new(&order.program);
-    command.args(&order.arguments).env_clear().envs(&order.environment).stdin(Stdio::null());
+    let mut command = Command::new(&spec.program);
+    command.args(&spec.arguments).env_clear().envs(&spec.environment).stdin(Stdio::null());
     let error = command.exec();
-    Err(error).with_context(|| format!("{} cannot be started", order.program.display()))
+    Err(error).with_context(|| format!("{} cannot be started", spec.program.display()))
 }
 
 #[cfg(test)]
@@ -212,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_directory_with_a_secret_is_allowed_around_it() {
+    fn directories_with_secrets_are_allowed_except_the_secrets() {
         let root = tempfile::tempdir().unwrap();
         let root = root.path().canonicalize().unwrap();
         for directory in ["etc/ssl", "etc/runner"] {
@@ -225,7 +232,7 @@ mod tests {
         std::os::unix::fs::symlink("..", root.join("etc/loop")).unwrap();
 
         let mut confinement = Confinement::default();
-        confinement.allow(&root.join("etc"), &[root.join("etc/runner/config.toml")]);
+        confinement.allow_path(&root.join("etc"), &[root.join("etc/runner/config.toml")]);
         let mut found = confinement.read;
         found.sort();
         assert_eq!(found, ["etc/hosts", "etc/runner/other", "etc/ssl"].map(|path| root.join(path)));
@@ -233,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_home_that_is_everything_hides_nothing() {
+    fn root_as_home_directory_hides_nothing() {
         let confinement = Confinement::new(&[], &[], &[], Some(Path::new("/")));
         assert!(confinement.read.contains(&PathBuf::from("/usr")));
     }

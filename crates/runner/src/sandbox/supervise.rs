@@ -1,4 +1,4 @@
-//! Waits for the shell, and leaves nothing of it behind.
+//! The supervisor: waits for the shell, and kills all of its descendants when it has exited or must end.
 
 use std::io::{BufReader, Read, Write};
 use std::process::{Command, Stdio};
@@ -10,34 +10,34 @@ use anyhow::Context as _;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, kill_process_group, set_child_subreaper};
 
-use super::{INNER, Order};
+use super::{INNER_ARGUMENT, SandboxSpec};
 
-/// How long a script may clean up after itself once it was told to end.
-const GRACE: Duration = Duration::from_millis(1000);
+/// How long a script may run cleanup code between SIGTERM and SIGKILL.
+const TERMINATE_GRACE: Duration = Duration::from_millis(1000);
 
-static ENDING: AtomicBool = AtomicBool::new(false);
+static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
 pub fn run() -> anyhow::Result<u8> {
     let mut input = BufReader::new(std::io::stdin());
-    let order = Order::read(&mut input).context("no order came from the runner")?;
-    // Whoever loses its parent becomes a child of this process instead of escaping to init.
+    let spec = SandboxSpec::read(&mut input).context("no instructions from the runner")?;
+    // Orphaned descendants become children of this process instead of init's.
     set_child_subreaper(Some(rustix::process::getpid()))?;
 
-    // The program that runs now, even if its file has been replaced by a newer one.
+    // This refers to the running program even if its file has been replaced by an upgrade.
     let mut command = Command::new("/proc/self/exe");
-    command.args(std::env::args_os().skip(1)).arg(INNER).env_clear().stdin(Stdio::piped());
-    let mut child = command.spawn().context("the inner process cannot be started")?;
+    command.args(std::env::args_os().skip(1)).arg(INNER_ARGUMENT).env_clear().stdin(Stdio::piped());
+    let mut child = command.spawn().context("the sandboxed process cannot be started")?;
     let shell = Pid::from_child(&child);
     if let Some(mut stdin) = child.stdin.take() {
-        stdin.write_all(&order.to_line()?)?;
+        stdin.write_all(&spec.to_json_line()?)?;
     }
-    drop(order);
+    drop(spec);
 
     let (shell_ended, ended) = channel();
     std::thread::spawn(move || {
-        // The runner never writes more: what ends is its interest, or the runner.
+        // The runner writes nothing more. End of input means that it closed the pipe or exited.
         std::io::copy(&mut input.by_ref(), &mut std::io::sink()).ok();
-        end_gently(shell, &ended);
+        terminate_gracefully(shell, &ended);
     });
 
     let mut code = None;
@@ -46,64 +46,65 @@ pub fn run() -> anyhow::Result<u8> {
             Ok(Some((pid, status))) => {
                 if pid == shell {
                     code = Some(exit_code(status));
-                    ENDING.store(true, Ordering::SeqCst);
+                    IS_ENDING.store(true, Ordering::SeqCst);
                     shell_ended.send(()).ok();
                 }
-                // Every death may hand over children that the last look did not see.
-                if ENDING.load(Ordering::SeqCst) {
+                // Each exit can reparent processes that the previous scan missed.
+                if IS_ENDING.load(Ordering::SeqCst) {
                     kill_descendants();
                 }
             }
             Ok(None) | Err(Errno::INTR) => {}
-            // Nobody is left.
+            // There are no more children.
             Err(_) => break,
         }
     }
     Ok(code.unwrap_or(1))
 }
 
-fn end_gently(shell: Pid, ended: &Receiver<()>) {
+fn terminate_gracefully(shell: Pid, ended: &Receiver<()>) {
     kill_process_group(shell, Signal::TERM).ok();
-    if matches!(ended.recv_timeout(GRACE), Err(RecvTimeoutError::Timeout)) {
-        ENDING.store(true, Ordering::SeqCst);
+    if matches!(ended.recv_timeout(TERMINATE_GRACE), Err(RecvTimeoutError::Timeout)) {
+        IS_ENDING.store(true, Ordering::SeqCst);
         kill_descendants();
     }
 }
 
-/// As shells tell of it: 128 and the signal.
+/// Returns the exit code; for a process that was killed by a signal, 128 plus the signal number, as shells do.
 fn exit_code(status: WaitStatus) -> u8 {
     let code = status.exit_status().or(status.terminating_signal().map(|signal| 128 + signal)).unwrap_or(1);
     u8::try_from(code).unwrap_or(1)
 }
 
 fn kill_descendants() {
-    let processes = processes();
-    let mut family = vec![rustix::process::getpid().as_raw_nonzero().get()];
-    let mut known = 0;
-    while known < family.len() {
-        let parent = family[known];
-        family.extend(processes.iter().filter(|(_, its_parent)| *its_parent == parent).map(|(pid, _)| *pid));
-        known += 1;
+    let processes = list_processes();
+    let mut pids = vec![rustix::process::getpid().as_raw_nonzero().get()];
+    let mut index = 0;
+    while index < pids.len() {
+        let parent = pids[index];
+        pids.extend(processes.iter().filter(|(_, its_parent)| *its_parent == parent).map(|(pid, _)| *pid));
+        index += 1;
     }
-    for pid in family.into_iter().skip(1).filter_map(Pid::from_raw) {
+    for pid in pids.into_iter().skip(1).filter_map(Pid::from_raw) {
         kill_process(pid, Signal::KILL).ok();
     }
 }
 
-/// Every process and its parent.
-fn processes() -> Vec<(i32, i32)> {
+/// Lists all processes as pairs of process id and parent process id.
+fn list_processes() -> Vec<(i32, i32)> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     entries
         .filter_map(|entry| {
             let pid = entry.ok()?.file_name().to_str()?.parse().ok()?;
             let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-            Some((pid, parent(&stat)?))
+            Some((pid, parse_parent(&stat)?))
         })
         .collect()
 }
 
-/// The second field after the name, which stands in brackets and may itself contain anything.
-fn parent(stat: &[u8]) -> Option<i32> {
+/// Parses the parent process id from `/proc/<pid>/stat`. It is the second field after the process name, which is in
+/// parentheses and can itself contain parentheses and spaces.
+fn parse_parent(stat: &[u8]) -> Option<i32> {
     let after_name = stat.iter().rposition(|byte| *byte == b')')? + 1;
     std::str::from_utf8(&stat[after_name..]).ok()?.split_whitespace().nth(1)?.parse().ok()
 }
@@ -113,16 +114,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_cannot_lie_about_the_parent() {
-        assert_eq!(parent(b"12 (sh) S 7 12 12 0"), Some(7));
-        assert_eq!(parent(b"12 (a) S 1 (b) S 7 12 12 0"), Some(7));
-        assert_eq!(parent(b"12 (sh"), None);
+    fn process_names_cannot_spoof_the_parent_id() {
+        assert_eq!(parse_parent(b"12 (sh) S 7 12 12 0"), Some(7));
+        assert_eq!(parse_parent(b"12 (a) S 1 (b) S 7 12 12 0"), Some(7));
+        assert_eq!(parse_parent(b"12 (sh"), None);
     }
 
     #[test]
-    fn this_process_has_its_parent() {
+    fn the_process_list_contains_this_process() {
         let own = i32::try_from(std::process::id()).unwrap();
         let parent = i32::try_from(std::os::unix::process::parent_id()).unwrap();
-        assert!(processes().contains(&(own, parent)));
+        assert!(list_processes().contains(&(own, parent)));
     }
 }

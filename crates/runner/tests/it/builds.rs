@@ -1,14 +1,14 @@
-//! Whole builds: repositories, caches, variables, limits.
+//! Tests of whole builds: repositories, caches, variables and limits.
 
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::fake::Fake;
-use crate::kit::{Runner, eventually, git, is_alive, kernel_confines};
+use crate::fake_server::FakeServer;
+use crate::kit::{Runner, eventually, git, has_landlock, is_alive};
 
-async fn runner() -> (Fake, Runner) {
-    let (fake, url) = Fake::start().await;
+async fn runner() -> (FakeServer, Runner) {
+    let (fake, url) = FakeServer::start().await;
     (fake, Runner::new(url, "runner-token"))
 }
 
@@ -19,13 +19,13 @@ fn variables(more: &[Value]) -> Value {
 }
 
 #[tokio::test]
-async fn a_script_runs_and_secrets_stay_secret() {
+async fn scripts_run_and_secrets_are_masked() {
     let (fake, runner) = runner().await;
-    assert_eq!(runner.once().await, 0, "no build waits");
+    assert_eq!(runner.run_once().await, 0, "no build waits");
     let secret = json!({"key": "PASSWORD", "value": "hunter22", "public": false, "masked": true});
     let file = json!({"key": "KEY", "value": "contents", "public": false, "masked": false, "file": true});
     let token = json!({"key": "CI_JOB_TOKEN", "value": "job-token-7", "public": false, "masked": true});
-    fake.give(
+    fake.queue_job(
         &[
             "echo $PASSWORD $CI_JOB_TOKEN",
             "printf hun; printf ter; printf '22\\n'",
@@ -35,7 +35,7 @@ async fn a_script_runs_and_secrets_stay_secret() {
         ],
         &json!({"variables": variables(&[secret, file, token])}),
     );
-    assert_eq!(runner.once().await, 1);
+    assert_eq!(runner.run_once().await, 1);
     let trace = fake.trace();
     assert!(trace.contains("$ echo $PASSWORD $CI_JOB_TOKEN\n[MASKED] [MASKED]\n"), "{trace}");
     assert!(!trace.contains("hunter22") && !trace.contains("job-token-7"), "{trace}");
@@ -47,12 +47,12 @@ async fn a_script_runs_and_secrets_stay_secret() {
 }
 
 #[tokio::test]
-async fn a_failure_is_told_and_after_script_runs_anyway() {
+async fn failures_are_reported_and_after_script_still_runs() {
     let (fake, runner) = runner().await;
     let step = |name: &str, script: &[&str]| json!({"name": name, "script": script, "timeout": 60, "when": "always", "allow_failure": true});
     let after = step("after_script", &["echo after: $CI_JOB_STATUS", "exit 9"]);
-    fake.give(&[], &json!({"steps": [step("script", &["echo one", "exit 3", "echo two"]), after]}));
-    runner.once().await;
+    fake.queue_job(&[], &json!({"steps": [step("script", &["echo one", "exit 3", "echo two"]), after]}));
+    runner.run_once().await;
     let trace = fake.trace();
     assert!(trace.contains("\none\n") && !trace.contains("\ntwo\n"), "{trace}");
     assert!(trace.contains("after: failed\n") && trace.ends_with("ERROR: Job failed: exit code 3\n"), "{trace}");
@@ -65,7 +65,7 @@ async fn a_failure_is_told_and_after_script_runs_anyway() {
 
 #[tokio::test]
 async fn a_script_sees_neither_the_configuration_nor_other_builds() {
-    if !kernel_confines() {
+    if !has_landlock() {
         return;
     }
     let (fake, runner) = runner().await;
@@ -79,8 +79,8 @@ async fn a_script_sees_neither_the_configuration_nor_other_builds() {
         format!("mkdir {} || echo no cache", caches.display()),
         "cat /proc/*/environ 2>/dev/null | grep -c CARGO_MANIFEST || echo no environment".to_owned(),
     ];
-    fake.give(&script.each_ref().map(String::as_str), &json!({}));
-    runner.once().await;
+    fake.queue_job(&script.each_ref().map(String::as_str), &json!({}));
+    runner.run_once().await;
     let trace = fake.trace();
     for expected in ["\nno token\n", "\nno neighbour\n", "\nno cache\n", "\nno environment\n"] {
         assert!(trace.contains(expected), "{expected:?} in {trace}");
@@ -89,11 +89,11 @@ async fn a_script_sees_neither_the_configuration_nor_other_builds() {
 }
 
 #[tokio::test]
-async fn a_time_limit_ends_it() {
+async fn builds_end_at_their_timeout() {
     let (fake, runner) = runner().await;
-    fake.give(&["echo pid $$", "sleep 1000"], &json!({"runner_info": {"timeout": 3}}));
+    fake.queue_job(&["echo pid $$", "sleep 1000"], &json!({"runner_info": {"timeout": 3}}));
     let begin = Instant::now();
-    runner.once().await;
+    runner.run_once().await;
     assert!(begin.elapsed() < Duration::from_secs(120));
     assert_eq!(fake.last_update()["failure_reason"], "job_execution_timeout");
     assert!(!is_alive(&pid(&fake.trace()).unwrap()));
@@ -105,9 +105,9 @@ fn pid(trace: &str) -> Option<String> {
 }
 
 #[tokio::test]
-async fn the_second_signal_ends_what_runs() {
+async fn the_second_signal_terminates_running_builds() {
     let (fake, runner) = runner().await;
-    fake.give(&["echo pid $$", "sleep 1000"], &json!({}));
+    fake.queue_job(&["echo pid $$", "sleep 1000"], &json!({}));
     let signals = runner.signals.clone();
     let (taken, ()) = tokio::join!(runner.run(false), async {
         eventually("the build runs", || pid(&fake.trace())).await;
@@ -122,7 +122,7 @@ async fn the_second_signal_ends_what_runs() {
 }
 
 #[tokio::test]
-async fn sources_are_got_and_got_again() {
+async fn sources_are_cloned_and_fetched_again() {
     let origin = tempfile::tempdir().unwrap();
     let path = origin.path().canonicalize().unwrap();
     git(&path, &["init", "-q", "."]);
@@ -146,22 +146,25 @@ async fn sources_are_got_and_got_again() {
     let poison = "echo leftover > left; printf '#!/bin/sh\\necho POISON >&2\\n' > .git/hooks/post-checkout || \
                   { mkdir -p .git/hooks; printf '#!/bin/sh\\necho POISON >&2\\n' > .git/hooks/post-checkout; }; \
                   chmod +x .git/hooks/post-checkout; git config core.fsmonitor 'echo POISON >&2; false'; touch .git/index.lock";
-    fake.give(&["cat file; echo", poison], &job(&first, "fetch"));
-    runner.once().await;
+    fake.queue_job(&["cat file; echo", poison], &job(&first, "fetch"));
+    runner.run_once().await;
     assert!(fake.trace().contains("\none\n") && fake.trace().contains("Job succeeded"), "{}", fake.trace());
-    fake.give(&["cat file; echo", "test ! -e left && echo clean", "ls .git/objects | wc -l"], &job(&second, "fetch"));
-    runner.once().await;
+    fake.queue_job(
+        &["cat file; echo", "test ! -e left && echo clean", "ls .git/objects | wc -l"],
+        &job(&second, "fetch"),
+    );
+    runner.run_once().await;
     let trace = fake.trace();
     assert!(trace.contains("\ntwo\n") && trace.contains("\nclean\n"), "{trace}");
-    assert!(!trace.contains("POISON") && !trace.contains("anew"), "{trace}");
-    fake.give(&["rm -rf .git/objects", "echo x > left"], &job(&second, "none"));
-    runner.once().await;
-    fake.give(&["cat file; echo", "test ! -e left && echo clean"], &job(&first, "fetch"));
-    runner.once().await;
+    assert!(!trace.contains("POISON") && !trace.contains("cloning again"), "{trace}");
+    fake.queue_job(&["rm -rf .git/objects", "echo x > left"], &job(&second, "none"));
+    runner.run_once().await;
+    fake.queue_job(&["cat file; echo", "test ! -e left && echo clean"], &job(&first, "fetch"));
+    runner.run_once().await;
     assert!(fake.trace().contains("\none\n") && fake.trace().contains("\nclean\n"), "{}", fake.trace());
-    fake.give(&["true"], &job(&"2".repeat(40), "clone"));
-    runner.once().await;
-    assert!(fake.trace().contains("the sources could not be got"), "{}", fake.trace());
+    fake.queue_job(&["true"], &job(&"2".repeat(40), "clone"));
+    runner.run_once().await;
+    assert!(fake.trace().contains("fetching the sources failed"), "{}", fake.trace());
 }
 
 #[tokio::test]
@@ -171,28 +174,28 @@ async fn caches_are_kept_by_key() {
         |key: &str| json!({"cache": [{"key": key, "untracked": false, "paths": ["kept/"], "policy": "pull-push"}]});
     let script = ["cat kept/file || echo nothing", "rm -rf kept; mkdir kept; echo $CI_JOB_STATUS x > kept/file"];
     for (key, expected) in [("a/b", "nothing"), ("a/b", "x"), ("other", "nothing")] {
-        fake.give(&script, &cache(key));
-        runner.once().await;
+        fake.queue_job(&script, &cache(key));
+        runner.run_once().await;
         let trace = fake.trace();
         assert!(trace.lines().any(|line| line.trim() == expected), "{key} {expected}: {trace}");
-        // The tree is the same in all of them; only the cache tells.
+        // The checkout is deleted between builds, so that the file can only come from the cache.
         std::fs::remove_dir_all(runner.directory.path().join("work/builds")).unwrap();
     }
 }
 
 #[tokio::test]
-async fn where_a_build_is_and_what_it_runs_is_not_its_to_choose() {
+async fn variables_cannot_change_the_build_directory_or_script() {
     let (fake, runner) = runner().await;
     let variables = variables(&[json!({"key": "CI_PROJECT_PATH", "value": "victim/project"})]);
     let script = ["pwd", "(echo more >> \"$0\") 2>/dev/null && echo WRITABLE || echo kept"];
-    fake.give(&script, &json!({ "variables": variables }));
-    runner.once().await;
+    fake.queue_job(&script, &json!({ "variables": variables }));
+    runner.run_once().await;
     let trace = fake.trace();
     assert!(
         !runner.directory.path().join("work/builds").join("victim").exists() && !trace.contains("/victim/"),
         "{trace}"
     );
-    if kernel_confines() {
+    if has_landlock() {
         assert!(trace.lines().any(|line| line.trim() == "kept"), "{trace}");
     }
 }

@@ -1,4 +1,4 @@
-//! A runner in a directory of its own.
+//! A runner with its own directory, and helpers of the tests.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use holdfast_runner::{Configuration, Options, Signals};
 use url::Url;
 
-/// The hidden command `holdfast runner-sandbox`.
+/// Path of the program that stands in for the hidden command `holdfast runner-sandbox`.
 pub const SANDBOX: &str = env!("CARGO_BIN_EXE_holdfast-runner-sandbox");
 
 pub struct Runner {
@@ -27,22 +27,23 @@ impl Runner {
         self.directory.path().join("runner.toml")
     }
 
-    pub async fn once(&self) -> usize {
+    pub async fn run_once(&self) -> usize {
         self.run(true).await.unwrap()
     }
 
     pub async fn run(&self, is_once: bool) -> anyhow::Result<usize> {
-        let options = Options { file: self.file(), is_once, is_sandbox_required: false, sandbox: vec![SANDBOX.into()] };
+        let options =
+            Options { file: self.file(), is_once, is_sandbox_required: false, sandbox_command: vec![SANDBOX.into()] };
         holdfast_runner::run(self.configuration.clone(), options, self.signals.clone()).await
     }
 }
 
-/// Waits for something to become true.
+/// Polls a condition until it returns a value.
 pub async fn eventually<T>(what: &str, mut check: impl FnMut() -> Option<T>) -> T {
-    let mut every = tokio::time::interval(Duration::from_millis(20));
+    let mut interval = tokio::time::interval(Duration::from_millis(20));
     let waiting = async {
         loop {
-            every.tick().await;
+            interval.tick().await;
             if let Some(found) = check() {
                 return found;
             }
@@ -52,17 +53,17 @@ pub async fn eventually<T>(what: &str, mut check: impl FnMut() -> Option<T>) -> 
 }
 
 pub fn is_alive(pid: &str) -> bool {
-    // A zombie is dead.
+    // A zombie has exited; it only waits for its parent.
     std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }
 
-/// False, with a message, where scripts cannot be confined.
-pub fn kernel_confines() -> bool {
-    let can = holdfast_runner::sandbox::protection() != holdfast_runner::sandbox::Protection::None;
-    if !can {
+/// Returns whether the kernel supports Landlock. Prints a message if not, so that skipped tests are visible.
+pub fn has_landlock() -> bool {
+    let is_supported = holdfast_runner::sandbox::detect_status() != holdfast_runner::sandbox::SandboxStatus::None;
+    if !is_supported {
         println!("skipped: this kernel has no Landlock");
     }
-    can
+    is_supported
 }
 
 pub fn git(directory: &Path, arguments: &[&str]) -> String {

@@ -1,4 +1,4 @@
-//! What passes between runner and server.
+//! Tests of the protocol between runner and server.
 
 use std::io::{Cursor, Read};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use gitlab_runner_mock::{GitlabRunnerMock, MockJob, MockJobState, MockJobStepNam
 use holdfast_runner::{Configuration, Registration};
 use serde_json::json;
 
-use crate::fake::Fake;
+use crate::fake_server::FakeServer;
 use crate::kit::{Runner, eventually, is_alive};
 
 fn mock_job(mock: &GitlabRunnerMock, script: &[&str], artifacts: &[&str], dependency: Option<MockJob>) -> MockJob {
@@ -31,14 +31,14 @@ fn log(job: &MockJob) -> String {
 }
 
 #[tokio::test]
-async fn artifacts_go_from_one_build_to_the_next() {
+async fn artifacts_are_passed_to_later_builds() {
     let mock = GitlabRunnerMock::start().await;
     let runner = Runner::new(mock.uri(), mock.runner_token());
     let script = ["mkdir out", "echo made > out/file", "chmod 755 out/file", "ln -s /etc/passwd out/leak", "touch not"];
     let first = mock_job(&mock, &script, &["out", "miss*"], None);
-    assert_eq!(runner.once().await, 1);
+    assert_eq!(runner.run_once().await, 1);
     assert_eq!(first.state(), MockJobState::Success, "{}", log(&first));
-    assert!(log(&first).contains("\"out/leak\" is left out"), "{}", log(&first));
+    assert!(log(&first).contains("\"out/leak\" is skipped"), "{}", log(&first));
     let sent: Vec<_> = first.uploaded_artifacts().collect();
     assert_eq!((sent.len(), sent[0].filename.as_deref()), (1, Some("artifacts.zip")));
     let mut zip = zip::ZipArchive::new(Cursor::new(sent[0].data.as_ref().clone())).unwrap();
@@ -49,19 +49,19 @@ async fn artifacts_go_from_one_build_to_the_next() {
 
     std::fs::remove_dir_all(runner.directory.path().join("work/builds")).unwrap();
     let second = mock_job(&mock, &["cat out/file", "test -x out/file"], &[], Some(first));
-    assert_eq!(runner.once().await, 1);
+    assert_eq!(runner.run_once().await, 1);
     assert_eq!(second.state(), MockJobState::Success, "{}", log(&second));
     assert!(log(&second).contains("\nmade\n"), "{}", log(&second));
 }
 
 #[tokio::test]
-async fn cancelling_ends_everything() {
+async fn canceling_a_build_kills_all_its_processes() {
     let mock = GitlabRunnerMock::start().await;
     mock.set_update_interval(1);
     let runner = Runner::new(mock.uri(), mock.runner_token());
     let script = "setsid sleep 1000 & echo pid $!; while :; do echo working; sleep 0.1; done";
     let job = mock_job(&mock, &[script], &[], None);
-    let (taken, pid) = tokio::join!(runner.once(), async {
+    let (taken, pid) = tokio::join!(runner.run_once(), async {
         let find = || log(&job).lines().find_map(|line| line.strip_prefix("pid ").map(str::to_owned));
         let pid = eventually("the build runs", find).await;
         assert!(is_alive(&pid));
@@ -73,34 +73,34 @@ async fn cancelling_ends_everything() {
 }
 
 #[tokio::test]
-async fn a_server_that_stumbles_loses_nothing() {
-    let (fake, url) = Fake::start().await;
+async fn traces_survive_server_errors() {
+    let (fake, url) = FakeServer::start().await;
     let runner = Runner::new(url, "runner-token");
-    fake.give(&["seq 1 200000"], &json!({}));
+    fake.queue_job(&["seq 1 200000"], &json!({}));
     {
         let mut seen = fake.0.lock().unwrap();
-        (seen.lost_answers, seen.postponed) = (2, 1);
+        (seen.lost_responses, seen.deferred_updates) = (2, 1);
     }
-    runner.once().await;
+    runner.run_once().await;
     let trace = fake.trace();
     assert!(trace.lines().filter_map(|line| line.parse::<u32>().ok()).eq(1..=200_000));
-    assert!(fake.0.lock().unwrap().longest_piece <= 1 << 20);
+    assert!(fake.0.lock().unwrap().max_chunk_bytes <= 1 << 20);
     assert_eq!(fake.last_update()["state"], "success");
 }
 
 #[tokio::test]
-async fn a_job_that_makes_no_sense_fails_with_a_word() {
-    let (fake, url) = Fake::start().await;
+async fn malformed_jobs_fail_with_a_message() {
+    let (fake, url) = FakeServer::start().await;
     let runner = Runner::new(url, "runner-token");
-    fake.give(&["true"], &json!({"git_info": 5}));
-    runner.once().await;
-    assert!(fake.trace().contains("the job cannot be understood"), "{}", fake.trace());
+    fake.queue_job(&["true"], &json!({"git_info": 5}));
+    runner.run_once().await;
+    assert!(fake.trace().contains("malformed job response"), "{}", fake.trace());
     assert_eq!(fake.last_update()["failure_reason"], "runner_system_failure");
 }
 
 #[tokio::test]
-async fn registered_used_and_removed() {
-    let (fake, url) = Fake::start().await;
+async fn a_runner_registers_runs_builds_and_unregisters() {
+    let (fake, url) = FakeServer::start().await;
     let mut registration = Registration {
         url: url.clone(),
         token: "registration".to_owned(),
@@ -118,7 +118,7 @@ async fn registered_used_and_removed() {
     }
     registration.token = "wrong".to_owned();
     let error = holdfast_runner::register(&registration).await.unwrap_err().to_string();
-    assert!(error.contains("does not know this registration token"), "{error}");
+    assert!(error.contains("does not accept this registration token"), "{error}");
 
     let runner = Runner::new(url.clone(), "forgotten");
     let error = runner.run(true).await.unwrap_err().to_string();
@@ -131,8 +131,8 @@ async fn registered_used_and_removed() {
 }
 
 #[tokio::test]
-async fn told_to_stop_while_nothing_runs() {
-    let (_fake, url) = Fake::start().await;
+async fn an_idle_runner_stops_on_signal() {
+    let (_fake, url) = FakeServer::start().await;
     let runner = Runner::new(url, "runner-token");
     runner.signals.stop.cancel();
     let ended = tokio::time::timeout(Duration::from_secs(60), runner.run(false)).await.unwrap();

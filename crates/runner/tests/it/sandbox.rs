@@ -1,4 +1,4 @@
-//! What a script can do, with nothing of the runner around it but the sandbox.
+//! Tests of the sandbox alone, without the rest of the runner.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -6,21 +6,21 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use holdfast_runner::sandbox::{Confinement, Order};
+use holdfast_runner::sandbox::{Confinement, SandboxSpec};
 
-use crate::kit::{SANDBOX, is_alive, kernel_confines};
+use crate::kit::{SANDBOX, has_landlock, is_alive};
 
 fn start(script: &str, own: &Path, confinement: Confinement, variables: &[(&str, &str)]) -> Child {
     let mut environment: BTreeMap<String, String> = [("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into();
     environment.extend(variables.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())));
-    let order = Order {
+    let spec = SandboxSpec {
         program: "/bin/sh".into(),
         arguments: vec!["-c".to_owned(), script.to_owned()],
         directory: own.to_owned(),
         environment,
         confinement,
     };
-    // Whoever starts a runner may leave something open.
+    // The process that starts a runner may leak open file descriptors to it.
     let mut child = Command::new("/bin/sh")
         .args(["-c", "exec 9</etc/passwd 8>/dev/full; exec \"$0\"", SANDBOX])
         .env("RUNNERS_OWN", "secret")
@@ -29,24 +29,24 @@ fn start(script: &str, own: &Path, confinement: Confinement, variables: &[(&str,
         .stderr(Stdio::inherit())
         .spawn()
         .unwrap();
-    child.stdin.as_mut().unwrap().write_all(&order.to_line().unwrap()).unwrap();
+    child.stdin.as_mut().unwrap().write_all(&spec.to_json_line().unwrap()).unwrap();
     child
 }
 
-/// Its standard input stays open: closing it ends the script.
+/// Waits for the supervisor and returns its output. Keeps its standard input open, because closing it ends the script.
 fn finish(mut child: Child) -> Output {
-    let _leash = child.stdin.take();
+    let _stdin = child.stdin.take();
     child.wait_with_output().unwrap()
 }
 
-struct Place {
+struct Fixture {
     _root: tempfile::TempDir,
     own: PathBuf,
     other: PathBuf,
     configuration: PathBuf,
 }
 
-fn place() -> Place {
+fn fixture() -> Fixture {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().canonicalize().unwrap();
     let (own, other) = (path.join("builds/own"), path.join("builds/other"));
@@ -58,15 +58,15 @@ fn place() -> Place {
     std::fs::create_dir(path.join("etc")).unwrap();
     std::fs::write(path.join("etc/hosts"), "known").unwrap();
     std::fs::write(&configuration, "token").unwrap();
-    Place { _root: root, own, other, configuration }
+    Fixture { _root: root, own, other, configuration }
 }
 
-impl Place {
-    /// The configuration lies in a directory that scripts may read otherwise.
+impl Fixture {
+    /// Returns a confinement that hides the configuration file inside of a directory that scripts may read.
     fn confinement(&self) -> Confinement {
         let read = [self.configuration.parent().unwrap().to_owned()];
         Confinement::new(&read, std::slice::from_ref(&self.own), std::slice::from_ref(&self.configuration), None)
-            .required(true)
+            .with_required(true)
     }
 
     fn run(&self, script: &str) -> (Option<i32>, String) {
@@ -77,20 +77,20 @@ impl Place {
 
 #[test]
 fn a_script_works_in_its_own_directory() {
-    if !kernel_confines() {
+    if !has_landlock() {
         return;
     }
     let script = "mkdir d && echo x > d/f && mv d/f g && ln -s g h && cat h && rm -r d && ls /usr >/dev/null \
                   && echo y > /dev/null && cat <&0 && echo z > /dev/stdout && exit 7";
-    assert_eq!(place().run(script), (Some(7), "x\nz\n".to_owned()));
+    assert_eq!(fixture().run(script), (Some(7), "x\nz\n".to_owned()));
 }
 
 #[test]
-fn a_script_cannot_break_out() {
-    if !kernel_confines() {
+fn a_script_cannot_escape_the_sandbox() {
+    if !has_landlock() {
         return;
     }
-    let place = place();
+    let place = fixture();
     let (configuration, other) = (place.configuration.display(), place.other.display());
     for attempt in [
         format!("cat {configuration}"),
@@ -123,18 +123,18 @@ fn a_script_cannot_break_out() {
 
 #[test]
 fn a_script_cannot_signal_others() {
-    if holdfast_runner::sandbox::protection() != holdfast_runner::sandbox::Protection::FilesAndSignals {
+    if holdfast_runner::sandbox::detect_status() != holdfast_runner::sandbox::SandboxStatus::FilesAndSignals {
         println!("skipped: this kernel does not confine signals");
         return;
     }
     let script = format!("kill -0 {} 2>/dev/null || kill -0 $PPID 2>/dev/null || echo refused", std::process::id());
-    assert_eq!(place().run(&script), (Some(0), "refused\n".to_owned()));
+    assert_eq!(fixture().run(&script), (Some(0), "refused\n".to_owned()));
 }
 
 #[test]
-fn nothing_is_left_open() {
-    let place = place();
-    let child = start("echo /proc/$$/fd/*", &place.own, place.confinement().required(false), &[]);
+fn file_descriptors_are_not_inherited() {
+    let place = fixture();
+    let child = start("echo /proc/$$/fd/*", &place.own, place.confinement().with_required(false), &[]);
     let seen = String::from_utf8(finish(child).stdout).unwrap();
     let open: Vec<&str> = seen.split_whitespace().filter_map(|path| path.rsplit('/').next()).collect();
     assert_eq!(open[..3], ["0", "1", "2"]);
@@ -142,31 +142,32 @@ fn nothing_is_left_open() {
 }
 
 #[test]
-fn the_environment_is_the_orders_alone() {
-    let place = place();
+fn scripts_get_only_the_given_environment() {
+    let place = fixture();
     let variables = [("A", "two\nlines"), ("LD_PRELOAD", "/nonexistent.so")];
-    let child = start("cat /proc/$$/environ; ulimit -c", &place.own, place.confinement().required(false), &variables);
+    let child =
+        start("cat /proc/$$/environ; ulimit -c", &place.own, place.confinement().with_required(false), &variables);
     let output = finish(child);
     let seen = String::from_utf8(output.stdout).unwrap();
     assert_eq!(seen, "A=two\nlines\0LD_PRELOAD=/nonexistent.so\0PATH=/usr/bin:/bin\x000\n");
 }
 
-/// A daemon, an orphan and one that does not listen.
-const FAMILY: &str = "setsid sh -c 'trap \"\" TERM; echo $$; while :; do sleep 1; done' & \
+/// Starts a daemon that ignores SIGTERM, an orphaned daemon, and a child that ignores SIGTERM and SIGHUP.
+const PROCESS_TREE_SCRIPT: &str = "setsid sh -c 'trap \"\" TERM; echo $$; while :; do sleep 1; done' & \
                       (setsid sh -c 'echo $$; exec sleep 1000' &) ; \
                       sh -c 'trap \"\" TERM HUP; echo $$; while :; do sleep 1; done' & ";
 
-fn family(child: &mut Child) -> Vec<String> {
+fn read_pids(child: &mut Child) -> Vec<String> {
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     lines.take(3).map(Result::unwrap).collect()
 }
 
 #[test]
-fn ending_leaves_nobody() {
-    let place = place();
-    let script = format!("{FAMILY} trap '' TERM; while :; do sleep 1; done");
-    let mut child = start(&script, &place.own, place.confinement().required(false), &[]);
-    let pids = family(&mut child);
+fn termination_kills_all_descendants() {
+    let place = fixture();
+    let script = format!("{PROCESS_TREE_SCRIPT} trap '' TERM; while :; do sleep 1; done");
+    let mut child = start(&script, &place.own, place.confinement().with_required(false), &[]);
+    let pids = read_pids(&mut child);
     assert!(pids.iter().all(|pid| is_alive(pid)), "{pids:?}");
     let begin = Instant::now();
     drop(child.stdin.take());
@@ -176,13 +177,13 @@ fn ending_leaves_nobody() {
 }
 
 #[test]
-fn a_script_may_clean_up_when_it_is_ended() {
-    let place = place();
+fn a_terminated_script_may_clean_up() {
+    let place = fixture();
     let script = "trap 'echo bye > note; exit 0' TERM; echo ready; while :; do sleep 0.1; done";
     let note = place.own.join("note");
-    // It has a second for it, which a busy machine may let pass.
+    // The script has one second to clean up, which can be too short on a busy machine.
     for _ in 0..5 {
-        let mut child = start(script, &place.own, place.confinement().required(false), &[]);
+        let mut child = start(script, &place.own, place.confinement().with_required(false), &[]);
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut String::new()).unwrap();
         drop(child.stdin.take());
         child.wait().unwrap();
@@ -194,12 +195,13 @@ fn a_script_may_clean_up_when_it_is_ended() {
 }
 
 #[test]
-fn what_a_script_leaves_behind_ends_with_it() {
-    let place = place();
-    let mut child = start(&format!("{FAMILY} sleep 2"), &place.own, place.confinement().required(false), &[]);
-    let pids = family(&mut child);
+fn background_processes_end_with_the_script() {
+    let place = fixture();
+    let mut child =
+        start(&format!("{PROCESS_TREE_SCRIPT} sleep 2"), &place.own, place.confinement().with_required(false), &[]);
+    let pids = read_pids(&mut child);
     assert_eq!(pids.len(), 3);
-    // Waiting would close it otherwise, which ends the script.
+    // `wait` closes standard input otherwise, which would end the script.
     let leash = child.stdin.take();
     assert_eq!(child.wait().unwrap().code(), Some(0));
     drop(leash);

@@ -1,4 +1,4 @@
-//! Documents that are printed from the code, so that they cannot disagree with it.
+//! Commands that print documents generated from the code: routes, OpenAPI, permissions, completions and manual pages.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ pub fn routes() -> anyhow::Result<()> {
 
 pub fn openapi(configuration: &Configuration) -> anyhow::Result<()> {
     let site = configuration.site()?;
-    print(openapi::document(api::v3::routes().list(), &site).as_str())
+    print(openapi::render(api::v3::routes().list(), &site).as_str())
 }
 
 pub fn permissions() -> anyhow::Result<()> {
@@ -30,6 +30,6 @@ pub fn completions(mut command: Command, shell: Shell) -> anyhow::Result<()> {
 }
 
 pub fn manual(command: Command, directory: &Path) -> anyhow::Result<()> {
-    let writing = std::fs::create_dir_all(directory).and_then(|()| clap_mangen::generate_to(command, directory));
-    writing.with_context(|| format!("cannot write to {}", directory.display()))
+    let result = std::fs::create_dir_all(directory).and_then(|()| clap_mangen::generate_to(command, directory));
+    result.with_context(|| format!("cannot write to {}", directory.display()))
 }

@@ -1,13 +1,15 @@
+//! The command `migrate`: applies database migrations, or checks whether any are missing.
+
 use anyhow::bail;
 use holdfast_app::Clock;
-use holdfast_store::migrate::{self, State};
+use holdfast_store::migrate::{self, SchemaState};
 
 use super::{block_on, print};
 use crate::configuration::Configuration;
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Change nothing; fail if the schema is behind.
+    /// Apply nothing, and exit with 1 if migrations are missing.
     #[arg(long)]
     check: bool,
 }
@@ -16,19 +18,23 @@ pub fn run(configuration: &Configuration, arguments: &Arguments) -> anyhow::Resu
     let url = configuration.direct_url();
     block_on(async {
         match migrate::state(url).await? {
-            State::Current if arguments.check => print("the schema is current"),
-            State::Ahead if arguments.check => print("the schema is newer than this program, as during an upgrade"),
-            State::Ahead => {
-                bail!("the schema is newer than this program: run the version that migrated it, or a later one")
+            SchemaState::Current if arguments.check => print("the schema is current"),
+            SchemaState::Ahead if arguments.check => {
+                print("the schema is newer than this version of holdfast, as during an upgrade")
             }
-            State::Behind(steps) if arguments.check => {
-                bail!("the schema is {steps} steps behind: run `holdfast migrate`")
+            SchemaState::Ahead => {
+                bail!(
+                    "the schema is newer than this version of holdfast: run the version that applied it, or a later one"
+                )
+            }
+            SchemaState::Behind(steps) if arguments.check => {
+                bail!("{steps} migrations are missing: run `holdfast migrate`")
             }
             state => {
-                if let State::Behind(steps) = state {
-                    print(format!("applying {steps} steps"))?;
+                if let SchemaState::Behind(steps) = state {
+                    print(format!("applying {steps} migrations"))?;
                 }
-                // Beside the steps it makes room for the time to come, so it is worth running on a current schema too.
+                // Also runs on a current schema, because it creates the upcoming partitions, too.
                 migrate::run(url, Clock::system().now().date_naive()).await?;
                 print("the schema is current")
             }

@@ -1,33 +1,35 @@
+//! The command `worker`: runs background jobs without serving requests.
+
 use std::sync::Arc;
 
 use anyhow::bail;
 use holdfast_app::worker;
 
-use super::{application, serve};
+use super::{build_app, serve};
 use crate::configuration::Configuration;
 use crate::telemetry;
 
-/// Does jobs and nothing else, until told to stop.
+/// Runs background jobs until the process receives SIGTERM or ctrl-c.
 pub fn run(configuration: &Configuration) -> anyhow::Result<()> {
     let _telemetry = telemetry::start(configuration)?;
     let concurrency = configuration.worker_concurrency();
     if concurrency.is_none() {
         bail!(
-            "worker.concurrency and imports.concurrency are 0: set one of them to the number of jobs that this process \
-             is to do at once"
+            "worker.concurrency and imports.concurrency are 0: set at least one of them to the number of jobs that \
+             this process runs at once"
         );
     }
     tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(async {
-        let app = Arc::new(application(configuration)?);
-        serve::refuse_old_schema(configuration).await?;
-        tracing::info!(?concurrency, version = env!("CARGO_PKG_VERSION"), "doing jobs");
+        let app = Arc::new(build_app(configuration)?);
+        serve::ensure_schema_current(configuration).await?;
+        tracing::info!(?concurrency, version = env!("CARGO_PKG_VERSION"), "worker started");
         let stop = async {
-            if let Err(error) = serve::told_to_stop().await {
-                tracing::error!(%error, "cannot wait for signals");
+            if let Err(error) = serve::shutdown_signal().await {
+                tracing::error!(%error, "listening for signals failed");
             }
         };
         worker::run(app, concurrency, stop).await?;
-        tracing::info!("stopped");
+        tracing::info!("worker stopped");
         Ok(())
     })
 }

@@ -1,24 +1,26 @@
+//! The error for invalid settings.
+
 use std::fmt;
 
 use config::ConfigError;
 
-/// A setting that cannot be used: which, what it is, why not, and what to do.
+/// An invalid setting: its key and value, what is wrong with it, and how to fix it.
 #[derive(Debug)]
-pub struct Invalid {
+pub struct InvalidSetting {
     key: String,
     value: String,
     problem: String,
-    cure: String,
+    fix: String,
 }
 
-const SEE_DEFAULT: &str = "`holdfast config default` shows every key with its meaning";
+const DEFAULT_FIX: &str = "see the descriptions of all settings in `holdfast config default`";
 
-impl Invalid {
-    pub fn new(key: &str, value: impl fmt::Display, problem: &str, cure: &str) -> Self {
-        Self { key: key.into(), value: value.to_string(), problem: problem.into(), cure: cure.into() }
+impl InvalidSetting {
+    pub fn new(key: &str, value: impl fmt::Display, problem: &str, fix: &str) -> Self {
+        Self { key: key.into(), value: value.to_string(), problem: problem.into(), fix: fix.into() }
     }
 
-    /// `merged` is where the value can be looked up again.
+    /// Converts an error of the crate `config`. The value is looked up in `merged` where the error does not contain it.
     pub fn from_config(error: &ConfigError, merged: Option<&config::Config>) -> Self {
         let (key, value, problem) = match error {
             ConfigError::Type { unexpected, expected, key, .. } => (
@@ -33,21 +35,21 @@ impl Invalid {
                 (key, value, inner.problem)
             }
             ConfigError::NotFound(key) => (key.clone(), "(nothing)".into(), "it is not set".into()),
-            // The first line says where; what follows would repeat the text, secrets included.
+            // The first line has the location. The following lines quote the source text, which can contain secrets.
             other => {
                 let text = other.to_string();
-                let place = text.lines().next().unwrap_or_default().to_owned();
-                ("file or variable".into(), "not understood".into(), place)
+                let location = text.lines().next().unwrap_or_default().to_owned();
+                ("file or variable".into(), "not understood".into(), location)
             }
         };
-        Self { key, value, problem, cure: SEE_DEFAULT.into() }
+        Self { key, value, problem, fix: DEFAULT_FIX.into() }
     }
 }
 
-impl fmt::Display for Invalid {
+impl fmt::Display for InvalidSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "setting {} is {}: {}\n  cure: {}", self.key, self.value, self.problem, self.cure)
+        write!(f, "setting {} is {}: {}\n  fix: {}", self.key, self.value, self.problem, self.fix)
     }
 }
 
-impl std::error::Error for Invalid {}
+impl std::error::Error for InvalidSetting {}

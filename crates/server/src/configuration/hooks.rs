@@ -1,3 +1,5 @@
+//! The section `[hooks]`.
+
 use std::time::Duration;
 
 use chrono::TimeDelta;
@@ -11,7 +13,7 @@ pub struct Hooks {
     allowed_networks: Vec<IpNet>,
     pub concurrency: usize,
     pub(super) timeout_seconds: u64,
-    pub(super) kept_days: u32,
+    pub(super) retention_days: u32,
 }
 
 impl Hooks {
@@ -20,7 +22,7 @@ impl Hooks {
             allowed_networks: self.allowed_networks.clone(),
             concurrency: self.concurrency,
             timeout: Duration::from_secs(self.timeout_seconds),
-            kept: TimeDelta::days(self.kept_days.into()),
+            retention: TimeDelta::days(self.retention_days.into()),
         }
     }
 }

@@ -1,43 +1,47 @@
+//! The section `[maintenance]`.
+
 use chrono::TimeDelta;
 use holdfast_app::repository::maintenance::MaintenanceSettings;
 use serde::Deserialize;
 
-use super::Invalid;
+use super::InvalidSetting;
 
-/// Parts of a day are for trials.
+/// Settings of repository maintenance. Periods can be fractions of a day, which tests use.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Maintenance {
-    undo_days: f64,
+    pub(super) repack_threshold_packs: i64,
+    ref_restore_days: f64,
     prune_after_days: f64,
-    backup_window_days: f64,
+    unreferenced_pack_retention_days: f64,
 }
 
 impl Maintenance {
     pub fn settings(&self) -> MaintenanceSettings {
         MaintenanceSettings {
-            undo: days(self.undo_days),
-            prune_after: days(self.prune_after_days),
-            backup_window: days(self.backup_window_days),
+            repack_threshold_packs: self.repack_threshold_packs,
+            ref_restore_period: to_time_delta(self.ref_restore_days),
+            prune_after: to_time_delta(self.prune_after_days),
+            unreferenced_pack_retention: to_time_delta(self.unreferenced_pack_retention_days),
         }
     }
 
-    pub fn check(&self) -> Result<(), Invalid> {
-        let all = [
-            ("maintenance.undo_days", self.undo_days),
+    pub fn check(&self) -> Result<(), InvalidSetting> {
+        let ranges = [
+            ("maintenance.ref_restore_days", self.ref_restore_days),
             ("maintenance.prune_after_days", self.prune_after_days),
-            ("maintenance.backup_window_days", self.backup_window_days),
+            ("maintenance.unreferenced_pack_retention_days", self.unreferenced_pack_retention_days),
         ];
-        for (key, days) in all {
+        for (key, days) in ranges {
             if !(0.0..=36_500.0).contains(&days) {
-                let cure = "give a number of days from 0 to 36500, or leave it out";
-                return Err(Invalid::new(key, days, "it is out of range", cure));
+                let fix = "write a number of days from 0 to 36500, or remove the setting";
+                return Err(InvalidSetting::new(key, days, "it is out of range", fix));
             }
         }
         Ok(())
     }
 }
 
-fn days(days: f64) -> TimeDelta {
+fn to_time_delta(days: f64) -> TimeDelta {
     TimeDelta::milliseconds((days * 86_400_000.0) as i64)
 }

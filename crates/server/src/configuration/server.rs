@@ -1,3 +1,5 @@
+//! The section `[server]`.
+
 use std::net::SocketAddr;
 
 use ipnet::IpNet;
@@ -19,7 +21,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Returns the keys of numbers, their values, and the smallest and the largest that make sense.
+    /// Returns key, value, minimum and maximum of each numeric setting.
     pub(super) fn ranges(&self) -> [(&'static str, u64, u64, u64); 6] {
         [
             ("server.max_connections", self.max_connections as u64, 1, 1_000_000),

@@ -1,9 +1,9 @@
-//! The program as operators run it: a process, its output and its signals.
+//! Tests of the program as operators run it: a process with its output and signals.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod secrets;
-mod stopping;
+mod shutdown;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 fn holdfast(arguments: &[&str], variables: &[(&str, &str)]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_holdfast"));
-    // The port that it would take for SSH may be somebody else's on this machine, and so may be the directories.
+    // The default SSH port and directories may be in use by another instance on this machine.
     command.env("HOLDFAST__SSH__LISTEN", "127.0.0.1:0");
     let own = env!("CARGO_TARGET_TMPDIR");
     command.env("HOLDFAST__STORAGE__URL", format!("file://{own}/objects"));
@@ -31,7 +31,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A database of its own; its url.
+/// Creates an empty database and returns its URL.
 fn database(name: &str) -> String {
     let cluster = std::env::var("HOLDFAST_TEST_DATABASE_URL").expect("run the tests with dev/test");
     let mut url: url::Url = cluster.parse().unwrap();
@@ -45,7 +45,7 @@ fn database(name: &str) -> String {
 }
 
 #[test]
-fn every_command_explains_itself() {
+fn every_command_has_a_help_text() {
     let top = run(&["--help"], &[]);
     assert!(top.status.success());
     let help = text(&top.stdout);
@@ -72,11 +72,14 @@ fn every_command_explains_itself() {
 }
 
 #[test]
-fn a_wrong_setting_is_told_with_its_cure() {
+fn invalid_settings_are_reported_with_a_fix() {
     let failed = run(&["serve"], &[("HOLDFAST__SERVER__LISTEN", "everywhere")]);
-    let told = text(&failed.stderr);
+    let printed = text(&failed.stderr);
     assert!(!failed.status.success());
-    assert!(told.contains("server.listen") && told.contains("everywhere") && told.contains("cure"), "{told}");
+    assert!(
+        printed.contains("server.listen") && printed.contains("everywhere") && printed.contains("fix: "),
+        "{printed}"
+    );
     let misspelt = run(&["doctor"], &[("HOLDFAST__SERVER__LISTN", "x")]);
     assert!(!misspelt.status.success() && text(&misspelt.stdout).contains("listn"), "{}", text(&misspelt.stdout));
 }
@@ -90,78 +93,82 @@ fn settings_are_shown_without_their_secrets() {
             ("HOLDFAST__STORAGE__URL", "s3://holdfast"),
             ("HOLDFAST__STORAGE__ACCESS_KEY_ID", "shown"),
             ("HOLDFAST__STORAGE__SECRET_ACCESS_KEY", "hunter42"),
-            ("HOLDFAST__SECRETS__KEY", KEY),
+            ("HOLDFAST__ENCRYPTION__KEY", ENCRYPTION_KEY),
             ("HOLDFAST__SERVER__EXTERNAL_URL", "http://shown.example"),
         ],
     );
-    let told = text(&shown.stdout);
-    assert!(shown.status.success() && told.contains("shown.example"), "{told}{}", text(&shown.stderr));
-    assert!(!told.contains("hunter42") && !told.contains(KEY), "{told}");
+    let printed = text(&shown.stdout);
+    assert!(shown.status.success() && printed.contains("shown.example"), "{printed}{}", text(&shown.stderr));
+    assert!(!printed.contains("hunter42") && !printed.contains(ENCRYPTION_KEY), "{printed}");
 }
 
-/// What the doctor finds to mend, but for one thing: PostgreSQL writes nothing through for tests.
-fn complaints(found: &Output) -> Vec<String> {
-    let told = text(&found.stdout);
-    assert!(told.contains("durable    WRONG  PostgreSQL may forget what it has committed: fsync"), "{told}");
-    told.lines().filter(|line| line.contains(" WRONG ") && !line.starts_with("durable")).map(str::to_owned).collect()
+/// Returns the errors that `doctor` reports, except the one about durability: PostgreSQL runs without fsync in tests.
+fn problems(found: &Output) -> Vec<String> {
+    let output = text(&found.stdout);
+    assert!(output.contains("durability error   PostgreSQL can lose committed transactions: fsync"), "{output}");
+    output
+        .lines()
+        .filter(|line| line.contains(" error ") && !line.starts_with("durability"))
+        .map(str::to_owned)
+        .collect()
 }
 
-const KEY: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+const ENCRYPTION_KEY: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
-/// A bucket whose keys come from the machine, as on AWS.
+/// The access keys of the bucket come from environment variables of the provider, as on AWS.
 #[test]
-fn the_doctor_tries_the_storage() {
+fn doctor_checks_the_object_store() {
     let database = database("process_storage");
     let endpoint = std::env::var("HOLDFAST_TEST_S3_ENDPOINT").expect("run the tests with dev/test");
     let mut environment = vec![
         ("HOLDFAST__DATABASE__URL", database.as_str()),
         ("HOLDFAST__STORAGE__URL", "s3://holdfast/doctor"),
         ("HOLDFAST__STORAGE__ENDPOINT", endpoint.as_str()),
-        ("HOLDFAST__SECRETS__KEY", KEY),
+        ("HOLDFAST__ENCRYPTION__KEY", ENCRYPTION_KEY),
         ("AWS_ACCESS_KEY_ID", "test"),
         ("AWS_SECRET_ACCESS_KEY", "test"),
     ];
     assert!(run(&["migrate"], &environment).status.success());
     let well = run(&["doctor"], &environment);
-    assert_eq!(complaints(&well), [""; 0]);
+    assert_eq!(problems(&well), [""; 0]);
     assert!(text(&well.stdout).contains("storage    ok"), "{}", text(&well.stdout));
     environment[1].1 = "s3://no-such-bucket";
     let ill = run(&["doctor"], &environment);
-    let told = text(&ill.stdout);
-    assert!(!ill.status.success() && told.contains("storage    WRONG") && told.contains("cure"), "{told}");
+    let printed = text(&ill.stdout);
+    assert!(!ill.status.success() && printed.contains("storage    error") && printed.contains("fix: "), "{printed}");
 }
 
 #[test]
-fn the_doctor_finds_a_database_that_is_away() {
+fn doctor_reports_an_unreachable_database() {
     let url = "postgres://u:hunter42@127.0.0.1:1/none";
     let ill = run(&["doctor"], &[("HOLDFAST__DATABASE__URL", url)]);
-    let told = text(&ill.stdout) + &text(&ill.stderr);
-    assert!(!ill.status.success() && told.contains("database   WRONG") && told.contains("cure"), "{told}");
-    assert!(!told.contains("hunter42"));
+    let printed = text(&ill.stdout) + &text(&ill.stderr);
+    assert!(!ill.status.success() && printed.contains("database   error") && printed.contains("fix: "), "{printed}");
+    assert!(!printed.contains("hunter42"));
 }
 
 #[test]
-fn from_an_empty_database_to_a_first_request() {
+fn an_empty_database_can_be_migrated_and_served() {
     let url = database("process_first");
     let objects = format!("file://{}/objects", env!("CARGO_TARGET_TMPDIR"));
     let environment = [
         ("HOLDFAST__DATABASE__URL", url.as_str()),
         ("HOLDFAST__STORAGE__URL", objects.as_str()),
-        ("HOLDFAST__SECRETS__KEY", KEY),
+        ("HOLDFAST__ENCRYPTION__KEY", ENCRYPTION_KEY),
     ];
     let too_early = run(&["admin", "token", "create", "--user", "root"], &environment);
     assert!(text(&too_early.stderr).contains("holdfast migrate"), "{}", text(&too_early.stderr));
     let behind = run(&["serve"], &[environment[0], ("HOLDFAST__SERVER__LISTEN", "127.0.0.1:0")]);
     assert!(!behind.status.success() && text(&behind.stderr).contains("holdfast migrate"), "{}", text(&behind.stderr));
 
-    // Two at once: one waits for the other.
+    // Two concurrent migrations: one waits for the other.
     let children = [(); 2].map(|()| holdfast(&["migrate"], &environment).stdout(Stdio::piped()).spawn().unwrap());
     for child in children {
         let done = child.wait_with_output().unwrap();
         assert!(done.status.success() && text(&done.stdout).ends_with("the schema is current\n"), "{done:?}");
     }
     assert!(run(&["migrate", "--check"], &environment).status.success());
-    assert_eq!(complaints(&run(&["doctor"], &environment)), [""; 0]);
+    assert_eq!(problems(&run(&["doctor"], &environment)), [""; 0]);
 
     let mut create = holdfast(
         &[
@@ -196,7 +203,7 @@ fn from_an_empty_database_to_a_first_request() {
 }
 
 #[test]
-fn metrics_count_requests_and_made_up_methods_make_no_new_series() {
+fn metrics_count_requests_and_unknown_methods_add_no_series() {
     let url = database("process_metrics");
     assert!(run(&["migrate"], &[("HOLDFAST__DATABASE__URL", &url)]).status.success());
     let server = Server::start(&url);
@@ -212,7 +219,7 @@ fn metrics_count_requests_and_made_up_methods_make_no_new_series() {
     assert!(metrics.contains("method=\"other\"") && !metrics.contains("FOO123"), "{metrics}");
 }
 
-/// However the process was started, what it writes is for its own user alone.
+/// The server's files are accessible only to its own user, whatever umask the process was started with.
 #[test]
 fn a_server_keeps_its_files_private() {
     let url = database("process_umask");
@@ -236,15 +243,15 @@ impl Server {
         let variables = [
             ("HOLDFAST__DATABASE__URL", database),
             ("HOLDFAST__SERVER__LISTEN", &address),
-            ("HOLDFAST__OPERATIONS__LISTEN", &operations),
+            ("HOLDFAST__MONITORING__LISTEN", &operations),
             ("HOLDFAST__LOG__FORMAT", "json"),
-            ("HOLDFAST__SECRETS__KEY", KEY),
+            ("HOLDFAST__ENCRYPTION__KEY", ENCRYPTION_KEY),
         ];
         let mut child = holdfast(&["serve"], &variables).stderr(Stdio::piped()).spawn().unwrap();
         let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
-        let serving = log.find(|line| line.as_ref().is_ok_and(|line| line.contains("\"serving\"")));
+        let serving = log.find(|line| line.as_ref().is_ok_and(|line| line.contains("\"server started\"")));
         assert!(serving.is_some(), "the server did not start");
-        // Somebody must go on reading, or the server would wait for it.
+        // The log must be read continuously: the server blocks when the pipe is full.
         std::thread::spawn(move || log.for_each(drop));
         Self { child, address, operations }
     }
@@ -259,10 +266,10 @@ impl Server {
         get(&self.address, path)
     }
 
-    fn wait_until(&self, what: &str, happened: impl Fn(&Self) -> bool) {
+    fn wait_until(&self, description: &str, is_done: impl Fn(&Self) -> bool) {
         let deadline = Instant::now() + Duration::from_secs(120);
-        while !happened(self) {
-            assert!(Instant::now() < deadline, "did not happen: {what}");
+        while !is_done(self) {
+            assert!(Instant::now() < deadline, "did not happen: {description}");
             std::thread::yield_now();
         }
     }
@@ -279,76 +286,75 @@ fn get(address: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    response
 }
 
-/// The mistakes that are made most.
 #[test]
-fn the_doctor_finds_what_is_wrong() {
+fn doctor_reports_common_mistakes() {
     let database = database("process_doctor");
     let objects = format!("file://{}/doctor", env!("CARGO_TARGET_TMPDIR"));
     let sound = [
         ("HOLDFAST__DATABASE__URL", database.as_str()),
         ("HOLDFAST__STORAGE__URL", objects.as_str()),
-        ("HOLDFAST__SECRETS__KEY", KEY),
+        ("HOLDFAST__ENCRYPTION__KEY", ENCRYPTION_KEY),
     ];
-    let behind = complaints(&run(&["doctor"], &sound));
-    assert!(behind.len() == 1 && behind[0].starts_with("schema     WRONG"), "{behind:?}");
+    let behind = problems(&run(&["doctor"], &sound));
+    assert!(behind.len() == 1 && behind[0].starts_with("schema     error"), "{behind:?}");
     assert!(run(&["migrate"], &sound).status.success());
     for (variable, value, finding) in [
-        ("HOLDFAST__SERVER__EXTERNAL_URL", "http://code.example.com", "address    WRONG"),
-        ("HOLDFAST__SECRETS__KEY", "", "secrets    WRONG"),
-        ("HOLDFAST__DATABASE__MAX_CONNECTIONS", "5000", "pool       WRONG"),
-        ("HOLDFAST__GIT__PROGRAM", "/no/such/git", "git        WRONG"),
-        ("HOLDFAST__GIT__CACHE_DIRECTORY", "/proc/none", "git        WRONG"),
-        ("HOLDFAST__STORAGE__URL", "file:///proc/none", "storage    WRONG"),
+        ("HOLDFAST__SERVER__EXTERNAL_URL", "http://code.example.com", "address    error"),
+        ("HOLDFAST__ENCRYPTION__KEY", "", "encryption error"),
+        ("HOLDFAST__DATABASE__MAX_CONNECTIONS", "5000", "pool       error"),
+        ("HOLDFAST__GIT__PROGRAM", "/no/such/git", "git        error"),
+        ("HOLDFAST__GIT__CACHE_DIRECTORY", "/proc/none", "git        error"),
+        ("HOLDFAST__STORAGE__URL", "file:///proc/none", "storage    error"),
     ] {
         let mut environment = sound.to_vec();
         environment.push((variable, value));
         let found = run(&["doctor"], &environment);
-        let complaints = complaints(&found);
+        let complaints = problems(&found);
         assert!(
             !found.status.success() && complaints.len() == 1 && complaints[0].starts_with(finding),
             "{complaints:?}"
         );
-        assert!(text(&found.stdout).contains("  cure: "));
+        assert!(text(&found.stdout).contains("  fix: "));
     }
     for (variable, value, finding) in [
-        ("HOLDFAST__GIT__CACHE_MAX_BYTES", "1000000000000000", "git        NOTE"),
-        ("PATH", "/nowhere", "backup     NOTE"),
+        ("HOLDFAST__GIT__CACHE_MAX_BYTES", "1000000000000000", "git        warning"),
+        ("PATH", "/nowhere", "backup     warning"),
     ] {
         let found = run(&["doctor"], &[&sound[..], &[(variable, value)]].concat());
         assert!(text(&found.stdout).contains(finding), "{}", text(&found.stdout));
     }
 }
 
-fn assert_nobody_else_reads(directory: &Path) {
+fn assert_private(directory: &Path) {
     for entry in directory.read_dir().unwrap() {
         let path = entry.unwrap().path();
         assert_eq!(path.metadata().unwrap().mode() & 0o077, 0, "{}", path.display());
         if path.is_dir() {
-            assert_nobody_else_reads(&path);
+            assert_private(&path);
         }
     }
     assert_eq!(directory.metadata().unwrap().mode() & 0o077, 0);
 }
 
-/// Where a backup cannot be finished, its disk is not left full.
+/// A backup that fails, for example because the disk is full, must free the space that it used.
 #[test]
-fn a_backup_that_fails_leaves_nothing_behind() {
+fn a_failed_backup_leaves_no_files() {
     let database = database("process_backup_fails");
     let directory = tempfile::tempdir().unwrap();
     let objects = format!("file://{}/objects", directory.path().display());
     let here = [("HOLDFAST__DATABASE__URL", database.as_str()), ("HOLDFAST__STORAGE__URL", objects.as_str())];
     assert!(run(&["migrate"], &here).status.success());
     let backups = directory.path().join("backups");
-    // Without pg_dump.
+    // An empty PATH directory makes pg_dump unavailable.
     let mut command = holdfast(&["backup", backups.to_str().unwrap()], &here);
     let failed = command.env("PATH", directory.path()).output().unwrap();
     assert!(
-        !failed.status.success() && text(&failed.stderr).contains("pg_dump is missing"),
+        !failed.status.success() && text(&failed.stderr).contains("pg_dump is not installed"),
         "{}",
         text(&failed.stderr)
     );
@@ -356,9 +362,9 @@ fn a_backup_that_fails_leaves_nothing_behind() {
     assert_eq!(left, ["objects"]);
 }
 
-/// What was acknowledged is there again, elsewhere; `dev/survive` tries it under load.
+/// A restored installation has everything that was acknowledged before the backup. `dev/survive` tests this under load.
 #[test]
-fn a_backup_is_an_installation_again() {
+fn a_backup_can_be_restored_elsewhere() {
     let (first, second) = (database("process_backup"), database("process_restored"));
     let directory = tempfile::tempdir().unwrap();
     let place = |name: &str| format!("file://{}/{name}", directory.path().display());
@@ -366,12 +372,12 @@ fn a_backup_is_an_installation_again() {
     let here = [
         ("HOLDFAST__DATABASE__URL", first.as_str()),
         ("HOLDFAST__STORAGE__URL", stored.as_str()),
-        ("HOLDFAST__SECRETS__KEY", KEY),
+        ("HOLDFAST__ENCRYPTION__KEY", ENCRYPTION_KEY),
     ];
     let there = [
         ("HOLDFAST__DATABASE__URL", second.as_str()),
         ("HOLDFAST__STORAGE__URL", elsewhere.as_str()),
-        ("HOLDFAST__SECRETS__KEY", KEY),
+        ("HOLDFAST__ENCRYPTION__KEY", ENCRYPTION_KEY),
     ];
     let backups = directory.path().join("backups");
     let backups = backups.to_str().unwrap();
@@ -383,8 +389,8 @@ fn a_backup_is_an_installation_again() {
     assert!(run(&["migrate"], &here).status.success());
     create("early");
     assert!(run(&["backup", backups], &here).status.success());
-    assert_nobody_else_reads(Path::new(backups));
-    // One that broke off, in the middle of its last file.
+    assert_private(Path::new(backups));
+    // A backup that was interrupted while it wrote its last file.
     let torn = Path::new(backups).join("unfinished-20990101T000000.000000Z");
     std::fs::create_dir(&torn).unwrap();
     std::fs::write(torn.join("manifest.json"), "").unwrap();

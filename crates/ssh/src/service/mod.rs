@@ -1,22 +1,22 @@
-//! What git comes for.
+//! Git services over SSH. Each submodule connects one service to the use case behind it.
 
 mod receive_pack;
 mod upload_archive;
 mod upload_pack;
 
 use futures_util::StreamExt;
-use holdfast_app::repository::fetch::{self, Answer};
-use holdfast_app::{Actor, Error, Result, Thing};
+use holdfast_app::repository::fetch::{self, ResponseStream};
+use holdfast_app::{Actor, Error, Resource, Result};
 use holdfast_git::protocol::Version;
 use russh::ChannelReadHalf;
 use tokio::io::{AsyncWrite, AsyncWriteExt, BufReader};
 
 use crate::Context;
-use crate::channel::{Writer, say};
+use crate::channel::{Writer, write_stderr};
 use crate::command::{Command, Service};
-use crate::line::Line;
+use crate::idle_timeout::IdleTimeoutStream;
 
-const BUFFER: usize = 64 << 10;
+const BUFFER_SIZE: usize = 64 << 10;
 
 pub async fn serve(
     context: &Context,
@@ -26,26 +26,26 @@ pub async fn serve(
     reader: &mut ChannelReadHalf,
     writer: &Writer,
 ) -> Result<()> {
-    let project = command.project().ok_or(Error::NotFound(Thing::Project))?;
-    let opened = fetch::open(&context.app, actor, &project, command.service.action()).await?;
-    let is = opened.project.full_path();
-    if !is.eq_ignore_ascii_case(command.full_path()) {
-        let address = (context.settings.url)(&is);
-        say(context, writer, &format!("This project has moved. Its new address is {address}")).await;
+    let project = command.project().ok_or(Error::NotFound(Resource::Project))?;
+    let repository = fetch::open_repository(&context.app, actor, &project, command.service.action()).await?;
+    let full_path = repository.project.full_path();
+    if !full_path.eq_ignore_ascii_case(command.full_path()) {
+        let url = (context.settings.project_url)(&full_path);
+        write_stderr(context, writer, &format!("This project has moved. Its new address is {url}")).await;
     }
     let stream = tokio::io::join(reader.make_reader(), writer.make_writer());
-    let (input, mut output) = tokio::io::split(Line::new(stream, context.settings.idle_timeout));
-    let mut input = BufReader::with_capacity(BUFFER, input);
+    let (input, mut output) = tokio::io::split(IdleTimeoutStream::new(stream, context.settings.idle_timeout));
+    let mut input = BufReader::with_capacity(BUFFER_SIZE, input);
     match command.service {
-        Service::UploadPack => upload_pack::serve(context, &opened, version, &mut input, &mut output).await,
-        Service::ReceivePack => receive_pack::serve(context, actor, opened, &mut input, &mut output).await,
-        Service::UploadArchive => upload_archive::serve(context, &opened, &mut input, &mut output).await,
+        Service::UploadPack => upload_pack::serve(context, &repository, version, &mut input, &mut output).await,
+        Service::ReceivePack => receive_pack::serve(context, actor, repository, &mut input, &mut output).await,
+        Service::UploadArchive => upload_archive::serve(context, &repository, &mut input, &mut output).await,
     }
 }
 
-/// As fast as the client takes it, and no faster.
-async fn copy(mut answer: Answer, output: &mut (impl AsyncWrite + Unpin)) -> Result<()> {
-    while let Some(chunk) = answer.next().await {
+/// Copies a response to the client, at the rate at which the client reads it.
+async fn copy_content(mut content: ResponseStream, output: &mut (impl AsyncWrite + Unpin)) -> Result<()> {
+    while let Some(chunk) = content.next().await {
         output.write_all(&chunk?).await?;
     }
     Ok(output.flush().await?)

@@ -1,6 +1,8 @@
+//! Serves pushes: the `git-receive-pack` service.
+
 use std::time::Duration;
 
-use holdfast_app::repository::fetch::Opened;
+use holdfast_app::repository::fetch::OpenRepository;
 use holdfast_app::repository::push;
 use holdfast_app::{Actor, Result};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -11,30 +13,31 @@ use crate::Context;
 pub async fn serve(
     context: &Context,
     actor: &Actor,
-    opened: Opened,
+    repository: OpenRepository,
     input: &mut (impl AsyncBufRead + Unpin + Send),
     output: &mut (impl AsyncWrite + Unpin + Send),
 ) -> Result<()> {
-    opened.advertise_receive(output).await?;
+    repository.advertise_receive_pack(output).await?;
     output.flush().await?;
-    // What a client does before it says what it pushes, such as a hook of its own, may take longer than to say it.
+    // The request timeout starts with the first byte of the request: before it, the client may run hooks of its own.
     input.fill_buf().await?;
-    push::receive(&context.app, actor, opened, "ssh", input, output).await?;
-    read_the_rest(input).await;
+    push::receive(&context.app, actor, repository, "ssh", input, output).await?;
+    drain_input(input).await;
     Ok(())
 }
 
-const MOST: usize = 64 << 20;
-/// Of a client that has heard the report and waits for the end.
-const SILENCE: Duration = Duration::from_secs(1);
+const MAX_DRAINED_BYTES: usize = 64 << 20;
+/// How long to wait for further input before the client is considered done. A client that has read the report sends
+/// nothing more. Arbitrary.
+const DRAIN_IDLE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Whoever is still sending does not hear the report.
-async fn read_the_rest(input: &mut (impl AsyncRead + Unpin)) {
-    let mut buffer = vec![0; super::BUFFER];
-    let mut seen = 0;
-    while let Ok(Ok(count @ 1..)) = timeout(SILENCE, input.read(&mut buffer)).await
-        && seen < MOST
+/// Discards the rest of the input. A client that is still sending would not read the report otherwise.
+async fn drain_input(input: &mut (impl AsyncRead + Unpin)) {
+    let mut buffer = vec![0; super::BUFFER_SIZE];
+    let mut drained_bytes = 0;
+    while let Ok(Ok(count @ 1..)) = timeout(DRAIN_IDLE_TIMEOUT, input.read(&mut buffer)).await
+        && drained_bytes < MAX_DRAINED_BYTES
     {
-        seen += count;
+        drained_bytes += count;
     }
 }

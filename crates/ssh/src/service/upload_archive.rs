@@ -1,30 +1,32 @@
+//! Serves archives: the `git-upload-archive` service.
+
 use holdfast_app::repository::archive;
-use holdfast_app::repository::fetch::Opened;
+use holdfast_app::repository::fetch::OpenRepository;
 use holdfast_app::repository::request_reader::within_request_timeout;
 use holdfast_app::{Error, Result};
-use holdfast_git::protocol::archive::{read_request, refusal};
+use holdfast_git::protocol::archive::{error_response, read_request};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
-use super::copy;
+use super::copy_content;
 use crate::Context;
 
 pub async fn serve(
     context: &Context,
-    opened: &Opened,
+    repository: &OpenRepository,
     input: &mut (impl AsyncRead + Unpin + Send),
     output: &mut (impl AsyncWrite + Unpin + Send),
 ) -> Result<()> {
     let read = within_request_timeout(&context.app, read_request(input)).await;
-    let answer = match read.and_then(|read| Ok(read?)) {
+    let content = match read.and_then(|read| Ok(read?)) {
         Ok(None) => return Ok(()),
-        Ok(Some(request)) => archive::answer(&context.app, opened, &request).await,
+        Ok(Some(request)) => archive::serve(&context.app, repository, &request).await,
         Err(error) => Err(error),
     };
-    match answer {
-        Ok(answer) => copy(answer, output).await,
-        Err(Error::Refused(text) | Error::Git(holdfast_git::Error::Protocol(text))) => {
-            output.write_all(&refusal(&text)).await?;
-            Err(Error::Refused(text))
+    match content {
+        Ok(answer) => copy_content(answer, output).await,
+        Err(Error::Rejected(text) | Error::Git(holdfast_git::Error::Protocol(text))) => {
+            output.write_all(&error_response(&text)).await?;
+            Err(Error::Rejected(text))
         }
         Err(error) => Err(error),
     }

@@ -1,12 +1,14 @@
+//! E-mail addresses of users.
+
 use chrono::{DateTime, Utc};
 use holdfast_domain::ids::{EmailId, UserId};
 use holdfast_domain::page::{Page, PageRequest};
 use sqlx::{Postgres, QueryBuilder};
 
-use crate::page::{List, Total, named};
+use crate::page::{PagedQuery, Total, table_alias};
 use crate::{Connection, Database, Result};
 
-/// A secondary address. The primary one is a field of its user and never listed here.
+/// A secondary address. The primary address is a field of the user and is never listed here.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct Email {
     #[sqlx(try_from = "i64")]
@@ -14,18 +16,18 @@ pub struct Email {
     pub email: String,
 }
 
-/// Newest first.
+/// Lists the secondary addresses of a user, newest first.
 pub async fn list(database: &Database, user: UserId, page: PageRequest) -> Result<Page<Email>> {
-    let list = List {
+    let list = PagedQuery {
         columns: "id, email",
         rows: "*",
         from: |query: &mut QueryBuilder<Postgres>, _| {
             query.push("from emails where user_id = ").push_bind(user.get()).push(" and not is_primary");
         },
         order: "id desc",
-        page: named("page"),
+        page: table_alias("page"),
         total: Total::Bounded,
-        varies: false,
+        needs_custom_plan: false,
     };
     list.fetch(&mut *database.connection().await?, page).await
 }
@@ -41,7 +43,7 @@ pub async fn find(connection: &mut Connection, user: UserId, id: EmailId) -> Res
     .await?)
 }
 
-/// Returns whether an address is somebody's primary one.
+/// Returns whether an address is the primary address of any user.
 pub async fn is_primary(connection: &mut Connection, email: &str) -> Result<bool> {
     Ok(sqlx::query_scalar!(r#"select exists (select from emails where email = $1 and is_primary) as "exists!""#, email)
         .fetch_one(connection)
@@ -49,7 +51,7 @@ pub async fn is_primary(connection: &mut Connection, email: &str) -> Result<bool
 }
 
 /// Returns whether an address is one of a user's, primary or not. The caller holds the lock of the user's row.
-pub async fn is_of(connection: &mut Connection, user: UserId, email: &str) -> Result<bool> {
+pub async fn belongs_to_user(connection: &mut Connection, user: UserId, email: &str) -> Result<bool> {
     Ok(sqlx::query_scalar!(
         r#"select exists (select from emails where user_id = $1 and email = $2) as "exists!""#,
         user.get(),
@@ -78,8 +80,8 @@ pub async fn insert(
     .await?)
 }
 
-/// Makes the address the user's primary one. If it is one of the user's secondary addresses already, the two change
-/// places; otherwise it takes the place of the old one.
+/// Makes an address the primary address of a user. If it is a secondary address of the user, the two are swapped;
+/// otherwise it replaces the old primary address.
 pub async fn set_primary(connection: &mut Connection, user: UserId, email: &str) -> Result<()> {
     let old = sqlx::query_scalar!(
         "update emails set is_primary = false where user_id = $1 and is_primary returning id",

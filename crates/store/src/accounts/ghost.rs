@@ -36,7 +36,7 @@ pub async fn find(connection: &mut Connection) -> Result<Option<UserId>> {
 /// Returns the ghost account and creates it if there is none. It has no namespace, no address and no password, and is
 /// blocked.
 pub async fn find_or_insert(connection: &mut Connection, now: DateTime<Utc>) -> Result<UserId> {
-    // A second attempt is needed if somebody takes the chosen username at the same moment.
+    // Another attempt is needed if a concurrent transaction takes the chosen username.
     for _ in 0..3 {
         if let Some(id) = find(connection).await? {
             return Ok(id);

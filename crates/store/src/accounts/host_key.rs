@@ -1,8 +1,10 @@
+//! SSH host keys of the instance.
+
 use chrono::{DateTime, Utc};
 
 use crate::{Connection, Result};
 
-/// The key for an algorithm, as text that only this instance may read.
+/// Finds the private host key for an algorithm, in the format of OpenSSH.
 pub async fn find(connection: &mut Connection, algorithm: &str) -> Result<Option<String>> {
     let key = sqlx::query_scalar!("select private_key from ssh_host_keys where algorithm = $1", algorithm)
         .fetch_optional(connection)
@@ -10,7 +12,7 @@ pub async fn find(connection: &mut Connection, algorithm: &str) -> Result<Option
     Ok(key)
 }
 
-/// Unless another node was quicker: the first key stays.
+/// Inserts a host key unless another node has inserted one for the algorithm before.
 pub async fn insert_if_missing(
     connection: &mut Connection,
     algorithm: &str,

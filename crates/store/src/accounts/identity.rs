@@ -1,16 +1,18 @@
+//! Identities of users at external providers.
+
 use holdfast_domain::ids::UserId;
 use serde::Deserialize;
 
 use crate::{Connection, Result};
 
-/// An account at an outside provider that belongs to a user here.
+/// An account at an external provider that belongs to a user.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Identity {
     pub provider: String,
     pub extern_uid: String,
 }
 
-/// One identity per user and provider: a second one replaces the first.
+/// Sets the identity of a user at a provider, and replaces an existing one.
 pub async fn upsert(connection: &mut Connection, user: UserId, identity: &Identity) -> Result<()> {
     sqlx::query!(
         "insert into identities (user_id, provider, extern_uid) values ($1, $2, $3)

@@ -1,3 +1,5 @@
+//! Users and their credentials.
+
 pub mod email;
 pub mod ghost;
 pub mod host_key;

@@ -1,10 +1,12 @@
+//! SSH public keys of users.
+
 use chrono::{DateTime, Utc};
 use holdfast_domain::accounts::PublicKey;
 use holdfast_domain::ids::{SshKeyId, UserId};
 use holdfast_domain::page::{Page, PageRequest};
 use sqlx::{Postgres, QueryBuilder};
 
-use crate::page::{List, Total, named};
+use crate::page::{PagedQuery, Total, table_alias};
 use crate::{Connection, Database, Result};
 
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -16,18 +18,18 @@ pub struct SshKey {
     pub created_at: DateTime<Utc>,
 }
 
-/// Newest first.
+/// Lists the keys of a user, newest first.
 pub async fn list(database: &Database, user: UserId, page: PageRequest) -> Result<Page<SshKey>> {
-    let list = List {
+    let list = PagedQuery {
         columns: "id, title, key, created_at",
         rows: "*",
         from: |query: &mut QueryBuilder<Postgres>, _| {
             query.push("from ssh_keys where user_id = ").push_bind(user.get());
         },
         order: "id desc",
-        page: named("page"),
+        page: table_alias("page"),
         total: Total::Bounded,
-        varies: false,
+        needs_custom_plan: false,
     };
     list.fetch(&mut *database.connection().await?, page).await
 }
@@ -75,7 +77,7 @@ pub async fn delete(connection: &mut Connection, user: UserId, id: SshKeyId) -> 
     .await?)
 }
 
-/// The user who has the key with this fingerprint.
+/// Finds the user who owns the key with this fingerprint.
 pub async fn find_owner(connection: &mut Connection, fingerprint: &str) -> Result<Option<UserId>> {
     let id = sqlx::query_scalar!("select user_id from ssh_keys where fingerprint = $1", fingerprint)
         .fetch_optional(connection)

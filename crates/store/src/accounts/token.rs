@@ -1,3 +1,5 @@
+//! Personal access tokens and session tokens. Only digests of their secrets are stored.
+
 use chrono::{DateTime, Utc};
 use holdfast_domain::accounts::{Scopes, TokenKind};
 use holdfast_domain::ids::{TokenId, UserId};
@@ -6,10 +8,10 @@ use sqlx::postgres::PgRow;
 use sqlx::{Postgres, QueryBuilder};
 
 use super::user::{Account, User, account_columns, user_columns};
-use crate::page::{List, Total, named};
+use crate::page::{PagedQuery, Total, table_alias};
 use crate::{Connection, Database, Result};
 
-/// A token as its owner sees it later: everything but the secret.
+/// A token without its secret, which is not stored.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct Token {
     #[sqlx(try_from = "i64")]
@@ -29,9 +31,9 @@ impl Token {
     }
 }
 
-/// A token that was just presented, with as much of its user as was asked for.
+/// An active token that a client has sent, with its user: an [`Account`] or a complete [`User`].
 #[derive(Clone, Debug, sqlx::FromRow)]
-pub struct Presented<U: for<'r> sqlx::FromRow<'r, PgRow>> {
+pub struct AuthenticatedToken<U: for<'r> sqlx::FromRow<'r, PgRow>> {
     #[sqlx(try_from = "i64")]
     pub token_id: TokenId,
     #[sqlx(try_from = "Vec<String>")]
@@ -41,7 +43,7 @@ pub struct Presented<U: for<'r> sqlx::FromRow<'r, PgRow>> {
     pub user: U,
 }
 
-macro_rules! presented {
+macro_rules! active_token_query {
     ($columns:expr) => {
         concat!(
             "select t.id as token_id, t.scopes, t.last_used_at, ",
@@ -52,27 +54,27 @@ macro_rules! presented {
     };
 }
 
-/// Neither revoked nor expired.
-pub async fn find_presented(
+/// Finds a token that is neither revoked nor expired, with the account of its user.
+pub async fn find_active_by_digest(
     connection: &mut Connection,
     digest: &[u8],
     now: DateTime<Utc>,
-) -> Result<Option<Presented<Account>>> {
-    const QUERY: &str = presented!(account_columns!());
+) -> Result<Option<AuthenticatedToken<Account>>> {
+    const QUERY: &str = active_token_query!(account_columns!());
     Ok(sqlx::query_as(QUERY).bind(digest).bind(now).fetch_optional(connection).await?)
 }
 
-/// The same with the whole user, for those who look at themselves.
-pub async fn find_presented_whole(
+/// Like [`find_active_by_digest`], but loads the complete user, for requests about the user's own profile.
+pub async fn find_active_by_digest_with_profile(
     connection: &mut Connection,
     digest: &[u8],
     now: DateTime<Utc>,
-) -> Result<Option<Presented<User>>> {
-    const QUERY: &str = presented!(user_columns!());
+) -> Result<Option<AuthenticatedToken<User>>> {
+    const QUERY: &str = active_token_query!(user_columns!());
     Ok(sqlx::query_as(QUERY).bind(digest).bind(now).fetch_optional(connection).await?)
 }
 
-pub async fn touch(connection: &mut Connection, id: TokenId, now: DateTime<Utc>) -> Result<()> {
+pub async fn record_use(connection: &mut Connection, id: TokenId, now: DateTime<Utc>) -> Result<()> {
     sqlx::query!("update tokens set last_used_at = $2 where id = $1", id.get(), now).execute(connection).await?;
     Ok(())
 }
@@ -95,32 +97,32 @@ pub async fn insert(connection: &mut Connection, new: &NewToken<'_>, now: DateTi
         .bind(new.kind.as_str())
         .bind(new.name)
         .bind(new.digest)
-        .bind(new.scopes.words())
+        .bind(new.scopes.to_strings())
         .bind(now)
         .bind(new.expires_at)
         .fetch_one(connection)
         .await?)
 }
 
-/// Personal tokens, newest first; revoked and expired ones included.
+/// Lists the personal tokens of a user, newest first, including revoked and expired ones.
 pub async fn list(database: &Database, user: UserId, page: PageRequest) -> Result<Page<Token>> {
-    let list = List {
+    let list = PagedQuery {
         columns: "id, name, scopes, created_at, expires_at, revoked_at, last_used_at",
         rows: "*",
         from: |query: &mut QueryBuilder<Postgres>, _| {
             query.push("from tokens where kind = 'personal' and user_id = ").push_bind(user.get());
         },
         order: "id desc",
-        page: named("page"),
+        page: table_alias("page"),
         total: Total::Bounded,
-        varies: false,
+        needs_custom_plan: false,
     };
     list.fetch(&mut *database.connection().await?, page).await
 }
 
-/// Whether there was such a personal token that was still valid.
+/// Revokes a personal token. Returns false if the user has no such token or it is revoked already.
 pub async fn revoke(connection: &mut Connection, user: UserId, id: TokenId, now: DateTime<Utc>) -> Result<bool> {
-    let done = sqlx::query!(
+    let updated = sqlx::query!(
         "update tokens set revoked_at = $3 where user_id = $1 and id = $2 and kind = 'personal' and revoked_at is null",
         user.get(),
         id.get(),
@@ -128,16 +130,21 @@ pub async fn revoke(connection: &mut Connection, user: UserId, id: TokenId, now:
     )
     .execute(connection)
     .await?;
-    Ok(done.rows_affected() > 0)
+    Ok(updated.rows_affected() > 0)
 }
 
-/// Drops a user's expired sessions, and all but the newest `keep`.
-pub async fn prune_sessions(connection: &mut Connection, user: UserId, keep: i64, now: DateTime<Utc>) -> Result<()> {
+/// Deletes the expired sessions of a user, and all but the newest `max_sessions`.
+pub async fn prune_sessions(
+    connection: &mut Connection,
+    user: UserId,
+    max_sessions: i64,
+    now: DateTime<Utc>,
+) -> Result<()> {
     sqlx::query!(
         "delete from tokens where user_id = $1 and kind = 'session' and (expires_at <= $3 or id not in
            (select id from tokens where user_id = $1 and kind = 'session' order by id desc limit $2))",
         user.get(),
-        keep,
+        max_sessions,
         now,
     )
     .execute(connection)
@@ -145,7 +152,7 @@ pub async fn prune_sessions(connection: &mut Connection, user: UserId, keep: i64
     Ok(())
 }
 
-/// After a password reset nobody stays signed in by the old one.
+/// Deletes all sessions of a user, for example after a password reset.
 pub async fn delete_sessions(connection: &mut Connection, user: UserId) -> Result<()> {
     sqlx::query!("delete from tokens where user_id = $1 and kind = 'session'", user.get()).execute(connection).await?;
     Ok(())

@@ -1,16 +1,18 @@
+//! Users.
+
 use chrono::{DateTime, Utc};
 use holdfast_domain::accounts::UserState;
 use holdfast_domain::ids::UserId;
 use holdfast_domain::page::{Page, PageRequest};
-use holdfast_domain::policy::Standing;
+use holdfast_domain::policy::InstanceRole;
 use sqlx::types::Json;
 use sqlx::{Postgres, QueryBuilder};
 
 use super::identity::Identity;
-use crate::page::{List, Total, WholeList, named};
+use crate::page::{CountedList, PagedQuery, Total, table_alias};
 use crate::{Connection, Database, Result, search};
 
-/// An account, without its password.
+/// A user without the password hash.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct User {
     #[sqlx(try_from = "i64")]
@@ -37,14 +39,14 @@ pub struct User {
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
     pub identities: Json<Vec<Identity>>,
-    /// Whether its own namespace holds less than `projects_limit`.
+    /// Whether the user's namespace holds fewer projects than `projects_limit`.
     pub can_create_project: bool,
 }
 
 impl User {
     pub fn account(&self) -> Account {
         Account {
-            person: self.person(),
+            summary: self.summary(),
             admin: self.admin,
             external: self.external,
             can_create_group: self.can_create_group,
@@ -56,8 +58,8 @@ impl User {
         self.state == UserState::Active
     }
 
-    pub fn person(&self) -> Person {
-        Person {
+    pub fn summary(&self) -> UserSummary {
+        UserSummary {
             id: self.id,
             username: self.username.clone(),
             name: self.name.clone(),
@@ -67,11 +69,11 @@ impl User {
     }
 }
 
-/// As much of a user as decides what it may do. It is read with every request.
+/// The part of a user that determines the user's permissions. It is read with every request.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct Account {
     #[sqlx(flatten)]
-    pub person: Person,
+    pub summary: UserSummary,
     pub admin: bool,
     pub external: bool,
     pub can_create_group: bool,
@@ -80,23 +82,23 @@ pub struct Account {
 
 impl Account {
     pub fn id(&self) -> UserId {
-        self.person.id
+        self.summary.id
     }
 
     pub fn is_active(&self) -> bool {
-        self.person.state == UserState::Active
+        self.summary.state == UserState::Active
     }
 
-    pub fn standing(&self) -> Standing {
+    pub fn role(&self) -> InstanceRole {
         match (self.admin, self.external) {
-            (true, _) => Standing::Administrator,
-            (false, true) => Standing::External,
-            (false, false) => Standing::Ordinary,
+            (true, _) => InstanceRole::Administrator,
+            (false, true) => InstanceRole::External,
+            (false, false) => InstanceRole::Regular,
         }
     }
 }
 
-/// The columns of [`Account`], of a table called `u`.
+/// The columns of [`Account`], of a table with the alias `u`.
 macro_rules! account_columns {
     () => {
         "u.id, u.username, u.name, u.email, u.state, u.admin, u.external, u.can_create_group, u.projects_limit"
@@ -104,9 +106,9 @@ macro_rules! account_columns {
 }
 pub(crate) use account_columns;
 
-/// As much of a user as is shown beside other things.
+/// The part of a user that is shown in other resources.
 #[derive(Clone, Debug, sqlx::FromRow)]
-pub struct Person {
+pub struct UserSummary {
     #[sqlx(try_from = "i64")]
     pub id: UserId,
     pub username: String,
@@ -116,15 +118,15 @@ pub struct Person {
     pub state: UserState,
 }
 
-/// The columns of [`Person`], of a table called `u`.
-macro_rules! person_columns {
+/// The columns of [`UserSummary`], of a table with the alias `u`.
+macro_rules! user_summary_columns {
     () => {
         "u.id, u.username, u.name, u.email, u.state"
     };
 }
-pub(crate) use person_columns;
+pub(crate) use user_summary_columns;
 
-/// The columns of [`User`], of a table called `u`.
+/// The columns of [`User`], of a table with the alias `u`.
 macro_rules! user_columns {
     () => {
         "u.id, u.username, u.name, u.email, u.state, u.admin, u.external, u.can_create_group, u.projects_limit, u.bio, \
@@ -143,21 +145,21 @@ pub async fn find(connection: &mut Connection, id: UserId) -> Result<Option<User
     Ok(sqlx::query_as(QUERY).bind(id.get()).fetch_optional(connection).await?)
 }
 
-/// Like [`find`], but finds the ghost account as well: what it owns names it as the author.
+/// Like [`find`], but also finds the ghost account, which is shown as the author of reassigned content.
 pub async fn find_with_ghost(connection: &mut Connection, id: UserId) -> Result<Option<User>> {
     const QUERY: &str = concat!("select ", user_columns!(), " from users u where u.id = $1");
     Ok(sqlx::query_as(QUERY).bind(id.get()).fetch_optional(connection).await?)
 }
 
-/// Those of these that there are.
-pub async fn people(connection: &mut Connection, ids: &[i64]) -> Result<Vec<Person>> {
-    const QUERY: &str = concat!("select ", person_columns!(), " from users u where u.id = any($1)");
+/// Returns the summaries of the existing users among `ids`.
+pub async fn find_summaries(connection: &mut Connection, ids: &[i64]) -> Result<Vec<UserSummary>> {
+    const QUERY: &str = concat!("select ", user_summary_columns!(), " from users u where u.id = any($1)");
     Ok(sqlx::query_as(QUERY).bind(ids).fetch_all(connection).await?)
 }
 
-/// Keeps those of these that there are until the end of the transaction. Who is just being deleted is not waited for, and
-/// is not among them.
-pub async fn keep(connection: &mut Connection, ids: &[i64]) -> Result<Vec<i64>> {
+/// Locks the existing users among `ids` with `FOR KEY SHARE`, so that they cannot be deleted before the end of the
+/// transaction, and returns their ids. Users that are being deleted concurrently are left out without waiting.
+pub async fn lock_key_shared(connection: &mut Connection, ids: &[i64]) -> Result<Vec<i64>> {
     Ok(sqlx::query_scalar!("select id from users where id = any($1) for key share skip locked", ids)
         .fetch_all(connection)
         .await?)
@@ -169,14 +171,14 @@ pub async fn find_by_username(connection: &mut Connection, username: &str) -> Re
     Ok(sqlx::query_as(QUERY).bind(username.to_ascii_lowercase()).fetch_optional(connection).await?)
 }
 
-/// Takes the row until the end of the transaction.
+/// Loads a user and locks the row until the end of the transaction.
 pub async fn lock(connection: &mut Connection, id: UserId) -> Result<Option<User>> {
     const QUERY: &str =
         concat!("select ", user_columns!(), " from users u where u.id = $1 and not u.ghost for no key update of u");
     Ok(sqlx::query_as(QUERY).bind(id.get()).fetch_optional(connection).await?)
 }
 
-/// The account somebody signs in to, by username or by primary address, with its password hash.
+/// Finds an account by username or primary address, and returns its id and password hash.
 pub async fn find_for_sign_in(connection: &mut Connection, login: &str) -> Result<Option<(UserId, String)>> {
     let row = sqlx::query!(
         "select u.id, u.password_hash from users u where lower(u.username) = $1 and not u.ghost
@@ -213,7 +215,8 @@ impl Filter {
     }
 
     fn push(&self, query: &mut QueryBuilder<Postgres>) {
-        // By its id, which an index alone tells: the ghost account is one row.
+        // Excludes the ghost account by its id instead of by `u.ghost`, because an index on the id suffices to check
+        // it.
         query.push("from users u where u.id is distinct from (select g.id from users g where g.ghost)");
         if let Some(username) = &self.username {
             query.push(" and lower(u.username) = ").push_bind(username.to_ascii_lowercase());
@@ -234,19 +237,19 @@ impl Filter {
     }
 }
 
-/// Newest first.
+/// Lists users, newest first. The ghost account is left out.
 pub async fn list(database: &Database, filter: &Filter, page: PageRequest) -> Result<Page<User>> {
-    let list = List {
+    let list = PagedQuery {
         columns: user_columns!(),
         rows: "u.*",
         from: |query: &mut QueryBuilder<Postgres>, _| filter.push(query),
         order: "u.id desc",
-        page: named("u"),
+        page: table_alias("u"),
         total: match filter.is_empty() {
-            true => Total::UnlessLarge(WholeList::Users, &database.large_lists),
+            true => Total::SkipIfKnownLarge(CountedList::Users, &database.large_lists),
             false => Total::Bounded,
         },
-        varies: filter.search.is_some(),
+        needs_custom_plan: filter.search.is_some(),
     };
     list.fetch(&mut *database.connection().await?, page).await
 }
@@ -271,7 +274,7 @@ pub struct Attributes {
 
 pub async fn insert(
     connection: &mut Connection,
-    a: &Attributes,
+    attributes: &Attributes,
     password_hash: &str,
     now: DateTime<Utc>,
 ) -> Result<UserId> {
@@ -280,21 +283,21 @@ pub async fn insert(
            location, skype, linkedin, twitter, website_url, organization, confirmed_at, created_at, updated_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $16, $16)
          returning id",
-        a.username,
-        a.name,
-        a.email,
+        attributes.username,
+        attributes.name,
+        attributes.email,
         password_hash,
-        a.admin,
-        a.external,
-        a.can_create_group,
-        a.projects_limit,
-        a.bio,
-        a.location,
-        a.skype,
-        a.linkedin,
-        a.twitter,
-        a.website_url,
-        a.organization,
+        attributes.admin,
+        attributes.external,
+        attributes.can_create_group,
+        attributes.projects_limit,
+        attributes.bio,
+        attributes.location,
+        attributes.skype,
+        attributes.linkedin,
+        attributes.twitter,
+        attributes.website_url,
+        attributes.organization,
         now,
     )
     .fetch_one(connection)
@@ -302,27 +305,32 @@ pub async fn insert(
     Ok(id.into())
 }
 
-pub async fn update(connection: &mut Connection, id: UserId, a: &Attributes, now: DateTime<Utc>) -> Result<()> {
+pub async fn update(
+    connection: &mut Connection,
+    id: UserId,
+    attributes: &Attributes,
+    now: DateTime<Utc>,
+) -> Result<()> {
     sqlx::query!(
         "update users set username = $2, name = $3, email = $4, admin = $5, external = $6, can_create_group = $7,
            projects_limit = $8, bio = $9, location = $10, skype = $11, linkedin = $12, twitter = $13, website_url = $14,
            organization = $15, updated_at = $16
          where id = $1",
         id.get(),
-        a.username,
-        a.name,
-        a.email,
-        a.admin,
-        a.external,
-        a.can_create_group,
-        a.projects_limit,
-        a.bio,
-        a.location,
-        a.skype,
-        a.linkedin,
-        a.twitter,
-        a.website_url,
-        a.organization,
+        attributes.username,
+        attributes.name,
+        attributes.email,
+        attributes.admin,
+        attributes.external,
+        attributes.can_create_group,
+        attributes.projects_limit,
+        attributes.bio,
+        attributes.location,
+        attributes.skype,
+        attributes.linkedin,
+        attributes.twitter,
+        attributes.website_url,
+        attributes.organization,
         now,
     )
     .execute(connection)

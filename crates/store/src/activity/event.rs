@@ -1,20 +1,20 @@
-//! What happened: written in the transaction in which it happens.
+//! Writes events to the feed and to the outbox, in the transaction of the change that they describe.
 
 use chrono::{DateTime, Utc};
 use holdfast_domain::activity::{Action, Audience, SubjectKind};
-use holdfast_domain::hooks::Kind;
+use holdfast_domain::hooks::EventKind;
 use holdfast_domain::ids::{IssueId, MilestoneId, NoteId, ProjectId, UserId};
 use serde_json::Value;
 
 use crate::{Connection, Result};
 
-/// What an event is about.
+/// The subject of an event.
 #[derive(Clone, Copy, Debug)]
 pub enum Subject {
     /// The project itself, or its members.
     Project,
     Issue(IssueId),
-    /// Something said about the issue.
+    /// A note on the issue.
     Note(IssueId, NoteId),
     Milestone(MilestoneId),
 }
@@ -27,11 +27,11 @@ impl Subject {
             Self::Note(id, note) => (SubjectKind::Issue, id.get(), Some(note.get())),
             Self::Milestone(id) => (SubjectKind::Milestone, id.get(), None),
         };
-        (Some(kind.code()), Some(id), note)
+        (Some(kind.as_i16()), Some(id), note)
     }
 }
 
-/// An event that is to be written.
+/// An event to be written to the feed.
 #[derive(Clone, Copy, Debug)]
 pub struct NewEvent {
     pub project: ProjectId,
@@ -42,33 +42,33 @@ pub struct NewEvent {
 }
 
 impl NewEvent {
-    /// Of the project itself, which everybody is told who sees it.
-    pub const fn of_project(project: ProjectId, author: UserId, action: Action) -> Self {
+    /// Creates an event about the project itself, visible to everybody who can see the project.
+    pub const fn for_project(project: ProjectId, author: UserId, action: Action) -> Self {
         Self { project, author, action, subject: Subject::Project, audience: Audience::Everybody }
     }
 }
 
-/// What is told to those who listen.
+/// An event to be written to the outbox, from which it is delivered to hooks.
 #[derive(Clone, Debug)]
-pub struct Notice {
-    pub kind: Kind,
+pub struct OutboxEvent {
+    pub kind: EventKind,
     pub payload: Value,
 }
 
-/// Writes what happened in a project into the feed and, if there is something to tell, into the outbox; the project's
-/// time of last activity follows once an hour, if nobody else is at it. One statement: together they cost hardly more than
-/// one of them.
+/// Writes an event of a project to the feed and, if there is one, an event to the outbox. Also updates the project's
+/// time of last activity, at most once an hour and only if the project is not locked. All of it is one statement, which
+/// costs hardly more than one of the inserts.
 pub async fn record(
     connection: &mut Connection,
     event: NewEvent,
-    notice: Option<&Notice>,
+    outbox_event: Option<&OutboxEvent>,
     now: DateTime<Utc>,
 ) -> Result<()> {
     let (kind, subject, note) = event.subject.columns();
     sqlx::query!(
-        "with told as (insert into outbox (kind, project_id, payload, created_at)
+        "with inserted as (insert into outbox (kind, project_id, payload, created_at)
              select $4, $1, $5, $6 where $4::text is not null returning id),
-           queued as (insert into outbox_queue (outbox_id, kind, project_id, created_at) select id, $4, $1, $6 from told),
+           queued as (insert into outbox_queue (outbox_id, kind, project_id, created_at) select id, $4, $1, $6 from inserted),
            active as (update projects set last_activity_at = $6 where id = (
              select id from projects where id = $1 and last_activity_at < $6::timestamptz - interval '1 hour'
              for no key update skip locked)),
@@ -77,35 +77,35 @@ pub async fn record(
          values ($1, $2, $3, $6, $7, $8, $9, $10)",
         event.project.get(),
         event.author.get(),
-        event.action.code(),
-        notice.map(|it| it.kind.word()),
-        notice.map(|it| &it.payload),
+        event.action.as_i16(),
+        outbox_event.map(|it| it.kind.as_str()),
+        outbox_event.map(|it| &it.payload),
         now,
         kind,
         subject,
         note,
-        event.audience.code(),
+        event.audience.as_i16(),
     )
     .execute(connection)
     .await?;
     Ok(())
 }
 
-/// Writes the moves of refs, each as an event with its details and as a notice of its kind. It never waits for the
-/// project, whose row others take before its repository's.
+/// Writes ref updates to the feed, with their details, and to the outbox. Never waits for the lock of the project:
+/// other transactions lock the project before its repository, so waiting could deadlock.
 pub async fn record_pushes(
     connection: &mut Connection,
     project: ProjectId,
     author: UserId,
-    pushes: Vec<Notice>,
+    pushes: Vec<OutboxEvent>,
     now: DateTime<Utc>,
 ) -> Result<()> {
-    let (kinds, details): (Vec<&str>, Vec<Value>) = pushes.into_iter().map(|it| (it.kind.word(), it.payload)).unzip();
+    let (kinds, details): (Vec<&str>, Vec<Value>) = pushes.into_iter().map(|it| (it.kind.as_str(), it.payload)).unzip();
     sqlx::query!(
         "with pushed as (select * from unnest($4::text[], $5::jsonb[]) with ordinality p (kind, details, place)),
-           told as (insert into outbox (kind, project_id, payload, created_at)
+           inserted as (insert into outbox (kind, project_id, payload, created_at)
              select kind, $1, details, $6 from pushed order by place returning id, kind),
-           queued as (insert into outbox_queue (outbox_id, kind, project_id, created_at) select id, kind, $1, $6 from told),
+           queued as (insert into outbox_queue (outbox_id, kind, project_id, created_at) select id, kind, $1, $6 from inserted),
            active as (update projects set last_activity_at = $6 where id = (
              select id from projects where id = $1 and last_activity_at < $6::timestamptz - interval '1 hour'
              for no key update skip locked)),
@@ -114,31 +114,31 @@ pub async fn record_pushes(
          select $1, $2, $3, details, $6, $7 from pushed order by place",
         project.get(),
         author.get(),
-        Action::Pushed.code(),
+        Action::Pushed.as_i16(),
         &kinds as &[&str],
         &details,
         now,
-        Audience::CodeReaders.code(),
+        Audience::CodeReaders.as_i16(),
     )
     .execute(connection)
     .await?;
     Ok(())
 }
 
-/// Tells what the feed does not record.
-pub async fn tell(
+/// Writes an event to the outbox that has no entry in the feed.
+pub async fn publish(
     connection: &mut Connection,
     project: Option<ProjectId>,
-    notice: &Notice,
+    event: &OutboxEvent,
     now: DateTime<Utc>,
 ) -> Result<()> {
     sqlx::query!(
-        "with told as (
+        "with inserted as (
            insert into outbox (kind, project_id, payload, created_at) values ($1, $2, $3, $4) returning id)
-         insert into outbox_queue (outbox_id, kind, project_id, created_at) select id, $1, $2, $4 from told",
-        notice.kind.word(),
+         insert into outbox_queue (outbox_id, kind, project_id, created_at) select id, $1, $2, $4 from inserted",
+        event.kind.as_str(),
         project.map(ProjectId::get),
-        notice.payload,
+        event.payload,
         now,
     )
     .execute(connection)
@@ -146,35 +146,35 @@ pub async fn tell(
     Ok(())
 }
 
-/// What is about an issue follows it when it becomes confidential or ceases to be.
+/// Changes the audience of all events about an issue, after the issue became confidential or ceased to be.
 pub async fn set_audience(connection: &mut Connection, issue: IssueId, audience: Audience) -> Result<()> {
     sqlx::query!(
         "update events set audience = $3 where subject_id = $1 and subject_kind = $2",
         issue.get(),
-        SubjectKind::Issue.code(),
-        audience.code(),
+        SubjectKind::Issue.as_i16(),
+        audience.as_i16(),
     )
     .execute(connection)
     .await?;
     Ok(())
 }
 
-pub async fn delete_of_issue(connection: &mut Connection, issue: IssueId) -> Result<()> {
+pub async fn delete_for_issue(connection: &mut Connection, issue: IssueId) -> Result<()> {
     sqlx::query!(
         "delete from events where subject_id = $1 and subject_kind = $2",
         issue.get(),
-        SubjectKind::Issue.code(),
+        SubjectKind::Issue.as_i16(),
     )
     .execute(connection)
     .await?;
     Ok(())
 }
 
-pub async fn delete_of_note(connection: &mut Connection, issue: IssueId, note: NoteId) -> Result<()> {
+pub async fn delete_for_note(connection: &mut Connection, issue: IssueId, note: NoteId) -> Result<()> {
     sqlx::query!(
         "delete from events where subject_id = $1 and subject_kind = $2 and note_id = $3",
         issue.get(),
-        SubjectKind::Issue.code(),
+        SubjectKind::Issue.as_i16(),
         note.get(),
     )
     .execute(connection)
@@ -182,22 +182,22 @@ pub async fn delete_of_note(connection: &mut Connection, issue: IssueId, note: N
     Ok(())
 }
 
-/// Takes some events of a project away; how many there were.
-pub async fn delete_some_of_project(connection: &mut Connection, project: ProjectId, at_most: i64) -> Result<u64> {
-    let gone = sqlx::query!(
+/// Deletes at most `limit` events of a project and returns how many were deleted.
+pub async fn delete_project_batch(connection: &mut Connection, project: ProjectId, limit: i64) -> Result<u64> {
+    let deleted = sqlx::query!(
         "delete from events e using (select id, created_at from events where project_id = $1 limit $2) old
          where e.id = old.id and e.created_at = old.created_at and e.project_id = $1",
         project.get(),
-        at_most,
+        limit,
     )
     .execute(connection)
     .await?;
-    Ok(gone.rows_affected())
+    Ok(deleted.rows_affected())
 }
 
-/// Gives a batch of events of a deleted user to the ghost account. Returns how many. The details of pushes name the user,
-/// so they name the ghost account afterwards.
-pub async fn reassign_batch(connection: &mut Connection, from: UserId, ghost: UserId, at_most: i64) -> Result<u64> {
+/// Reassigns at most `limit` events of a deleted user to the ghost account and returns how many were changed. The
+/// details of a push contain the user's name and address, which are replaced as well.
+pub async fn reassign_batch(connection: &mut Connection, from: UserId, ghost: UserId, limit: i64) -> Result<u64> {
     let reassigned = sqlx::query!(
         "update events e set author_id = $2, data = e.data || jsonb_build_object('user_id', g.id, 'user_name', g.name,
            'user_email', g.email, 'user_username', g.username)
@@ -205,16 +205,16 @@ pub async fn reassign_batch(connection: &mut Connection, from: UserId, ghost: Us
          where e.id = old.id and e.created_at = old.created_at and e.author_id = $1 and g.id = $2",
         from.get(),
         ghost.get(),
-        at_most,
+        limit,
     )
     .execute(connection)
     .await?;
     Ok(reassigned.rows_affected())
 }
 
-/// Records that one author was active wherever another was, and forgets the other. A project that is just being removed
-/// is left out.
-pub async fn reassign_places(connection: &mut Connection, from: UserId, to: UserId) -> Result<()> {
+/// Moves the index entries of one author to another: the projects in which the author has events. Projects that are
+/// being deleted are left out.
+pub async fn reassign_author_index(connection: &mut Connection, from: UserId, to: UserId) -> Result<()> {
     sqlx::query!(
         "with kept as (select p.id from event_authors a join projects p on p.id = a.project_id where a.author_id = $1
            for key share of p skip locked)

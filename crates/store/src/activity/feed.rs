@@ -1,4 +1,7 @@
-//! What happened, for those who read it. No page reads more than it reaches, whatever is hidden from its reader.
+//! The activity feeds of projects and users.
+//!
+//! However many events are hidden from the viewer, a page reads a bounded number of rows: it depends on the end of the
+//! page and on the number of visible projects, or is limited by `MAX_RECENT_EVENTS`.
 
 use chrono::{DateTime, Utc};
 use holdfast_domain::activity::{Action, Audience, SubjectKind};
@@ -9,13 +12,13 @@ use serde_json::Value;
 use sqlx::{Postgres, QueryBuilder};
 
 use crate::accounts::ghost::author_or_ghost;
-use crate::accounts::user::{Person, person_columns};
-use crate::page::{List, Purpose, Total, WholeList, named};
-use crate::projects::list::{Reader, push_level, push_visible};
+use crate::accounts::user::{UserSummary, user_summary_columns};
+use crate::page::{CountedList, PagedQuery, Purpose, Total, table_alias};
+use crate::projects::list::{Viewer, push_can_see, push_has_level};
 use crate::text::listed_text;
 use crate::{Connection, Database, Result};
 
-/// Something that somebody did in a project.
+/// An event in the feed of a project or a user.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct Event {
     #[sqlx(try_from = "i64")]
@@ -26,24 +29,24 @@ pub struct Event {
     pub created_at: DateTime<Utc>,
     pub data: Option<Value>,
     #[sqlx(flatten)]
-    pub author: Person,
+    pub author: UserSummary,
     subject_kind: Option<i16>,
     subject_id: Option<i64>,
-    /// Of what it is about.
+    /// The title of the subject.
     pub subject_title: Option<String>,
     #[sqlx(flatten)]
-    comment: NullableComment,
+    comment: CommentColumns,
 }
 
 #[derive(Clone, Debug, sqlx::FromRow)]
-struct NullableComment {
+struct CommentColumns {
     note_id: Option<i64>,
     body: Option<String>,
     said_at: Option<DateTime<Utc>>,
     edited_at: Option<DateTime<Utc>>,
 }
 
-/// What was said in an event, by its author about its subject.
+/// The note of an event, written by the event's author about its subject.
 #[derive(Clone, Debug)]
 pub struct Comment<'a> {
     pub id: NoteId,
@@ -54,74 +57,80 @@ pub struct Comment<'a> {
 
 impl Event {
     pub fn subject(&self) -> Option<(SubjectKind, i64)> {
-        Some((SubjectKind::from_code(self.subject_kind?)?, self.subject_id?))
+        Some((SubjectKind::from_i16(self.subject_kind?)?, self.subject_id?))
     }
 
     pub fn comment(&self) -> Option<Comment<'_>> {
-        let NullableComment { note_id, body, said_at, edited_at } = &self.comment;
+        let CommentColumns { note_id, body, said_at, edited_at } = &self.comment;
         let (id, body) = ((*note_id)?.into(), body.as_deref()?);
         Some(Comment { id, body, created_at: (*said_at)?, updated_at: (*edited_at)? })
     }
 }
 
-/// What happened in a project, newest first, as far as the reader is told.
-pub async fn list_of_project(
+/// Lists the events of a project for an audience and the wider ones, newest first.
+pub async fn list_for_project(
     database: &Database,
     project: ProjectId,
-    told: Audience,
+    max_audience: Audience,
     page: PageRequest,
 ) -> Result<Page<Event>> {
     let from = |query: &mut QueryBuilder<Postgres>, purpose: Purpose| {
         query.push("from (");
-        for audience in Audience::ALL.into_iter().filter(|audience| *audience <= told) {
+        for audience in Audience::ALL.into_iter().filter(|audience| *audience <= max_audience) {
             query.push(if audience == Audience::Everybody { "(" } else { " union all (" });
-            query.push("select ").push(FOUND).push(" from events where project_id = ").push_bind(project.get());
-            query.push(" and audience = ").push(audience.code());
-            purpose.push_newest(query, "id");
+            query.push("select ").push(KEY_COLUMNS).push(" from events where project_id = ").push_bind(project.get());
+            query.push(" and audience = ").push(audience.as_i16());
+            purpose.push_newest_first(query, "id");
             query.push(")");
         }
         query.push(") e");
     };
-    let total = Total::UnlessLarge(WholeList::FeedOfProject(project, told), &database.large_lists);
+    let total = Total::SkipIfKnownLarge(CountedList::ProjectFeed(project, max_audience), &database.large_lists);
     list(&mut *database.connection().await?, from, total, page).await
 }
 
-/// What a user did, newest first, in projects that the reader can see and as far as it is told.
-pub async fn list_of_user(database: &Database, user: UserId, reader: Reader, page: PageRequest) -> Result<Page<Event>> {
+/// Lists the events of a user that the viewer may see, newest first.
+pub async fn list_for_user(
+    database: &Database,
+    user: UserId,
+    viewer: Viewer,
+    page: PageRequest,
+) -> Result<Page<Event>> {
     let mut connection = database.connection().await?;
-    let total = || Total::UnlessLarge(WholeList::FeedOfUser(user, reader.user), &database.large_lists);
-    // Who sees everything needs no filter, but for projects that are deleted and still to be removed.
-    if reader.sees.is_none() {
+    let total = || Total::SkipIfKnownLarge(CountedList::UserFeed(user, viewer.user), &database.large_lists);
+    // A viewer who sees everything needs no filter, except for deleted projects that are not removed yet.
+    if viewer.min_visibility.is_none() {
         let from = |query: &mut QueryBuilder<Postgres>, _: Purpose| {
             query.push("from events e where e.author_id = ").push_bind(user.get());
             query.push(" and exists (select from projects p where p.id = e.project_id and p.namespace_id is not null)");
         };
         return list(&mut connection, from, total(), page).await;
     }
-    let places = Places::of(&mut connection, user, reader).await?;
-    if places.0.iter().all(Vec::is_empty) {
-        return Ok(Page::of_total(Vec::new(), page, 0));
+    let projects = VisibleProjects::load(&mut connection, user, viewer).await?;
+    if projects.0.iter().all(Vec::is_empty) {
+        return Ok(Page::with_total(Vec::new(), page, 0));
     }
-    // Mostly the page is among the newest of what the user did, hidden or not.
+    // Usually the page is within the user's most recent events, even if some of them are hidden.
     let from = |query: &mut QueryBuilder<Postgres>, purpose: Purpose| match purpose {
-        Purpose::Rows(_) => places.push_recent(query, user),
-        _ => places.push_merged(query, user, purpose),
+        Purpose::Rows(_) => projects.push_recent(query, user),
+        _ => projects.push_merged(query, user, purpose),
     };
     let recent = list(&mut connection, from, total(), page).await?;
     let is_last = recent.total == Some(page.offset() + recent.items.len() as i64);
     if recent.has_next || is_last {
         return Ok(recent);
     }
-    let from = |query: &mut QueryBuilder<Postgres>, purpose: Purpose| places.push_merged(query, user, purpose);
+    let from = |query: &mut QueryBuilder<Postgres>, purpose: Purpose| projects.push_merged(query, user, purpose);
     list(&mut connection, from, total(), page).await
 }
 
-/// What finds an event again, by an index and in one part of the table. All of it is in the indexes.
-const FOUND: &str = "id, created_at, project_id, audience";
+/// The columns that identify an event by an index, within one partition. The indexes contain all of them.
+const KEY_COLUMNS: &str = "id, created_at, project_id, audience";
 
-/// The details of a push. Those that were written before there was a limit may have two megabytes of messages: of each,
-/// the beginning is shown. Small ones are told by their size on disk, without a look into them.
-macro_rules! told_data {
+/// The SQL expression for the details of a push. Details that were stored before there was a limit may contain two
+/// megabytes of commit messages, which are truncated. Small details are recognized by their stored size, without
+/// decompressing them.
+macro_rules! limited_data {
     () => {
         "case when pg_column_size(e.data) > 1900 and octet_length(e.data::text) > 262144 then jsonb_set(e.data, '{commits}', \
          (select coalesce(jsonb_agg(jsonb_set(c, '{message}', to_jsonb(left(c ->> 'message', 1000)))), '[]') \
@@ -135,20 +144,20 @@ async fn list(
     total: Total<'_>,
     page: PageRequest,
 ) -> Result<Page<Event>> {
-    let list = List {
+    let list = PagedQuery {
         columns: concat!(
             "e.project_id, e.action, ",
-            told_data!(),
+            limited_data!(),
             " as data, e.created_at as happened_at, e.subject_kind, e.subject_id, e.note_id, \
              coalesce(i.title, m.title) as subject_title, ",
             listed_text!("nt.body"),
             " as body, nt.created_at as said_at, nt.updated_at as edited_at, ",
-            person_columns!()
+            user_summary_columns!()
         ),
         rows: "e.id, e.created_at, e.project_id, e.audience",
         from,
         order: "e.id desc",
-        page: named(concat!(
+        page: table_alias(concat!(
             "page join events e on e.id = page.id and e.created_at = page.created_at and e.project_id = page.project_id ",
             "and e.audience = page.audience join users u on u.id = ",
             author_or_ghost!("e.author_id"),
@@ -156,54 +165,57 @@ async fn list(
             "left join milestones m on m.id = e.subject_id and e.subject_kind = 3 left join notes nt on nt.id = e.note_id"
         )),
         total,
-        varies: false,
+        needs_custom_plan: false,
     };
     list.fetch(connection, page).await
 }
 
-/// Where a user did anything that a reader is told of: the projects for each audience. What is hidden is never left to
-/// this alone: each event is compared with it.
-struct Places([Vec<i64>; Audience::ALL.len()]);
+/// For each audience, the projects with events of a user that the viewer may see. Each event is compared with it, so
+/// that visibility does not depend on the index of authors alone.
+struct VisibleProjects([Vec<i64>; Audience::ALL.len()]);
 
-/// So much of what a user did is walked through, which is less work than to merge many projects.
-const RECENT: i64 = 20_000;
+/// Maximum number of a user's most recent events that are scanned. Scanning them is less work than merging many
+/// projects.
+const MAX_RECENT_EVENTS: i64 = 20_000;
 
-impl Places {
-    async fn of(connection: &mut Connection, user: UserId, reader: Reader) -> Result<Self> {
+impl VisibleProjects {
+    async fn load(connection: &mut Connection, user: UserId, viewer: Viewer) -> Result<Self> {
         let mut query = QueryBuilder::new("select p.id, case when ");
-        push_level(&mut query, reader, AccessLevel::Reporter);
+        push_has_level(&mut query, viewer, AccessLevel::Reporter);
         query.push(" then 2::smallint when p.visibility_level >= ");
-        query.push(reader.sees.unwrap_or(Visibility::Private).level()).push(" then 1::smallint else 0::smallint end");
+        query
+            .push(viewer.min_visibility.unwrap_or(Visibility::Private).as_i16())
+            .push(" then 1::smallint else 0::smallint end");
         query.push(" from event_authors a join projects p on p.id = a.project_id where p.namespace_id is not null");
         query.push(" and a.author_id = ").push_bind(user.get());
-        push_visible(&mut query, reader);
+        push_can_see(&mut query, viewer);
         let rows: Vec<(i64, i16)> = query.build_query_as().fetch_all(connection).await?;
-        let told = |audience: Audience| {
-            rows.iter().filter(|(_, told)| *told >= audience.code()).map(|(id, _)| *id).collect::<Vec<i64>>()
+        let visible_to = |audience: Audience| {
+            rows.iter().filter(|(_, level)| *level >= audience.as_i16()).map(|(id, _)| *id).collect::<Vec<i64>>()
         };
-        Ok(Self(Audience::ALL.map(told)))
+        Ok(Self(Audience::ALL.map(visible_to)))
     }
 
-    /// Walks through the newest of what the user did, past what is hidden.
+    /// Writes a scan of the user's most recent events that skips hidden ones.
     fn push_recent(&self, query: &mut QueryBuilder<Postgres>, user: UserId) {
-        query.push("from (select ").push(FOUND).push(" from events where author_id = ").push_bind(user.get());
-        query.push(" order by id desc limit ").push(RECENT).push(") e where false");
+        query.push("from (select ").push(KEY_COLUMNS).push(" from events where author_id = ").push_bind(user.get());
+        query.push(" order by id desc limit ").push(MAX_RECENT_EVENTS).push(") e where false");
         for (audience, projects) in Audience::ALL.into_iter().zip(&self.0) {
-            query.push(" or e.audience = ").push(audience.code());
-            // Selected, they are looked up by hash, however many there are.
+            query.push(" or e.audience = ").push(audience.as_i16());
+            // A subquery is looked up by hash, independently of the number of projects.
             query.push(" and e.project_id in (select unnest(").push_bind(projects.clone()).push("::bigint[]))");
         }
     }
 
-    /// Merges the newest of each project; nothing hidden is read.
+    /// Writes a merge of the newest events of each project, which reads no hidden events.
     fn push_merged(&self, query: &mut QueryBuilder<Postgres>, user: UserId, purpose: Purpose) {
         query.push("from (");
         for (audience, projects) in Audience::ALL.into_iter().zip(&self.0) {
             query.push(if audience == Audience::Everybody { "" } else { " union all " });
             query.push("select e.* from unnest(").push_bind(projects.clone()).push("::bigint[]) p (id) ");
-            query.push("cross join lateral (select ").push(FOUND).push(" from events where author_id = ");
-            query.push_bind(user.get()).push(" and project_id = p.id and audience = ").push(audience.code());
-            purpose.push_newest(query, "id");
+            query.push("cross join lateral (select ").push(KEY_COLUMNS).push(" from events where author_id = ");
+            query.push_bind(user.get()).push(" and project_id = p.id and audience = ").push(audience.as_i16());
+            purpose.push_newest_first(query, "id");
             query.push(") e");
         }
         query.push(") e");

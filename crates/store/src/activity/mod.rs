@@ -1,3 +1,5 @@
+//! Events: the activity feed and the outbox.
+
 pub mod event;
 pub mod feed;
 pub mod partition;

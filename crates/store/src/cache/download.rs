@@ -1,3 +1,5 @@
+//! Downloads packs into the cache, from the object store or, if small, from the database.
+
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -9,55 +11,62 @@ use std::sync::{Arc, PoisonError};
 use bytes::{Bytes, BytesMut};
 use futures_util::{TryStreamExt, stream};
 use holdfast_domain::ids::PackId;
-use holdfast_git::index_pack::PARTS;
-use holdfast_git::{Bare, is_full};
+use holdfast_git::index_pack::PACK_EXTENSIONS;
+use holdfast_git::{BareRepository, is_storage_full};
 
-use super::{Cache, Error, Result, is_linked};
+use super::{Cache, Error, Result, is_fully_linked};
 use crate::repository::pack::{self, Pack};
 use crate::{Database, Objects};
 
-/// Packs of one repository that come at once.
-const PACKS_AT_ONCE: usize = 8;
-/// A large one comes in pieces, some at once: one stream from a bucket is slower than the network.
-const PIECE: u64 = 16 << 20;
-const PIECES_AT_ONCE: usize = 4;
-/// Written at a time.
-const BUFFER: usize = 256 << 10;
+/// Maximum number of packs of one repository that are downloaded concurrently. Arbitrary.
+const MAX_CONCURRENT_PACKS: usize = 8;
+/// Large packs are downloaded in ranges of this size, several concurrently: one stream from a bucket is slower than the
+/// network.
+const RANGE_BYTES: u64 = 16 << 20;
+const MAX_CONCURRENT_RANGES: usize = 4;
+/// Bytes that are collected before they are written to disk, each time on a blocking thread.
+const WRITE_CHUNK_SIZE: usize = 256 << 10;
 
-/// A file of a pack, and where in the object it begins.
+/// A file of a pack and its offset in the object.
 struct Part {
     file: File,
     begin: u64,
     size: u64,
 }
 
-/// So often a pack is brought here that vanishes before it is used.
-const ROUNDS: usize = 100;
+/// How often a pack is downloaded that is evicted before it is linked. Arbitrary.
+const MAX_ATTEMPTS: usize = 100;
 
 impl Cache {
-    /// Brings those packs here that are not, and links them; how many they were.
-    pub(super) async fn complete(
+    /// Downloads and links the packs that a cached repository lacks, and returns their number.
+    pub(super) async fn download_missing(
         &self,
         database: &Database,
         objects: &Objects,
-        bare: &Bare,
+        bare: &BareRepository,
         packs: &[Pack],
     ) -> Result<usize> {
-        let missing: Vec<Result<&Pack>> = packs.iter().filter(|pack| !is_linked(bare, pack)).map(Ok).collect();
+        let missing: Vec<Result<&Pack>> = packs.iter().filter(|pack| !is_fully_linked(bare, pack)).map(Ok).collect();
         let count = missing.len();
-        let bring = |pack| self.bring(database, objects, bare, pack);
-        stream::iter(missing).try_for_each_concurrent(PACKS_AT_ONCE, bring).await?;
+        let ensure_pack = |pack| self.ensure_pack(database, objects, bare, pack);
+        stream::iter(missing).try_for_each_concurrent(MAX_CONCURRENT_PACKS, ensure_pack).await?;
         Ok(count)
     }
 
-    async fn bring(&self, database: &Database, objects: &Objects, bare: &Bare, pack: &Pack) -> Result<()> {
-        for _ in 0..ROUNDS {
-            if is_linked(bare, pack) {
+    async fn ensure_pack(
+        &self,
+        database: &Database,
+        objects: &Objects,
+        bare: &BareRepository,
+        pack: &Pack,
+    ) -> Result<()> {
+        for _ in 0..MAX_ATTEMPTS {
+            if is_fully_linked(bare, pack) {
                 return Ok(());
             }
             self.download(database, objects, pack).await?;
             match self.link(bare, pack) {
-                // It was evicted before we had it.
+                // The pack was evicted between download and link.
                 Err(Error::Io(error)) if error.kind() == io::ErrorKind::NotFound => {}
                 linked => linked?,
             }
@@ -65,17 +74,20 @@ impl Cache {
         Err(Error::Missing(pack.id))
     }
 
-    /// Unless it is here; once, however many ask for it.
+    /// Downloads a pack unless `packs/` contains it. Concurrent calls for the same pack download it once.
     async fn download(&self, database: &Database, objects: &Objects, pack: &Pack) -> Result<()> {
-        let flight = self.flight(pack.id);
-        let _alone = flight.lock().await;
-        let is_here = PARTS.iter().zip(pack.sizes).all(|(part, size)| size == 0 || self.slot.pack(pack, part).exists());
-        let fetched = if is_here { Ok(()) } else { self.store(database, objects, pack).await };
+        let lock = self.download_lock(pack.id);
+        let _guard = lock.lock().await;
+        let is_present = PACK_EXTENSIONS
+            .iter()
+            .zip(pack.sizes)
+            .all(|(part, size)| size == 0 || self.slot.pack_path(pack, part).exists());
+        let fetched = if is_present { Ok(()) } else { self.download_files(database, objects, pack).await };
         let fetched = match fetched {
-            Err(Error::Io(error)) if is_full(&error) => {
-                tracing::warn!(%error, "the disk is full: all copies that are not in use are evicted");
+            Err(Error::Io(error)) if is_storage_full(&error) => {
+                tracing::warn!(%error, "disk is full, evicting all unused cached repositories");
                 self.evict_down_to(0);
-                self.store(database, objects, pack).await
+                self.download_files(database, objects, pack).await
             }
             fetched => fetched,
         };
@@ -83,91 +95,94 @@ impl Cache {
         fetched
     }
 
-    fn flight(&self, id: PackId) -> Arc<tokio::sync::Mutex<()>> {
+    fn download_lock(&self, id: PackId) -> Arc<tokio::sync::Mutex<()>> {
         self.downloads.lock().unwrap_or_else(PoisonError::into_inner).entry(id).or_default().clone()
     }
 
-    /// Each file is under its name only once all of them are whole.
-    async fn store(&self, database: &Database, objects: &Objects, pack: &Pack) -> Result<()> {
-        std::fs::create_dir_all(self.slot.incoming())?;
-        // Somebody has deleted it, with all that was counted.
-        if !self.slot.packs().exists() {
-            self.used.store(0, Ordering::Relaxed);
+    /// Downloads all files of a pack into a temporary directory, and moves them into `packs/` when all are complete.
+    async fn download_files(&self, database: &Database, objects: &Objects, pack: &Pack) -> Result<()> {
+        std::fs::create_dir_all(self.slot.incoming_dir())?;
+        // The directory was deleted from outside, with all files that `used_bytes` counts.
+        if !self.slot.packs_dir().exists() {
+            self.used_bytes.store(0, Ordering::Relaxed);
         }
-        std::fs::create_dir_all(self.slot.packs())?;
-        let directory = tempfile::Builder::new().prefix("download-").tempdir_in(self.slot.incoming())?;
+        std::fs::create_dir_all(self.slot.packs_dir())?;
+        let directory = tempfile::Builder::new().prefix("download-").tempdir_in(self.slot.incoming_dir())?;
         let mut begin = 0;
         let mut parts = Vec::new();
-        for (part, size) in PARTS.iter().zip(pack.sizes).filter(|(_, size)| *size > 0) {
+        for (part, size) in PACK_EXTENSIONS.iter().zip(pack.sizes).filter(|(_, size)| *size > 0) {
             parts.push(Part { file: File::create(directory.path().join(part))?, begin, size });
             begin += size;
         }
         let parts: Arc<[Part]> = parts.into();
         match &pack.object_key {
             Some(key) => {
-                let fetch = |piece| fetch(objects, key, pack, piece, &parts);
-                stream::iter(pieces(pack.bytes()).map(Ok)).try_for_each_concurrent(PIECES_AT_ONCE, fetch).await?;
+                let fetch = |range| fetch(objects, key, pack, range, &parts);
+                stream::iter(split_ranges(pack.bytes()).map(Ok))
+                    .try_for_each_concurrent(MAX_CONCURRENT_RANGES, fetch)
+                    .await?;
             }
             None => {
-                let content = pack::content(&mut *database.connection().await?, pack.id).await?;
+                let content = pack::find_content(&mut *database.connection().await?, pack.id).await?;
                 let content = content.filter(|content| content.len() as u64 >= pack.bytes());
                 write(&parts, 0, content.ok_or(Error::Missing(pack.id))?.into()).await?;
             }
         }
-        for (part, size) in PARTS.iter().zip(pack.sizes).filter(|(_, size)| *size > 0) {
-            self.place(&directory.path().join(part), pack, part, size)?;
+        for (part, size) in PACK_EXTENSIONS.iter().zip(pack.sizes).filter(|(_, size)| *size > 0) {
+            self.install_file(&directory.path().join(part), pack, part, size)?;
         }
         Ok(())
     }
 
-    /// A file that is here already stays: repositories may be linked to it. Either way it is counted once.
-    pub(super) fn place(&self, file: &Path, pack: &Pack, part: &str, size: u64) -> Result<()> {
-        let place = self.slot.pack(pack, part);
-        if !place.exists() {
-            std::fs::rename(file, place)?;
-            self.used.fetch_add(size, Ordering::Relaxed);
+    /// Moves a file of a pack into `packs/` and counts its size. An existing file is kept and not counted again: cached
+    /// repositories may be linked to it.
+    pub(super) fn install_file(&self, file: &Path, pack: &Pack, part: &str, size: u64) -> Result<()> {
+        let path = self.slot.pack_path(pack, part);
+        if !path.exists() {
+            std::fs::rename(file, path)?;
+            self.used_bytes.fetch_add(size, Ordering::Relaxed);
         }
         Ok(())
     }
 }
 
-fn pieces(bytes: u64) -> impl Iterator<Item = Range<u64>> {
-    (0..bytes.div_ceil(PIECE)).map(move |n| n * PIECE..((n + 1) * PIECE).min(bytes))
+fn split_ranges(bytes: u64) -> impl Iterator<Item = Range<u64>> {
+    (0..bytes.div_ceil(RANGE_BYTES)).map(move |n| n * RANGE_BYTES..((n + 1) * RANGE_BYTES).min(bytes))
 }
 
-/// A second time if the first one breaks off.
-async fn fetch(objects: &Objects, key: &str, pack: &Pack, piece: Range<u64>, parts: &Arc<[Part]>) -> Result<()> {
-    match fetch_once(objects, key, pack, piece.clone(), parts).await {
+/// Downloads one range of an object, and retries once if the object store fails.
+async fn fetch(objects: &Objects, key: &str, pack: &Pack, range: Range<u64>, parts: &Arc<[Part]>) -> Result<()> {
+    match fetch_once(objects, key, pack, range.clone(), parts).await {
         Err(Error::ObjectStore(error)) => {
-            tracing::warn!(%error, key, "a pack broke off on its way");
-            fetch_once(objects, key, pack, piece, parts).await
+            tracing::warn!(%error, key, "downloading pack failed, retrying");
+            fetch_once(objects, key, pack, range, parts).await
         }
         fetched => fetched,
     }
 }
 
-async fn fetch_once(objects: &Objects, key: &str, pack: &Pack, piece: Range<u64>, parts: &Arc<[Part]>) -> Result<()> {
-    let found = objects.get_range(key, piece.clone()).await?;
+async fn fetch_once(objects: &Objects, key: &str, pack: &Pack, range: Range<u64>, parts: &Arc<[Part]>) -> Result<()> {
+    let found = objects.get_range(key, range.clone()).await?;
     let mut content = found.ok_or(Error::Missing(pack.id))?;
-    let mut position = piece.start;
+    let mut position = range.start;
     let mut buffer = BytesMut::new();
     loop {
         let next = content.try_next().await?;
         let is_last = next.is_none();
         buffer.extend_from_slice(&next.unwrap_or_default());
-        if buffer.len() >= BUFFER || (is_last && !buffer.is_empty()) {
+        if buffer.len() >= WRITE_CHUNK_SIZE || (is_last && !buffer.is_empty()) {
             let bytes = buffer.split().freeze();
-            let at = position;
+            let offset = position;
             position += bytes.len() as u64;
-            write(parts, at, bytes).await?;
+            write(parts, offset, bytes).await?;
         }
         if is_last {
-            return if position == piece.end { Ok(()) } else { Err(Error::Missing(pack.id)) };
+            return if position == range.end { Ok(()) } else { Err(Error::Missing(pack.id)) };
         }
     }
 }
 
-/// What stands at that place of the object goes to its place in the files.
+/// Writes bytes at `position` of the object to the files that cover this part of it.
 async fn write(parts: &Arc<[Part]>, position: u64, bytes: Bytes) -> Result<()> {
     let parts = parts.clone();
     let write = move || {
@@ -175,7 +190,7 @@ async fn write(parts: &Arc<[Part]>, position: u64, bytes: Bytes) -> Result<()> {
             let begin = position.max(part.begin);
             let end = (position + bytes.len() as u64).min(part.begin + part.size);
             if begin < end {
-                let range = [begin, end].map(|place| usize::try_from(place - position).unwrap_or(usize::MAX));
+                let range = [begin, end].map(|offset| usize::try_from(offset - position).unwrap_or(usize::MAX));
                 part.file.write_all_at(&bytes[range[0]..range[1]], begin - part.begin)?;
             }
         }
@@ -189,14 +204,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_cover_everything_once() {
-        assert_eq!(pieces(0).count(), 0);
-        assert_eq!(pieces(PIECE).collect::<Vec<_>>(), std::slice::from_ref(&(0..PIECE)));
-        assert_eq!(pieces(PIECE + 1).collect::<Vec<_>>(), [0..PIECE, PIECE..PIECE + 1]);
+    fn ranges_cover_every_byte_once() {
+        assert_eq!(split_ranges(0).count(), 0);
+        assert_eq!(split_ranges(RANGE_BYTES).collect::<Vec<_>>(), std::slice::from_ref(&(0..RANGE_BYTES)));
+        assert_eq!(split_ranges(RANGE_BYTES + 1).collect::<Vec<_>>(), [0..RANGE_BYTES, RANGE_BYTES..RANGE_BYTES + 1]);
     }
 
     #[tokio::test]
-    async fn what_crosses_files_is_divided() {
+    async fn write_splits_bytes_between_files() {
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name);
         let part = |name: &str, begin, size| Part { file: File::create(path(name)).unwrap(), begin, size };

@@ -1,16 +1,17 @@
-//! This node's copies: ordinary bare repositories made of packs, and nothing that is not also elsewhere. They may be
-//! deleted at any time, and are when the disk they may use is full.
+//! The repository cache of this node: bare repositories that are built from packs.
 //!
-//! A pack is kept once, in `packs/`, and linked into each repository that lists it: forks share what they share, and a
-//! repository's own directory never holds an object that is not on its list.
+//! - The cache holds nothing that is not stored elsewhere. It may be deleted at any time, and unused repositories are
+//!   evicted when the cache exceeds its budget.
+//! - A pack is stored once, in `packs/`, and hard-linked into each cached repository that lists it. Forks share packs,
+//!   and a cached repository never contains an object outside of its pack list.
 
+mod dir_stamp;
 mod download;
 mod eviction;
 mod slot;
-mod touch;
 mod warming;
 
-pub use slot::bytes_below;
+pub use slot::total_bytes;
 
 use std::collections::{HashMap, HashSet};
 use std::os::unix::fs::MetadataExt;
@@ -20,8 +21,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use holdfast_domain::ids::{PackId, RepositoryId};
-use holdfast_git::index_pack::{IndexedPack, PARTS};
-use holdfast_git::{Bare, Incoming};
+use holdfast_git::index_pack::{IndexedPack, PACK_EXTENSIONS};
+use holdfast_git::{BareRepository, Quarantine};
 use tokio::sync::{OwnedRwLockReadGuard, RwLock};
 
 use crate::repository::pack::{self, Pack};
@@ -35,17 +36,18 @@ pub enum Error {
     ObjectStore(#[from] crate::objects::Error),
     #[error(transparent)]
     Git(#[from] holdfast_git::Error),
-    #[error("the disk cache cannot be used: {0}")]
+    #[error("repository cache error: {0}")]
     Io(#[from] std::io::Error),
-    #[error("pack {0} is listed but its bytes are missing")]
+    #[error("pack {0} is listed but missing in storage")]
     Missing(PackId),
-    #[error("there is no such repository")]
+    #[error("repository not found")]
     NoRepository,
 }
 
 impl Error {
-    /// What is gone was on the list when that was read, and may have been replaced since; or somebody deletes copies.
-    fn is_passing(&self) -> bool {
+    /// Returns whether a second try can succeed: a pack was replaced after the pack list was read, or files of the
+    /// cache were deleted from outside.
+    fn is_transient(&self) -> bool {
         match self {
             Self::Missing(_) => true,
             Self::Io(error) | Self::Git(holdfast_git::Error::Io(error)) => error.kind() == std::io::ErrorKind::NotFound,
@@ -59,55 +61,56 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub struct Cache {
     slot: slot::Slot,
     budget: u64,
-    used: AtomicU64,
-    uses: Uses,
+    used_bytes: AtomicU64,
+    hit_counts: HitCounts,
     repositories: Mutex<HashMap<RepositoryId, Arc<Entry>>>,
     downloads: Mutex<HashMap<PackId, Arc<tokio::sync::Mutex<()>>>>,
-    started: Instant,
+    started_at: Instant,
 }
 
-/// How often a copy was asked for.
+/// Counts of requests for cached repositories.
 #[derive(Default)]
-struct Uses {
-    here: AtomicU64,
-    fetched: AtomicU64,
+struct HitCounts {
+    hits: AtomicU64,
+    misses: AtomicU64,
 }
 
-/// What is known of one repository's copy.
+/// The state of one cached repository.
 struct Entry {
-    /// The generation of the list that its packs are those of. Held by whoever brings it up to date.
+    /// The generation of the pack list that the cached repository matches, or -1 if unknown. Locked while it is
+    /// synchronized.
     generation: tokio::sync::Mutex<i64>,
-    /// Held for reading while it is used; only what nobody uses is evicted.
-    uses: Arc<RwLock<()>>,
+    /// Locked for reading while the repository is in use. Eviction needs the write lock.
+    pins: Arc<RwLock<()>>,
     last_used: AtomicU64,
-    /// When that was last written to the disk; 0 is never.
-    noted: AtomicU64,
+    /// When `last_used` was last written to disk; 0 if never.
+    last_use_persisted: AtomicU64,
 }
 
-/// A copy that stays while this lives.
-pub struct Lease {
-    pub bare: Bare,
-    /// That of its packs.
+/// A cached repository that is not evicted while this value exists.
+pub struct CachedRepository {
+    pub bare: BareRepository,
+    /// The generation of its pack list.
     pub generation: i64,
-    /// Some of them, until now.
-    pub was_missing: bool,
+    /// Whether packs had to be downloaded: a cache miss.
+    pub had_missing_packs: bool,
     entry: Arc<Entry>,
-    _use: OwnedRwLockReadGuard<()>,
+    _pin: OwnedRwLockReadGuard<()>,
 }
 
 impl Cache {
-    /// Below `directory`, in a place that no other process uses, with at most about `budget` bytes.
+    /// Opens a cache of about `budget` bytes, in a slot below `directory` that no other process uses.
     pub fn open(directory: &Path, budget: u64) -> std::io::Result<Self> {
-        let slot = slot::Slot::take(directory)?;
-        let used = AtomicU64::new(slot.bytes()?);
+        let slot = slot::Slot::acquire(directory)?;
+        let used_bytes = AtomicU64::new(slot.bytes()?);
         let cache = Self {
             slot,
             budget,
-            used,
-            uses: Uses::default(),
+            used_bytes,
+            hit_counts: HitCounts::default(),
             repositories: Mutex::default(),
             downloads: Mutex::default(),
-            started: Instant::now(),
+            started_at: Instant::now(),
         };
         for (age, id) in cache.slot.repositories()?.into_iter().enumerate() {
             cache.entry(id).last_used.store(age as u64, Ordering::Relaxed);
@@ -115,15 +118,15 @@ impl Cache {
         Ok(cache)
     }
 
-    /// Where packs arrive.
-    pub fn incoming(&self, borrows: Option<&Bare>) -> Result<Incoming> {
-        std::fs::create_dir_all(self.slot.incoming())?;
-        Ok(Incoming::new(&self.slot.incoming(), borrows)?)
+    /// Creates a quarantine: a temporary bare repository for packs that are received or written.
+    pub fn quarantine(&self, alternate: Option<&BareRepository>) -> Result<Quarantine> {
+        std::fs::create_dir_all(self.slot.incoming_dir())?;
+        Ok(Quarantine::new(&self.slot.incoming_dir(), alternate)?)
     }
 
-    /// For files that last no longer than the process.
-    pub fn scratch(&self) -> PathBuf {
-        self.slot.incoming()
+    /// Returns the directory for temporary files. It is emptied when a process acquires the slot.
+    pub fn scratch_dir(&self) -> PathBuf {
+        self.slot.incoming_dir()
     }
 
     fn entry(&self, id: RepositoryId) -> Arc<Entry> {
@@ -131,112 +134,123 @@ impl Cache {
         let entry = repositories.entry(id).or_insert_with(|| {
             Arc::new(Entry {
                 generation: tokio::sync::Mutex::new(-1),
-                uses: Arc::default(),
+                pins: Arc::default(),
                 last_used: AtomicU64::new(0),
-                noted: AtomicU64::new(0),
+                last_use_persisted: AtomicU64::new(0),
             })
         });
         entry.clone()
     }
 
-    /// Keeps it from being evicted; one that was evicted while we waited is not the one to hold.
-    async fn hold(&self, id: RepositoryId) -> (Arc<Entry>, OwnedRwLockReadGuard<()>) {
+    /// Pins a cached repository, so that it is not evicted. Starts over if the entry was evicted while this waited for
+    /// the lock.
+    async fn pin(&self, id: RepositoryId) -> (Arc<Entry>, OwnedRwLockReadGuard<()>) {
         loop {
             let entry = self.entry(id);
-            let used = entry.uses.clone().read_owned().await;
+            let pin = entry.pins.clone().read_owned().await;
             if Arc::ptr_eq(&entry, &self.entry(id)) {
-                return (entry, used);
+                return (entry, pin);
             }
         }
     }
 
-    /// The copy with at least the packs that the list had at `generation`. Who comes while another brings it up to date
-    /// waits for that one.
-    pub async fn lease(
+    /// Returns the cached repository with the packs of `generation` or later. Concurrent requests for the same
+    /// repository wait while one of them synchronizes it.
+    pub async fn acquire(
         &self,
         database: &Database,
         objects: &Objects,
         id: RepositoryId,
         generation: i64,
-    ) -> Result<Lease> {
-        let lease = self.current(database, objects, id, generation).await?;
-        self.touch(id, &lease.entry);
+    ) -> Result<CachedRepository> {
+        let cached = self.ensure_current(database, objects, id, generation).await?;
+        self.record_use(id, &cached.entry);
         self.evict();
-        Ok(lease)
+        Ok(cached)
     }
 
-    async fn current(
+    async fn ensure_current(
         &self,
         database: &Database,
         objects: &Objects,
         id: RepositoryId,
         generation: i64,
-    ) -> Result<Lease> {
-        let (entry, used) = self.hold(id).await;
-        let mut known = entry.generation.lock().await;
-        let untouched = Bare::find(self.slot.repository(id)).filter(touch::is_untouched);
-        let (bare, was_missing) = match untouched {
-            Some(bare) if *known >= generation => (bare, false),
+    ) -> Result<CachedRepository> {
+        let (entry, pin) = self.pin(id).await;
+        let mut current_generation = entry.generation.lock().await;
+        let verified = BareRepository::open_if_complete(self.slot.repository_path(id)).filter(dir_stamp::is_unmodified);
+        let (bare, had_missing_packs) = match verified {
+            Some(bare) if *current_generation >= generation => (bare, false),
             _ => {
-                // Until it is known again, also where somebody gives up on the way.
-                *known = -1;
-                let refresh = || Box::pin(self.refresh(database, objects, id));
-                let (bare, listed, missing) = match refresh().await {
-                    Err(error) if error.is_passing() => refresh().await?,
-                    refreshed => refreshed?,
+                // The generation is unknown until the synchronization succeeds, also if this future is dropped before.
+                *current_generation = -1;
+                let synchronize = || Box::pin(self.synchronize(database, objects, id));
+                let (bare, listed_generation, missing) = match synchronize().await {
+                    Err(error) if error.is_transient() => synchronize().await?,
+                    outcome => outcome?,
                 };
-                *known = listed;
+                *current_generation = listed_generation;
                 (bare, missing > 0)
             }
         };
-        let uses = if was_missing { &self.uses.fetched } else { &self.uses.here };
-        uses.fetch_add(1, Ordering::Relaxed);
-        let generation = *known;
-        drop(known);
-        Ok(Lease { bare, generation, was_missing, entry, _use: used })
+        let counter = if had_missing_packs { &self.hit_counts.misses } else { &self.hit_counts.hits };
+        counter.fetch_add(1, Ordering::Relaxed);
+        let generation = *current_generation;
+        drop(current_generation);
+        Ok(CachedRepository { bare, generation, had_missing_packs, entry, _pin: pin })
     }
 
-    /// The copy, the generation, and how many packs were missing.
-    async fn refresh(&self, database: &Database, objects: &Objects, id: RepositoryId) -> Result<(Bare, i64, usize)> {
-        let bare = Bare::at(self.slot.repository(id))?;
+    /// Makes the cached repository match the pack list. Returns it with the generation of the list and the number of
+    /// packs that were missing.
+    async fn synchronize(
+        &self,
+        database: &Database,
+        objects: &Objects,
+        id: RepositoryId,
+    ) -> Result<(BareRepository, i64, usize)> {
+        let bare = BareRepository::create_or_open(self.slot.repository_path(id))?;
         let listed = pack::list(&mut *database.connection().await?, id).await?;
         let (generation, packs) = listed.ok_or(Error::NoRepository)?;
-        let missing = self.complete(database, objects, &bare, &packs).await?;
-        // Before anything goes: no graph may name a commit that is not here.
-        set_graph(&bare, &packs)?;
+        let missing = self.download_missing(database, objects, &bare, &packs).await?;
+        // The commit-graph is replaced before packs are removed: it must not name a commit that is missing.
+        link_commit_graph(&bare, &packs)?;
         self.remove_unlisted(&bare, &packs)?;
-        touch::forget(&bare)?;
-        match packs.iter().find(|pack| !is_linked(&bare, pack)) {
+        dir_stamp::mark_verified(&bare)?;
+        match packs.iter().find(|pack| !is_fully_linked(&bare, pack)) {
             Some(pack) => Err(Error::Missing(pack.id)),
             None => Ok((bare, generation, missing)),
         }
     }
 
-    /// What is no longer listed must not be found: somebody might come to depend on it.
-    fn remove_unlisted(&self, bare: &Bare, listed: &[Pack]) -> Result<()> {
-        let stems: HashSet<String> = listed.iter().map(stem).collect();
+    /// Removes packs that are not listed anymore. Git must not find their objects, since a push could come to depend on
+    /// them.
+    fn remove_unlisted(&self, bare: &BareRepository, listed: &[Pack]) -> Result<()> {
+        let stems: HashSet<String> = listed.iter().map(pack_file_stem).collect();
         let mut unlisted = Vec::new();
-        for file in std::fs::read_dir(bare.packs())? {
+        for file in std::fs::read_dir(bare.pack_dir())? {
             let path = file?.path();
             let is_listed = path.file_stem().and_then(|name| name.to_str()).is_some_and(|name| stems.contains(name));
             unlisted.extend(Some(path).filter(|_| !is_listed));
         }
-        // The index first: it is what makes git see the pack.
-        unlisted.sort_by_key(|path| path.extension() != Some(PARTS[1].as_ref()));
+        // The index goes first: git finds a pack by its index.
+        unlisted.sort_by_key(|path| path.extension() != Some(PACK_EXTENSIONS[1].as_ref()));
         for path in unlisted {
             std::fs::remove_file(&path)?;
-            self.remove_if_unlinked(&self.slot.packs().join(path.file_name().unwrap_or_default()))?;
+            self.remove_if_unlinked(&self.slot.packs_dir().join(path.file_name().unwrap_or_default()))?;
         }
         Ok(())
     }
 
-    fn link(&self, bare: &Bare, pack: &Pack) -> Result<()> {
-        // The index last: it is what makes git see the pack.
+    fn link(&self, bare: &BareRepository, pack: &Pack) -> Result<()> {
+        // The index is linked last: git finds a pack by its index.
         for part in [0, 2, 3, 4, 1] {
             if pack.sizes[part] == 0 {
                 continue;
             }
-            match std::fs::hard_link(self.slot.pack(pack, PARTS[part]), link_of(bare, pack, PARTS[part])) {
+            match std::fs::hard_link(
+                self.slot.pack_path(pack, PACK_EXTENSIONS[part]),
+                link_path(bare, pack, PACK_EXTENSIONS[part]),
+            ) {
                 Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(error.into()),
                 _ => {}
             }
@@ -244,75 +258,81 @@ impl Cache {
         Ok(())
     }
 
-    /// Takes over a pack that this node has just made known, with the repository's new generation.
-    pub async fn adopt(&self, lease: &Lease, generation: i64, new: Option<(Pack, &IndexedPack)>) -> Result<()> {
-        let mut known = lease.entry.generation.lock().await;
-        // The list was read since, and it may be off that again.
-        if *known >= generation {
+    /// Adds a pack that this node has just committed, and advances to the repository's new generation if no other
+    /// change lies between.
+    pub async fn add_committed_pack(
+        &self,
+        cached: &CachedRepository,
+        generation: i64,
+        new: Option<(Pack, &IndexedPack)>,
+    ) -> Result<()> {
+        let mut current_generation = cached.entry.generation.lock().await;
+        // The pack list was read after the commit, and may not contain the pack anymore.
+        if *current_generation >= generation {
             return Ok(());
         }
         if let Some((pack, files)) = new {
-            self.add(&lease.bare, &pack, files)?;
+            self.install_pack(&cached.bare, &pack, files)?;
         }
-        // Others may have changed the list in between.
-        if *known == generation - 1 {
-            *known = generation;
+        // Another node may have changed the pack list in between.
+        if *current_generation == generation - 1 {
+            *current_generation = generation;
         }
         Ok(())
     }
 
-    /// Keeps a pack for when the list is read next.
-    pub async fn keep(&self, lease: &Lease, pack: &Pack, files: &IndexedPack) -> Result<()> {
-        let _alone = lease.entry.generation.lock().await;
-        self.add(&lease.bare, pack, files)
+    /// Adds a pack without changing the generation, so that the next synchronization need not download it.
+    pub async fn add_pack(&self, cached: &CachedRepository, pack: &Pack, files: &IndexedPack) -> Result<()> {
+        let _guard = cached.entry.generation.lock().await;
+        self.install_pack(&cached.bare, pack, files)
     }
 
-    fn add(&self, bare: &Bare, pack: &Pack, files: &IndexedPack) -> Result<()> {
-        touch::add(bare, || {
-            self.take_over(pack, files)?;
+    fn install_pack(&self, bare: &BareRepository, pack: &Pack, files: &IndexedPack) -> Result<()> {
+        dir_stamp::add_files_keeping_stamp(bare, || {
+            self.move_files(pack, files)?;
             self.link(bare, pack)
         })?;
-        // Somebody may have deleted it before its going counted.
-        if is_linked(bare, pack) { Ok(()) } else { Err(Error::Missing(pack.id)) }
+        // Files that were deleted before the directory was stamped leave no trace in the stamp.
+        if is_fully_linked(bare, pack) { Ok(()) } else { Err(Error::Missing(pack.id)) }
     }
 
-    fn take_over(&self, pack: &Pack, files: &IndexedPack) -> Result<()> {
-        for (part, size) in PARTS.iter().zip(pack.sizes) {
+    fn move_files(&self, pack: &Pack, files: &IndexedPack) -> Result<()> {
+        for (part, size) in PACK_EXTENSIONS.iter().zip(pack.sizes) {
             if size > 0 {
-                self.place(&files.file(part), pack, part, size)?;
+                self.install_file(&files.file_path(part), pack, part, size)?;
             }
         }
         Ok(())
     }
 
-    /// A repository apart with some of the same packs, of which some are marked to be kept as they are.
-    pub fn copy<'a>(
+    /// Creates a temporary repository with some packs of a cached one. The packs in `keep_ids` get a `.keep` file.
+    pub fn scratch_repository<'a>(
         &self,
-        lease: &Lease,
+        cached: &CachedRepository,
         packs: impl IntoIterator<Item = &'a Pack>,
-        kept: &[PackId],
-    ) -> Result<Incoming> {
-        let copy = self.incoming(None)?;
+        keep_ids: &[PackId],
+    ) -> Result<Quarantine> {
+        let scratch = self.quarantine(None)?;
         for pack in packs {
-            for (part, size) in PARTS.iter().zip(pack.sizes) {
+            for (part, size) in PACK_EXTENSIONS.iter().zip(pack.sizes) {
                 if size > 0 {
-                    std::fs::hard_link(link_of(&lease.bare, pack, part), link_of(copy.bare(), pack, part))?;
+                    std::fs::hard_link(link_path(&cached.bare, pack, part), link_path(scratch.bare(), pack, part))?;
                 }
             }
-            if kept.contains(&pack.id) {
-                std::fs::write(link_of(copy.bare(), pack, "keep"), "")?;
+            if keep_ids.contains(&pack.id) {
+                std::fs::write(link_path(scratch.bare(), pack, "keep"), "")?;
             }
         }
-        Ok(copy)
+        Ok(scratch)
     }
 
-    /// The index of one that the copy has.
-    pub fn index(&self, lease: &Lease, pack: &Pack) -> PathBuf {
-        link_of(&lease.bare, pack, PARTS[1])
+    /// Returns the path of a pack's index in a cached repository.
+    pub fn index_path(&self, cached: &CachedRepository, pack: &Pack) -> PathBuf {
+        link_path(&cached.bare, pack, PACK_EXTENSIONS[1])
     }
 
-    /// Takes nothing for current any more.
-    pub async fn distrust(&self) {
+    /// Marks all cached repositories as outdated, so that the next request reads their pack list.
+    pub async fn invalidate_all(&self) {
         let entries: Vec<_> =
             self.repositories.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
         for entry in entries {
@@ -320,19 +340,19 @@ impl Cache {
         }
     }
 
-    /// What the disk has left.
-    pub fn room(&self) -> std::io::Result<u64> {
+    /// Returns the free bytes of the file system that holds the cache.
+    pub fn free_disk_bytes(&self) -> std::io::Result<u64> {
         let disk = rustix::fs::statvfs(self.slot.directory())?;
         Ok(disk.f_bavail * disk.f_frsize)
     }
 
-    /// How often a copy that was asked for had all its packs, and how often some had to be fetched.
+    /// Returns the numbers of hits and misses.
     pub fn uses(&self) -> (u64, u64) {
-        (self.uses.here.load(Ordering::Relaxed), self.uses.fetched.load(Ordering::Relaxed))
+        (self.hit_counts.hits.load(Ordering::Relaxed), self.hit_counts.misses.load(Ordering::Relaxed))
     }
 
     pub fn bytes(&self) -> u64 {
-        self.used.load(Ordering::Relaxed)
+        self.used_bytes.load(Ordering::Relaxed)
     }
 
     pub fn directory(&self) -> PathBuf {
@@ -340,36 +360,37 @@ impl Cache {
     }
 }
 
-/// The graph of the largest pack that has one is that of the repository.
-fn set_graph(bare: &Bare, packs: &[Pack]) -> std::io::Result<()> {
-    let place = bare.graph();
+/// Links the largest commit-graph of the packs as the repository's own, or removes the link if no pack has one.
+fn link_commit_graph(bare: &BareRepository, packs: &[Pack]) -> std::io::Result<()> {
+    let graph_path = bare.commit_graph_path();
     let Some(pack) = packs.iter().filter(|pack| pack.sizes[4] > 0).max_by_key(|pack| pack.sizes[4]) else {
-        return match std::fs::remove_file(place) {
+        return match std::fs::remove_file(graph_path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         };
     };
-    let graph = link_of(bare, pack, PARTS[4]);
+    let pack_graph = link_path(bare, pack, PACK_EXTENSIONS[4]);
     let inode = |path: &Path| std::fs::metadata(path).map(|file| file.ino());
-    if inode(&place).ok() == Some(inode(&graph)?) {
+    if inode(&graph_path).ok() == Some(inode(&pack_graph)?) {
         return Ok(());
     }
-    let beside = place.with_extension("new");
-    std::fs::remove_file(&beside).ok();
-    std::fs::hard_link(&graph, &beside)?;
-    std::fs::rename(beside, place)
+    let temporary = graph_path.with_extension("new");
+    std::fs::remove_file(&temporary).ok();
+    std::fs::hard_link(&pack_graph, &temporary)?;
+    std::fs::rename(temporary, graph_path)
 }
 
-/// All of it: somebody may have deleted a part.
-fn is_linked(bare: &Bare, pack: &Pack) -> bool {
-    PARTS.iter().zip(pack.sizes).all(|(part, size)| size == 0 || link_of(bare, pack, part).exists())
+/// Returns whether all files of a pack are linked. Single files may have been deleted from outside.
+fn is_fully_linked(bare: &BareRepository, pack: &Pack) -> bool {
+    PACK_EXTENSIONS.iter().zip(pack.sizes).all(|(part, size)| size == 0 || link_path(bare, pack, part).exists())
 }
 
-fn link_of(bare: &Bare, pack: &Pack, part: &str) -> PathBuf {
-    bare.packs().join(format!("{}.{part}", stem(pack)))
+fn link_path(bare: &BareRepository, pack: &Pack, part: &str) -> PathBuf {
+    bare.pack_dir().join(format!("{}.{part}", pack_file_stem(pack)))
 }
 
-/// With what is in it: in a database that was set back an id comes a second time, for something else.
-pub fn stem(pack: &Pack) -> String {
+/// Returns the file name of a pack without extension. It contains the checksum, since after a point-in-time recovery of
+/// the database the same id is assigned to another pack.
+pub fn pack_file_stem(pack: &Pack) -> String {
     format!("pack-{}-{}", pack.checksum, pack.id)
 }

@@ -1,4 +1,4 @@
-//! A directory that one process has for itself.
+//! Slots: subdirectories of the cache directory, each used by one process at a time.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -6,26 +6,28 @@ use std::path::{Path, PathBuf};
 
 use holdfast_domain::ids::RepositoryId;
 
-use super::stem;
+use super::pack_file_stem;
 use crate::repository::pack::Pack;
 
 pub struct Slot {
     directory: PathBuf,
-    /// Locked while the process lives, however it ends.
+    /// The lock file. The kernel releases the lock when the process ends, also after a crash.
     _lock: File,
 }
 
-/// Processes of one machine that share a configuration: a server, a worker, and their successors.
-const MOST: usize = 64;
+/// Maximum number of processes on one machine that share a cache directory, such as a server, a worker, and their
+/// successors during a restart. Arbitrary.
+const MAX_SLOTS: usize = 64;
 
 impl Slot {
-    /// The first that is free. What a crash of the whole machine may have torn is thrown away.
-    pub fn take(parent: &Path) -> io::Result<Self> {
+    /// Acquires the first free slot. Deletes its contents if the machine was rebooted since the last use, because files
+    /// may be incomplete after a crash of the machine.
+    pub fn acquire(parent: &Path) -> io::Result<Self> {
         std::fs::create_dir_all(parent)?;
-        for number in 0..MOST {
+        for number in 0..MAX_SLOTS {
             let directory = parent.join(number.to_string());
             std::fs::create_dir_all(&directory)?;
-            // Beside the directory, which anybody may delete.
+            // The lock file is outside of the directory, which operators may delete.
             let lock = parent.join(format!("{number}.lock"));
             let lock = File::options().create(true).truncate(false).write(true).open(lock)?;
             match lock.try_lock() {
@@ -38,18 +40,18 @@ impl Slot {
                 Err(TryLockError::Error(error)) => return Err(error),
             }
         }
-        Err(io::Error::other("too many processes use it"))
+        Err(io::Error::other("too many processes use this cache directory"))
     }
 
     fn prepare(&self) -> io::Result<()> {
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         let marker = self.directory.join("boot_id");
         if std::fs::read_to_string(&marker).ok().as_ref() != Some(&boot) {
-            remove(&self.packs())?;
-            remove(&self.directory.join("repositories"))?;
+            remove_dir_if_present(&self.packs_dir())?;
+            remove_dir_if_present(&self.directory.join("repositories"))?;
         }
-        remove(&self.incoming())?;
-        for directory in [self.packs(), self.directory.join("repositories"), self.incoming()] {
+        remove_dir_if_present(&self.incoming_dir())?;
+        for directory in [self.packs_dir(), self.directory.join("repositories"), self.incoming_dir()] {
             std::fs::create_dir_all(directory)?;
         }
         std::fs::write(marker, boot)
@@ -59,30 +61,30 @@ impl Slot {
         self.directory.clone()
     }
 
-    pub fn packs(&self) -> PathBuf {
+    pub fn packs_dir(&self) -> PathBuf {
         self.directory.join("packs")
     }
 
-    pub fn incoming(&self) -> PathBuf {
+    pub fn incoming_dir(&self) -> PathBuf {
         self.directory.join("incoming")
     }
 
-    pub fn pack(&self, pack: &Pack, part: &str) -> PathBuf {
-        self.packs().join(format!("{}.{part}", stem(pack)))
+    pub fn pack_path(&self, pack: &Pack, part: &str) -> PathBuf {
+        self.packs_dir().join(format!("{}.{part}", pack_file_stem(pack)))
     }
 
-    pub fn repository(&self, id: RepositoryId) -> PathBuf {
+    pub fn repository_path(&self, id: RepositoryId) -> PathBuf {
         self.directory.join("repositories").join(format!("{id}.git"))
     }
 
-    /// Those that are here, in the order in which they were used.
+    /// Lists the cached repositories, the least recently used first.
     pub fn repositories(&self) -> io::Result<Vec<RepositoryId>> {
         let mut found = Vec::new();
         for file in std::fs::read_dir(self.directory.join("repositories"))? {
             let file = file?;
             let name = file.file_name();
             let id = name.to_str().and_then(|name| name.strip_suffix(".git")?.parse::<i64>().ok());
-            let used = std::fs::metadata(file.path().join("HEAD")).and_then(|about| about.modified()).ok();
+            let used = std::fs::metadata(file.path().join("HEAD")).and_then(|metadata| metadata.modified()).ok();
             found.extend(id.map(|id| (used, RepositoryId::from(id))));
         }
         found.sort_unstable();
@@ -90,7 +92,7 @@ impl Slot {
     }
 
     pub fn bytes(&self) -> io::Result<u64> {
-        bytes(&self.packs())
+        bytes(&self.packs_dir())
     }
 }
 
@@ -102,13 +104,13 @@ fn bytes(packs: &Path) -> io::Result<u64> {
     Ok(sum)
 }
 
-/// What the processes that share a directory have there, all together.
-pub fn bytes_below(parent: &Path) -> io::Result<u64> {
-    let slots = (0..MOST).map(|number| parent.join(number.to_string()).join("packs"));
+/// Returns the bytes of the packs in all slots of a cache directory.
+pub fn total_bytes(parent: &Path) -> io::Result<u64> {
+    let slots = (0..MAX_SLOTS).map(|number| parent.join(number.to_string()).join("packs"));
     slots.filter(|packs| packs.is_dir()).map(|packs| bytes(&packs)).sum()
 }
 
-fn remove(directory: &Path) -> io::Result<()> {
+fn remove_dir_if_present(directory: &Path) -> io::Result<()> {
     match std::fs::remove_dir_all(directory) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),

@@ -1,4 +1,4 @@
-//! Files that a build leaves.
+//! Artifacts of builds. Their bytes are in the object store.
 
 use chrono::{DateTime, Utc};
 use holdfast_domain::ids::BuildId;
@@ -13,7 +13,7 @@ pub struct Artifact {
     pub expires_at: Option<DateTime<Utc>>,
 }
 
-/// None once its time is over.
+/// Finds the artifacts of a build. Returns None if there are none or they have expired.
 pub async fn find(connection: &mut Connection, build: BuildId, now: DateTime<Utc>) -> Result<Option<Artifact>> {
     Ok(sqlx::query_as!(
         Artifact,
@@ -26,16 +26,16 @@ pub async fn find(connection: &mut Connection, build: BuildId, now: DateTime<Utc
     .await?)
 }
 
-/// In the place of what the build left before.
-pub async fn put(connection: &mut Connection, build: BuildId, it: &Artifact) -> Result<()> {
+/// Inserts the artifacts of a build in the place of earlier ones.
+pub async fn replace(connection: &mut Connection, build: BuildId, artifact: &Artifact) -> Result<()> {
     delete(&mut *connection, build).await?;
     sqlx::query!(
         "insert into artifacts (build_id, file_name, object_key, bytes, expires_at) values ($1, $2, $3, $4, $5)",
         build.get(),
-        it.file_name,
-        it.object_key,
-        it.bytes,
-        it.expires_at,
+        artifact.file_name,
+        artifact.object_key,
+        artifact.bytes,
+        artifact.expires_at,
     )
     .execute(connection)
     .await?;
@@ -53,15 +53,15 @@ pub async fn delete(connection: &mut Connection, build: BuildId) -> Result<()> {
     Ok(())
 }
 
-/// For ever.
-pub async fn keep(connection: &mut Connection, build: BuildId) -> Result<()> {
+/// Removes the expiry date, so that the artifacts are kept indefinitely.
+pub async fn clear_expiry(connection: &mut Connection, build: BuildId) -> Result<()> {
     sqlx::query!("update artifacts set expires_at = null where build_id = $1", build.get()).execute(connection).await?;
     Ok(())
 }
 
-/// Takes some away whose time is over; how many there were.
-pub async fn delete_some_expired(connection: &mut Connection, now: DateTime<Utc>, at_most: i64) -> Result<u64> {
-    let gone = sqlx::query_scalar!(
+/// Deletes a batch of expired artifacts and marks their objects as unreferenced. Returns how many were deleted.
+pub async fn delete_expired_batch(connection: &mut Connection, now: DateTime<Utc>, at_most: i64) -> Result<u64> {
+    let deleted = sqlx::query_scalar!(
         r#"with gone as (delete from artifacts where expires_at < $1 and build_id in (
                select build_id from artifacts where expires_at < $1 order by expires_at limit $2) returning object_key),
            objects as (update build_objects o set build_id = null from gone where o.object_key = gone.object_key)
@@ -71,5 +71,5 @@ pub async fn delete_some_expired(connection: &mut Connection, now: DateTime<Utc>
     )
     .fetch_one(connection)
     .await?;
-    Ok(gone.unsigned_abs())
+    Ok(deleted.unsigned_abs())
 }

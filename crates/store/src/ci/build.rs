@@ -1,18 +1,19 @@
-//! Builds, one by one and as the steps of their pipeline. Their state is changed by `app`'s `course` alone.
+//! Builds, and their state as parts of a pipeline. Only `ci::pipeline_state` of `app` changes the status of a build
+//! (ADR 0021).
 
 use chrono::{DateTime, Utc};
 use holdfast_domain::ci::Status;
 use holdfast_domain::ci::file::{Artifacts, Cache, Environment, When};
-use holdfast_domain::ci::progress::Step;
+use holdfast_domain::ci::transitions::BuildStep;
 use holdfast_domain::ids::{BuildId, PipelineId, ProjectId, RunnerId, UserId};
 use serde::{Deserialize, Serialize};
 use sqlx::types::Json;
 
 use crate::{Connection, Error, Result};
 
-/// What a build has to do, of the CI file.
+/// The part of a build's definition in the CI file that the server passes on or evaluates later.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Options {
+pub struct BuildOptions {
     #[serde(default)]
     pub script: Vec<String>,
     #[serde(default)]
@@ -22,7 +23,7 @@ pub struct Options {
     pub services: Vec<String>,
     #[serde(default)]
     pub variables: Vec<(String, String)>,
-    /// None is all of the stages before.
+    /// Names of the builds whose artifacts are downloaded. None means all builds of earlier stages.
     pub dependencies: Option<Vec<String>>,
     pub artifacts: Option<Artifacts>,
     pub cache: Option<Cache>,
@@ -30,7 +31,7 @@ pub struct Options {
     pub coverage: Option<String>,
 }
 
-/// A build that is to be.
+/// A build to be inserted.
 #[derive(Serialize)]
 pub struct NewBuild {
     pub name: String,
@@ -39,10 +40,10 @@ pub struct NewBuild {
     pub run_when: &'static str,
     pub allow_failure: bool,
     pub tags: Vec<String>,
-    pub options: Options,
+    pub options: BuildOptions,
 }
 
-/// In the order in which they are given.
+/// Inserts the builds of a pipeline, with ids in the given order.
 pub async fn insert(
     connection: &mut Connection,
     project: ProjectId,
@@ -68,13 +69,13 @@ pub async fn insert(
     Ok(())
 }
 
-/// What of a build decides about its pipeline.
+/// The part of a build that state transitions read and write.
 #[derive(Clone, Debug)]
-pub struct Course {
+pub struct BuildState {
     pub id: BuildId,
     pub name: String,
-    pub step: Step,
-    pub external: bool,
+    pub step: BuildStep,
+    pub is_external: bool,
     pub tags: Vec<String>,
     pub queued_at: Option<DateTime<Utc>>,
     pub started_at: Option<DateTime<Utc>>,
@@ -83,8 +84,8 @@ pub struct Course {
     pub failure_reason: Option<String>,
 }
 
-/// The newest of each name, by stage and in the order in which they were made.
-pub async fn of_pipeline(connection: &mut Connection, pipeline: PipelineId) -> Result<Vec<Course>> {
+/// Lists the latest build of each name in a pipeline, sorted by stage and id.
+pub async fn list_latest(connection: &mut Connection, pipeline: PipelineId) -> Result<Vec<BuildState>> {
     let rows = sqlx::query!(
         "select id, name, stage_index, status, run_when, allow_failure, external, tags, queued_at, started_at, finished_at,
            user_id, failure_reason
@@ -95,16 +96,16 @@ pub async fn of_pipeline(connection: &mut Connection, pipeline: PipelineId) -> R
     .await?;
     rows.into_iter()
         .map(|row| {
-            Ok(Course {
+            Ok(BuildState {
                 id: row.id.into(),
                 name: row.name,
-                step: Step {
+                step: BuildStep {
                     stage: row.stage_index,
-                    status: Status::named(&row.status).ok_or(Error::unreadable("a status"))?,
-                    when: When::named(&row.run_when).ok_or(Error::unreadable("when a build runs"))?,
+                    status: Status::from_str_opt(&row.status).ok_or(Error::invalid_value("a status"))?,
+                    when: When::from_str_opt(&row.run_when).ok_or(Error::invalid_value("the `when` of a build"))?,
                     allow_failure: row.allow_failure,
                 },
-                external: row.external,
+                is_external: row.external,
                 tags: row.tags,
                 queued_at: row.queued_at,
                 started_at: row.started_at,
@@ -116,10 +117,10 @@ pub async fn of_pipeline(connection: &mut Connection, pipeline: PipelineId) -> R
         .collect()
 }
 
-/// Writes down how far these have come.
-pub async fn save(connection: &mut Connection, builds: &[&Course]) -> Result<()> {
+/// Saves the states of builds.
+pub async fn save(connection: &mut Connection, builds: &[&BuildState]) -> Result<()> {
     let ids: Vec<i64> = builds.iter().map(|it| it.id.get()).collect();
-    let statuses: Vec<&str> = builds.iter().map(|it| it.step.status.word()).collect();
+    let statuses: Vec<&str> = builds.iter().map(|it| it.step.status.as_str()).collect();
     let queued: Vec<Option<DateTime<Utc>>> = builds.iter().map(|it| it.queued_at).collect();
     let started: Vec<Option<DateTime<Utc>>> = builds.iter().map(|it| it.started_at).collect();
     let finished: Vec<Option<DateTime<Utc>>> = builds.iter().map(|it| it.finished_at).collect();
@@ -144,8 +145,9 @@ pub async fn save(connection: &mut Connection, builds: &[&Course]) -> Result<()>
     Ok(())
 }
 
-/// Makes anew what was over; the older ones count no more.
-pub async fn copy(
+/// Inserts copies of builds that are retried, and returns their ids. The old builds are no longer the latest of their
+/// name.
+pub async fn insert_retries(
     connection: &mut Connection,
     builds: &[BuildId],
     user: Option<UserId>,
@@ -153,7 +155,7 @@ pub async fn copy(
 ) -> Result<Vec<BuildId>> {
     let ids: Vec<i64> = builds.iter().map(|id| id.get()).collect();
     sqlx::query!("update builds set latest = false where id = any($1)", &ids).execute(&mut *connection).await?;
-    let made = sqlx::query_scalar!(
+    let created = sqlx::query_scalar!(
         "insert into builds (project_id, pipeline_id, user_id, name, stage, stage_index, status, run_when, allow_failure,
            tags, options, created_at)
          select b.project_id, b.pipeline_id, $2, b.name, b.stage, b.stage_index, 'created', b.run_when, b.allow_failure,
@@ -165,11 +167,15 @@ pub async fn copy(
     )
     .fetch_all(connection)
     .await?;
-    Ok(made.into_iter().map(Into::into).collect())
+    Ok(created.into_iter().map(Into::into).collect())
 }
 
-/// The pipeline of a build, and whether that is the newest of its name.
-pub async fn place(connection: &mut Connection, project: ProjectId, id: BuildId) -> Result<Option<(PipelineId, bool)>> {
+/// Returns the pipeline of a build, and whether the build is the latest of its name.
+pub async fn find_pipeline_id(
+    connection: &mut Connection,
+    project: ProjectId,
+    id: BuildId,
+) -> Result<Option<(PipelineId, bool)>> {
     let row = sqlx::query!(
         "select pipeline_id, latest from builds where project_id = $1 and id = $2",
         project.get(),
@@ -180,36 +186,40 @@ pub async fn place(connection: &mut Connection, project: ProjectId, id: BuildId)
     Ok(row.map(|row| (row.pipeline_id.into(), row.latest)))
 }
 
-/// What a runner may know of a build that it has, or had.
-pub struct Held {
+/// A build that a runner has claimed. It may be finished.
+pub struct ClaimedBuild {
     pub project: ProjectId,
     pub pipeline: PipelineId,
     pub status: Status,
-    pub erased: bool,
+    pub is_erased: bool,
 }
 
 #[derive(sqlx::FromRow)]
-struct HeldRow {
+struct ClaimedBuildRow {
     project_id: i64,
     pipeline_id: i64,
     status: String,
     erased: bool,
 }
 
-impl TryFrom<HeldRow> for Held {
+impl TryFrom<ClaimedBuildRow> for ClaimedBuild {
     type Error = Error;
 
-    fn try_from(row: HeldRow) -> Result<Self> {
-        let status = Status::named(&row.status).ok_or(Error::unreadable("a status"))?;
+    fn try_from(row: ClaimedBuildRow) -> Result<Self> {
+        let status = Status::from_str_opt(&row.status).ok_or(Error::invalid_value("a status"))?;
         let (project, pipeline) = (row.project_id.into(), row.pipeline_id.into());
-        Ok(Self { project, pipeline, status, erased: row.erased })
+        Ok(Self { project, pipeline, status, is_erased: row.erased })
     }
 }
 
-/// By the token that the runner was given with it.
-pub async fn find_held(connection: &mut Connection, id: BuildId, token_digest: &[u8]) -> Result<Option<Held>> {
+/// Finds a build by the token that its runner received with it.
+pub async fn find_by_token(
+    connection: &mut Connection,
+    id: BuildId,
+    token_digest: &[u8],
+) -> Result<Option<ClaimedBuild>> {
     let row = sqlx::query_as!(
-        HeldRow,
+        ClaimedBuildRow,
         r#"select b.project_id, b.pipeline_id, b.status, b.erased_at is not null as "erased!" from builds b
            join projects p on p.id = b.project_id
            where b.id = $1 and b.token_digest = $2 and p.namespace_id is not null"#,
@@ -218,12 +228,16 @@ pub async fn find_held(connection: &mut Connection, id: BuildId, token_digest: &
     )
     .fetch_optional(connection)
     .await?;
-    row.map(Held::try_from).transpose()
+    row.map(ClaimedBuild::try_from).transpose()
 }
 
-pub async fn find_of_runner(connection: &mut Connection, id: BuildId, runner: RunnerId) -> Result<Option<Held>> {
+pub async fn find_by_runner(
+    connection: &mut Connection,
+    id: BuildId,
+    runner: RunnerId,
+) -> Result<Option<ClaimedBuild>> {
     let row = sqlx::query_as!(
-        HeldRow,
+        ClaimedBuildRow,
         r#"select b.project_id, b.pipeline_id, b.status, b.erased_at is not null as "erased!" from builds b
            join projects p on p.id = b.project_id
            where b.id = $1 and b.runner_id = $2 and p.namespace_id is not null"#,
@@ -232,11 +246,11 @@ pub async fn find_of_runner(connection: &mut Connection, id: BuildId, runner: Ru
     )
     .fetch_optional(connection)
     .await?;
-    row.map(Held::try_from).transpose()
+    row.map(ClaimedBuild::try_from).transpose()
 }
 
-/// What finds how much it covers in what it says.
-pub async fn coverage_pattern(connection: &mut Connection, id: BuildId) -> Result<Option<String>> {
+/// Returns the pattern that finds the coverage in the trace of a build.
+pub async fn find_coverage_pattern(connection: &mut Connection, id: BuildId) -> Result<Option<String>> {
     let row = sqlx::query_scalar!("select options->>'coverage' from builds where id = $1", id.get());
     Ok(row.fetch_optional(connection).await?.flatten())
 }
@@ -251,8 +265,8 @@ pub async fn set_erased(connection: &mut Connection, id: BuildId, now: DateTime<
     Ok(())
 }
 
-/// What another service says of a commit.
-pub struct External<'a> {
+/// A commit status that an external service reports.
+pub struct ExternalStatus<'a> {
     pub name: &'a str,
     pub target_url: Option<&'a str>,
     pub description: Option<&'a str>,
@@ -260,15 +274,15 @@ pub struct External<'a> {
     pub user: Option<UserId>,
 }
 
-/// Behind all stages.
+/// The stage index of external statuses. It is arbitrary, and larger than that of any stage in a CI file.
 pub const EXTERNAL_STAGE: i32 = 1_000_000;
 
-/// Another one of that name, which counts from now on.
-pub async fn insert_external(
+/// Inserts an external status, which becomes the latest of its name.
+pub async fn insert_external_status(
     connection: &mut Connection,
     project: ProjectId,
     pipeline: PipelineId,
-    new: &External<'_>,
+    new: &ExternalStatus<'_>,
     now: DateTime<Utc>,
 ) -> Result<BuildId> {
     sqlx::query!(
@@ -298,7 +312,7 @@ pub async fn insert_external(
     Ok(id.into())
 }
 
-pub async fn update_external(connection: &mut Connection, id: BuildId, new: &External<'_>) -> Result<()> {
+pub async fn update_external_status(connection: &mut Connection, id: BuildId, new: &ExternalStatus<'_>) -> Result<()> {
     sqlx::query!(
         "update builds set target_url = coalesce($2, target_url), description = coalesce($3, description),
            coverage = coalesce($4, coverage) where id = $1",
@@ -312,9 +326,10 @@ pub async fn update_external(connection: &mut Connection, id: BuildId, new: &Ext
     Ok(())
 }
 
-/// Takes some of a project away; how many there were.
-pub async fn delete_some_of_project(connection: &mut Connection, project: ProjectId, at_most: i64) -> Result<u64> {
-    let gone = sqlx::query!(
+/// Deletes a batch of the builds of a project and marks their objects as unreferenced. Returns how many builds were
+/// deleted.
+pub async fn delete_project_batch(connection: &mut Connection, project: ProjectId, at_most: i64) -> Result<u64> {
+    let deleted = sqlx::query!(
         "with chosen as (select id from builds where project_id = $1 limit $2),
            objects as (update build_objects set build_id = null where build_id in (select id from chosen))
          delete from builds where id in (select id from chosen)",
@@ -323,5 +338,5 @@ pub async fn delete_some_of_project(connection: &mut Connection, project: Projec
     )
     .execute(connection)
     .await?;
-    Ok(gone.rows_affected())
+    Ok(deleted.rows_affected())
 }

@@ -1,4 +1,4 @@
-//! Builds as they are shown, with what belongs to them.
+//! Builds as the API shows them, with their user, runner, commit and artifacts.
 
 use std::collections::HashMap;
 
@@ -9,23 +9,23 @@ use holdfast_domain::page::{Page, PageRequest};
 use sqlx::types::Json;
 use sqlx::{Postgres, QueryBuilder};
 
-use super::pipeline::{CommitFacts, people};
+use super::pipeline::{CommitSummary, load_user_summaries};
 use super::runner::{self, Runner};
-use crate::accounts::user::Person;
-use crate::page::{List, Total};
+use crate::accounts::user::UserSummary;
+use crate::page::{PagedQuery, Total};
 use crate::{Connection, Database, Result};
 
 #[derive(Clone, Debug, sqlx::FromRow)]
 struct Row {
     #[sqlx(flatten)]
-    own: Own,
+    record: BuildRecord,
     user_id: Option<i64>,
     runner_id: Option<i64>,
 }
 
-/// What a build says of itself.
+/// A build with the fields of its pipeline, artifacts and trace.
 #[derive(Clone, Debug, sqlx::FromRow)]
-pub struct Own {
+pub struct BuildRecord {
     #[sqlx(try_from = "i64")]
     pub id: BuildId,
     #[sqlx(try_from = "i64")]
@@ -53,27 +53,27 @@ pub struct Own {
     pub r#ref: String,
     pub tag: bool,
     pub sha: String,
-    pub commit: Json<CommitFacts>,
+    pub commit: Json<CommitSummary>,
     #[sqlx(try_from = "String")]
     pub pipeline_status: Status,
 }
 
 #[derive(Clone, Debug)]
 pub struct Build {
-    pub own: Own,
-    pub user: Option<Person>,
+    pub record: BuildRecord,
+    pub user: Option<UserSummary>,
     pub runner: Option<Runner>,
 }
 
 impl std::ops::Deref for Build {
-    type Target = Own;
+    type Target = BuildRecord;
 
-    fn deref(&self) -> &Own {
-        &self.own
+    fn deref(&self) -> &BuildRecord {
+        &self.record
     }
 }
 
-/// Of `b` and what [`joins`] adds to it.
+/// Columns of `b` and of the tables that `joins!` adds.
 macro_rules! build_columns {
     () => {
         "b.id, b.project_id, b.pipeline_id, b.user_id, b.runner_id, b.name, b.stage, b.status, \
@@ -91,71 +91,81 @@ macro_rules! joins {
     };
 }
 
-/// Files whose time is over are not there.
-async fn complete(connection: &mut Connection, mut rows: Vec<Row>, now: DateTime<Utc>) -> Result<Vec<Build>> {
-    for own in rows.iter_mut().map(|row| &mut row.own).filter(|own| own.artifacts_expire_at.is_some_and(|at| at <= now))
+/// Loads the users and runners of builds. Expired artifacts are left out.
+async fn with_associations(connection: &mut Connection, mut rows: Vec<Row>, now: DateTime<Utc>) -> Result<Vec<Build>> {
+    for record in rows
+        .iter_mut()
+        .map(|row| &mut row.record)
+        .filter(|record| record.artifacts_expire_at.is_some_and(|at| at <= now))
     {
-        (own.artifacts_name, own.artifacts_bytes, own.artifacts_expire_at) = (None, None, None);
+        (record.artifacts_name, record.artifacts_bytes, record.artifacts_expire_at) = (None, None, None);
     }
-    let users = people(connection, rows.iter().map(|row| row.user_id)).await?;
+    let users = load_user_summaries(connection, rows.iter().map(|row| row.user_id)).await?;
     let mut ids: Vec<i64> = rows.iter().filter_map(|row| row.runner_id).collect();
     ids.sort_unstable();
     ids.dedup();
-    let runners = if ids.is_empty() { Vec::new() } else { runner::some(connection, &ids).await? };
+    let runners = if ids.is_empty() { Vec::new() } else { runner::find_many(connection, &ids).await? };
     let runners: HashMap<i64, Runner> = runners.into_iter().map(|it| (it.id.get(), it)).collect();
     let build = |row: Row| Build {
         user: row.user_id.and_then(|id| users.get(&id)).cloned(),
         runner: row.runner_id.and_then(|id| runners.get(&id)).cloned(),
-        own: row.own,
+        record: row.record,
     };
     Ok(rows.into_iter().map(build).collect())
 }
 
-/// Whose builds are listed.
+/// The scope of a list of builds.
 #[derive(Clone, Debug)]
-pub enum Of {
-    /// Builds of these statuses; all if there are none.
+pub enum BuildFilter {
+    /// Builds of the project with one of these statuses, or with any status if none is given.
     Project(Vec<Status>),
-    /// Builds of pipelines of a commit.
+    /// Builds of the pipelines of a commit, filtered by status in the same way.
     Commit(String, Vec<Status>),
-    /// All that is said of a commit, by builds and by others; the newest of each name and pipeline unless all are wanted.
-    Statuses { sha: String, ref_name: Option<String>, stage: Option<String>, name: Option<String>, all: bool },
+    /// Statuses of a commit: builds and external statuses. Only the latest of each name and pipeline unless
+    /// `include_superseded` is set.
+    Statuses {
+        sha: String,
+        ref_name: Option<String>,
+        stage: Option<String>,
+        name: Option<String>,
+        include_superseded: bool,
+    },
 }
 
-/// Newest first.
+/// Lists builds of a project, the newest first.
 pub async fn list(
     database: &Database,
     project: ProjectId,
-    of: &Of,
+    filter: &BuildFilter,
     page: PageRequest,
     now: DateTime<Utc>,
 ) -> Result<Page<Build>> {
-    let words = |statuses: &[Status]| statuses.iter().map(|it| it.word().to_owned()).collect::<Vec<_>>();
-    let list = List {
+    let status_names = |statuses: &[Status]| statuses.iter().map(|it| it.as_str().to_owned()).collect::<Vec<_>>();
+    let list = PagedQuery {
         columns: build_columns!(),
         rows: "b.*",
         from: |query: &mut QueryBuilder<Postgres>, _| {
             query.push("from builds b ");
-            if !matches!(of, Of::Project(_)) {
+            if !matches!(filter, BuildFilter::Project(_)) {
                 query.push("join pipelines s on s.id = b.pipeline_id ");
             }
             query.push("where b.project_id = ").push_bind(project.get());
-            match of {
-                Of::Project(statuses) | Of::Commit(_, statuses) => {
+            match filter {
+                BuildFilter::Project(statuses) | BuildFilter::Commit(_, statuses) => {
                     query.push(" and not b.external");
                     if !statuses.is_empty() {
-                        query.push(" and b.status = any(").push_bind(words(statuses)).push(")");
+                        query.push(" and b.status = any(").push_bind(status_names(statuses)).push(")");
                     }
                 }
-                Of::Statuses { .. } => {}
+                BuildFilter::Statuses { .. } => {}
             }
-            match of {
-                Of::Project(_) => {}
-                Of::Commit(sha, _) => {
+            match filter {
+                BuildFilter::Project(_) => {}
+                BuildFilter::Commit(sha, _) => {
                     query.push(" and s.project_id = ").push_bind(project.get());
                     query.push(" and s.sha = ").push_bind(sha.clone());
                 }
-                Of::Statuses { sha, ref_name, stage, name, all } => {
+                BuildFilter::Statuses { sha, ref_name, stage, name, include_superseded } => {
                     query.push(" and s.project_id = ").push_bind(project.get());
                     query.push(" and s.sha = ").push_bind(sha.clone());
                     for (column, value) in [("s.ref", ref_name), ("b.stage", stage), ("b.name", name)] {
@@ -163,7 +173,7 @@ pub async fn list(
                             query.push(" and ").push(column).push(" = ").push_bind(value.clone());
                         }
                     }
-                    if !all {
+                    if !include_superseded {
                         query.push(" and b.latest");
                     }
                 }
@@ -174,12 +184,12 @@ pub async fn list(
             query.push(concat!("b", joins!()));
         },
         total: Total::Bounded,
-        varies: true,
+        needs_custom_plan: true,
     };
     let mut connection = database.connection().await?;
     let found: Page<Row> = list.fetch(&mut connection, page).await?;
     let (request, total, has_next) = (found.request, found.total, found.has_next);
-    let items = complete(&mut connection, found.items, now).await?;
+    let items = with_associations(&mut connection, found.items, now).await?;
     Ok(Page { items, request, total, has_next })
 }
 
@@ -192,11 +202,11 @@ pub async fn find(
     const QUERY: &str =
         concat!("select ", build_columns!(), " from builds b", joins!(), "where b.project_id = $1 and b.id = $2");
     let rows = sqlx::query_as(QUERY).bind(project.get()).bind(id.get()).fetch_all(&mut *connection).await?;
-    Ok(complete(connection, rows, now).await?.pop())
+    Ok(with_associations(connection, rows, now).await?.pop())
 }
 
-/// The newest of each name in a pipeline, by stage.
-pub async fn of_pipeline(connection: &mut Connection, pipeline: PipelineId, now: DateTime<Utc>) -> Result<Vec<Build>> {
+/// Lists the latest build of each name in a pipeline, sorted by stage.
+pub async fn list_latest(connection: &mut Connection, pipeline: PipelineId, now: DateTime<Utc>) -> Result<Vec<Build>> {
     const QUERY: &str = concat!(
         "select ",
         build_columns!(),
@@ -205,20 +215,20 @@ pub async fn of_pipeline(connection: &mut Connection, pipeline: PipelineId, now:
         "where b.pipeline_id = $1 and b.latest order by b.stage_index, b.id"
     );
     let rows = sqlx::query_as(QUERY).bind(pipeline.get()).fetch_all(&mut *connection).await?;
-    complete(connection, rows, now).await
+    with_associations(connection, rows, now).await
 }
 
-/// Some of a pipeline.
-pub async fn some(connection: &mut Connection, ids: &[BuildId], now: DateTime<Utc>) -> Result<Vec<Build>> {
+/// Loads builds by their ids, sorted by id.
+pub async fn find_many(connection: &mut Connection, ids: &[BuildId], now: DateTime<Utc>) -> Result<Vec<Build>> {
     const QUERY: &str =
         concat!("select ", build_columns!(), " from builds b", joins!(), "where b.id = any($1) order by b.id");
     let ids: Vec<i64> = ids.iter().map(|id| id.get()).collect();
     let rows = sqlx::query_as(QUERY).bind(ids).fetch_all(&mut *connection).await?;
-    complete(connection, rows, now).await
+    with_associations(connection, rows, now).await
 }
 
-/// The build of that name in the newest pipeline of a ref that succeeded.
-pub async fn newest_success(
+/// Finds the latest build with this name in the newest successful pipeline of a ref.
+pub async fn find_newest_success(
     connection: &mut Connection,
     project: ProjectId,
     ref_name: &str,

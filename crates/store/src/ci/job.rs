@@ -1,15 +1,15 @@
-//! All that a runner has to know of a build, in one statement.
+//! The data that a runner receives with a build: details, variables, and artifacts of earlier builds.
 
 use chrono::{DateTime, Utc};
 use holdfast_domain::ids::{BuildId, PipelineId, ProjectId};
 use serde::Deserialize;
 use sqlx::types::Json;
 
-use super::build::Options;
+use super::build::BuildOptions;
 use crate::{Connection, Result};
 
 #[derive(Clone, Debug, sqlx::FromRow)]
-pub struct Job {
+pub struct JobDetails {
     #[sqlx(try_from = "i64")]
     pub id: BuildId,
     #[sqlx(try_from = "i64")]
@@ -21,25 +21,26 @@ pub struct Job {
     pub stage_index: i32,
     pub run_when: String,
     pub tags: Vec<String>,
-    pub options: Json<Options>,
+    pub options: Json<BuildOptions>,
     pub r#ref: String,
     pub tag: bool,
     pub sha: String,
     pub before_sha: String,
     pub triggered: bool,
-    /// Sealed, as are those of the project.
+    /// Variables of the trigger request, encrypted like those of the project.
     pub given: Option<Vec<u8>>,
     pub project_name: String,
     pub project_path: String,
     pub namespace_path: String,
-    /// The user of the pipeline, whose rights the build has; see [`run::find_by_token`](super::run::find_by_token).
+    /// The user of the pipeline, whose permissions the build has; see
+    /// [`RunningBuild`](super::running_build::RunningBuild).
     pub user_id: Option<i64>,
     pub user_email: Option<String>,
     pub variable_keys: Vec<String>,
     pub variable_values: Vec<Vec<u8>>,
 }
 
-pub async fn load(connection: &mut Connection, build: BuildId) -> Result<Job> {
+pub async fn load(connection: &mut Connection, build: BuildId) -> Result<JobDetails> {
     const QUERY: &str = "\
         select b.id, b.pipeline_id, b.project_id, b.name, b.stage, b.stage_index, b.run_when, b.tags, b.options, i.ref, \
           i.tag, i.sha, i.before_sha, i.trigger_id is not null as triggered, i.variables as given, p.name as project_name, \
@@ -51,7 +52,7 @@ pub async fn load(connection: &mut Connection, build: BuildId) -> Result<Job> {
     Ok(sqlx::query_as(QUERY).bind(build.get()).fetch_one(connection).await?)
 }
 
-/// A build of an earlier stage, and the files it left.
+/// A build of an earlier stage, with the name and size of its artifacts.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Dependency {
     pub id: BuildId,
@@ -59,8 +60,8 @@ pub struct Dependency {
     pub file: Option<(String, i64)>,
 }
 
-/// Those of a pipeline before that stage that succeeded.
-pub async fn dependencies(
+/// Lists the latest builds of earlier stages that succeeded or failed. Expired artifacts are left out.
+pub async fn list_dependencies(
     connection: &mut Connection,
     pipeline: PipelineId,
     stage: i32,
@@ -86,8 +87,9 @@ pub async fn dependencies(
     Ok(rows.into_iter().map(|row| dependency((row.id, row.name, row.file_name, row.bytes))).collect())
 }
 
-/// Whether a build that runs and has this token may have the files of another one: both are of one pipeline.
-pub async fn is_beside(connection: &mut Connection, build: BuildId, token_digest: &[u8]) -> Result<bool> {
+/// Returns whether the token belongs to a running build in the same pipeline as `build`. That build may download the
+/// artifacts of `build`.
+pub async fn shares_pipeline(connection: &mut Connection, build: BuildId, token_digest: &[u8]) -> Result<bool> {
     Ok(sqlx::query_scalar!(
         r#"select exists (select from build_runs r join builds b on b.pipeline_id = r.pipeline_id
                join projects p on p.id = r.project_id

@@ -1,14 +1,14 @@
-//! The projects whose builds may read a project that is not public.
+//! The allowlist of a project: other projects whose builds may read it although it is not public.
 //!
-//! The list belongs to the project that is read, the target. It never gives a build more than its user has: `app` asks for
-//! both.
+//! The list belongs to the project that is read, the target. It never extends the permissions of the build's user:
+//! `app` checks both.
 
 use chrono::{DateTime, Utc};
 use holdfast_domain::ids::ProjectId;
 use holdfast_domain::page::{Page, PageRequest};
 use sqlx::{Postgres, QueryBuilder};
 
-use crate::page::{List, Total, named};
+use crate::page::{PagedQuery, Total, table_alias};
 use crate::{Connection, Database, Result};
 
 /// A project whose builds may read another one.
@@ -30,9 +30,9 @@ pub async fn contains(connection: &mut Connection, target: ProjectId, source: Pr
     .await?)
 }
 
-/// Lists the projects whose builds may read `target`, by their ids. Deleted ones are left out.
+/// Lists the projects whose builds may read `target`, sorted by id. Deleted projects are left out.
 pub async fn list(database: &Database, target: ProjectId, page: PageRequest) -> Result<Page<AllowedProject>> {
-    let list = List {
+    let list = PagedQuery {
         columns: "a.source_id, a.created_at",
         rows: "a.*",
         from: |query: &mut QueryBuilder<Postgres>, _| {
@@ -40,9 +40,9 @@ pub async fn list(database: &Database, target: ProjectId, page: PageRequest) -> 
             query.push_bind(target.get()).push(" and p.namespace_id is not null");
         },
         order: "a.source_id",
-        page: named("a"),
+        page: table_alias("a"),
         total: Total::Bounded,
-        varies: false,
+        needs_custom_plan: false,
     };
     list.fetch(&mut *database.connection().await?, page).await
 }
@@ -58,7 +58,7 @@ pub async fn count(connection: &mut Connection, target: ProjectId, at_most: i64)
     .await?)
 }
 
-/// Returns false if `source` is on the list of `target` already.
+/// Adds `source` to the list of `target`. Returns false if it is already on the list.
 pub async fn insert(
     connection: &mut Connection,
     target: ProjectId,
@@ -76,14 +76,14 @@ pub async fn insert(
     Ok(added.rows_affected() > 0)
 }
 
-/// Returns false if `source` was not on the list of `target`.
+/// Removes `source` from the list of `target`. Returns false if it was not on the list.
 pub async fn delete(connection: &mut Connection, target: ProjectId, source: ProjectId) -> Result<bool> {
-    let gone = sqlx::query!(
+    let deleted = sqlx::query!(
         "delete from job_token_allowlist where target_id = $1 and source_id = $2",
         target.get(),
         source.get(),
     )
     .execute(connection)
     .await?;
-    Ok(gone.rows_affected() > 0)
+    Ok(deleted.rows_affected() > 0)
 }

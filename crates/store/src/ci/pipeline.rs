@@ -1,3 +1,5 @@
+//! Pipelines. The row lock of a pipeline also protects the state of its builds.
+
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
@@ -8,20 +10,21 @@ use serde::{Deserialize, Serialize};
 use sqlx::types::Json;
 use sqlx::{Postgres, QueryBuilder};
 
-use crate::accounts::user::{self, Person};
-use crate::page::{List, Total, named};
+use crate::accounts::user::{self, UserSummary};
+use crate::page::{PagedQuery, Total, table_alias};
 use crate::{Connection, Database, Result};
 
-/// As much of a commit as is shown beside what was built of it.
+/// The part of a commit that is shown with its pipelines and builds. It is stored with the pipeline, so that lists read
+/// no repository.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct CommitFacts {
+pub struct CommitSummary {
     pub id: String,
     pub message: String,
     pub author_name: String,
     pub author_email: String,
     pub committer_name: String,
     pub committer_email: String,
-    /// With the offset in which it was recorded.
+    /// The date of the commit, with its original UTC offset.
     pub created_at: String,
 }
 
@@ -34,7 +37,7 @@ struct Row {
     tag: bool,
     sha: String,
     before_sha: String,
-    commit: Json<CommitFacts>,
+    commit: Json<CommitSummary>,
     #[sqlx(try_from = "String")]
     status: Status,
     yaml_errors: Option<String>,
@@ -57,17 +60,17 @@ pub struct Pipeline {
     pub id: PipelineId,
     pub project_id: ProjectId,
     pub user_id: Option<UserId>,
-    /// None once the user is gone.
-    pub user: Option<Person>,
+    /// None if the pipeline has no user, or if the user has been deleted.
+    pub user: Option<UserSummary>,
     /// The short name of a branch or a tag.
     pub ref_name: String,
     pub tag: bool,
     pub sha: String,
     pub before_sha: String,
-    pub commit: CommitFacts,
+    pub commit: CommitSummary,
     pub status: Status,
     pub yaml_errors: Option<String>,
-    /// In seconds.
+    /// The duration in seconds.
     pub duration: Option<i64>,
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
@@ -76,7 +79,7 @@ pub struct Pipeline {
 }
 
 impl Row {
-    fn with(self, users: &HashMap<i64, Person>) -> Pipeline {
+    fn into_pipeline(self, users: &HashMap<i64, UserSummary>) -> Pipeline {
         Pipeline {
             id: self.id.into(),
             project_id: self.project_id.into(),
@@ -98,62 +101,63 @@ impl Row {
     }
 }
 
-/// By their ids.
-pub(super) async fn people(
+/// Loads the summaries of users, keyed by id.
+pub(super) async fn load_user_summaries(
     connection: &mut Connection,
     ids: impl Iterator<Item = Option<i64>>,
-) -> Result<HashMap<i64, Person>> {
+) -> Result<HashMap<i64, UserSummary>> {
     let mut ids: Vec<i64> = ids.flatten().collect();
     ids.sort_unstable();
     ids.dedup();
     if ids.is_empty() {
         return Ok(HashMap::new());
     }
-    Ok(user::people(connection, &ids).await?.into_iter().map(|person| (person.id.get(), person)).collect())
+    Ok(user::find_summaries(connection, &ids).await?.into_iter().map(|summary| (summary.id.get(), summary)).collect())
 }
 
-async fn complete(connection: &mut Connection, row: Option<Row>) -> Result<Option<Pipeline>> {
+async fn with_associations(connection: &mut Connection, row: Option<Row>) -> Result<Option<Pipeline>> {
     let Some(row) = row else { return Ok(None) };
-    let users = people(connection, [row.user_id].into_iter()).await?;
-    Ok(Some(row.with(&users)))
+    let users = load_user_summaries(connection, [row.user_id].into_iter()).await?;
+    Ok(Some(row.into_pipeline(&users)))
 }
 
-/// Newest first.
+/// Lists the pipelines of a project, the newest first.
 pub async fn list(database: &Database, project: ProjectId, page: PageRequest) -> Result<Page<Pipeline>> {
-    let list = List {
+    let list = PagedQuery {
         columns: pipeline_columns!(),
         rows: "p.*",
         from: |query: &mut QueryBuilder<Postgres>, _| {
             query.push("from pipelines p where p.project_id = ").push_bind(project.get());
         },
         order: "p.id desc",
-        page: named("p"),
+        page: table_alias("p"),
         total: Total::Bounded,
-        varies: false,
+        needs_custom_plan: false,
     };
     let mut connection = database.connection().await?;
     let found: Page<Row> = list.fetch(&mut connection, page).await?;
-    let users = people(&mut connection, found.items.iter().map(|row| row.user_id)).await?;
-    Ok(found.map(|row| row.with(&users)))
+    let users = load_user_summaries(&mut connection, found.items.iter().map(|row| row.user_id)).await?;
+    Ok(found.map(|row| row.into_pipeline(&users)))
 }
 
 pub async fn find(connection: &mut Connection, project: ProjectId, id: PipelineId) -> Result<Option<Pipeline>> {
     const QUERY: &str =
         concat!("select ", pipeline_columns!(), " from pipelines p where p.project_id = $1 and p.id = $2");
     let row = sqlx::query_as(QUERY).bind(project.get()).bind(id.get()).fetch_optional(&mut *connection).await?;
-    complete(connection, row).await
+    with_associations(connection, row).await
 }
 
-/// The same, kept from changing until the end of the transaction, and with it all of its builds.
+/// Like [`find`], but in any project, and locks the pipeline until the end of the transaction. This also keeps the
+/// state of its builds from changing.
 pub async fn lock(connection: &mut Connection, id: PipelineId) -> Result<Option<Pipeline>> {
     const QUERY: &str =
         concat!("select ", pipeline_columns!(), " from pipelines p where p.id = $1 for no key update of p");
     let row = sqlx::query_as(QUERY).bind(id.get()).fetch_optional(&mut *connection).await?;
-    complete(connection, row).await
+    with_associations(connection, row).await
 }
 
-/// The newest of a commit, on a ref if one is named.
-pub async fn newest_of_commit(
+/// Finds the newest pipeline of a commit, on one ref if `ref_name` is given.
+pub async fn find_newest_for_commit(
     connection: &mut Connection,
     project: ProjectId,
     sha: &str,
@@ -178,17 +182,17 @@ pub struct NewPipeline<'a> {
     pub tag: bool,
     pub sha: &'a str,
     pub before_sha: &'a str,
-    pub commit: &'a CommitFacts,
+    pub commit: &'a CommitSummary,
     pub status: Status,
     pub yaml_errors: Option<&'a str>,
-    /// Of the move of the ref that it is for.
+    /// The generation of the ref update that the pipeline is created for, if it is created for a push.
     pub generation: Option<i64>,
-    /// Sealed.
+    /// Variables of the trigger request, encrypted.
     pub variables: Option<&'a [u8]>,
     pub triggered_by: Option<i64>,
 }
 
-/// None if there is one for that move already.
+/// Inserts a pipeline. Returns None if one for the same ref update exists already.
 pub async fn insert(
     connection: &mut Connection,
     new: NewPipeline<'_>,
@@ -206,7 +210,7 @@ pub async fn insert(
         new.sha,
         new.before_sha,
         Json(new.commit) as _,
-        new.status.word(),
+        new.status.as_str(),
         new.yaml_errors,
         new.generation,
         new.variables,
@@ -218,7 +222,7 @@ pub async fn insert(
     Ok(id.map(Into::into))
 }
 
-/// What a trigger gave it, sealed; and whether one made it.
+/// Returns the encrypted variables of the trigger request, and whether a trigger created the pipeline.
 pub async fn given(connection: &mut Connection, id: PipelineId) -> Result<(Option<Vec<u8>>, bool)> {
     let row = sqlx::query!("select variables, trigger_id from pipelines where id = $1", id.get())
         .fetch_one(connection)
@@ -226,36 +230,36 @@ pub async fn given(connection: &mut Connection, id: PipelineId) -> Result<(Optio
     Ok((row.variables, row.trigger_id.is_some()))
 }
 
-/// Writes down how far it has come.
-pub async fn save(connection: &mut Connection, it: &Pipeline) -> Result<()> {
+/// Saves the state of a pipeline.
+pub async fn save(connection: &mut Connection, pipeline: &Pipeline) -> Result<()> {
     sqlx::query!(
         "update pipelines set status = $2, duration = $3, updated_at = $4, started_at = $5, finished_at = $6 where id = $1",
-        it.id.get(),
-        it.status.word(),
-        it.duration,
-        it.updated_at,
-        it.started_at,
-        it.finished_at,
+        pipeline.id.get(),
+        pipeline.status.as_str(),
+        pipeline.duration,
+        pipeline.updated_at,
+        pipeline.started_at,
+        pipeline.finished_at,
     )
     .execute(connection)
     .await?;
     Ok(())
 }
 
-/// Takes some of a project away, whose builds are gone; how many there were.
-pub async fn delete_some_of_project(connection: &mut Connection, project: ProjectId, at_most: i64) -> Result<u64> {
-    let gone = sqlx::query!(
+/// Deletes a batch of the pipelines of a project and returns how many were deleted. The caller has deleted the builds.
+pub async fn delete_project_batch(connection: &mut Connection, project: ProjectId, at_most: i64) -> Result<u64> {
+    let deleted = sqlx::query!(
         "delete from pipelines where id in (select id from pipelines where project_id = $1 limit $2)",
         project.get(),
         at_most,
     )
     .execute(connection)
     .await?;
-    Ok(gone.rows_affected())
+    Ok(deleted.rows_affected())
 }
 
-/// Keeps it and its builds from changing until the end of the transaction.
-pub async fn hold(connection: &mut Connection, id: PipelineId) -> Result<()> {
+/// Like [`lock`], but does not load the pipeline.
+pub async fn lock_row(connection: &mut Connection, id: PipelineId) -> Result<()> {
     sqlx::query!("select id from pipelines where id = $1 for no key update", id.get())
         .fetch_optional(connection)
         .await?;

@@ -1,4 +1,7 @@
-//! Builds that wait for a runner.
+//! The queue of builds that wait for a runner.
+//!
+//! The queue is fair between projects: each entry has a turn, a virtual time, and runners claim the entry with the
+//! lowest turn. To claim a build, a runner locks the queue entry first and the pipeline second.
 
 use chrono::{DateTime, Utc};
 use holdfast_domain::ci::Status;
@@ -8,29 +11,29 @@ use serde_json::json;
 use super::runner::Runner;
 use crate::{Connection, Result};
 
-/// Puts builds of a pipeline into the queue. Projects take turns: the next turn of one is never before the turn that is
-/// served now, and each of its builds has one later than the one before. `last_turn` is the first that is free.
-pub async fn enter(
+/// Enqueues builds of a pipeline. They get consecutive turns, beginning at the first free turn of the project, but not
+/// before the turn that is currently served. `last_turn` is the first free turn of the project afterwards.
+pub async fn enqueue(
     connection: &mut Connection,
     project: ProjectId,
     pipeline: PipelineId,
     builds: &[(BuildId, &[String])],
     now: DateTime<Utc>,
 ) -> Result<()> {
-    let wanted: Vec<_> = builds.iter().map(|(id, tags)| json!({ "id": id, "tags": tags })).collect();
-    let wanted = serde_json::Value::from(wanted);
+    let entries: Vec<_> = builds.iter().map(|(id, tags)| json!({ "id": id, "tags": tags })).collect();
+    let entries = serde_json::Value::from(entries);
     sqlx::query!(
         "insert into tag_sets (tags)
          select distinct array(select distinct tag from jsonb_array_elements_text(b->'tags') tag order by tag)
          from jsonb_array_elements($1) b order by 1 on conflict (tags) do nothing",
-        wanted,
+        entries,
     )
     .execute(&mut *connection)
     .await?;
-    // Until the end of the transaction nobody changes which runners the project wants.
+    // The row lock keeps other transactions from changing which runners the project allows.
     sqlx::query!("select from projects where id = $1 for share", project.get()).execute(&mut *connection).await?;
-    // Who waits for nothing has no past: turns of long ago are no debt, and none is saved up.
-    let last = sqlx::query_scalar!(
+    // An idle project starts at the current virtual time: it neither owes for past use nor has saved up credit.
+    let last_turn = sqlx::query_scalar!(
         r#"with served as (
              select greatest((select turn from build_runs order by turn desc limit 1),
                (select turn from build_queue order by turn limit 1), 0) as turn)
@@ -53,8 +56,8 @@ pub async fn enter(
          order by place",
         project.get(),
         pipeline.get(),
-        wanted,
-        last - builds.len() as i64,
+        entries,
+        last_turn - builds.len() as i64,
         now,
     )
     .execute(connection)
@@ -62,9 +65,9 @@ pub async fn enter(
     Ok(())
 }
 
-/// Takes builds out of the queue. One that a runner is just about to take is left to that runner, who will find that it
-/// waits no more: waiting for each other would be for ever.
-pub async fn leave(connection: &mut Connection, builds: &[BuildId]) -> Result<()> {
+/// Removes builds from the queue. An entry that a runner is claiming is skipped: the caller holds the pipeline's lock,
+/// for which the claim waits, so waiting for the entry would deadlock. [`claim`] then removes the entry.
+pub async fn dequeue(connection: &mut Connection, builds: &[BuildId]) -> Result<()> {
     let ids: Vec<i64> = builds.iter().map(|id| id.get()).collect();
     sqlx::query!(
         "delete from build_queue where build_id in (
@@ -76,24 +79,24 @@ pub async fn leave(connection: &mut Connection, builds: &[BuildId]) -> Result<()
     Ok(())
 }
 
-/// What a runner is about to take; nobody else takes it until the end of the transaction.
+/// A locked queue entry. No other runner can claim the build until the end of the transaction.
 #[derive(Clone, Copy, Debug)]
-pub struct Waiting {
+pub struct QueuedBuild {
     pub build: BuildId,
     pub pipeline: PipelineId,
     pub project: ProjectId,
     pub turn: i64,
 }
 
-/// The first that this runner may have.
-pub async fn pick(connection: &mut Connection, runner: &Runner) -> Result<Option<Waiting>> {
+/// Locks the first queue entry that this runner may claim.
+pub async fn lock_next(connection: &mut Connection, runner: &Runner) -> Result<Option<QueuedBuild>> {
     if !runner.shared {
-        return pick_of_projects(connection, runner).await;
+        return lock_next_for_projects(connection, runner).await;
     }
-    let mut passed = Vec::new();
+    let mut skipped_sets = Vec::new();
     loop {
-        // The sets of tags that the runner has all of and that somebody waits with: few, however many builds there are. Of
-        // these the one whose turn is first.
+        // The query chooses among sets of tags that the runner covers and that are in the queue. They are few, however
+        // many builds there are. The set with the lowest turn comes first.
         let found = sqlx::query!(
             r#"with first as (
                  select t.id from tag_sets t
@@ -108,7 +111,7 @@ pub async fn pick(connection: &mut Connection, runner: &Runner) -> Result<Option
                  where shared and tag_set_id = first.id order by turn, build_id limit 1 for update skip locked) q on true"#,
             &runner.tags,
             runner.run_untagged,
-            &passed,
+            &skipped_sets,
         )
         .fetch_optional(&mut *connection)
         .await?;
@@ -117,14 +120,14 @@ pub async fn pick(connection: &mut Connection, runner: &Runner) -> Result<Option
             (found.build, found.pipeline, found.project, found.turn)
         {
             let (build, pipeline, project) = (build.into(), pipeline.into(), project.into());
-            return Ok(Some(Waiting { build, pipeline, project, turn }));
+            return Ok(Some(QueuedBuild { build, pipeline, project, turn }));
         }
-        // Others are taking the last of these.
-        passed.push(found.set);
+        // Other runners have locked all entries with these tags.
+        skipped_sets.push(found.set);
     }
 }
 
-async fn pick_of_projects(connection: &mut Connection, runner: &Runner) -> Result<Option<Waiting>> {
+async fn lock_next_for_projects(connection: &mut Connection, runner: &Runner) -> Result<Option<QueuedBuild>> {
     let found = sqlx::query!(
         "select q.build_id, q.pipeline_id, q.project_id, q.turn from build_queue q
            join tag_sets t on t.id = q.tag_set_id join projects p on p.id = q.project_id
@@ -137,7 +140,7 @@ async fn pick_of_projects(connection: &mut Connection, runner: &Runner) -> Resul
     )
     .fetch_optional(connection)
     .await?;
-    Ok(found.map(|row| Waiting {
+    Ok(found.map(|row| QueuedBuild {
         build: row.build_id.into(),
         pipeline: row.pipeline_id.into(),
         project: row.project_id.into(),
@@ -145,28 +148,30 @@ async fn pick_of_projects(connection: &mut Connection, runner: &Runner) -> Resul
     }))
 }
 
-/// What came of taking a build.
+/// The result of [`claim`].
 #[derive(Clone, Copy, Debug)]
-pub struct Taken {
-    /// False if it waits no more.
+pub struct Claim {
+    /// Whether the runner has the build now. False if the build is not pending anymore, or its project does not allow
+    /// it.
     pub taken: bool,
-    /// Whether its pipeline did not run before.
+    /// Whether the pipeline has changed to running.
     pub begun: bool,
 }
 
-/// By whoever picked it, with the pipeline locked: the runner has the build from now on, and the pipeline runs. One that
-/// waits no more leaves the queue; one whose project builds nothing at the moment stays there, for nobody.
-pub async fn take(
+/// Assigns a build to a runner and sets its pipeline to running. The caller has locked the queue entry with
+/// [`lock_next`], and the pipeline. An entry whose build is not pending anymore is deleted. If the project does not
+/// allow the claim at the moment, the entry is kept and hidden from shared runners.
+pub async fn claim(
     connection: &mut Connection,
-    it: &Waiting,
+    queued: &QueuedBuild,
     runner: &Runner,
     token_digest: &[u8],
     now: DateTime<Utc>,
     ends_at: DateTime<Utc>,
-) -> Result<Taken> {
-    let runs = Status::Running.word();
+) -> Result<Claim> {
+    let running = Status::Running.as_str();
     Ok(sqlx::query_as!(
-        Taken,
+        Claim,
         r#"with taken as (
              update builds b set status = $9, started_at = $6, runner_id = $4, token_digest = $5 from projects p
              where b.id = $1 and b.status = 'pending' and p.id = b.project_id and p.builds_enabled
@@ -185,46 +190,47 @@ pub async fn take(
              insert into build_runs (build_id, pipeline_id, project_id, runner_id, turn, token_digest, contacted_at, ends_at)
              select id, $2, $3, $4, $8, $5, $6, $7 from taken)
            select exists (select from taken) as "taken!", exists (select from begun) as "begun!""#,
-        it.build.get(),
-        it.pipeline.get(),
-        it.project.get(),
+        queued.build.get(),
+        queued.pipeline.get(),
+        queued.project.get(),
         runner.id.get(),
         token_digest,
         now,
         ends_at,
-        it.turn,
-        runs,
+        queued.turn,
+        running,
         runner.shared,
     )
     .fetch_one(connection)
     .await?)
 }
 
-/// Whether a project's builds are for everybody's runners, from now on.
-pub async fn set_shared(connection: &mut Connection, project: ProjectId, shared: bool) -> Result<()> {
+/// Sets whether shared runners may claim the queued builds of a project. Entries that a runner is claiming are skipped,
+/// since [`claim`] checks the project itself.
+pub async fn set_shared(connection: &mut Connection, project: ProjectId, is_shared: bool) -> Result<()> {
     sqlx::query!(
         "update build_queue set shared = $2 where build_id in (
            select build_id from build_queue where project_id = $1 and shared <> $2 order by build_id
            for update skip locked)",
         project.get(),
-        shared,
+        is_shared,
     )
     .execute(connection)
     .await?;
     Ok(())
 }
 
-/// What came last, for those who wait for work.
+/// A queue entry as long polls see it.
 #[derive(Clone, Debug)]
-pub struct Entered {
-    pub number: i64,
+pub struct QueueEntry {
+    pub sequence: i64,
     pub project: ProjectId,
-    pub shared: bool,
+    pub is_shared: bool,
     pub tags: Vec<String>,
 }
 
-/// The newest, up to so many, that came after that number.
-pub async fn entered(connection: &mut Connection, after: i64, at_most: i64) -> Result<Vec<Entered>> {
+/// Lists the newest queue entries with a sequence number greater than `after`, the newest first.
+pub async fn list_newer(connection: &mut Connection, after: i64, at_most: i64) -> Result<Vec<QueueEntry>> {
     let rows = sqlx::query!(
         "select q.entered, q.project_id, q.shared, t.tags from build_queue q join tag_sets t on t.id = q.tag_set_id
          where q.entered > $1 order by q.entered desc limit $2",
@@ -233,17 +239,17 @@ pub async fn entered(connection: &mut Connection, after: i64, at_most: i64) -> R
     )
     .fetch_all(connection)
     .await?;
-    let entered = rows.into_iter().map(|row| Entered {
-        number: row.entered,
+    let entries = rows.into_iter().map(|row| QueueEntry {
+        sequence: row.entered,
         project: row.project_id.into(),
-        shared: row.shared,
+        is_shared: row.shared,
         tags: row.tags,
     });
-    Ok(entered.collect())
+    Ok(entries.collect())
 }
 
-/// Some that wait since before that time, by their ids.
-pub async fn some_older(
+/// Returns a batch of builds that were queued before the time `before`, sorted by id, with ids greater than `after`.
+pub async fn next_stale_batch(
     connection: &mut Connection,
     before: DateTime<Utc>,
     after: i64,
@@ -260,7 +266,7 @@ pub async fn some_older(
     Ok(rows.into_iter().map(|row| (row.pipeline_id.into(), row.build_id.into())).collect())
 }
 
-/// How many wait, up to a bound, and since when the first of them does.
+/// Returns the length of the queue, counted up to 100,000, and the time of its oldest entry.
 pub async fn overview(connection: &mut Connection) -> Result<(i64, Option<DateTime<Utc>>)> {
     let row = sqlx::query!(
         r#"select (select count(*) from (select from build_queue limit 100000) q) as "waiting!",
@@ -271,7 +277,7 @@ pub async fn overview(connection: &mut Connection) -> Result<(i64, Option<DateTi
     Ok((row.waiting, row.oldest))
 }
 
-pub async fn forget_project(connection: &mut Connection, project: ProjectId) -> Result<()> {
+pub async fn delete_project_turns(connection: &mut Connection, project: ProjectId) -> Result<()> {
     sqlx::query!("delete from build_turns where project_id = $1", project.get()).execute(connection).await?;
     Ok(())
 }

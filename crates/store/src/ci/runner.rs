@@ -1,9 +1,11 @@
+//! Runners, their registration tokens, and their assignment to projects.
+
 use chrono::{DateTime, Utc};
 use holdfast_domain::ids::{ProjectId, RunnerId, UserId};
 use holdfast_domain::page::{Page, PageRequest};
 use sqlx::{Postgres, QueryBuilder};
 
-use crate::page::{List, Total, named};
+use crate::page::{PagedQuery, Total, table_alias};
 use crate::{Connection, Database, Result};
 
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -16,16 +18,16 @@ pub struct Runner {
     pub locked: bool,
     pub run_untagged: bool,
     pub tags: Vec<String>,
-    /// In seconds.
+    /// The maximum duration of a build on this runner, in seconds.
     pub longest_run: Option<i32>,
     #[sqlx(flatten)]
-    pub info: Info,
+    pub info: RunnerInfo,
     pub contacted_at: Option<DateTime<Utc>>,
 }
 
-/// What a runner says of itself.
+/// The information that a runner reports about itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, sqlx::FromRow)]
-pub struct Info {
+pub struct RunnerInfo {
     pub name: Option<String>,
     pub version: Option<String>,
     pub revision: Option<String>,
@@ -40,9 +42,9 @@ macro_rules! runner_columns {
     };
 }
 
-/// What is said of a runner.
+/// The attributes of a runner that users set.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Attributes {
+pub struct RunnerAttributes {
     pub description: Option<String>,
     pub active: bool,
     pub locked: bool,
@@ -51,13 +53,13 @@ pub struct Attributes {
     pub longest_run: Option<i32>,
 }
 
-/// Who registers a runner with this token: the instance, or a project.
-pub enum Registrar {
+/// The scope of a registration token: shared runners of the instance, or runners of one project.
+pub enum RegistrationScope {
     Instance,
     Project(ProjectId),
 }
 
-pub async fn registrar(connection: &mut Connection, token: &str) -> Result<Option<Registrar>> {
+pub async fn find_registration_scope(connection: &mut Connection, token: &str) -> Result<Option<RegistrationScope>> {
     let row = sqlx::query!(
         r#"select exists (select from runner_registration where token = $1) as "instance!",
              (select id from projects where runners_token = $1 and $1 <> '' and namespace_id is not null and builds_enabled
@@ -67,8 +69,8 @@ pub async fn registrar(connection: &mut Connection, token: &str) -> Result<Optio
     .fetch_one(connection)
     .await?;
     Ok(match row.project {
-        _ if row.instance => Some(Registrar::Instance),
-        Some(id) => Some(Registrar::Project(id.into())),
+        _ if row.instance => Some(RegistrationScope::Instance),
+        Some(id) => Some(RegistrationScope::Project(id.into())),
         None => None,
     })
 }
@@ -84,25 +86,25 @@ pub async fn set_registration_token(connection: &mut Connection, token: &str) ->
 
 pub async fn insert(
     connection: &mut Connection,
-    registrar: &Registrar,
+    scope: &RegistrationScope,
     token_digest: &[u8],
-    a: &Attributes,
-    info: &Info,
+    attributes: &RunnerAttributes,
+    info: &RunnerInfo,
     now: DateTime<Utc>,
 ) -> Result<RunnerId> {
-    let shared = matches!(registrar, Registrar::Instance);
+    let is_shared = matches!(scope, RegistrationScope::Instance);
     let id = sqlx::query_scalar!(
         "insert into runners (token_digest, description, active, shared, locked, run_untagged, tags, longest_run, name,
            version, revision, platform, architecture, created_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) returning id",
         token_digest,
-        a.description,
-        a.active,
-        shared,
-        a.locked,
-        a.run_untagged,
-        &a.tags,
-        a.longest_run,
+        attributes.description,
+        attributes.active,
+        is_shared,
+        attributes.locked,
+        attributes.run_untagged,
+        &attributes.tags,
+        attributes.longest_run,
         info.name,
         info.version,
         info.revision,
@@ -112,13 +114,13 @@ pub async fn insert(
     )
     .fetch_one(&mut *connection)
     .await?;
-    if let Registrar::Project(project) = registrar {
+    if let RegistrationScope::Project(project) = scope {
         assign(connection, id.into(), *project).await?;
     }
     Ok(id.into())
 }
 
-/// False if it is so already.
+/// Assigns a runner to a project. Returns false if it is already assigned.
 pub async fn assign(connection: &mut Connection, id: RunnerId, project: ProjectId) -> Result<bool> {
     let added = sqlx::query!(
         "insert into runner_projects (runner_id, project_id) values ($1, $2) on conflict do nothing",
@@ -147,55 +149,61 @@ pub async fn find(connection: &mut Connection, id: RunnerId) -> Result<Option<Ru
     Ok(sqlx::query_as(QUERY).bind(id.get()).fetch_optional(connection).await?)
 }
 
-/// The same, with nobody else changing it or its projects until the end of the transaction.
+/// Like [`find`], but locks the runner until the end of the transaction. Changes of the runner and of its projects
+/// require this lock.
 pub async fn lock(connection: &mut Connection, id: RunnerId) -> Result<Option<Runner>> {
     const QUERY: &str = concat!("select ", runner_columns!(), " from runners r where r.id = $1 for no key update");
     Ok(sqlx::query_as(QUERY).bind(id.get()).fetch_optional(connection).await?)
 }
 
-pub(super) async fn some(connection: &mut Connection, ids: &[i64]) -> Result<Vec<Runner>> {
+pub(super) async fn find_many(connection: &mut Connection, ids: &[i64]) -> Result<Vec<Runner>> {
     const QUERY: &str = concat!("select ", runner_columns!(), " from runners r where r.id = any($1)");
     Ok(sqlx::query_as(QUERY).bind(ids).fetch_all(connection).await?)
 }
 
-/// Which runners are listed.
+/// The scope of a list of runners.
 #[derive(Clone, Copy, Debug)]
-pub enum Of {
-    /// Those of projects that this user manages.
-    Managed {
+pub enum RunnerScope {
+    /// Runners of projects that the user owns or has at least the access level Master in.
+    ManagedBy {
         user: UserId,
         today: chrono::NaiveDate,
     },
-    Everybody,
-    /// Its own and everybody's.
+    All,
+    /// Runners of the project, and shared runners.
     Project(ProjectId),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
+pub enum RunnerFilter {
     Active,
     Paused,
-    /// Heard of since that time.
+    /// Runners that have contacted the server since this time.
     Online(DateTime<Utc>),
     Specific,
     Shared,
 }
 
-pub async fn list(database: &Database, of: Of, scope: Option<Scope>, page: PageRequest) -> Result<Page<Runner>> {
-    let list = List {
+pub async fn list(
+    database: &Database,
+    scope: RunnerScope,
+    filter: Option<RunnerFilter>,
+    page: PageRequest,
+) -> Result<Page<Runner>> {
+    let list = PagedQuery {
         columns: runner_columns!(),
         rows: "r.*",
         from: |query: &mut QueryBuilder<Postgres>, _| {
             query.push("from runners r where ");
-            match of {
-                Of::Everybody => {
+            match scope {
+                RunnerScope::All => {
                     query.push("true");
                 }
-                Of::Project(project) => {
+                RunnerScope::Project(project) => {
                     query.push("r.id in (select id from runners where shared union all select runner_id from runner_projects where project_id = ");
                     query.push_bind(project.get()).push(")");
                 }
-                Of::Managed { user, today } => {
+                RunnerScope::ManagedBy { user, today } => {
                     query.push(
                         "r.id in (select rp.runner_id from runner_projects rp join projects p on p.id = rp.project_id ",
                     );
@@ -211,25 +219,25 @@ pub async fn list(database: &Database, of: Of, scope: Option<Scope>, page: PageR
                     query.push(" and (m.expires_at is null or m.expires_at > ").push_bind(today).push("))");
                 }
             }
-            match scope {
+            match filter {
                 None => {}
-                Some(Scope::Active) => drop(query.push(" and r.active")),
-                Some(Scope::Paused) => drop(query.push(" and not r.active")),
-                Some(Scope::Online(since)) => drop(query.push(" and r.contacted_at > ").push_bind(since)),
-                Some(Scope::Specific) => drop(query.push(" and not r.shared")),
-                Some(Scope::Shared) => drop(query.push(" and r.shared")),
+                Some(RunnerFilter::Active) => drop(query.push(" and r.active")),
+                Some(RunnerFilter::Paused) => drop(query.push(" and not r.active")),
+                Some(RunnerFilter::Online(since)) => drop(query.push(" and r.contacted_at > ").push_bind(since)),
+                Some(RunnerFilter::Specific) => drop(query.push(" and not r.shared")),
+                Some(RunnerFilter::Shared) => drop(query.push(" and r.shared")),
             }
         },
         order: "r.id",
-        page: named("r"),
+        page: table_alias("r"),
         total: Total::Bounded,
-        varies: true,
+        needs_custom_plan: true,
     };
     list.fetch(&mut *database.connection().await?, page).await
 }
 
-/// Where it serves, up to so many.
-pub async fn projects(connection: &mut Connection, id: RunnerId, at_most: i64) -> Result<Vec<ProjectId>> {
+/// Lists the projects that a runner is assigned to, up to `at_most`. Deleted projects are left out.
+pub async fn list_project_ids(connection: &mut Connection, id: RunnerId, at_most: i64) -> Result<Vec<ProjectId>> {
     let rows = sqlx::query_scalar!(
         "select rp.project_id from runner_projects rp join projects p on p.id = rp.project_id
          where rp.runner_id = $1 and p.namespace_id is not null order by rp.project_id limit $2",
@@ -241,25 +249,31 @@ pub async fn projects(connection: &mut Connection, id: RunnerId, at_most: i64) -
     Ok(rows.into_iter().map(Into::into).collect())
 }
 
-pub async fn update(connection: &mut Connection, id: RunnerId, a: &Attributes) -> Result<()> {
+pub async fn update(connection: &mut Connection, id: RunnerId, attributes: &RunnerAttributes) -> Result<()> {
     sqlx::query!(
         "update runners set description = $2, active = $3, locked = $4, run_untagged = $5, tags = $6, longest_run = $7
          where id = $1",
         id.get(),
-        a.description,
-        a.active,
-        a.locked,
-        a.run_untagged,
-        &a.tags,
-        a.longest_run,
+        attributes.description,
+        attributes.active,
+        attributes.locked,
+        attributes.run_untagged,
+        &attributes.tags,
+        attributes.longest_run,
     )
     .execute(connection)
     .await?;
     Ok(())
 }
 
-/// It was heard of, and this is what it says of itself.
-pub async fn hear(connection: &mut Connection, id: RunnerId, info: &Info, now: DateTime<Utc>) -> Result<()> {
+/// Records that a runner contacted the server, and the information it reports. Fields that it does not report keep
+/// their values.
+pub async fn record_contact(
+    connection: &mut Connection,
+    id: RunnerId,
+    info: &RunnerInfo,
+    now: DateTime<Utc>,
+) -> Result<()> {
     sqlx::query!(
         "update runners set contacted_at = $2, name = coalesce($3, name), version = coalesce($4, version),
            revision = coalesce($5, revision), platform = coalesce($6, platform), architecture = coalesce($7, architecture)
@@ -289,8 +303,8 @@ pub async fn delete(connection: &mut Connection, id: RunnerId) -> Result<()> {
     Ok(())
 }
 
-/// Those that served this project alone.
-pub async fn delete_of_project(connection: &mut Connection, project: ProjectId) -> Result<()> {
+/// Removes the runners of a project from it, and deletes those that are assigned to no other project.
+pub async fn delete_for_project(connection: &mut Connection, project: ProjectId) -> Result<()> {
     sqlx::query!(
         "with own as (delete from runner_projects where project_id = $1 returning runner_id)
          delete from runners r using own where r.id = own.runner_id

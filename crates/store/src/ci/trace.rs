@@ -1,4 +1,7 @@
-//! What builds say. It only grows: what came before is never read to take what comes.
+//! Traces of builds, stored as chunks (ADR 0022).
+//!
+//! Appending a chunk does not read earlier ones. The last chunks are buffered in the database; earlier ones are
+//! archived in the object store.
 
 use chrono::{DateTime, Utc};
 use holdfast_domain::ids::BuildId;
@@ -6,15 +9,16 @@ use holdfast_domain::ids::BuildId;
 use crate::{Connection, Result};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Length {
+pub struct TraceLength {
     pub bytes: i64,
     pub crc32: u32,
-    /// Of these, the last that are not in the object store.
-    pub unsealed: i64,
+    /// The number of bytes that are not in the object store yet.
+    pub buffered_bytes: i64,
 }
 
-/// Nobody adds to it until the end of the transaction.
-pub async fn lock(connection: &mut Connection, build: BuildId, now: DateTime<Utc>) -> Result<Length> {
+/// Locks the trace of a build until the end of the transaction, and returns its length. Inserts an empty trace if there
+/// is none.
+pub async fn lock(connection: &mut Connection, build: BuildId, now: DateTime<Utc>) -> Result<TraceLength> {
     let row = sqlx::query!(
         "insert into traces (build_id, bytes, crc32, unsealed, updated_at) values ($1, 0, 0, 0, $2)
          on conflict (build_id) do update set updated_at = $2 returning bytes, crc32, unsealed",
@@ -23,11 +27,18 @@ pub async fn lock(connection: &mut Connection, build: BuildId, now: DateTime<Utc
     )
     .fetch_one(connection)
     .await?;
-    Ok(Length { bytes: row.bytes, crc32: row.crc32 as u32, unsealed: row.unsealed })
+    Ok(TraceLength { bytes: row.bytes, crc32: row.crc32 as u32, buffered_bytes: row.unsealed })
 }
 
-/// Behind what is there, which is so long; `to` is how long it is then.
-pub async fn append(connection: &mut Connection, build: BuildId, start: i64, content: &[u8], to: Length) -> Result<()> {
+/// Appends a chunk to a trace. `start` is the current length of the trace and `length` the new one. The caller has
+/// locked the trace.
+pub async fn append(
+    connection: &mut Connection,
+    build: BuildId,
+    start: i64,
+    content: &[u8],
+    length: TraceLength,
+) -> Result<()> {
     sqlx::query!(
         "insert into trace_pieces (build_id, start, bytes, content) values ($1, $2, $3, $4)",
         build.get(),
@@ -37,23 +48,23 @@ pub async fn append(connection: &mut Connection, build: BuildId, start: i64, con
     )
     .execute(&mut *connection)
     .await?;
-    set_length(connection, build, to).await
+    set_length(connection, build, length).await
 }
 
-async fn set_length(connection: &mut Connection, build: BuildId, to: Length) -> Result<()> {
+async fn set_length(connection: &mut Connection, build: BuildId, length: TraceLength) -> Result<()> {
     sqlx::query!(
         "update traces set bytes = $2, crc32 = $3, unsealed = $4 where build_id = $1",
         build.get(),
-        to.bytes,
-        i64::from(to.crc32),
-        to.unsealed,
+        length.bytes,
+        i64::from(length.crc32),
+        length.buffered_bytes,
     )
     .execute(connection)
     .await?;
     Ok(())
 }
 
-/// All of it goes; what is in the object store is wanted no more.
+/// Deletes all chunks of a trace and marks its objects as unreferenced.
 pub async fn clear(connection: &mut Connection, build: BuildId) -> Result<()> {
     sqlx::query!(
         "update build_objects set build_id = null where object_key in (
@@ -63,22 +74,22 @@ pub async fn clear(connection: &mut Connection, build: BuildId) -> Result<()> {
     .execute(&mut *connection)
     .await?;
     sqlx::query!("delete from trace_pieces where build_id = $1", build.get()).execute(&mut *connection).await?;
-    set_length(connection, build, Length::default()).await
+    set_length(connection, build, TraceLength::default()).await
 }
 
-/// A part of what a build said: here, or in the object store.
+/// A part of a trace, either in the database or in the object store.
 #[derive(Clone, Debug)]
-pub struct Piece {
+pub struct TraceChunk {
     pub start: i64,
     pub bytes: i64,
     pub content: Option<Vec<u8>>,
     pub object_key: Option<String>,
 }
 
-/// In order.
-pub async fn pieces(connection: &mut Connection, build: BuildId) -> Result<Vec<Piece>> {
+/// Lists the chunks of a trace in order.
+pub async fn list_chunks(connection: &mut Connection, build: BuildId) -> Result<Vec<TraceChunk>> {
     Ok(sqlx::query_as!(
-        Piece,
+        TraceChunk,
         "select start, bytes, content, object_key from trace_pieces where build_id = $1 order by start",
         build.get(),
     )
@@ -86,10 +97,10 @@ pub async fn pieces(connection: &mut Connection, build: BuildId) -> Result<Vec<P
     .await?)
 }
 
-/// Those that are not in the object store.
-pub async fn unsealed(connection: &mut Connection, build: BuildId) -> Result<Vec<Piece>> {
+/// Lists the chunks of a trace that are not in the object store, in order.
+pub async fn list_buffered_chunks(connection: &mut Connection, build: BuildId) -> Result<Vec<TraceChunk>> {
     Ok(sqlx::query_as!(
-        Piece,
+        TraceChunk,
         "select start, bytes, content, object_key from trace_pieces where build_id = $1 and content is not null
          order by start",
         build.get(),
@@ -98,18 +109,26 @@ pub async fn unsealed(connection: &mut Connection, build: BuildId) -> Result<Vec
     .await?)
 }
 
-/// One object for several pieces; false if they are not all there any more.
-pub async fn seal(connection: &mut Connection, build: BuildId, pieces: &[Piece], object_key: &str) -> Result<bool> {
-    let starts: Vec<i64> = pieces.iter().map(|piece| piece.start).collect();
-    let bytes: i64 = pieces.iter().map(|piece| piece.bytes).sum();
-    let gone = sqlx::query!(
+/// Replaces buffered chunks by one chunk in the object store. Returns false if not all of them exist anymore; the
+/// caller must then roll back.
+pub async fn archive_chunks(
+    connection: &mut Connection,
+    build: BuildId,
+    pieces: &[TraceChunk],
+    object_key: &str,
+) -> Result<bool> {
+    let starts: Vec<i64> = pieces.iter().map(|chunk| chunk.start).collect();
+    let bytes: i64 = pieces.iter().map(|chunk| chunk.bytes).sum();
+    let deleted = sqlx::query!(
         "delete from trace_pieces where build_id = $1 and start = any($2) and content is not null",
         build.get(),
         &starts,
     )
     .execute(&mut *connection)
     .await?;
-    let Some(first) = starts.first().filter(|_| gone.rows_affected() == starts.len() as u64) else { return Ok(false) };
+    let Some(first) = starts.first().filter(|_| deleted.rows_affected() == starts.len() as u64) else {
+        return Ok(false);
+    };
     sqlx::query!(
         "insert into trace_pieces (build_id, start, bytes, object_key) values ($1, $2, $3, $4)",
         build.get(),
@@ -125,8 +144,9 @@ pub async fn seal(connection: &mut Connection, build: BuildId, pieces: &[Piece],
     Ok(true)
 }
 
-/// Some of builds that are over and are not all in the object store.
-pub async fn some_unsealed(connection: &mut Connection, after: i64, at_most: i64) -> Result<Vec<BuildId>> {
+/// Returns a batch of builds that are not running and whose traces have buffered chunks, sorted by id, with ids greater
+/// than `after`.
+pub async fn next_buffered_batch(connection: &mut Connection, after: i64, at_most: i64) -> Result<Vec<BuildId>> {
     let rows = sqlx::query_scalar!(
         "select t.build_id from traces t where t.unsealed > 0 and t.build_id > $1
            and not exists (select from build_runs r where r.build_id = t.build_id)

@@ -1,15 +1,17 @@
-//! Triggers. Their tokens are kept as digests; rows that a node of an older version wrote have the clear token until the
-//! nightly job converts them (migration 0011).
+//! Triggers of pipelines.
+//!
+//! Tokens are stored as digests. Rows that a node of an earlier version wrote contain the clear token until the daily
+//! sweep converts them (migration 0011).
 
 use chrono::{DateTime, Utc};
 use holdfast_domain::ids::{ProjectId, TriggerId, UserId};
 use holdfast_domain::page::{Page, PageRequest};
 use sqlx::{Postgres, QueryBuilder};
 
-use super::pipeline::people;
-use crate::accounts::user::Person;
+use super::pipeline::load_user_summaries;
+use crate::accounts::user::UserSummary;
 use crate::migrate::is_applied_for_a_day;
-use crate::page::{List, Total, named};
+use crate::page::{PagedQuery, Total, table_alias};
 use crate::{Connection, Database, Result};
 
 /// The version of the migration that added `token_digest`.
@@ -29,15 +31,15 @@ struct Row {
     last_used: Option<DateTime<Utc>>,
 }
 
-/// Whoever knows the token may start pipelines, for its owner.
+/// A trigger. Its token allows starting pipelines on behalf of its owner.
 #[derive(Clone, Debug)]
 pub struct Trigger {
     pub id: TriggerId,
     pub project_id: ProjectId,
     pub owner_id: UserId,
-    pub owner: Option<Person>,
+    pub owner: Option<UserSummary>,
     pub token: TriggerToken,
-    /// The token itself, if a node of an older version stored it and it was not converted yet.
+    /// The clear token, if a node of an earlier version stored it and it has not been converted yet.
     pub clear_token: Option<String>,
     pub description: Option<String>,
     pub created_at: DateTime<Utc>,
@@ -51,10 +53,10 @@ pub struct TriggerToken {
     /// The SHA-256 digest by which the token is found.
     #[sqlx(rename = "token_digest")]
     pub digest: Vec<u8>,
-    /// The first characters, for those who may see the trigger but not its token.
+    /// The first characters, which are shown to users who may see the trigger but not its token.
     #[sqlx(rename = "token_start")]
     pub start: String,
-    /// The whole token, encrypted for its owner. None if there was no key when it was stored.
+    /// The full token, encrypted, to be shown to its owner. None if there was no key when it was stored.
     #[sqlx(rename = "encrypted_token")]
     pub encrypted: Option<Vec<u8>>,
 }
@@ -67,13 +69,13 @@ macro_rules! trigger_columns {
     };
 }
 
-async fn complete(connection: &mut Connection, rows: Vec<Row>) -> Result<Vec<Trigger>> {
-    let people = people(connection, rows.iter().map(|row| Some(row.owner_id))).await?;
+async fn with_associations(connection: &mut Connection, rows: Vec<Row>) -> Result<Vec<Trigger>> {
+    let owners = load_user_summaries(connection, rows.iter().map(|row| Some(row.owner_id))).await?;
     let trigger = |row: Row| Trigger {
         id: row.id.into(),
         project_id: row.project_id.into(),
         owner_id: row.owner_id.into(),
-        owner: people.get(&row.owner_id).cloned(),
+        owner: owners.get(&row.owner_id).cloned(),
         token: row.token,
         clear_token: row.clear_token,
         description: row.description,
@@ -85,40 +87,41 @@ async fn complete(connection: &mut Connection, rows: Vec<Row>) -> Result<Vec<Tri
 }
 
 pub async fn list(database: &Database, project: ProjectId, page: PageRequest) -> Result<Page<Trigger>> {
-    let list = List {
+    let list = PagedQuery {
         columns: trigger_columns!(),
         rows: "t.*",
         from: |query: &mut QueryBuilder<Postgres>, _| {
             query.push("from triggers t where t.project_id = ").push_bind(project.get());
         },
         order: "t.id",
-        page: named("t"),
+        page: table_alias("t"),
         total: Total::Bounded,
-        varies: false,
+        needs_custom_plan: false,
     };
     let mut connection = database.connection().await?;
     let found: Page<Row> = list.fetch(&mut connection, page).await?;
     let (request, total, has_next) = (found.request, found.total, found.has_next);
-    Ok(Page { items: complete(&mut connection, found.items).await?, request, total, has_next })
+    Ok(Page { items: with_associations(&mut connection, found.items).await?, request, total, has_next })
 }
 
 /// Finds the trigger with this token, whose digest the caller has computed, in any project.
 pub async fn find_by_token(connection: &mut Connection, token: &str, digest: &[u8]) -> Result<Option<Trigger>> {
-    // Where there is a digest, `token` is made from it and opens nothing.
+    // In rows with a digest, the column `token` contains the digest in hexadecimal digits, which must not be accepted
+    // as a token.
     const QUERY: &str = concat!(
         "select ",
         trigger_columns!(),
         " from triggers t where t.token_digest = $1 or (t.token = $2 and t.token_digest is null)"
     );
     let rows = sqlx::query_as(QUERY).bind(digest).bind(token).fetch_all(&mut *connection).await?;
-    Ok(complete(connection, rows).await?.pop())
+    Ok(with_associations(connection, rows).await?.pop())
 }
 
 pub async fn find(connection: &mut Connection, project: ProjectId, id: TriggerId) -> Result<Option<Trigger>> {
     const QUERY: &str =
         concat!("select ", trigger_columns!(), " from triggers t where t.project_id = $1 and t.id = $2");
     let rows = sqlx::query_as(QUERY).bind(project.get()).bind(id.get()).fetch_all(&mut *connection).await?;
-    Ok(complete(connection, rows).await?.pop())
+    Ok(with_associations(connection, rows).await?.pop())
 }
 
 pub async fn insert(
@@ -146,7 +149,7 @@ pub async fn insert(
     Ok(id.into())
 }
 
-/// A trigger whose token is stored as it is.
+/// A trigger whose token is stored in clear.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct ClearTrigger {
     #[sqlx(try_from = "i64")]
@@ -156,8 +159,8 @@ pub struct ClearTrigger {
     pub token: String,
 }
 
-/// Returns at most so many triggers whose token is stored as it is, by their ids. For a day after the migration there are
-/// none: nodes of the version before may still run, and find triggers by the clear token alone.
+/// Returns a batch of triggers whose token is stored in clear, sorted by id. Returns none for a day after the
+/// migration: nodes of the version before may still run, and find triggers only by the clear token.
 pub async fn next_clear_batch(connection: &mut Connection, at_most: i64) -> Result<Vec<ClearTrigger>> {
     const QUERY: &str = "select id, project_id, token from triggers where token_digest is null order by id limit $1";
     if !is_applied_for_a_day(connection, TOKEN_DIGEST_MIGRATION).await? {
@@ -181,7 +184,7 @@ pub async fn set_token(connection: &mut Connection, id: TriggerId, token: &Trigg
     Ok(())
 }
 
-pub async fn touch(connection: &mut Connection, id: TriggerId, now: DateTime<Utc>) -> Result<()> {
+pub async fn record_use(connection: &mut Connection, id: TriggerId, now: DateTime<Utc>) -> Result<()> {
     sqlx::query!("update triggers set last_used = $2 where id = $1", id.get(), now).execute(connection).await?;
     Ok(())
 }

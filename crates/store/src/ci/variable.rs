@@ -1,37 +1,37 @@
-//! What a project gives to its builds. Values are sealed: only `app` can read them.
+//! Variables of projects. Their values are encrypted, and only `app` can decrypt them (ADR 0023).
 
 use chrono::{DateTime, Utc};
 use holdfast_domain::ids::ProjectId;
 use holdfast_domain::page::{Page, PageRequest};
 use sqlx::{Postgres, QueryBuilder};
 
-use crate::page::{List, Total, named};
+use crate::page::{PagedQuery, Total, table_alias};
 use crate::{Connection, Database, Result};
 
 #[derive(Clone, Debug, sqlx::FromRow)]
-pub struct Sealed {
+pub struct EncryptedVariable {
     pub key: String,
     pub value: Vec<u8>,
 }
 
-pub async fn list(database: &Database, project: ProjectId, page: PageRequest) -> Result<Page<Sealed>> {
-    let list = List {
+pub async fn list(database: &Database, project: ProjectId, page: PageRequest) -> Result<Page<EncryptedVariable>> {
+    let list = PagedQuery {
         columns: "v.key, v.value",
         rows: "v.*",
         from: |query: &mut QueryBuilder<Postgres>, _| {
             query.push("from project_variables v where v.project_id = ").push_bind(project.get());
         },
         order: "v.key",
-        page: named("v"),
+        page: table_alias("v"),
         total: Total::Bounded,
-        varies: false,
+        needs_custom_plan: false,
     };
     list.fetch(&mut *database.connection().await?, page).await
 }
 
-pub async fn find(connection: &mut Connection, project: ProjectId, key: &str) -> Result<Option<Sealed>> {
+pub async fn find(connection: &mut Connection, project: ProjectId, key: &str) -> Result<Option<EncryptedVariable>> {
     Ok(sqlx::query_as!(
-        Sealed,
+        EncryptedVariable,
         "select key, value from project_variables where project_id = $1 and key = $2",
         project.get(),
         key,
@@ -40,19 +40,24 @@ pub async fn find(connection: &mut Connection, project: ProjectId, key: &str) ->
     .await?)
 }
 
-/// Of any project.
-pub async fn find_any(connection: &mut Connection) -> Result<Option<(ProjectId, Sealed)>> {
+/// Finds a variable of any project, to check whether the encryption key is right.
+pub async fn find_any(connection: &mut Connection) -> Result<Option<(ProjectId, EncryptedVariable)>> {
     const QUERY: &str = "select project_id, key, value from project_variables limit 1";
     let found: Option<(i64, String, Vec<u8>)> = sqlx::query_as(QUERY).fetch_optional(connection).await?;
-    Ok(found.map(|(project, key, value)| (project.into(), Sealed { key, value })))
+    Ok(found.map(|(project, key, value)| (project.into(), EncryptedVariable { key, value })))
 }
 
-pub async fn insert(connection: &mut Connection, project: ProjectId, it: &Sealed, now: DateTime<Utc>) -> Result<()> {
+pub async fn insert(
+    connection: &mut Connection,
+    project: ProjectId,
+    variable: &EncryptedVariable,
+    now: DateTime<Utc>,
+) -> Result<()> {
     sqlx::query!(
         "insert into project_variables (project_id, key, value, created_at, updated_at) values ($1, $2, $3, $4, $4)",
         project.get(),
-        it.key,
-        it.value,
+        variable.key,
+        variable.value,
         now,
     )
     .execute(connection)
@@ -60,7 +65,7 @@ pub async fn insert(connection: &mut Connection, project: ProjectId, it: &Sealed
     Ok(())
 }
 
-/// Up to a bound.
+/// Counts the variables of a project, up to `at_most`.
 pub async fn count(connection: &mut Connection, project: ProjectId, at_most: i64) -> Result<i64> {
     Ok(sqlx::query_scalar!(
         r#"select count(*) as "count!" from (select from project_variables where project_id = $1 limit $2) v"#,
@@ -71,12 +76,17 @@ pub async fn count(connection: &mut Connection, project: ProjectId, at_most: i64
     .await?)
 }
 
-pub async fn update(connection: &mut Connection, project: ProjectId, it: &Sealed, now: DateTime<Utc>) -> Result<()> {
+pub async fn update(
+    connection: &mut Connection,
+    project: ProjectId,
+    variable: &EncryptedVariable,
+    now: DateTime<Utc>,
+) -> Result<()> {
     sqlx::query!(
         "update project_variables set value = $3, updated_at = $4 where project_id = $1 and key = $2",
         project.get(),
-        it.key,
-        it.value,
+        variable.key,
+        variable.value,
         now,
     )
     .execute(connection)

@@ -1,7 +1,7 @@
-//! What hooks were told, and what they are still to be told.
+//! Deliveries of hooks: sent and pending ones, and replays.
 
 use chrono::{DateTime, Utc};
-use holdfast_domain::hooks::Kind;
+use holdfast_domain::hooks::EventKind;
 use holdfast_domain::ids::HookId;
 use holdfast_domain::page::{Page, PageRequest};
 use serde_json::Value;
@@ -9,17 +9,17 @@ use sqlx::{Postgres, QueryBuilder};
 
 use super::hook::StoredToken;
 use super::queue::{self, Receiver};
-use crate::page::{List, Total};
+use crate::page::{PagedQuery, Total};
 use crate::{Connection, Database, Result};
 
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct Delivery {
     pub sequence: i64,
-    /// The number of the one that is sent again by this one.
+    /// The sequence number of the original delivery, if this is a replay.
     pub replay_of: Option<i64>,
     pub kind: String,
     pub outbox_id: i64,
-    /// When that happened which it tells of.
+    /// The time of the event.
     pub created_at: DateTime<Utc>,
     pub attempts: i32,
     pub attempted_at: Option<DateTime<Utc>>,
@@ -27,7 +27,7 @@ pub struct Delivery {
     pub status: Option<i16>,
     pub duration_ms: Option<i32>,
     pub error: Option<String>,
-    /// Of one that is shown alone.
+    /// The last response of the receiver. Only [`find`] loads it.
     #[sqlx(default)]
     pub response: Option<Value>,
     #[sqlx(rename = "position")]
@@ -37,31 +37,31 @@ pub struct Delivery {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// It is to be sent, perhaps again.
+pub enum DeliveryState {
+    /// The delivery is to be sent, possibly again.
     Pending,
     Delivered,
-    /// Given up, until somebody has it sent again or its hook recovers.
+    /// The delivery failed. It is not sent until a user replays it or its hook recovers.
     Parked,
 }
 
 impl Delivery {
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> DeliveryState {
         let is_behind = self.sequence <= self.position;
         match self.delivered_at {
-            Some(_) if is_behind => State::Delivered,
-            None if is_behind || self.is_paused && self.attempts > 0 => State::Parked,
-            _ => State::Pending,
+            Some(_) if is_behind => DeliveryState::Delivered,
+            None if is_behind || self.is_paused && self.attempts > 0 => DeliveryState::Parked,
+            _ => DeliveryState::Pending,
         }
     }
 
-    /// The same for everything that is sent for it.
+    /// Returns the id of the delivery, which is the same for all attempts and replays.
     pub fn id(&self) -> String {
         id(&self.public_id, self.replay_of.unwrap_or(self.sequence))
     }
 }
 
-/// No hook of any instance has another of that name.
+/// Returns the id of a delivery. It is unique across instances, since the public id of a hook is a random UUID.
 pub fn id(public_id: &str, sequence: i64) -> String {
     format!("{public_id}-{sequence}")
 }
@@ -80,9 +80,9 @@ macro_rules! joined {
     };
 }
 
-/// The last first.
+/// Lists the deliveries of a hook, the latest first.
 pub async fn list(database: &Database, hook: HookId, page: PageRequest) -> Result<Page<Delivery>> {
-    let list = List {
+    let list = PagedQuery {
         columns: delivery_columns!(),
         rows: "d.*",
         from: |query: &mut QueryBuilder<Postgres>, _| {
@@ -93,7 +93,7 @@ pub async fn list(database: &Database, hook: HookId, page: PageRequest) -> Resul
             query.push(joined!());
         },
         total: Total::Bounded,
-        varies: false,
+        needs_custom_plan: false,
     };
     list.fetch(&mut *database.connection().await?, page).await
 }
@@ -109,8 +109,8 @@ pub async fn find(connection: &mut Connection, hook: HookId, sequence: i64) -> R
     Ok(sqlx::query_as(QUERY).bind(hook.get()).bind(sequence).fetch_optional(connection).await?)
 }
 
-/// Where a hook's deliveries go.
-pub async fn receiver(connection: &mut Connection, hook: HookId) -> Result<Option<Receiver>> {
+/// Finds the receiver of a hook's deliveries.
+pub async fn find_receiver(connection: &mut Connection, hook: HookId) -> Result<Option<Receiver>> {
     let row = sqlx::query!(
         r#"select project_id is not null as "is_of_project!", public_id::text as "public_id!", url, token, sealed_token,
              enable_ssl_verification from hooks where id = $1"#,
@@ -119,23 +119,25 @@ pub async fn receiver(connection: &mut Connection, hook: HookId) -> Result<Optio
     .fetch_optional(connection)
     .await?;
     Ok(row.map(|row| Receiver {
-        is_of_project: row.is_of_project,
+        is_project_hook: row.is_of_project,
         public_id: row.public_id,
         url: row.url,
-        token: StoredToken { clear: row.token, sealed: row.sealed_token },
+        token: StoredToken { clear: row.token, encrypted: row.sealed_token },
         verify_certificate: row.enable_ssl_verification,
     }))
 }
 
-/// The last number that was given out, while nobody gives out another.
-pub async fn lock_last(connection: &mut Connection, hook: HookId) -> Result<Option<i64>> {
+/// Locks the queue of a hook and returns the last sequence number that was assigned. No other is assigned until the end
+/// of the transaction.
+pub async fn lock_last_sequence(connection: &mut Connection, hook: HookId) -> Result<Option<i64>> {
     Ok(sqlx::query_scalar!("select last_sequence from hook_queues where hook_id = $1 for no key update", hook.get(),)
         .fetch_optional(connection)
         .await?)
 }
 
-/// Puts one more at the end; its number. None if that is gone which it is to tell of: then nothing may be kept.
-async fn append(
+/// Appends a delivery to the queue of a hook and returns its sequence number. Returns None if the event has been
+/// deleted; the caller must then roll back, since a sequence number was assigned.
+async fn append_delivery(
     connection: &mut Connection,
     hook: HookId,
     (outbox_id, created_at): (i64, DateTime<Utc>),
@@ -162,7 +164,8 @@ async fn append(
     .await?)
 }
 
-/// Sends one again, behind everything that waits, and has the hook tried at once; the number of the new one.
+/// Appends a replay of a delivery behind all pending ones, and makes the hook due at once. Returns the sequence number
+/// of the replay, or None if the event has been deleted; the caller must then roll back.
 pub async fn replay(
     connection: &mut Connection,
     hook: HookId,
@@ -170,27 +173,27 @@ pub async fn replay(
     now: DateTime<Utc>,
 ) -> Result<Option<i64>> {
     let original = delivery.replay_of.unwrap_or(delivery.sequence);
-    queue::hurry(connection, hook, None, now).await?;
-    append(connection, hook, (delivery.outbox_id, delivery.created_at), Some(original), now).await
+    queue::retry_now(connection, hook, None, now).await?;
+    append_delivery(connection, hook, (delivery.outbox_id, delivery.created_at), Some(original), now).await
 }
 
-/// Tells one hook alone, which is tried at once.
-pub async fn tell(
+/// Records an event for one hook only, without fan-out, and makes the hook due at once.
+pub async fn publish_to_hook(
     connection: &mut Connection,
     hook: HookId,
-    kind: Kind,
+    kind: EventKind,
     payload: &Value,
     now: DateTime<Utc>,
 ) -> Result<()> {
     let outbox_id = sqlx::query_scalar!(
         "insert into outbox (kind, payload, created_at) values ($1, $2, $3) returning id",
-        kind.word(),
+        kind.as_str(),
         payload,
         now,
     )
     .fetch_one(&mut *connection)
     .await?;
-    queue::hurry(connection, hook, None, now).await?;
-    append(connection, hook, (outbox_id, now), None, now).await?;
+    queue::retry_now(connection, hook, None, now).await?;
+    append_delivery(connection, hook, (outbox_id, now), None, now).await?;
     Ok(())
 }

@@ -1,31 +1,33 @@
-//! From what happened to those who are told: each hook that listens gets a delivery with the next number of its own.
+//! Fan-out: copies events from the outbox into the queues of subscribed hooks. Each delivery gets the next sequence
+//! number of its hook.
 
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
-use holdfast_domain::hooks::Kind;
+use holdfast_domain::hooks::EventKind;
 
 use crate::{Connection, Result};
 
-/// What waits in the queue, by its number.
+/// An event that has not been fanned out.
 #[derive(Clone, Copy, Debug)]
-pub struct Waiting {
+pub struct PendingEvent {
     pub id: i64,
     project_id: Option<i64>,
 }
 
-/// False while another node is at it. Only one at a time: what happened first is numbered first. Until the end of the
-/// transaction.
-pub async fn lock(connection: &mut Connection) -> Result<bool> {
-    // Any number that nobody else takes.
+/// Acquires the fan-out lock until the end of the transaction. Returns false if another node holds it. With one node at
+/// a time, sequence numbers follow the order of events.
+pub async fn try_lock(connection: &mut Connection) -> Result<bool> {
+    // An arbitrary number that no other advisory lock uses.
     const LOCK: i64 = 0x686f_6f6b_735f_6f75;
     Ok(sqlx::query_scalar!(r#"select pg_try_advisory_xact_lock($1) as "taken!""#, LOCK).fetch_one(connection).await?)
 }
 
-/// The oldest. What is visible here includes everything that had happened before any of it.
-pub async fn oldest(connection: &mut Connection, at_most: i64) -> Result<Vec<Waiting>> {
+/// Returns the oldest events. If an event is visible to this query, so are all events that were committed before it
+/// happened, so the order of causes and effects is kept.
+pub async fn next_batch(connection: &mut Connection, at_most: i64) -> Result<Vec<PendingEvent>> {
     Ok(sqlx::query_as!(
-        Waiting,
+        PendingEvent,
         "select outbox_id as id, project_id from outbox_queue order by outbox_id limit $1",
         at_most,
     )
@@ -33,9 +35,9 @@ pub async fn oldest(connection: &mut Connection, at_most: i64) -> Result<Vec<Wai
     .await?)
 }
 
-/// For each of them, how many could be told of it at the most.
-pub async fn count_hooks(connection: &mut Connection, waiting: &[Waiting]) -> Result<Vec<i64>> {
-    let projects: Vec<i64> = waiting.iter().filter_map(|it| it.project_id).collect();
+/// Returns for each event the maximum number of its deliveries: the number of hooks of its project and of system hooks.
+pub async fn count_hooks(connection: &mut Connection, events: &[PendingEvent]) -> Result<Vec<i64>> {
+    let projects: Vec<i64> = events.iter().filter_map(|it| it.project_id).collect();
     let counts = sqlx::query!(
         r#"select project_id, count(*) as "count!" from hooks where project_id = any($1) or project_id is null
            group by project_id"#,
@@ -44,15 +46,21 @@ pub async fn count_hooks(connection: &mut Connection, waiting: &[Waiting]) -> Re
     .fetch_all(connection)
     .await?;
     let counts: HashMap<Option<i64>, i64> = counts.into_iter().map(|it| (it.project_id, it.count)).collect();
-    let of = |project: Option<i64>| counts.get(&project).copied().unwrap_or(0);
-    Ok(waiting.iter().map(|it| of(None) + it.project_id.map_or(0, |id| of(Some(id)))).collect())
+    let count_for = |project: Option<i64>| counts.get(&project).copied().unwrap_or(0);
+    Ok(events.iter().map(|it| count_for(None) + it.project_id.map_or(0, |id| count_for(Some(id)))).collect())
 }
 
-/// Gives these to all who listen, and takes them out of the queue; how many deliveries that made.
-pub async fn hand_over(connection: &mut Connection, waiting: &[Waiting], now: DateTime<Utc>) -> Result<u64> {
-    let ids: Vec<i64> = waiting.iter().map(|it| it.id).collect();
-    let of_instance: Vec<&str> = Kind::ALL.iter().filter(|it| it.is_of_instance()).map(|it| it.word()).collect();
-    // Pairs of what waits and who listens, in one order for all who lock queues.
+/// Inserts deliveries for all hooks that subscribe to these events, and removes the events from the outbox queue.
+/// Returns the number of deliveries.
+pub async fn insert_deliveries(
+    connection: &mut Connection,
+    events: &[PendingEvent],
+    now: DateTime<Utc>,
+) -> Result<u64> {
+    let ids: Vec<i64> = events.iter().map(|it| it.id).collect();
+    let system_kinds: Vec<&str> =
+        EventKind::ALL.iter().filter(|it| it.is_system_event()).map(|it| it.as_str()).collect();
+    // Pairs of event and subscribed hook, sorted by hook id: all code locks queues in this order.
     let pairs = sqlx::query!(
         r#"select w.outbox_id as "outbox_id!", h.id as "hook_id!" from outbox_queue w join hooks h
              on h.project_id = w.project_id and case w.kind
@@ -66,12 +74,12 @@ pub async fn hand_over(connection: &mut Connection, waiting: &[Waiting], now: Da
            where w.outbox_id = any($1)
            order by 2, 1"#,
         &ids,
-        &of_instance as &[&str],
+        &system_kinds as &[&str],
     )
     .fetch_all(&mut *connection)
     .await?;
-    let (hooks, messages): (Vec<i64>, Vec<i64>) = pairs.into_iter().map(|it| (it.hook_id, it.outbox_id)).unzip();
-    let mut made = 0;
+    let (hooks, outbox_ids): (Vec<i64>, Vec<i64>) = pairs.into_iter().map(|it| (it.hook_id, it.outbox_id)).unzip();
+    let mut created = 0;
     if !hooks.is_empty() {
         sqlx::query!(
             "select from hook_queues where hook_id = any($1) order by hook_id for no key update",
@@ -79,7 +87,7 @@ pub async fn hand_over(connection: &mut Connection, waiting: &[Waiting], now: Da
         )
         .execute(&mut *connection)
         .await?;
-        made = sqlx::query!(
+        created = sqlx::query!(
             "with pairs as (
                select hook_id, outbox_id, row_number() over (partition by hook_id order by outbox_id) as place
                from unnest($1::bigint[], $2::bigint[]) p (hook_id, outbox_id)
@@ -94,7 +102,7 @@ pub async fn hand_over(connection: &mut Connection, waiting: &[Waiting], now: Da
              select p.hook_id, n.before + p.place, w.outbox_id, w.created_at, w.kind
              from pairs p join numbered n using (hook_id) join outbox_queue w using (outbox_id)",
             &hooks,
-            &messages,
+            &outbox_ids,
             now,
         )
         .execute(&mut *connection)
@@ -102,5 +110,5 @@ pub async fn hand_over(connection: &mut Connection, waiting: &[Waiting], now: Da
         .rows_affected();
     }
     sqlx::query!("delete from outbox_queue where outbox_id = any($1)", &ids).execute(connection).await?;
-    Ok(made)
+    Ok(created)
 }

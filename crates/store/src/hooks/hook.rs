@@ -1,20 +1,22 @@
+//! Webhooks of projects and system hooks of the instance, with their tokens.
+
 use chrono::{DateTime, Utc};
 use holdfast_domain::ids::{HookId, ProjectId};
 use holdfast_domain::page::{Page, PageRequest};
 use sqlx::{Postgres, QueryBuilder};
 
 use crate::migrate::is_applied_for_a_day;
-use crate::page::{List, Total};
+use crate::page::{PagedQuery, Total};
 use crate::{Connection, Database, Result};
 
-/// Whose hook it is.
+/// The owner of a hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Owner {
+pub enum HookOwner {
     Project(ProjectId),
     Instance,
 }
 
-impl Owner {
+impl HookOwner {
     pub(crate) fn project(self) -> Option<i64> {
         match self {
             Self::Project(id) => Some(id.get()),
@@ -31,10 +33,10 @@ pub struct Hook {
     project_id: Option<i64>,
     pub url: String,
     #[sqlx(flatten)]
-    pub switches: Switches,
+    pub subscriptions: EventSubscriptions,
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
-    /// Since when nothing could be delivered.
+    /// The time of the first failure since the last successful delivery.
     pub failing_since: Option<DateTime<Utc>>,
     pub paused_at: Option<DateTime<Utc>>,
 }
@@ -45,9 +47,9 @@ impl Hook {
     }
 }
 
-/// What a hook is told of, and how.
+/// The events that a hook subscribes to, and whether the certificate of its receiver is verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, sqlx::FromRow)]
-pub struct Switches {
+pub struct EventSubscriptions {
     pub push_events: bool,
     pub tag_push_events: bool,
     pub issues_events: bool,
@@ -67,15 +69,15 @@ macro_rules! hook_columns {
     };
 }
 
-/// Newest first.
-pub async fn list(database: &Database, owner: Owner, page: PageRequest) -> Result<Page<Hook>> {
-    let list = List {
+/// Lists the hooks of a project or of the instance, the newest first.
+pub async fn list(database: &Database, owner: HookOwner, page: PageRequest) -> Result<Page<Hook>> {
+    let list = PagedQuery {
         columns: hook_columns!(),
         rows: "h.*",
         from: |query: &mut QueryBuilder<Postgres>, _| {
             match owner {
-                Owner::Project(id) => query.push("from hooks h where h.project_id = ").push_bind(id.get()),
-                Owner::Instance => query.push("from hooks h where h.project_id is null"),
+                HookOwner::Project(id) => query.push("from hooks h where h.project_id = ").push_bind(id.get()),
+                HookOwner::Instance => query.push("from hooks h where h.project_id is null"),
             };
         },
         order: "h.id desc",
@@ -83,12 +85,12 @@ pub async fn list(database: &Database, owner: Owner, page: PageRequest) -> Resul
             query.push("h join hook_queues q on q.hook_id = h.id");
         },
         total: Total::Bounded,
-        varies: false,
+        needs_custom_plan: false,
     };
     list.fetch(&mut *database.connection().await?, page).await
 }
 
-pub async fn find(connection: &mut Connection, owner: Owner, id: HookId) -> Result<Option<Hook>> {
+pub async fn find(connection: &mut Connection, owner: HookOwner, id: HookId) -> Result<Option<Hook>> {
     const QUERY: &str = concat!(
         "select ",
         hook_columns!(),
@@ -99,9 +101,9 @@ pub async fn find(connection: &mut Connection, owner: Owner, id: HookId) -> Resu
 
 pub async fn insert(
     connection: &mut Connection,
-    owner: Owner,
+    owner: HookOwner,
     url: &str,
-    s: Switches,
+    subscriptions: EventSubscriptions,
     now: DateTime<Utc>,
 ) -> Result<Hook> {
     const QUERY: &str = concat!(
@@ -115,18 +117,26 @@ pub async fn insert(
         " from h, q"
     );
     let query = sqlx::query_as(QUERY).bind(owner.project()).bind(url);
-    let query = query.bind(s.push_events).bind(s.tag_push_events).bind(s.issues_events).bind(s.merge_requests_events);
-    let query = query.bind(s.note_events).bind(s.build_events).bind(s.pipeline_events).bind(s.wiki_page_events);
-    Ok(query.bind(s.enable_ssl_verification).bind(now).fetch_one(connection).await?)
+    let query = query
+        .bind(subscriptions.push_events)
+        .bind(subscriptions.tag_push_events)
+        .bind(subscriptions.issues_events)
+        .bind(subscriptions.merge_requests_events);
+    let query = query
+        .bind(subscriptions.note_events)
+        .bind(subscriptions.build_events)
+        .bind(subscriptions.pipeline_events)
+        .bind(subscriptions.wiki_page_events);
+    Ok(query.bind(subscriptions.enable_ssl_verification).bind(now).fetch_one(connection).await?)
 }
 
-/// Updates a hook. Its token stays as it is.
+/// Updates a hook without changing its token.
 pub async fn update(
     connection: &mut Connection,
-    owner: Owner,
+    owner: HookOwner,
     id: HookId,
     url: &str,
-    s: Switches,
+    subscriptions: EventSubscriptions,
     now: DateTime<Utc>,
 ) -> Result<()> {
     const QUERY: &str = "\
@@ -135,46 +145,59 @@ pub async fn update(
           pipeline_events = $10, wiki_page_events = $11, enable_ssl_verification = $12, updated_at = $13 \
         where h.project_id is not distinct from $1 and h.id = $2";
     let query = sqlx::query(QUERY).bind(owner.project()).bind(id.get()).bind(url);
-    let query = query.bind(s.push_events).bind(s.tag_push_events).bind(s.issues_events).bind(s.merge_requests_events);
-    let query = query.bind(s.note_events).bind(s.build_events).bind(s.pipeline_events).bind(s.wiki_page_events);
-    query.bind(s.enable_ssl_verification).bind(now).execute(connection).await?;
+    let query = query
+        .bind(subscriptions.push_events)
+        .bind(subscriptions.tag_push_events)
+        .bind(subscriptions.issues_events)
+        .bind(subscriptions.merge_requests_events);
+    let query = query
+        .bind(subscriptions.note_events)
+        .bind(subscriptions.build_events)
+        .bind(subscriptions.pipeline_events)
+        .bind(subscriptions.wiki_page_events);
+    query.bind(subscriptions.enable_ssl_verification).bind(now).execute(connection).await?;
     Ok(())
 }
 
-/// The token of a hook as it is stored: encrypted, or in clear if there is no key or if [`can_encrypt_tokens`] returns false.
-/// Both are None for a hook without a token. Both are set if a node of the version before set a token after one was
-/// encrypted; then the one in clear counts.
+/// The token of a hook as it is stored: encrypted, or in clear if there is no key or if [`can_encrypt_tokens`] returns
+/// false. Both are None for a hook without a token. Both are set if a node of the version before set a token after one
+/// was encrypted; then the clear token is valid.
 #[derive(Clone, Debug, Default)]
 pub struct StoredToken {
     pub clear: Option<String>,
-    pub sealed: Option<Vec<u8>>,
+    pub encrypted: Option<Vec<u8>>,
 }
 
 impl StoredToken {
     pub fn is_set(&self) -> bool {
-        self.clear.is_some() || self.sealed.is_some()
+        self.clear.is_some() || self.encrypted.is_some()
     }
 }
 
 /// The version of the migration that added `sealed_token`.
 const SEALED_TOKEN_MIGRATION: i64 = 12;
 
-/// Returns whether all nodes can read encrypted tokens. Nodes of the version before know the column `token` alone, and may
-/// still run for a day after the migration.
+/// Returns whether all nodes can read encrypted tokens. Nodes of the version before read only the column `token`, and
+/// may still run for a day after the migration.
 pub async fn can_encrypt_tokens(connection: &mut Connection) -> Result<bool> {
     is_applied_for_a_day(connection, SEALED_TOKEN_MIGRATION).await
 }
 
 /// Sets or, with an empty [`StoredToken`], removes the token of a hook.
 pub async fn set_token(connection: &mut Connection, id: HookId, token: &StoredToken) -> Result<()> {
-    sqlx::query!("update hooks set token = $2, sealed_token = $3 where id = $1", id.get(), token.clear, token.sealed)
-        .execute(connection)
-        .await?;
+    sqlx::query!(
+        "update hooks set token = $2, sealed_token = $3 where id = $1",
+        id.get(),
+        token.clear,
+        token.encrypted
+    )
+    .execute(connection)
+    .await?;
     Ok(())
 }
 
 /// Finds an encrypted token of any hook, with the hook's id.
-pub async fn find_sealed_token(connection: &mut Connection) -> Result<Option<(HookId, Vec<u8>)>> {
+pub async fn find_encrypted_token(connection: &mut Connection) -> Result<Option<(HookId, Vec<u8>)>> {
     let row =
         sqlx::query!(r#"select id, sealed_token as "sealed_token!" from hooks where sealed_token is not null limit 1"#)
             .fetch_optional(connection)
@@ -183,7 +206,7 @@ pub async fn find_sealed_token(connection: &mut Connection) -> Result<Option<(Ho
 }
 
 /// Returns a batch of tokens that are stored in clear, with the ids of their hooks.
-pub async fn next_clear_tokens(connection: &mut Connection, at_most: i64) -> Result<Vec<(HookId, String)>> {
+pub async fn next_clear_token_batch(connection: &mut Connection, at_most: i64) -> Result<Vec<(HookId, String)>> {
     let rows = sqlx::query!(
         r#"select id, token as "token!" from hooks where token is not null order by id limit $1"#,
         at_most,
@@ -193,25 +216,25 @@ pub async fn next_clear_tokens(connection: &mut Connection, at_most: i64) -> Res
     Ok(rows.into_iter().map(|row| (row.id.into(), row.token)).collect())
 }
 
-/// Replaces tokens in clear by their encrypted form, but for those that were changed meanwhile.
-pub async fn seal_batch(connection: &mut Connection, batch: &[(HookId, String, Vec<u8>)]) -> Result<()> {
+/// Replaces clear tokens by their encrypted form. Tokens that were changed meanwhile are skipped.
+pub async fn set_encrypted_batch(connection: &mut Connection, batch: &[(HookId, String, Vec<u8>)]) -> Result<()> {
     let ids: Vec<i64> = batch.iter().map(|(id, ..)| id.get()).collect();
     let clear: Vec<&str> = batch.iter().map(|(_, clear, _)| clear.as_str()).collect();
-    let sealed: Vec<&[u8]> = batch.iter().map(|(.., sealed)| sealed.as_slice()).collect();
+    let encrypted: Vec<&[u8]> = batch.iter().map(|(.., encrypted)| encrypted.as_slice()).collect();
     sqlx::query!(
         "update hooks h set token = null, sealed_token = b.sealed
          from unnest($1::bigint[], $2::text[], $3::bytea[]) b (id, clear, sealed) where h.id = b.id and h.token = b.clear",
         &ids,
         &clear as &[&str],
-        &sealed as &[&[u8]],
+        &encrypted as &[&[u8]],
     )
     .execute(connection)
     .await?;
     Ok(())
 }
 
-/// How many there are, counted up to some number.
-pub async fn count(connection: &mut Connection, owner: Owner, at_most: i64) -> Result<i64> {
+/// Counts the hooks of an owner, up to `at_most`.
+pub async fn count(connection: &mut Connection, owner: HookOwner, at_most: i64) -> Result<i64> {
     const OF_PROJECT: &str = "select count(*) from (select from hooks where project_id = $1 limit $2) h";
     const OF_INSTANCE: &str =
         "select count(*) from (select from hooks where $1::bigint is null and project_id is null limit $2) h";
@@ -219,9 +242,9 @@ pub async fn count(connection: &mut Connection, owner: Owner, at_most: i64) -> R
     Ok(sqlx::query_scalar(query).bind(owner.project()).bind(at_most).fetch_one(connection).await?)
 }
 
-/// The hook that was.
-pub async fn delete(connection: &mut Connection, owner: Owner, id: HookId) -> Result<Option<Hook>> {
-    // The queue is locked before the hook, as by who is just leaving it.
+/// Deletes a hook and returns it as it was before.
+pub async fn delete(connection: &mut Connection, owner: HookOwner, id: HookId) -> Result<Option<Hook>> {
+    // The queue row is locked before the hook row, in the same order as when a dispatcher releases the hook.
     const QUERY: &str = concat!(
         "with q as materialized (select * from hook_queues where hook_id = $2 for update) \
          delete from hooks h using q \
@@ -231,9 +254,10 @@ pub async fn delete(connection: &mut Connection, owner: Owner, id: HookId) -> Re
     Ok(sqlx::query_as(QUERY).bind(owner.project()).bind(id.get()).fetch_optional(connection).await?)
 }
 
-/// Some of a project's hooks, in the order in which everybody locks their queues; how many there were.
-pub async fn delete_some_of_project(connection: &mut Connection, project: ProjectId, at_most: i64) -> Result<u64> {
-    let some = sqlx::query_scalar!(
+/// Deletes a batch of the hooks of a project and returns how many were deleted. Locks their queues in the order of hook
+/// ids, like all code.
+pub async fn delete_project_batch(connection: &mut Connection, project: ProjectId, at_most: i64) -> Result<u64> {
+    let hook_ids = sqlx::query_scalar!(
         "select q.hook_id from hook_queues q join hooks h on h.id = q.hook_id where h.project_id = $1
          order by q.hook_id limit $2 for update of q",
         project.get(),
@@ -241,12 +265,12 @@ pub async fn delete_some_of_project(connection: &mut Connection, project: Projec
     )
     .fetch_all(&mut *connection)
     .await?;
-    let gone = sqlx::query!("delete from hooks where id = any($1)", &some).execute(connection).await?;
-    Ok(gone.rows_affected())
+    let deleted = sqlx::query!("delete from hooks where id = any($1)", &hook_ids).execute(connection).await?;
+    Ok(deleted.rows_affected())
 }
 
-/// Whether any hook of a project is told of builds, and of pipelines.
-pub async fn hears_of_builds(connection: &mut Connection, project: ProjectId) -> Result<(bool, bool)> {
+/// Returns whether any hook of a project subscribes to build events, and whether any subscribes to pipeline events.
+pub async fn ci_subscriptions(connection: &mut Connection, project: ProjectId) -> Result<(bool, bool)> {
     let row = sqlx::query!(
         r#"select coalesce(bool_or(build_events), false) as "builds!",
              coalesce(bool_or(pipeline_events), false) as "pipelines!" from hooks where project_id = $1"#,

@@ -1,3 +1,5 @@
+//! Tables of webhooks: hooks, events, fan-out, and the delivery queue (ADR 0020).
+
 pub mod delivery;
 pub mod fan_out;
 pub mod hook;

@@ -1,72 +1,78 @@
-//! Hooks that wait, and who is at them. Whoever is at a hook sends to it; nobody else does.
+//! The delivery queue: one row per hook, leased by one dispatcher at a time.
+//!
+//! A dispatcher leases due hooks with [`lease_due`], sends their deliveries in sequence order and gives the hooks back
+//! with [`release`]. A lease that is not released expires, and another node takes the hook over. The results of the
+//! first dispatcher are then ignored, except for its attempts.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use holdfast_domain::hooks::{Lane, Trouble};
+use holdfast_domain::hooks::{Lane, RetryState};
 use holdfast_domain::ids::HookId;
 use serde_json::Value;
 
 use super::hook::StoredToken;
 use crate::{Connection, Result};
 
-/// A hook that somebody took on, and what it is to be told next.
+/// A leased hook with its next deliveries.
 #[derive(Clone, Debug)]
-pub struct Run {
+pub struct LeasedHook {
     pub hook: HookId,
-    pub lease: i64,
-    /// Where it stood, and since when.
+    pub lease_id: i64,
+    /// The lane of the hook. Like `due_at`, this is the value from before the lease.
     pub lane: Lane,
     pub due_at: DateTime<Utc>,
     pub receiver: Receiver,
-    pub trouble: Trouble,
-    /// In order.
-    pub messages: Vec<Message>,
+    pub retry_state: RetryState,
+    /// The next deliveries in sequence order.
+    pub deliveries: Vec<PendingDelivery>,
 }
 
-/// Where a hook's deliveries go.
+/// The receiver of a hook's deliveries.
 #[derive(Clone, Debug)]
 pub struct Receiver {
-    pub is_of_project: bool,
+    pub is_project_hook: bool,
     pub public_id: String,
     pub url: String,
     pub token: StoredToken,
     pub verify_certificate: bool,
 }
 
-/// What a hook is told.
+/// A delivery that is to be sent.
 #[derive(Clone, Debug)]
-pub struct Message {
+pub struct PendingDelivery {
     pub sequence: i64,
-    /// The number under which it was first sent.
-    pub original: i64,
+    /// The sequence number of the original delivery, if this is a replay; otherwise its own.
+    pub original_sequence: i64,
     pub kind: String,
     pub outbox_id: i64,
     pub created_at: DateTime<Utc>,
 }
 
-/// Lets the transaction end before it is on the disk. If the database dies in that moment, something is sent again.
-async fn hasten(connection: &mut Connection) -> Result<()> {
+/// Turns off synchronous commit for this transaction. If the database crashes before the commit is on disk, deliveries
+/// are sent again.
+async fn use_async_commit(connection: &mut Connection) -> Result<()> {
     sqlx::query!("set local synchronous_commit = off").execute(connection).await?;
     Ok(())
 }
 
-/// Hooks that are to be taken on: how many of a line, and behind which one of it. Those before that were taken lately; to
-/// pass by what is left of them costs more than all else.
+/// A request for at most `limit` due hooks of a lane. Hooks up to `after`, by due time and id, were leased shortly
+/// before and are skipped: scanning their dead index entries would cost more than the rest of the query.
 #[derive(Clone, Copy, Debug)]
-pub struct Places {
+pub struct LaneRequest {
     pub lane: Lane,
-    pub most: i64,
+    pub limit: i64,
     pub after: (DateTime<Utc>, i64),
 }
 
-/// Takes on hooks that are due. Who does not give them back by the end of the lease counts as dead.
-pub async fn take(
+/// Leases due hooks, each with at most `max_deliveries` deliveries. `lease` is the id and the duration of the lease. A
+/// hook that is not released before the lease expires is due again.
+pub async fn lease_due(
     connection: &mut Connection,
-    places: &[Places],
-    most_messages: i64,
+    requests: &[LaneRequest],
+    max_deliveries: i64,
     lease: (i64, TimeDelta),
     now: DateTime<Utc>,
-) -> Result<Vec<Run>> {
-    hasten(connection).await?;
+) -> Result<Vec<LeasedHook>> {
+    use_async_commit(connection).await?;
     let rows = sqlx::query!(
         r#"with due as (
              select d.* from unnest($2::smallint[], $3::bigint[], $7::timestamptz[], $8::bigint[]) l (lane, most, at, id),
@@ -91,88 +97,93 @@ pub async fn take(
            ) d on true
            order by t.hook_id, d.sequence"#,
         now,
-        &places.iter().map(|it| it.lane.code()).collect::<Vec<_>>(),
-        &places.iter().map(|it| it.most).collect::<Vec<_>>(),
+        &requests.iter().map(|it| it.lane.as_i16()).collect::<Vec<_>>(),
+        &requests.iter().map(|it| it.limit).collect::<Vec<_>>(),
         lease.0,
         now + lease.1,
-        most_messages,
-        &places.iter().map(|it| it.after.0).collect::<Vec<_>>(),
-        &places.iter().map(|it| it.after.1).collect::<Vec<_>>(),
+        max_deliveries,
+        &requests.iter().map(|it| it.after.0).collect::<Vec<_>>(),
+        &requests.iter().map(|it| it.after.1).collect::<Vec<_>>(),
     )
     .fetch_all(&mut *connection)
     .await?;
-    let mut runs: Vec<Run> = Vec::new();
+    let mut leased_hooks: Vec<LeasedHook> = Vec::new();
     for row in rows {
         let hook = HookId::from(row.hook_id);
-        if runs.last().is_none_or(|run| run.hook != hook) {
-            runs.push(Run {
+        if leased_hooks.last().is_none_or(|leased| leased.hook != hook) {
+            leased_hooks.push(LeasedHook {
                 hook,
-                lease: lease.0,
+                lease_id: lease.0,
                 due_at: row.due_at,
                 receiver: Receiver {
-                    is_of_project: row.project_id.is_some(),
+                    is_project_hook: row.project_id.is_some(),
                     public_id: row.public_id,
                     url: row.url,
-                    token: StoredToken { clear: row.token, sealed: row.sealed_token },
+                    token: StoredToken { clear: row.token, encrypted: row.sealed_token },
                     verify_certificate: row.enable_ssl_verification,
                 },
-                lane: Lane::ALL.into_iter().find(|lane| lane.code() == row.lane).unwrap_or(Lane::Well),
-                trouble: Trouble {
+                lane: Lane::ALL.into_iter().find(|lane| lane.as_i16() == row.lane).unwrap_or(Lane::Healthy),
+                retry_state: RetryState {
                     failures: row.failures as u32,
-                    refusals: row.refusals as u32,
+                    rejections: row.refusals as u32,
                     failing_since: row.failing_since,
                     paused_at: row.paused_at,
                 },
-                messages: Vec::new(),
+                deliveries: Vec::new(),
             });
         }
-        if let (Some(run), Some(sequence), Some(kind), Some(outbox_id), Some(created_at)) =
-            (runs.last_mut(), row.sequence, row.kind, row.outbox_id, row.created_at)
+        if let (Some(leased), Some(sequence), Some(kind), Some(outbox_id), Some(created_at)) =
+            (leased_hooks.last_mut(), row.sequence, row.kind, row.outbox_id, row.created_at)
         {
-            let original = row.replay_of.unwrap_or(sequence);
-            run.messages.push(Message { sequence, original, kind, outbox_id, created_at });
+            let original_sequence = row.replay_of.unwrap_or(sequence);
+            leased.deliveries.push(PendingDelivery { sequence, original_sequence, kind, outbox_id, created_at });
         }
     }
-    Ok(runs)
+    Ok(leased_hooks)
 }
 
-/// What came of one attempt.
+/// The result of one attempt.
 #[derive(Clone, Debug)]
 pub struct Attempt {
     pub hook: HookId,
     pub sequence: i64,
     pub created_at: DateTime<Utc>,
-    pub at: DateTime<Utc>,
-    /// How long it took, unless nobody was asked.
+    pub attempted_at: DateTime<Utc>,
+    /// The duration of the request. None if no request was sent.
     pub duration_ms: Option<i32>,
-    pub delivered: bool,
+    pub is_delivered: bool,
     pub status: Option<i16>,
     pub error: Option<String>,
     pub response: Option<Value>,
 }
 
-/// How somebody leaves a hook.
+/// The new state of a hook that a dispatcher releases.
 #[derive(Clone, Copy, Debug)]
-pub struct Left {
+pub struct HookRelease {
     pub hook: HookId,
-    pub lease: i64,
-    /// Everything up to here is delivered or given up, and when that happened which the last of it tells of; None if all
-    /// is as it was.
-    pub reached: Option<(i64, DateTime<Utc>)>,
-    /// There was nothing to send although something waits: it was too old to be kept.
-    pub found_nothing: bool,
-    pub trouble: Trouble,
+    pub lease_id: i64,
+    /// The sequence number up to which all deliveries are delivered or parked, and the time of that delivery's event.
+    /// None if it did not change.
+    pub processed_through: Option<(i64, DateTime<Utc>)>,
+    /// Whether no deliveries were found although the queue is not empty: they were deleted after their retention.
+    pub queue_was_empty: bool,
+    pub retry_state: RetryState,
     pub lane: Lane,
-    /// When somebody is to come again, if anything waits then.
+    /// When the hook is due again, if deliveries are pending.
     pub due_at: DateTime<Utc>,
 }
 
-/// Writes down what was done, and gives the hooks back. Of a hook that somebody else is at by now, only the attempts are
-/// written down.
-pub async fn leave(connection: &mut Connection, attempts: &[Attempt], left: &[Left], now: DateTime<Utc>) -> Result<()> {
-    hasten(connection).await?;
-    let hooks: Vec<i64> = left.iter().map(|it| it.hook.get()).collect();
-    // In one order for all who lock queues.
+/// Records attempts and releases hooks. If another dispatcher has leased a hook meanwhile, only the attempts are
+/// recorded.
+pub async fn release(
+    connection: &mut Connection,
+    attempts: &[Attempt],
+    releases: &[HookRelease],
+    now: DateTime<Utc>,
+) -> Result<()> {
+    use_async_commit(connection).await?;
+    let hooks: Vec<i64> = releases.iter().map(|it| it.hook.get()).collect();
+    // All code locks queues in the order of their hook ids, to avoid deadlocks.
     sqlx::query!("select from hook_queues where hook_id = any($1) order by hook_id for no key update", &hooks)
         .execute(&mut *connection)
         .await?;
@@ -187,24 +198,24 @@ pub async fn leave(connection: &mut Connection, attempts: &[Attempt], left: &[Le
         &attempts.iter().map(|it| it.hook.get()).collect::<Vec<_>>(),
         &attempts.iter().map(|it| it.sequence).collect::<Vec<_>>(),
         &attempts.iter().map(|it| it.created_at).collect::<Vec<_>>(),
-        &attempts.iter().map(|it| it.at).collect::<Vec<_>>(),
+        &attempts.iter().map(|it| it.attempted_at).collect::<Vec<_>>(),
         &attempts.iter().map(|it| it.duration_ms).collect::<Vec<_>>() as &[Option<i32>],
-        &attempts.iter().map(|it| it.delivered).collect::<Vec<_>>(),
+        &attempts.iter().map(|it| it.is_delivered).collect::<Vec<_>>(),
         &attempts.iter().map(|it| it.status).collect::<Vec<_>>() as &[Option<i16>],
         &attempts.iter().map(|it| it.error.clone()).collect::<Vec<_>>() as &[Option<String>],
         &attempts.iter().map(|it| it.response.clone()).collect::<Vec<_>>() as &[Option<Value>],
     )
     .execute(&mut *connection)
     .await?;
-    let empty = left.iter().filter(|it| it.found_nothing);
-    let (empty, leases): (Vec<i64>, Vec<i64>) = empty.map(|it| (it.hook.get(), it.lease)).unzip();
-    if !empty.is_empty() {
+    let empty_releases = releases.iter().filter(|it| it.queue_was_empty);
+    let (empty_hooks, leases): (Vec<i64>, Vec<i64>) = empty_releases.map(|it| (it.hook.get(), it.lease_id)).unzip();
+    if !empty_hooks.is_empty() {
         sqlx::query!(
             "update hook_queues q set position = coalesce((select min(d.sequence) - 1 from deliveries d
                where d.hook_id = q.hook_id and d.sequence > q.position), q.last_sequence)
              from unnest($1::bigint[], $2::bigint[]) l (hook_id, lease)
              where q.hook_id = l.hook_id and q.lease = l.lease",
-            &empty,
+            &empty_hooks,
             &leases,
         )
         .execute(&mut *connection)
@@ -226,24 +237,32 @@ pub async fn leave(connection: &mut Connection, attempts: &[Attempt], left: &[Le
            l (hook_id, lease, position, failures, failing_since, paused_at, due_at, reached_at, refusals, lane)
          where q.hook_id = l.hook_id and q.lease = l.lease",
         &hooks,
-        &left.iter().map(|it| it.lease).collect::<Vec<_>>(),
-        &left.iter().map(|it| it.reached.map(|(position, _)| position)).collect::<Vec<_>>() as &[Option<i64>],
-        &left.iter().map(|it| it.trouble.failures as i32).collect::<Vec<_>>(),
-        &left.iter().map(|it| it.trouble.failing_since).collect::<Vec<_>>() as &[Option<DateTime<Utc>>],
-        &left.iter().map(|it| it.trouble.paused_at).collect::<Vec<_>>() as &[Option<DateTime<Utc>>],
-        &left.iter().map(|it| it.due_at).collect::<Vec<_>>(),
-        &left.iter().map(|it| it.reached.map(|(_, at)| at)).collect::<Vec<_>>() as &[Option<DateTime<Utc>>],
+        &releases.iter().map(|it| it.lease_id).collect::<Vec<_>>(),
+        &releases.iter().map(|it| it.processed_through.map(|(position, _)| position)).collect::<Vec<_>>()
+            as &[Option<i64>],
+        &releases.iter().map(|it| it.retry_state.failures as i32).collect::<Vec<_>>(),
+        &releases.iter().map(|it| it.retry_state.failing_since).collect::<Vec<_>>() as &[Option<DateTime<Utc>>],
+        &releases.iter().map(|it| it.retry_state.paused_at).collect::<Vec<_>>() as &[Option<DateTime<Utc>>],
+        &releases.iter().map(|it| it.due_at).collect::<Vec<_>>(),
+        &releases.iter().map(|it| it.processed_through.map(|(_, at)| at)).collect::<Vec<_>>()
+            as &[Option<DateTime<Utc>>],
         now,
-        &left.iter().map(|it| it.trouble.refusals as i32).collect::<Vec<_>>(),
-        &left.iter().map(|it| it.lane.code()).collect::<Vec<_>>(),
+        &releases.iter().map(|it| it.retry_state.rejections as i32).collect::<Vec<_>>(),
+        &releases.iter().map(|it| it.lane.as_i16()).collect::<Vec<_>>(),
     )
     .execute(connection)
     .await?;
     Ok(())
 }
 
-/// Has a hook tried at once, whatever happened before; after that number if there is one.
-pub async fn hurry(connection: &mut Connection, hook: HookId, after: Option<i64>, now: DateTime<Utc>) -> Result<()> {
+/// Makes a hook due at once and resets its failures, also if it is paused. With `after`, it continues behind that
+/// sequence number. For a leased hook this takes effect when the hook is released.
+pub async fn retry_now(
+    connection: &mut Connection,
+    hook: HookId,
+    after: Option<i64>,
+    now: DateTime<Utc>,
+) -> Result<()> {
     sqlx::query!(
         "update hook_queues set restart_after = coalesce($2, restart_after), hurry = lease is not null, failures = 0,
            refusals = 0, failing_since = null, paused_at = null, waiting_since = coalesce(waiting_since, $3),
@@ -258,21 +277,21 @@ pub async fn hurry(connection: &mut Connection, hook: HookId, after: Option<i64>
     Ok(())
 }
 
-/// What there is to say about all hooks.
+/// Counts over all hooks, for monitoring.
 #[derive(Clone, Copy, Debug)]
-pub struct Overview {
-    /// Since when something waits to be told, but for what waits for paused hooks.
+pub struct HookOverview {
+    /// The time since which an event or delivery is waiting. Deliveries of paused hooks are not considered.
     pub waiting_since: Option<DateTime<Utc>>,
     pub failing: i64,
     pub paused: i64,
-    /// What happened and was handed to nobody yet.
+    /// Events that have not been fanned out.
     pub not_handed_over: i64,
 }
 
-/// Counted up to some number.
-pub async fn overview(connection: &mut Connection) -> Result<Overview> {
+/// Returns counts over all hooks. Each stops at 10,000, which bounds the cost.
+pub async fn overview(connection: &mut Connection) -> Result<HookOverview> {
     Ok(sqlx::query_as!(
-        Overview,
+        HookOverview,
         r#"select
              least((select waiting_since from hook_queues where waiting_since is not null and paused_at is null
               order by waiting_since limit 1), (select created_at from outbox_queue order by outbox_id limit 1))

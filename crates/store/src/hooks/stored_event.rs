@@ -1,6 +1,6 @@
-//! Events in the outbox as webhooks see them, and the body that deliveries of an event carry.
+//! Events in the outbox, and the bodies that deliveries of an event carry.
 //!
-//! The body is stored once, before the first attempt; every later attempt and replay reads the stored bytes.
+//! The body is stored once, before the first attempt. Every later attempt and replay reads the stored bytes.
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -14,13 +14,13 @@ pub struct StoredEvent {
     pub kind: String,
     pub project_id: Option<i64>,
     pub created_at: DateTime<Utc>,
-    /// The facts that were recorded with the event; null where the body is stored.
+    /// The data that was recorded with the event. Null if the body is stored.
     pub payload: Value,
     /// None until the first delivery of the event is about to be sent.
     pub body: Option<Vec<u8>>,
 }
 
-/// Names the body of an event for one kind of hook.
+/// The key of an event's body for one kind of hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BodyKey {
     pub outbox_id: i64,
@@ -30,7 +30,7 @@ pub struct BodyKey {
     pub for_project_hook: bool,
 }
 
-/// Returns None once the event is older than the retention of the outbox.
+/// Finds an event. Returns None once the event is older than the retention of the outbox.
 pub async fn find(connection: &mut Connection, key: BodyKey) -> Result<Option<StoredEvent>> {
     Ok(sqlx::query_as!(
         StoredEvent,
@@ -47,7 +47,7 @@ pub async fn find(connection: &mut Connection, key: BodyKey) -> Result<Option<St
     .await?)
 }
 
-/// Finds several events at once, except those that take more than 8 KB: a caller loads these one at a time.
+/// Finds several events at once, except those of 8 KB or more, which the caller loads one at a time.
 pub async fn find_small(connection: &mut Connection, keys: &[BodyKey]) -> Result<Vec<(BodyKey, StoredEvent)>> {
     let rows = sqlx::query!(
         r#"select o.id, o.kind, o.project_id, o.created_at, k.for_project_hook as "for_project_hook!",

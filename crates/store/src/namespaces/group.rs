@@ -1,10 +1,12 @@
+//! Groups.
+
 use chrono::{DateTime, NaiveDate, Utc};
 use holdfast_domain::ids::{NamespaceId, UserId};
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::{AccessLevel, Visibility};
 use sqlx::{Postgres, QueryBuilder};
 
-use crate::page::{LargeLists, List, Purpose, Total, WholeList, bits, named};
+use crate::page::{CountedList, LargeListCache, PagedQuery, Purpose, Total, table_alias, visibility_bits};
 use crate::projects::redirect;
 use crate::{Connection, Database, Result, search};
 
@@ -30,7 +32,7 @@ macro_rules! group_columns {
     };
 }
 
-/// How a caller names a group.
+/// A reference to a group in a request.
 #[derive(Clone, Debug)]
 pub enum GroupRef {
     Id(NamespaceId),
@@ -44,7 +46,7 @@ struct GroupWithLevel {
     access_level: Option<i16>,
 }
 
-/// The group together with the level `user` has in it.
+/// Finds a group, together with the access level of `user` in it. A path can also be a former path of the group.
 pub async fn find_with_level(
     connection: &mut Connection,
     group: &GroupRef,
@@ -72,7 +74,7 @@ pub async fn find_with_level(
             let found = query.bind(user.map(UserId::get)).bind(today).fetch_optional(&mut *connection).await?;
             match found {
                 Some(found) => Some(found),
-                None => match redirect::follow_group(connection, &path).await? {
+                None => match redirect::resolve_group(connection, &path).await? {
                     Some(id) => by_id(id).fetch_optional(connection).await?,
                     None => None,
                 },
@@ -82,8 +84,8 @@ pub async fn find_with_level(
     Ok(row.map(|row| (row.group, row.access_level.and_then(|level| level.try_into().ok()))))
 }
 
-/// Whether the user is a member of one of the group's projects.
-pub async fn has_project_of(
+/// Returns whether the user is a member of one of the group's projects.
+pub async fn has_project_member(
     connection: &mut Connection,
     group: NamespaceId,
     user: UserId,
@@ -100,16 +102,16 @@ pub async fn has_project_of(
     .await?)
 }
 
-/// Which groups a list is about.
+/// The set of groups that a list selects from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whose {
+pub enum GroupScope {
     All,
-    /// With a membership of any level.
+    /// Groups in which the user is a member, with any level.
     MemberOf(UserId),
-    /// With a membership of any level in the group or in one of its projects.
+    /// Groups in which the user is a member of the group or of one of its projects, with any level.
     MemberWithin(UserId),
     OwnedBy(UserId),
-    /// Of at least this visibility, and those the user, or one of whose projects the user, is a member of.
+    /// Groups with at least this visibility, and those of [`MemberWithin`](GroupScope::MemberWithin).
     VisibleTo(UserId, Visibility),
 }
 
@@ -134,7 +136,7 @@ impl Order {
 
 #[derive(Clone, Debug)]
 pub struct Filter {
-    pub whose: Whose,
+    pub scope: GroupScope,
     pub search: Option<String>,
     pub skip: Vec<i64>,
     pub order: Order,
@@ -142,36 +144,40 @@ pub struct Filter {
 }
 
 impl Filter {
-    fn total<'a>(&self, seen: &'a LargeLists) -> Total<'a> {
-        let from = |least: Visibility| WholeList::Groups(bits(Visibility::ALL.into_iter().filter(|it| *it >= least)));
-        match self.whose {
+    fn total<'a>(&self, large_lists: &'a LargeListCache) -> Total<'a> {
+        let groups_from = |min_visibility: Visibility| {
+            CountedList::Groups(visibility_bits(Visibility::ALL.into_iter().filter(|it| *it >= min_visibility)))
+        };
+        match self.scope {
             _ if self.search.is_some() || !self.skip.is_empty() => Total::Bounded,
-            Whose::All => Total::UnlessLarge(from(Visibility::Private), seen),
-            Whose::VisibleTo(_, least) => Total::UnlessPartLarge(from(least), seen),
-            Whose::MemberOf(_) | Whose::MemberWithin(_) | Whose::OwnedBy(_) => Total::Bounded,
+            GroupScope::All => Total::SkipIfKnownLarge(groups_from(Visibility::Private), large_lists),
+            GroupScope::VisibleTo(_, min_visibility) => {
+                Total::SkipIfSubsetLarge(groups_from(min_visibility), large_lists)
+            }
+            GroupScope::MemberOf(_) | GroupScope::MemberWithin(_) | GroupScope::OwnedBy(_) => Total::Bounded,
         }
     }
 
     fn push(&self, query: &mut QueryBuilder<Postgres>, purpose: Purpose) {
-        let Whose::VisibleTo(user, minimum) = self.whose else {
+        let GroupScope::VisibleTo(user, min_visibility) = self.scope else {
             query.push("from namespaces n where ");
-            return self.push_conditions(self.whose, query);
+            return self.push_conditions(self.scope, query);
         };
-        // Either half is read from its own index in the wanted order and no further than this page reaches; one
-        // condition with `or` would have to walk past every hidden group.
+        // Each part is read from its own index in the requested order, up to the end of the page. A single condition
+        // with `or` would have to skip every hidden group.
         let columns = if purpose.is_counting() { "n.id" } else { "n.*" };
         query.push("from (");
-        for (half, visible) in [(Whose::All, true), (Whose::MemberWithin(user), false)] {
-            if !visible && purpose == Purpose::TotalOfPart {
+        for (scope, is_public_part) in [(GroupScope::All, true), (GroupScope::MemberWithin(user), false)] {
+            if !is_public_part && purpose == Purpose::SubsetTotal {
                 break;
             }
-            query.push(if visible { "(" } else { " union (" });
+            query.push(if is_public_part { "(" } else { " union (" });
             query.push("select ").push(columns).push(" from namespaces n where ");
-            if visible {
-                query.push("n.visibility_level > 0 and n.visibility_level >= ").push_bind(minimum.level());
+            if is_public_part {
+                query.push("n.visibility_level > 0 and n.visibility_level >= ").push_bind(min_visibility.as_i16());
                 query.push(" and ");
             }
-            self.push_conditions(half, query);
+            self.push_conditions(scope, query);
             query.push(" order by ").push(self.order.sql());
             purpose.push_limit(query);
             query.push(")");
@@ -179,15 +185,15 @@ impl Filter {
         query.push(") n");
     }
 
-    fn push_conditions(&self, whose: Whose, query: &mut QueryBuilder<Postgres>) {
+    fn push_conditions(&self, scope: GroupScope, query: &mut QueryBuilder<Postgres>) {
         query.push("n.kind = 'group'");
-        if let Whose::MemberOf(user) | Whose::MemberWithin(user) | Whose::OwnedBy(user) = whose {
+        if let GroupScope::MemberOf(user) | GroupScope::MemberWithin(user) | GroupScope::OwnedBy(user) = scope {
             query.push(" and n.id in (select group_id from group_members where user_id = ").push_bind(user.get());
-            if matches!(whose, Whose::OwnedBy(_)) {
+            if matches!(scope, GroupScope::OwnedBy(_)) {
                 query.push(" and access_level = 50");
             }
             query.push(" and (expires_at is null or expires_at > ").push_bind(self.today).push(")");
-            if matches!(whose, Whose::MemberWithin(_)) {
+            if matches!(scope, GroupScope::MemberWithin(_)) {
                 query.push(" union all select p.namespace_id from project_members m join projects p ");
                 query.push("on p.id = m.project_id where m.user_id = ").push_bind(user.get());
                 query.push(" and (m.expires_at is null or m.expires_at > ").push_bind(self.today).push(")");
@@ -205,14 +211,14 @@ impl Filter {
 }
 
 pub async fn list(database: &Database, filter: &Filter, page: PageRequest) -> Result<Page<Group>> {
-    let list = List {
+    let list = PagedQuery {
         columns: group_columns!(),
         rows: "n.*",
         from: |query: &mut QueryBuilder<Postgres>, purpose| filter.push(query, purpose),
         order: filter.order.sql(),
-        page: named("n"),
+        page: table_alias("n"),
         total: filter.total(&database.large_lists),
-        varies: filter.search.is_some() || !filter.skip.is_empty(),
+        needs_custom_plan: filter.search.is_some() || !filter.skip.is_empty(),
     };
     list.fetch(&mut *database.connection().await?, page).await
 }
@@ -227,25 +233,30 @@ pub struct Attributes {
     pub lfs_enabled: bool,
 }
 
-pub async fn insert(connection: &mut Connection, a: &Attributes, now: DateTime<Utc>) -> Result<Group> {
+pub async fn insert(connection: &mut Connection, attributes: &Attributes, now: DateTime<Utc>) -> Result<Group> {
     const QUERY: &str = concat!(
         "insert into namespaces as n (kind, name, path, description, visibility_level, request_access_enabled, \
          lfs_enabled, created_at, updated_at) values ('group', $1, $2, $3, $4, $5, $6, $7, $7) returning ",
         group_columns!()
     );
     Ok(sqlx::query_as(QUERY)
-        .bind(&a.name)
-        .bind(&a.path)
-        .bind(&a.description)
-        .bind(a.visibility.level())
-        .bind(a.request_access_enabled)
-        .bind(a.lfs_enabled)
+        .bind(&attributes.name)
+        .bind(&attributes.path)
+        .bind(&attributes.description)
+        .bind(attributes.visibility.as_i16())
+        .bind(attributes.request_access_enabled)
+        .bind(attributes.lfs_enabled)
         .bind(now)
         .fetch_one(connection)
         .await?)
 }
 
-pub async fn update(connection: &mut Connection, id: NamespaceId, a: &Attributes, now: DateTime<Utc>) -> Result<Group> {
+pub async fn update(
+    connection: &mut Connection,
+    id: NamespaceId,
+    attributes: &Attributes,
+    now: DateTime<Utc>,
+) -> Result<Group> {
     const QUERY: &str = concat!(
         "update namespaces n set name = $2, path = $3, description = $4, visibility_level = $5, \
          request_access_enabled = $6, lfs_enabled = $7, updated_at = $8 where n.id = $1 and n.kind = 'group' returning ",
@@ -253,12 +264,12 @@ pub async fn update(connection: &mut Connection, id: NamespaceId, a: &Attributes
     );
     Ok(sqlx::query_as(QUERY)
         .bind(id.get())
-        .bind(&a.name)
-        .bind(&a.path)
-        .bind(&a.description)
-        .bind(a.visibility.level())
-        .bind(a.request_access_enabled)
-        .bind(a.lfs_enabled)
+        .bind(&attributes.name)
+        .bind(&attributes.path)
+        .bind(&attributes.description)
+        .bind(attributes.visibility.as_i16())
+        .bind(attributes.request_access_enabled)
+        .bind(attributes.lfs_enabled)
         .bind(now)
         .fetch_one(connection)
         .await?)
@@ -269,7 +280,7 @@ pub async fn delete(connection: &mut Connection, id: NamespaceId) -> Result<()> 
     Ok(())
 }
 
-/// Takes the group's row until the end of the transaction: whoever changes its owners comes one after the other.
+/// Locks the group's row until the end of the transaction, which serializes changes of its owners.
 pub async fn lock(connection: &mut Connection, id: NamespaceId) -> Result<()> {
     sqlx::query_scalar!("select id from namespaces where id = $1 for no key update", id.get())
         .fetch_optional(connection)
@@ -277,15 +288,16 @@ pub async fn lock(connection: &mut Connection, id: NamespaceId) -> Result<()> {
     Ok(())
 }
 
-/// The same against everything: nothing can be put into the group meanwhile.
-pub async fn lock_whole(connection: &mut Connection, id: NamespaceId) -> Result<()> {
+/// Like [`lock`], but with `FOR UPDATE`: no project or member can be added to the group meanwhile.
+pub async fn lock_exclusive(connection: &mut Connection, id: NamespaceId) -> Result<()> {
     sqlx::query_scalar!("select id from namespaces where id = $1 for update", id.get())
         .fetch_optional(connection)
         .await?;
     Ok(())
 }
 
-/// Groups that would be without a lasting owner if this user went, by name; their rows are locked, so that it stays true.
+/// Returns the names of the groups that would have no permanent owner without this user, sorted by name. Locks the
+/// groups of the user, so that the result holds until the end of the transaction.
 pub async fn lock_solely_owned_by(connection: &mut Connection, user: UserId) -> Result<Vec<String>> {
     sqlx::query_scalar!(
         "select n.id from namespaces n where n.id in

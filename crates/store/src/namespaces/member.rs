@@ -1,4 +1,4 @@
-//! Members of groups and of projects: two tables of one form.
+//! Members of groups and of projects: two tables with the same columns.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use holdfast_domain::AccessLevel;
@@ -6,18 +6,18 @@ use holdfast_domain::ids::{NamespaceId, ProjectId, UserId};
 use holdfast_domain::page::{Page, PageRequest};
 use sqlx::{Postgres, QueryBuilder};
 
-use crate::accounts::user::{Person, person_columns};
-use crate::page::{List, Total, named};
+use crate::accounts::user::{UserSummary, user_summary_columns};
+use crate::page::{PagedQuery, Total, table_alias};
 use crate::{Connection, Database, Result, search};
 
-/// What somebody is a member of.
+/// The group or project of a membership.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum MembershipScope {
     Group(NamespaceId),
     Project(ProjectId),
 }
 
-impl Source {
+impl MembershipScope {
     const fn id(self) -> i64 {
         match self {
             Self::Group(id) => id.get(),
@@ -26,12 +26,12 @@ impl Source {
     }
 }
 
-/// The same statement over either table, given as a macro of the table and its key.
+/// Selects the statement for the table of a scope, from a macro that takes the names of the table and of its key.
 macro_rules! either_table {
     ($source:expr, $sql:ident) => {
         match $source {
-            Source::Group(_) => $sql!("group_members", "group_id"),
-            Source::Project(_) => $sql!("project_members", "project_id"),
+            MembershipScope::Group(_) => $sql!("group_members", "group_id"),
+            MembershipScope::Project(_) => $sql!("project_members", "project_id"),
         }
     };
 }
@@ -40,7 +40,7 @@ macro_rules! either_table {
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct Member {
     #[sqlx(flatten)]
-    pub user: Person,
+    pub user: UserSummary,
     #[sqlx(try_from = "i16")]
     pub access_level: AccessLevel,
     pub expires_at: Option<NaiveDate>,
@@ -48,14 +48,14 @@ pub struct Member {
 
 macro_rules! member_columns {
     () => {
-        concat!(person_columns!(), ", m.access_level, m.expires_at")
+        concat!(user_summary_columns!(), ", m.access_level, m.expires_at")
     };
 }
 
-/// By user id; memberships that have run out are left out.
+/// Lists the members of a group or a project, sorted by user id. Expired memberships are left out.
 pub async fn list(
     database: &Database,
-    source: Source,
+    scope: MembershipScope,
     term: Option<&str>,
     page: PageRequest,
     today: NaiveDate,
@@ -65,12 +65,12 @@ pub async fn list(
             concat!("from ", $table, " m join users u on u.id = m.user_id where m.", $key, " = ")
         };
     }
-    let list = List {
+    let list = PagedQuery {
         columns: member_columns!(),
         rows: "m.user_id, m.access_level, m.expires_at",
         from: |query: &mut QueryBuilder<Postgres>, _| {
-            query.push(either_table!(source, from));
-            query.push_bind(source.id()).push(" and (m.expires_at is null or m.expires_at > ").push_bind(today);
+            query.push(either_table!(scope, from));
+            query.push_bind(scope.id()).push(" and (m.expires_at is null or m.expires_at > ").push_bind(today);
             query.push(")");
             if let Some(term) = term {
                 query.push(" and (");
@@ -81,16 +81,16 @@ pub async fn list(
             }
         },
         order: "m.user_id",
-        page: named("m join users u on u.id = m.user_id"),
+        page: table_alias("m join users u on u.id = m.user_id"),
         total: Total::Bounded,
-        varies: term.is_some(),
+        needs_custom_plan: term.is_some(),
     };
     list.fetch(&mut *database.connection().await?, page).await
 }
 
 pub async fn find(
     connection: &mut Connection,
-    source: Source,
+    scope: MembershipScope,
     user: UserId,
     today: NaiveDate,
 ) -> Result<Option<Member>> {
@@ -107,13 +107,13 @@ pub async fn find(
             )
         };
     }
-    let query = sqlx::query_as(either_table!(source, query));
-    Ok(query.bind(source.id()).bind(user.get()).bind(today).fetch_optional(connection).await?)
+    let query = sqlx::query_as(either_table!(scope, query));
+    Ok(query.bind(scope.id()).bind(user.get()).bind(today).fetch_optional(connection).await?)
 }
 
-/// Adds a member to a project and takes its request for access away. None if it is one already; a membership that has
-/// run out is replaced.
-pub async fn join(
+/// Adds a member to a project and deletes the user's access request. Returns None if the user is a member already. An
+/// expired membership is replaced.
+pub async fn add_to_project(
     connection: &mut Connection,
     project: ProjectId,
     user: UserId,
@@ -131,14 +131,14 @@ pub async fn join(
         member_columns!(),
         " from m join users u on u.id = m.user_id"
     );
-    let query = sqlx::query_as(QUERY).bind(project.get()).bind(user.get()).bind(level.level());
+    let query = sqlx::query_as(QUERY).bind(project.get()).bind(user.get()).bind(level.as_i16());
     Ok(query.bind(expires_at).bind(now).bind(now.date_naive()).fetch_optional(connection).await?)
 }
 
-/// A membership that has run out is replaced.
+/// Adds a member, or updates the level and the expiry date of an existing membership.
 pub async fn upsert(
     connection: &mut Connection,
-    source: Source,
+    scope: MembershipScope,
     user: UserId,
     level: AccessLevel,
     expires_at: Option<NaiveDate>,
@@ -157,23 +157,23 @@ pub async fn upsert(
             )
         };
     }
-    let query = sqlx::query(either_table!(source, query)).bind(source.id()).bind(user.get());
-    query.bind(level.level()).bind(expires_at).bind(now).execute(connection).await?;
+    let query = sqlx::query(either_table!(scope, query)).bind(scope.id()).bind(user.get());
+    query.bind(level.as_i16()).bind(expires_at).bind(now).execute(connection).await?;
     Ok(())
 }
 
-pub async fn delete(connection: &mut Connection, source: Source, user: UserId) -> Result<()> {
+pub async fn delete(connection: &mut Connection, scope: MembershipScope, user: UserId) -> Result<()> {
     macro_rules! query {
         ($table:literal, $key:literal) => {
             concat!("delete from ", $table, " where ", $key, " = $1 and user_id = $2")
         };
     }
-    sqlx::query(either_table!(source, query)).bind(source.id()).bind(user.get()).execute(connection).await?;
+    sqlx::query(either_table!(scope, query)).bind(scope.id()).bind(user.get()).execute(connection).await?;
     Ok(())
 }
 
-/// Whether somebody else owns the group without an end.
-pub async fn has_other_owner(connection: &mut Connection, group: NamespaceId, user: UserId) -> Result<bool> {
+/// Returns whether another user owns the group through a membership without an expiry date.
+pub async fn has_other_permanent_owner(connection: &mut Connection, group: NamespaceId, user: UserId) -> Result<bool> {
     Ok(sqlx::query_scalar!(
         r#"select exists (select from group_members where group_id = $1 and user_id <> $2 and access_level = 50
              and expires_at is null) as "exists!""#,

@@ -1,3 +1,5 @@
+//! Groups, user namespaces and memberships.
+
 pub mod access_request;
 pub mod group;
 pub mod member;

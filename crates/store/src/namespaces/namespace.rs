@@ -1,3 +1,5 @@
+//! Namespaces of users and groups, in which projects are created.
+
 use chrono::{DateTime, NaiveDate, Utc};
 use holdfast_domain::ids::{NamespaceId, UserId};
 use holdfast_domain::namespaces::NamespaceKind;
@@ -5,7 +7,7 @@ use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::{AccessLevel, Visibility};
 use sqlx::{Postgres, QueryBuilder};
 
-use crate::page::{List, Total, WholeList, named};
+use crate::page::{CountedList, PagedQuery, Total, table_alias};
 use crate::{Connection, Database, Result, search};
 
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -18,8 +20,8 @@ pub struct Namespace {
     pub name: String,
 }
 
-/// Path and name of a user's namespace are the username.
-pub async fn insert_of_user(
+/// Inserts the namespace of a user. The username is its path and its name.
+pub async fn insert_for_user(
     connection: &mut Connection,
     user: UserId,
     username: &str,
@@ -37,7 +39,7 @@ pub async fn insert_of_user(
     Ok(())
 }
 
-pub async fn rename_of_user(
+pub async fn rename_for_user(
     connection: &mut Connection,
     user: UserId,
     username: &str,
@@ -59,25 +61,25 @@ pub async fn rename_of_user(
     Ok(())
 }
 
-/// Where a project is to be put.
+/// The namespace in which a project is created.
 #[derive(Clone, Copy, Debug)]
-pub struct Target {
+pub struct CreationTarget {
     pub id: NamespaceId,
     pub kind: NamespaceKind,
     pub owner: Option<UserId>,
     pub visibility: Visibility,
-    /// The creator's in the group.
+    /// The access level of the creator in the group.
     pub level: Option<AccessLevel>,
 }
 
-/// The namespace of that id, or without one the creator's own; its row is locked until the end of the transaction, so
-/// that what is counted in it stays true.
-pub async fn lock_target(
+/// Finds the namespace with this id, or the creator's own one without an id. Locks its row until the end of the
+/// transaction, so that the number of its projects does not change.
+pub async fn lock_creation_target(
     connection: &mut Connection,
     id: Option<NamespaceId>,
     creator: UserId,
     today: NaiveDate,
-) -> Result<Option<Target>> {
+) -> Result<Option<CreationTarget>> {
     let row = sqlx::query!(
         r#"select n.id, n.kind, n.owner_id, n.visibility_level, m.access_level as "access_level?"
            from namespaces n left join group_members m on m.group_id = n.id and m.user_id = $2
@@ -90,7 +92,7 @@ pub async fn lock_target(
     .fetch_optional(connection)
     .await?;
     Ok(row.and_then(|row| {
-        Some(Target {
+        Some(CreationTarget {
             id: row.id.into(),
             kind: row.kind.try_into().ok()?,
             owner: row.owner_id.map(Into::into),
@@ -100,7 +102,7 @@ pub async fn lock_target(
     }))
 }
 
-/// By its number, or by its path in any case.
+/// Finds a namespace by its id, or by its path in any case. An id takes precedence.
 pub async fn find_id(connection: &mut Connection, number_or_path: &str) -> Result<Option<NamespaceId>> {
     let number = number_or_path.parse::<i64>().ok();
     let id = sqlx::query_scalar!(
@@ -113,24 +115,24 @@ pub async fn find_id(connection: &mut Connection, number_or_path: &str) -> Resul
     Ok(id.map(Into::into))
 }
 
-/// Keeps the namespace as it is until the end of the transaction, together with others who do the same.
-pub async fn hold(connection: &mut Connection, id: NamespaceId) -> Result<()> {
+/// Locks the namespace's row with `FOR SHARE`, so that it does not change before the end of the transaction.
+pub async fn lock_shared(connection: &mut Connection, id: NamespaceId) -> Result<()> {
     sqlx::query_scalar!("select id from namespaces where id = $1 for share", id.get())
         .fetch_optional(connection)
         .await?;
     Ok(())
 }
 
-/// The id of the user's own namespace.
-pub async fn id_of_user(connection: &mut Connection, user: UserId) -> Result<Option<NamespaceId>> {
+/// Finds the id of the user's own namespace.
+pub async fn find_id_for_user(connection: &mut Connection, user: UserId) -> Result<Option<NamespaceId>> {
     let id = sqlx::query_scalar!("select id from namespaces where owner_id = $1", user.get())
         .fetch_optional(connection)
         .await?;
     Ok(id.map(Into::into))
 }
 
-/// Namespaces in which projects can be created: for `creator` the own one and groups with Master or more, for nobody
-/// in particular all of them. By id.
+/// Lists the namespaces in which `creator` can create projects, sorted by id: the user's own one, and groups in which
+/// the user is at least Master. Without a creator, lists all namespaces.
 pub async fn list(
     database: &Database,
     creator: Option<UserId>,
@@ -138,7 +140,7 @@ pub async fn list(
     page: PageRequest,
     today: NaiveDate,
 ) -> Result<Page<Namespace>> {
-    let list = List {
+    let list = PagedQuery {
         columns: "n.id, n.kind, n.path, n.name",
         rows: "n.*",
         from: |query: &mut QueryBuilder<Postgres>, _| {
@@ -155,12 +157,12 @@ pub async fn list(
             }
         },
         order: "n.id",
-        page: named("n"),
+        page: table_alias("n"),
         total: match (creator, term) {
-            (None, None) => Total::UnlessLarge(WholeList::Namespaces, &database.large_lists),
+            (None, None) => Total::SkipIfKnownLarge(CountedList::Namespaces, &database.large_lists),
             _ => Total::Bounded,
         },
-        varies: term.is_some(),
+        needs_custom_plan: term.is_some(),
     };
     list.fetch(&mut *database.connection().await?, page).await
 }

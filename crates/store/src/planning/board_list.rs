@@ -1,12 +1,16 @@
+//! Lists of a project's board.
+//!
+//! Positions are dense and begin with 0. A deleted list has no position.
+
 use chrono::{DateTime, Utc};
 use holdfast_domain::ids::{BoardListId, LabelId, ProjectId};
 use holdfast_domain::page::{Page, PageRequest};
 use sqlx::{Postgres, QueryBuilder};
 
-use crate::page::{List, Total, named};
+use crate::page::{PagedQuery, Total, table_alias};
 use crate::{Connection, Database, Result};
 
-/// A column of a project's board: the issues with its label.
+/// A list of a project's board: the issues with its label.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct BoardList {
     #[sqlx(try_from = "i64")]
@@ -25,24 +29,24 @@ macro_rules! list_columns {
     };
 }
 
-/// From left to right.
+/// Lists the board lists of a project from left to right.
 pub async fn list(database: &Database, project: ProjectId, page: PageRequest) -> Result<Page<BoardList>> {
-    let list = List {
+    let list = PagedQuery {
         columns: list_columns!(),
         rows: "b.*",
         from: |query: &mut QueryBuilder<Postgres>, _| {
             query.push("from board_lists b where b.position is not null and b.project_id = ").push_bind(project.get());
         },
         order: "b.position",
-        page: named("b join labels l on l.id = b.label_id"),
+        page: table_alias("b join labels l on l.id = b.label_id"),
         total: Total::Bounded,
-        varies: false,
+        needs_custom_plan: false,
     };
     list.fetch(&mut *database.connection().await?, page).await
 }
 
-/// All of them: there are no more than there are labels.
-pub async fn all(connection: &mut Connection, project: ProjectId) -> Result<Vec<BoardList>> {
+/// Returns all board lists of a project from left to right. There are at most as many as the project has labels.
+pub async fn list_all(connection: &mut Connection, project: ProjectId) -> Result<Vec<BoardList>> {
     const QUERY: &str = concat!(
         "select ",
         list_columns!(),
@@ -62,7 +66,7 @@ pub async fn find(connection: &mut Connection, project: ProjectId, id: BoardList
     Ok(sqlx::query_as(QUERY).bind(project.get()).bind(id.get()).fetch_optional(connection).await?)
 }
 
-/// How many there are.
+/// Returns the number of board lists of a project.
 pub async fn count(connection: &mut Connection, project: ProjectId) -> Result<i32> {
     Ok(sqlx::query_scalar!(
         r#"select coalesce(max(position) + 1, 0) as "count!" from board_lists where project_id = $1"#,
@@ -72,7 +76,7 @@ pub async fn count(connection: &mut Connection, project: ProjectId) -> Result<i3
     .await?)
 }
 
-/// At the right end.
+/// Appends a list at the right end of the board.
 pub async fn insert(
     connection: &mut Connection,
     project: ProjectId,
@@ -91,28 +95,28 @@ pub async fn insert(
     Ok(id.into())
 }
 
-/// To another place; those between make room.
+/// Moves a list to another position, and shifts the lists in between.
 pub async fn set_position(
     connection: &mut Connection,
     project: ProjectId,
     id: BoardListId,
-    from: i32,
-    to: i32,
+    old_position: i32,
+    new_position: i32,
 ) -> Result<()> {
     sqlx::query!(
         "update board_lists set position = case when id = $2 then $4::integer else position + sign($3::integer - $4::integer)::integer end
          where project_id = $1 and position between least($3::integer, $4::integer) and greatest($3::integer, $4::integer)",
         project.get(),
         id.get(),
-        from,
-        to,
+        old_position,
+        new_position,
     )
     .execute(connection)
     .await?;
     Ok(())
 }
 
-/// Those to the right close up.
+/// Marks a list as deleted, and shifts the lists to its right.
 pub async fn delete(
     connection: &mut Connection,
     project: ProjectId,
@@ -133,8 +137,12 @@ pub async fn delete(
     Ok(())
 }
 
-/// The one that shows a label.
-pub async fn of_label(connection: &mut Connection, project: ProjectId, label: LabelId) -> Result<Option<BoardListId>> {
+/// Finds the board list of a label.
+pub async fn find_by_label(
+    connection: &mut Connection,
+    project: ProjectId,
+    label: LabelId,
+) -> Result<Option<BoardListId>> {
     let id = sqlx::query_scalar!(
         "select id from board_lists where project_id = $1 and label_id = $2 and deleted_at is null",
         project.get(),

@@ -1,13 +1,15 @@
+//! Issues, and the counters of issues in projects and labels.
+
 use chrono::{DateTime, NaiveDate, Utc};
 use holdfast_domain::ids::{IssueId, MilestoneId, ProjectId, UserId};
 use holdfast_domain::planning::IssueState;
 
 use super::milestone::{self, Milestone};
 use crate::accounts::ghost::author_or_ghost;
-use crate::accounts::user::{self, Person, person_columns};
+use crate::accounts::user::{self, UserSummary, user_summary_columns};
 use crate::{Connection, Result};
 
-/// An issue as somebody sees it.
+/// An issue as a viewer sees it.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct Issue {
     #[sqlx(try_from = "i64", rename = "issue_id")]
@@ -15,7 +17,7 @@ pub struct Issue {
     pub iid: i64,
     #[sqlx(try_from = "i64")]
     pub project_id: ProjectId,
-    /// Of the project, with its namespace.
+    /// The path of the project, with its namespace.
     pub project_path: String,
     pub title: String,
     pub description: Option<String>,
@@ -30,25 +32,25 @@ pub struct Issue {
     pub labels: Vec<String>,
     pub subscribed: bool,
     #[sqlx(flatten)]
-    pub author: Person,
+    pub author: UserSummary,
     assignee_id: Option<i64>,
     milestone_id: Option<i64>,
-    /// Loaded afterwards, one statement for all of a page.
+    /// Loaded afterwards, like the milestone, with one statement for all issues of a page.
     #[sqlx(skip)]
-    pub assignee: Option<Person>,
+    pub assignee: Option<UserSummary>,
     #[sqlx(skip)]
     pub milestone: Option<Milestone>,
 }
 
 impl Issue {
-    /// Whether a user has written it or has it to do.
-    pub fn concerns(&self, user: UserId) -> bool {
+    /// Returns whether the user is the author or the assignee.
+    pub fn is_author_or_assignee(&self, user: UserId) -> bool {
         self.author.id == user || self.assignee_id == Some(user.get())
     }
 }
 
-/// Of `i` and what [`issue_joins`] adds to it, as seen by `viewer (id)`. A list names another expression for the
-/// description: those that were written before there was a limit are cut to it.
+/// The columns of `i` and of [`issue_joins`], as seen by `viewer (id)`. Lists pass another expression for the
+/// description, which truncates descriptions that were stored before there was a limit.
 macro_rules! issue_columns {
     () => {
         issue_columns!("i.description")
@@ -62,13 +64,13 @@ macro_rules! issue_columns {
                where x.issue_id = i.id order by l.title) as labels, \
              coalesce((select s.subscribed from issue_subscriptions s where s.issue_id = i.id and s.user_id = viewer.id), \
                viewer.id in (i.author_id, i.assignee_id), false) as subscribed, ",
-            person_columns!()
+            user_summary_columns!()
         )
     };
 }
 pub(super) use issue_columns;
 
-/// The author, the project and its namespace of the issue `i`.
+/// Joins the author, the project and its namespace to the issue `i`.
 macro_rules! issue_joins {
     () => {
         concat!(
@@ -95,30 +97,30 @@ pub async fn find(
     );
     let query = sqlx::query_as(QUERY).bind(project.get()).bind(id.get()).bind(viewer.map(UserId::get));
     let Some(mut issue) = query.fetch_optional(&mut *connection).await? else { return Ok(None) };
-    load_relatives(connection, std::slice::from_mut(&mut issue)).await?;
+    load_associations(connection, std::slice::from_mut(&mut issue)).await?;
     Ok(Some(issue))
 }
 
-/// By its number in the project.
-pub async fn id_of(connection: &mut Connection, project: ProjectId, iid: i64) -> Result<Option<IssueId>> {
+/// Finds the id of an issue by its number in the project.
+pub async fn find_id(connection: &mut Connection, project: ProjectId, iid: i64) -> Result<Option<IssueId>> {
     let id = sqlx::query_scalar!("select id from issues where project_id = $1 and iid = $2", project.get(), iid)
         .fetch_optional(connection)
         .await?;
     Ok(id.map(Into::into))
 }
 
-/// Assignees and milestones: one statement each for all of them, and none where there are none.
-pub(super) async fn load_relatives(connection: &mut Connection, issues: &mut [Issue]) -> Result<()> {
-    let people: Vec<i64> = issues.iter().filter_map(|it| it.assignee_id).collect();
-    if !people.is_empty() {
-        let people = user::people(&mut *connection, &people).await?;
+/// Loads assignees and milestones: one statement each for all issues, and none if there is nothing to load.
+pub(super) async fn load_associations(connection: &mut Connection, issues: &mut [Issue]) -> Result<()> {
+    let assignee_ids: Vec<i64> = issues.iter().filter_map(|it| it.assignee_id).collect();
+    if !assignee_ids.is_empty() {
+        let assignees = user::find_summaries(&mut *connection, &assignee_ids).await?;
         for issue in &mut *issues {
-            issue.assignee = people.iter().find(|it| Some(it.id.get()) == issue.assignee_id).cloned();
+            issue.assignee = assignees.iter().find(|it| Some(it.id.get()) == issue.assignee_id).cloned();
         }
     }
-    let milestones: Vec<i64> = issues.iter().filter_map(|it| it.milestone_id).collect();
-    if !milestones.is_empty() {
-        let milestones = milestone::some(connection, &milestones).await?;
+    let milestone_ids: Vec<i64> = issues.iter().filter_map(|it| it.milestone_id).collect();
+    if !milestone_ids.is_empty() {
+        let milestones = milestone::find_many(connection, &milestone_ids).await?;
         for issue in issues {
             issue.milestone = milestones.iter().find(|it| Some(it.id.get()) == issue.milestone_id).cloned();
         }
@@ -126,7 +128,7 @@ pub(super) async fn load_relatives(connection: &mut Connection, issues: &mut [Is
     Ok(())
 }
 
-/// What is said of an issue.
+/// The attributes of an issue that can be set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attributes {
     pub title: String,
@@ -152,12 +154,12 @@ impl From<&Issue> for Attributes {
     }
 }
 
-/// With the project's next number.
+/// Inserts an issue with the next number of the project.
 pub async fn insert(
     connection: &mut Connection,
     project: ProjectId,
     author: UserId,
-    a: &Attributes,
+    attributes: &Attributes,
     created_at: DateTime<Utc>,
     now: DateTime<Utc>,
 ) -> Result<IssueId> {
@@ -168,13 +170,13 @@ pub async fn insert(
          select $1, last_issue_iid, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11 from numbered returning id",
         project.get(),
         author.get(),
-        a.title,
-        a.description,
-        a.state.code(),
-        a.confidential,
-        a.due_date,
-        a.assignee.map(UserId::get),
-        a.milestone.map(MilestoneId::get),
+        attributes.title,
+        attributes.description,
+        attributes.state.as_i16(),
+        attributes.confidential,
+        attributes.due_date,
+        attributes.assignee.map(UserId::get),
+        attributes.milestone.map(MilestoneId::get),
         created_at,
         now,
     )
@@ -183,19 +185,24 @@ pub async fn insert(
     Ok(id.into())
 }
 
-pub async fn update(connection: &mut Connection, id: IssueId, a: &Attributes, now: DateTime<Utc>) -> Result<()> {
+pub async fn update(
+    connection: &mut Connection,
+    id: IssueId,
+    attributes: &Attributes,
+    now: DateTime<Utc>,
+) -> Result<()> {
     sqlx::query!(
         "update issues set title = $2, description = $3, state = $4, confidential = $5, due_date = $6, assignee_id = $7,
            milestone_id = $8, updated_at = $9
          where id = $1",
         id.get(),
-        a.title,
-        a.description,
-        a.state.code(),
-        a.confidential,
-        a.due_date,
-        a.assignee.map(UserId::get),
-        a.milestone.map(MilestoneId::get),
+        attributes.title,
+        attributes.description,
+        attributes.state.as_i16(),
+        attributes.confidential,
+        attributes.due_date,
+        attributes.assignee.map(UserId::get),
+        attributes.milestone.map(MilestoneId::get),
         now,
     )
     .execute(connection)
@@ -213,7 +220,7 @@ pub async fn delete(connection: &mut Connection, id: IssueId) -> Result<()> {
     Ok(())
 }
 
-/// Takes the issue's row until the end of the transaction.
+/// Locks the issue's row until the end of the transaction.
 pub async fn lock(connection: &mut Connection, project: ProjectId, id: IssueId) -> Result<()> {
     sqlx::query_scalar!(
         "select id from issues where project_id = $1 and id = $2 for no key update",
@@ -225,16 +232,17 @@ pub async fn lock(connection: &mut Connection, project: ProjectId, id: IssueId) 
     Ok(())
 }
 
-/// Which way an issue is counted.
+/// Whether [`adjust_counters`] adds or subtracts an issue.
 #[derive(Clone, Copy, Debug)]
-pub enum Count {
-    In = 1,
-    Out = -1,
+pub enum CounterDelta {
+    Increment = 1,
+    Decrement = -1,
 }
 
-/// Counts an issue, as it is now, in or out of its project and its labels. Whoever changes something that is counted
-/// counts it out before and in afterwards, with the project locked.
-pub async fn count(connection: &mut Connection, id: IssueId, way: Count) -> Result<()> {
+/// Adds an issue in its current state to the counters of its project and its labels, or subtracts it. A caller that
+/// changes a counted attribute subtracts the issue before and adds it afterwards, while it holds the lock of the
+/// project.
+pub async fn adjust_counters(connection: &mut Connection, id: IssueId, delta: CounterDelta) -> Result<()> {
     sqlx::query!(
         "with i as (
            select id, project_id,
@@ -252,61 +260,61 @@ pub async fn count(connection: &mut Connection, id: IssueId, way: Count) -> Resu
            open_confidential_issues = p.open_confidential_issues + i.hidden_open
          from i where p.id = i.project_id and i.open + i.hidden_open <> 0",
         id.get(),
-        way as i32,
+        delta as i32,
     )
     .execute(connection)
     .await?;
     Ok(())
 }
 
-pub async fn set_subscribed(connection: &mut Connection, id: IssueId, user: UserId, subscribed: bool) -> Result<()> {
+pub async fn set_subscribed(connection: &mut Connection, id: IssueId, user: UserId, is_subscribed: bool) -> Result<()> {
     sqlx::query!(
         "insert into issue_subscriptions (issue_id, user_id, subscribed) values ($1, $2, $3)
          on conflict (issue_id, user_id) do update set subscribed = $3",
         id.get(),
         user.get(),
-        subscribed,
+        is_subscribed,
     )
     .execute(connection)
     .await?;
     Ok(())
 }
 
-/// Takes some issues of a project that is being removed away; how many there were.
-pub async fn delete_some_of_project(connection: &mut Connection, project: ProjectId, at_most: i64) -> Result<u64> {
-    let gone = sqlx::query!(
+/// Deletes at most `limit` issues of a project that is being removed, and returns how many were deleted.
+pub async fn delete_project_batch(connection: &mut Connection, project: ProjectId, limit: i64) -> Result<u64> {
+    let deleted = sqlx::query!(
         "delete from issues where id in (select id from issues where project_id = $1 limit $2)",
         project.get(),
-        at_most,
+        limit,
     )
     .execute(connection)
     .await?;
-    Ok(gone.rows_affected())
+    Ok(deleted.rows_affected())
 }
 
-/// Gives a batch of issues of one author to another. Returns how many.
-pub async fn reassign_batch(connection: &mut Connection, from: UserId, to: UserId, at_most: i64) -> Result<u64> {
+/// Reassigns at most `limit` issues of one author to another, and returns how many were changed.
+pub async fn reassign_batch(connection: &mut Connection, from: UserId, to: UserId, limit: i64) -> Result<u64> {
     let reassigned = sqlx::query!(
         "update issues set author_id = $2 where id in (
            select id from issues where author_id = $1 order by id limit $3 for no key update)",
         from.get(),
         to.get(),
-        at_most,
+        limit,
     )
     .execute(connection)
     .await?;
     Ok(reassigned.rows_affected())
 }
 
-/// Takes some issues from the user who has them to do; how many there were.
-pub async fn unassign_some(connection: &mut Connection, assignee: UserId, at_most: i64) -> Result<u64> {
-    let freed = sqlx::query!(
+/// Removes a user as the assignee of at most `limit` issues, and returns how many were changed.
+pub async fn unassign_batch(connection: &mut Connection, assignee: UserId, limit: i64) -> Result<u64> {
+    let updated = sqlx::query!(
         "update issues set assignee_id = null where id in (
            select id from issues where assignee_id = $1 order by id limit $2 for no key update)",
         assignee.get(),
-        at_most,
+        limit,
     )
     .execute(connection)
     .await?;
-    Ok(freed.rows_affected())
+    Ok(updated.rows_affected())
 }

@@ -1,85 +1,87 @@
-//! Lists of issues. Each is merged from parts that are ranges of an index in the list's order: open or closed ones,
-//! confidential or not. None is read further than the page reaches.
+//! Lists of issues.
+//!
+//! A list is merged from parts: open or closed issues, confidential or not. Each part is a range of an index in the
+//! order of the list, and no part is read beyond the end of the page.
 
 use holdfast_domain::AccessLevel;
 use holdfast_domain::ids::{LabelId, MilestoneId, NamespaceId, ProjectId, UserId};
 use holdfast_domain::page::{Page, PageRequest};
-use holdfast_domain::planning::Seen;
+use holdfast_domain::planning::ConfidentialAccess;
 use sqlx::{Postgres, QueryBuilder};
 
-use super::issue::{Issue, issue_columns, issue_joins, load_relatives};
+use super::issue::{Issue, issue_columns, issue_joins, load_associations};
 use crate::accounts::ghost::author_or_ghost;
-use crate::accounts::user::person_columns;
-use crate::page::{List, Purpose, Total};
-use crate::projects::list::{Reader, push_level, push_visible};
+use crate::accounts::user::user_summary_columns;
+use crate::page::{PagedQuery, Purpose, Total};
+use crate::projects::list::{Viewer, push_can_see, push_has_level};
 use crate::text::listed_text;
 use crate::{Connection, Result};
 
-/// Which issues a list is about.
+/// The set of issues that a list selects from.
 #[derive(Clone, Copy, Debug)]
-pub enum Whose {
-    /// Of one project, which the reader has been found to see.
-    Project(ProjectId, Seen),
-    /// Of the group's projects that the reader can see.
+pub enum IssueScope {
+    /// Issues of one project. The caller has checked that the viewer can see the project.
+    Project(ProjectId, ConfidentialAccess),
+    /// Issues of the group's projects that the viewer can see.
     Group(NamespaceId),
-    /// What the reader wrote, in projects that it can see.
+    /// Issues written by the user, in projects that the viewer can see.
     Author(UserId),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Key {
+pub enum SortKey {
     CreatedAt,
     UpdatedAt,
 }
 
 #[derive(Clone, Debug)]
 pub struct Filter {
-    pub whose: Whose,
-    pub reader: Reader,
+    pub scope: IssueScope,
+    pub viewer: Viewer,
     pub closed: Option<bool>,
     pub labels: Labels,
-    /// By its title, in whatever project.
+    /// The title of a milestone, in any project.
     pub milestone_title: Option<String>,
     pub milestone: Option<MilestoneId>,
     pub iid: Option<i64>,
-    pub key: Key,
+    pub sort_key: SortKey,
     pub descending: bool,
 }
 
-/// Which labels an issue must have.
+/// The labels that an issue must have.
 #[derive(Clone, Debug)]
 pub enum Labels {
     Any,
     OneOf(Vec<LabelId>),
-    /// By title, in whatever project.
+    /// Titles of labels, in any project.
     AllOf(Vec<String>),
 }
 
 pub async fn list(connection: &mut Connection, filter: &Filter, page: PageRequest) -> Result<Page<Issue>> {
-    let viewer = filter.reader.user.map(UserId::get);
+    let viewer = filter.viewer.user.map(UserId::get);
     let direction = if filter.descending { " desc" } else { "" };
-    let list = List {
+    let list = PagedQuery {
         columns: issue_columns!(listed_text!("i.description")),
         rows: "found_id, place",
-        from: |query: &mut QueryBuilder<Postgres>, purpose| Sql { filter, query, purpose }.push(),
+        from: |query: &mut QueryBuilder<Postgres>, purpose| FromClause { filter, query, purpose }.push(),
         order: &format!("place{direction}, found_id{direction}"),
         page: |query: &mut QueryBuilder<Postgres>| {
             query.push("page cross join (values (").push_bind(viewer).push("::bigint)) viewer (id) ");
             query.push("join issues i on i.id = found_id").push(issue_joins!());
         },
         total: Total::Bounded,
-        varies: filter.is_narrow(),
+        needs_custom_plan: filter.is_selective(),
     };
     let mut page: Page<Issue> = list.fetch(&mut *connection, page).await?;
-    load_relatives(connection, &mut page.items).await?;
+    load_associations(connection, &mut page.items).await?;
     Ok(page)
 }
 
 impl Filter {
     const fn column(&self) -> &'static str {
-        match self.key {
-            Key::CreatedAt => "created_at",
-            Key::UpdatedAt => "updated_at",
+        match self.sort_key {
+            SortKey::CreatedAt => "created_at",
+            SortKey::UpdatedAt => "updated_at",
         }
     }
 
@@ -88,73 +90,73 @@ impl Filter {
         format!("i.{}{direction}, i.id{direction}", self.column())
     }
 
-    /// Whether it leaves out much, so that another plan may be better.
-    fn is_narrow(&self) -> bool {
+    /// Returns whether the filter may exclude most issues, so that the best plan depends on its values.
+    fn is_selective(&self) -> bool {
         let any_label = matches!(self.labels, Labels::Any);
         !any_label || self.milestone_title.is_some() || self.milestone.is_some() || self.iid.is_some()
     }
 }
 
-/// A list's `from` clause while it is written.
-struct Sql<'a> {
+/// Writes the `from` clause of a list.
+struct FromClause<'a> {
     filter: &'a Filter,
     query: &'a mut QueryBuilder<Postgres>,
     purpose: Purpose,
 }
 
-impl Sql<'_> {
+impl FromClause<'_> {
     fn push(mut self) {
         self.query.push("from (");
-        match self.filter.whose {
-            Whose::Project(project, seen) => {
-                let kinds = if seen == Seen::None { &[false][..] } else { &[false, true] };
+        match self.filter.scope {
+            IssueScope::Project(project, confidential_access) => {
+                let kinds = if confidential_access == ConfidentialAccess::None { &[false][..] } else { &[false, true] };
                 self.push_parts(kinds, |sql, confidential| {
                     sql.query.push("i.project_id = ").push_bind(project.get());
-                    if let (Seen::Own(user), true) = (seen, confidential) {
+                    if let (ConfidentialAccess::Own(user), true) = (confidential_access, confidential) {
                         sql.query.push(" and (");
-                        sql.push_concerns(user);
+                        sql.push_author_or_assignee(user);
                         sql.query.push(")");
                     }
                 });
             }
-            Whose::Group(group) => self.push_of_group(group),
-            Whose::Author(user) => self.push_of_author(user),
+            IssueScope::Group(group) => self.push_for_group(group),
+            IssueScope::Author(user) => self.push_for_author(user),
         }
         self.query.push(") i (found_id, place)");
     }
 
-    /// Open and closed ones, confidential or not, under one condition.
+    /// Writes the parts for open and closed issues, confidential or not, with one condition.
     fn push_parts(&mut self, kinds: &[bool], condition: impl Fn(&mut Self, bool)) {
         let mut separator = "";
         for closed in self.states() {
             for confidential in kinds {
                 self.query.push(separator);
                 separator = " union all ";
-                self.begin(" from issues i where ");
+                self.begin_select(" from issues i where ");
                 condition(self, *confidential);
                 self.query.push(" and i.closed = ").push(closed).push(" and i.confidential = ").push(*confidential);
                 self.push_filters();
-                self.end();
+                self.end_select();
             }
         }
     }
 
-    fn push_of_group(&mut self, group: NamespaceId) {
-        let reader = self.filter.reader;
-        // `sees_all` is about confidential issues.
+    fn push_for_group(&mut self, group: NamespaceId) {
+        let viewer = self.filter.viewer;
+        // `sees_all` is whether the viewer sees all confidential issues of the project.
         self.query.push("select i.found_id, i.place from (select p.id, (");
-        push_level(self.query, reader, AccessLevel::Reporter);
+        push_has_level(self.query, viewer, AccessLevel::Reporter);
         self.query.push(") as sees_all from projects p where p.issues_enabled and p.namespace_id = ");
         self.query.push_bind(group.get());
-        push_visible(self.query, reader);
+        push_can_see(self.query, viewer);
         self.query.push(") p cross join lateral (");
         self.push_parts(&[false, true], |sql, confidential| {
             sql.query.push("i.project_id = p.id");
             if confidential {
                 sql.query.push(" and (p.sees_all");
-                if let Some(user) = sql.filter.reader.user {
+                if let Some(user) = sql.filter.viewer.user {
                     sql.query.push(" or ");
-                    sql.push_concerns(user);
+                    sql.push_author_or_assignee(user);
                 }
                 sql.query.push(")");
             }
@@ -162,17 +164,17 @@ impl Sql<'_> {
         self.query.push(") i (found_id, place)");
     }
 
-    fn push_of_author(&mut self, user: UserId) {
+    fn push_for_author(&mut self, user: UserId) {
         let mut separator = "";
         for closed in self.states() {
             self.query.push(separator);
             separator = " union all ";
-            self.begin(" from issues i join projects p on p.id = i.project_id where i.author_id = ");
+            self.begin_select(" from issues i join projects p on p.id = i.project_id where i.author_id = ");
             self.query.push_bind(user.get()).push(" and i.closed = ").push(closed);
             self.query.push(" and p.namespace_id is not null and p.issues_enabled");
-            push_visible(self.query, self.filter.reader);
+            push_can_see(self.query, self.filter.viewer);
             self.push_filters();
-            self.end();
+            self.end_select();
         }
     }
 
@@ -180,7 +182,7 @@ impl Sql<'_> {
         self.filter.closed.map_or(vec![false, true], |only| vec![only])
     }
 
-    fn push_concerns(&mut self, user: UserId) {
+    fn push_author_or_assignee(&mut self, user: UserId) {
         self.query.push("i.author_id = ").push_bind(user.get());
         self.query.push(" or i.assignee_id = ").push_bind(user.get());
     }
@@ -212,11 +214,11 @@ impl Sql<'_> {
         }
     }
 
-    fn begin(&mut self, from: &'static str) {
+    fn begin_select(&mut self, from: &'static str) {
         self.query.push("(select i.id, i.").push(self.filter.column()).push(from);
     }
 
-    fn end(&mut self) {
+    fn end_select(&mut self) {
         if let Purpose::Rows(_) = self.purpose {
             self.query.push(" order by ").push(self.filter.order());
         }

@@ -1,13 +1,15 @@
+//! Labels of projects, their subscriptions, and their assignment to issues.
+
 use chrono::{DateTime, Utc};
 use holdfast_domain::ids::{IssueId, LabelId, ProjectId, UserId};
 use holdfast_domain::page::{Page, PageRequest};
-use holdfast_domain::planning::{Color, LabelTitle, Seen};
+use holdfast_domain::planning::{Color, ConfidentialAccess, LabelTitle};
 use sqlx::{Postgres, QueryBuilder};
 
-use crate::page::{List, Total};
+use crate::page::{PagedQuery, Total};
 use crate::{Connection, Database, Result};
 
-/// A label as somebody sees it, with the issues that he sees.
+/// A label with the numbers of its issues that the viewer sees.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct Label {
     #[sqlx(try_from = "i64")]
@@ -21,15 +23,15 @@ pub struct Label {
     pub subscribed: bool,
 }
 
-/// Who looks at labels.
+/// The viewer of labels.
 #[derive(Clone, Copy, Debug)]
-pub struct Viewer {
+pub struct LabelViewer {
     pub user: Option<UserId>,
-    /// Of the confidential issues.
-    pub seen: Seen,
+    /// The confidential issues that are counted.
+    pub confidential_access: ConfidentialAccess,
 }
 
-/// Of `l` and what [`label_joins`] adds to it, as seen by `viewer (id, sees_all)`.
+/// The columns of `l` and of [`label_joins`], as seen by `viewer (id, sees_all)`.
 macro_rules! label_columns {
     () => {
         "l.id, l.title, l.color, l.description, l.priority, \
@@ -39,7 +41,8 @@ macro_rules! label_columns {
     };
 }
 
-/// Who does not see all confidential issues may still see some: they are found by who wrote or has them, which are few.
+/// Joins the counts of the viewer's own confidential issues, for viewers who do not see all of them. They are found by
+/// author and assignee, of whom a user has few.
 macro_rules! label_joins {
     () => {
         " cross join lateral (select count(*) filter (where not i.closed)::integer as open, \
@@ -50,14 +53,14 @@ macro_rules! label_joins {
     };
 }
 
-/// By title.
+/// Lists the labels of a project, sorted by title.
 pub async fn list(
     database: &Database,
     project: ProjectId,
-    viewer: Viewer,
+    viewer: LabelViewer,
     request: PageRequest,
 ) -> Result<Page<Label>> {
-    let list = List {
+    let list = PagedQuery {
         columns: label_columns!(),
         rows: "l.*",
         from: |query: &mut QueryBuilder<Postgres>, _| {
@@ -66,11 +69,13 @@ pub async fn list(
         order: "l.title",
         page: |query: &mut QueryBuilder<Postgres>| {
             query.push("l cross join (values (").push_bind(viewer.user.map(UserId::get)).push("::bigint, ");
-            query.push_bind(viewer.seen == Seen::All).push("::boolean)) viewer (id, sees_all)");
+            query
+                .push_bind(viewer.confidential_access == ConfidentialAccess::All)
+                .push("::boolean)) viewer (id, sees_all)");
             query.push(label_joins!());
         },
         total: Total::Bounded,
-        varies: false,
+        needs_custom_plan: false,
     };
     list.fetch(&mut *database.connection().await?, request).await
 }
@@ -79,7 +84,7 @@ pub async fn find(
     connection: &mut Connection,
     project: ProjectId,
     id: LabelId,
-    viewer: Viewer,
+    viewer: LabelViewer,
 ) -> Result<Option<Label>> {
     const QUERY: &str = concat!(
         "select ",
@@ -89,11 +94,11 @@ pub async fn find(
         "where l.project_id = $1 and l.id = $2"
     );
     let query = sqlx::query_as(QUERY).bind(project.get()).bind(id.get());
-    let query = query.bind(viewer.user.map(UserId::get)).bind(viewer.seen == Seen::All);
+    let query = query.bind(viewer.user.map(UserId::get)).bind(viewer.confidential_access == ConfidentialAccess::All);
     Ok(query.fetch_optional(connection).await?)
 }
 
-pub async fn id_of(connection: &mut Connection, project: ProjectId, title: &str) -> Result<Option<LabelId>> {
+pub async fn find_id(connection: &mut Connection, project: ProjectId, title: &str) -> Result<Option<LabelId>> {
     let id = sqlx::query_scalar!("select id from labels where project_id = $1 and title = $2", project.get(), title)
         .fetch_optional(connection)
         .await?;
@@ -107,7 +112,7 @@ pub async fn exists(connection: &mut Connection, project: ProjectId, id: LabelId
     Ok(found.is_some())
 }
 
-/// What is said of a label.
+/// The attributes of a label that can be set.
 #[derive(Clone, Debug)]
 pub struct Attributes {
     pub title: LabelTitle,
@@ -119,17 +124,17 @@ pub struct Attributes {
 pub async fn insert(
     connection: &mut Connection,
     project: ProjectId,
-    a: &Attributes,
+    attributes: &Attributes,
     now: DateTime<Utc>,
 ) -> Result<LabelId> {
     let id = sqlx::query_scalar!(
         "insert into labels (project_id, title, color, description, priority, created_at, updated_at)
          values ($1, $2, $3, $4, $5, $6, $6) returning id",
         project.get(),
-        a.title.as_str(),
-        a.color.as_str(),
-        a.description,
-        a.priority,
+        attributes.title.as_str(),
+        attributes.color.as_str(),
+        attributes.description,
+        attributes.priority,
         now,
     )
     .fetch_one(connection)
@@ -137,7 +142,7 @@ pub async fn insert(
     Ok(id.into())
 }
 
-/// Of these titles, which there are not yet.
+/// Inserts labels with these titles, which must not exist yet.
 pub async fn insert_all(
     connection: &mut Connection,
     project: ProjectId,
@@ -162,7 +167,7 @@ pub async fn update(
     connection: &mut Connection,
     project: ProjectId,
     id: LabelId,
-    a: &Attributes,
+    attributes: &Attributes,
     now: DateTime<Utc>,
 ) -> Result<()> {
     sqlx::query!(
@@ -170,10 +175,10 @@ pub async fn update(
          where project_id = $1 and id = $2",
         project.get(),
         id.get(),
-        a.title.as_str(),
-        a.color.as_str(),
-        a.description,
-        a.priority,
+        attributes.title.as_str(),
+        attributes.color.as_str(),
+        attributes.description,
+        attributes.priority,
         now,
     )
     .execute(connection)
@@ -181,7 +186,7 @@ pub async fn update(
     Ok(())
 }
 
-/// From everything that carries it, too.
+/// Deletes a label, and removes it from its issues.
 pub async fn delete(connection: &mut Connection, project: ProjectId, id: LabelId) -> Result<()> {
     sqlx::query!("delete from labels where project_id = $1 and id = $2", project.get(), id.get())
         .execute(connection)
@@ -189,9 +194,9 @@ pub async fn delete(connection: &mut Connection, project: ProjectId, id: LabelId
     Ok(())
 }
 
-/// Whether it is new.
+/// Subscribes a user to a label. Returns false if the user is subscribed already.
 pub async fn subscribe(connection: &mut Connection, id: LabelId, user: UserId, now: DateTime<Utc>) -> Result<bool> {
-    let made = sqlx::query!(
+    let inserted = sqlx::query!(
         "insert into label_subscriptions (label_id, user_id, created_at) values ($1, $2, $3) on conflict do nothing",
         id.get(),
         user.get(),
@@ -199,20 +204,20 @@ pub async fn subscribe(connection: &mut Connection, id: LabelId, user: UserId, n
     )
     .execute(connection)
     .await?;
-    Ok(made.rows_affected() > 0)
+    Ok(inserted.rows_affected() > 0)
 }
 
-/// Whether there was one.
+/// Removes the subscription of a user to a label. Returns false if there is none.
 pub async fn unsubscribe(connection: &mut Connection, id: LabelId, user: UserId) -> Result<bool> {
-    let gone =
+    let deleted =
         sqlx::query!("delete from label_subscriptions where label_id = $1 and user_id = $2", id.get(), user.get())
             .execute(connection)
             .await?;
-    Ok(gone.rows_affected() > 0)
+    Ok(deleted.rows_affected() > 0)
 }
 
-/// The project's labels of these titles.
-pub async fn of_titles(
+/// Returns the labels of a project that have one of these titles.
+pub async fn find_by_titles(
     connection: &mut Connection,
     project: ProjectId,
     titles: &[&str],
@@ -227,7 +232,7 @@ pub async fn of_titles(
     Ok(rows.into_iter().map(|row| (row.id.into(), row.title)).collect())
 }
 
-pub async fn of_issue(connection: &mut Connection, issue: IssueId) -> Result<Vec<(LabelId, String)>> {
+pub async fn list_for_issue(connection: &mut Connection, issue: IssueId) -> Result<Vec<(LabelId, String)>> {
     let rows = sqlx::query!(
         "select l.id, l.title from issue_labels x join labels l on l.id = x.label_id where x.issue_id = $1
          order by l.title",
@@ -238,15 +243,21 @@ pub async fn of_issue(connection: &mut Connection, issue: IssueId) -> Result<Vec
     Ok(rows.into_iter().map(|row| (row.id.into(), row.title)).collect())
 }
 
-/// Takes labels from an issue and gives it others. Its counts are kept by [`count`](super::issue::count).
-pub async fn relabel(connection: &mut Connection, issue: IssueId, taken: &[LabelId], given: &[LabelId]) -> Result<()> {
+/// Removes labels from an issue and adds others. The caller updates the counters with
+/// [`adjust_counters`](super::issue::adjust_counters).
+pub async fn update_labels(
+    connection: &mut Connection,
+    issue: IssueId,
+    removed: &[LabelId],
+    added: &[LabelId],
+) -> Result<()> {
     let ids = |labels: &[LabelId]| labels.iter().map(|id| id.get()).collect::<Vec<_>>();
     sqlx::query!(
         "with taken as (delete from issue_labels where issue_id = $1 and label_id = any($2))
          insert into issue_labels (issue_id, label_id) select $1, unnest($3::bigint[]) on conflict do nothing",
         issue.get(),
-        &ids(taken),
-        &ids(given),
+        &ids(removed),
+        &ids(added),
     )
     .execute(connection)
     .await?;

@@ -1,13 +1,15 @@
+//! Milestones of projects.
+
 use chrono::{DateTime, NaiveDate, Utc};
 use holdfast_domain::ids::{MilestoneId, ProjectId};
 use holdfast_domain::page::{Page, PageRequest};
 use sqlx::{Postgres, QueryBuilder};
 
-use crate::page::{List, Total, named};
+use crate::page::{PagedQuery, Total, table_alias};
 use crate::text::listed_milestone_text;
 use crate::{Connection, Database, Result};
 
-/// What is to be done by some day.
+/// A milestone of a project.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct Milestone {
     #[sqlx(try_from = "i64")]
@@ -24,8 +26,8 @@ pub struct Milestone {
     pub updated_at: DateTime<Utc>,
 }
 
-/// Of `m`. A list names another expression for the description: those that were written before there was a limit are cut
-/// to it.
+/// The columns of `m`. Lists pass another expression for the description, which truncates descriptions that were stored
+/// before there was a limit.
 macro_rules! milestone_columns {
     () => {
         milestone_columns!("m.description")
@@ -39,7 +41,7 @@ macro_rules! milestone_columns {
     };
 }
 
-/// Newest first; of these numbers alone, if there are any.
+/// Lists the milestones of a project, newest first. If `numbers` is not empty, only those with these numbers.
 pub async fn list(
     database: &Database,
     project: ProjectId,
@@ -47,7 +49,7 @@ pub async fn list(
     numbers: &[i64],
     page: PageRequest,
 ) -> Result<Page<Milestone>> {
-    let list = List {
+    let list = PagedQuery {
         columns: milestone_columns!(listed_milestone_text!("m.description")),
         rows: "m.*",
         from: |query: &mut QueryBuilder<Postgres>, _| {
@@ -59,9 +61,9 @@ pub async fn list(
             }
         },
         order: "m.id desc",
-        page: named("m"),
+        page: table_alias("m"),
         total: Total::Bounded,
-        varies: !numbers.is_empty(),
+        needs_custom_plan: !numbers.is_empty(),
     };
     list.fetch(&mut *database.connection().await?, page).await
 }
@@ -72,8 +74,8 @@ pub async fn find(connection: &mut Connection, project: ProjectId, id: Milestone
     Ok(sqlx::query_as(QUERY).bind(project.get()).bind(id.get()).fetch_optional(connection).await?)
 }
 
-/// Those that were named by what was found before.
-pub(super) async fn some(connection: &mut Connection, ids: &[i64]) -> Result<Vec<Milestone>> {
+/// Returns the milestones with these ids, with truncated descriptions.
+pub(super) async fn find_many(connection: &mut Connection, ids: &[i64]) -> Result<Vec<Milestone>> {
     const QUERY: &str = concat!(
         "select ",
         milestone_columns!(listed_milestone_text!("m.description")),
@@ -82,7 +84,7 @@ pub(super) async fn some(connection: &mut Connection, ids: &[i64]) -> Result<Vec
     Ok(sqlx::query_as(QUERY).bind(ids).fetch_all(connection).await?)
 }
 
-pub async fn id_of(connection: &mut Connection, project: ProjectId, title: &str) -> Result<Option<MilestoneId>> {
+pub async fn find_id(connection: &mut Connection, project: ProjectId, title: &str) -> Result<Option<MilestoneId>> {
     let id =
         sqlx::query_scalar!("select id from milestones where project_id = $1 and title = $2", project.get(), title)
             .fetch_optional(connection)
@@ -90,7 +92,7 @@ pub async fn id_of(connection: &mut Connection, project: ProjectId, title: &str)
     Ok(id.map(Into::into))
 }
 
-/// What is said of a milestone.
+/// The attributes of a milestone that can be set.
 #[derive(Clone, Debug)]
 pub struct Attributes {
     pub title: String,
@@ -100,11 +102,11 @@ pub struct Attributes {
     pub due_date: Option<NaiveDate>,
 }
 
-/// With the project's next number.
+/// Inserts a milestone with the next number of the project.
 pub async fn insert(
     connection: &mut Connection,
     project: ProjectId,
-    a: &Attributes,
+    attributes: &Attributes,
     now: DateTime<Utc>,
 ) -> Result<Milestone> {
     const QUERY: &str = concat!(
@@ -114,15 +116,19 @@ pub async fn insert(
            updated_at) select $1, last_milestone_iid, $2, $3, $4, $5, $6, $7, $7 from numbered returning ",
         milestone_columns!()
     );
-    let query = sqlx::query_as(QUERY).bind(project.get()).bind(&a.title).bind(&a.description).bind(a.closed);
-    Ok(query.bind(a.start_date).bind(a.due_date).bind(now).fetch_one(connection).await?)
+    let query = sqlx::query_as(QUERY)
+        .bind(project.get())
+        .bind(&attributes.title)
+        .bind(&attributes.description)
+        .bind(attributes.closed);
+    Ok(query.bind(attributes.start_date).bind(attributes.due_date).bind(now).fetch_one(connection).await?)
 }
 
 pub async fn update(
     connection: &mut Connection,
     project: ProjectId,
     id: MilestoneId,
-    a: &Attributes,
+    attributes: &Attributes,
     now: DateTime<Utc>,
 ) -> Result<Milestone> {
     const QUERY: &str = concat!(
@@ -131,6 +137,11 @@ pub async fn update(
         milestone_columns!()
     );
     let query = sqlx::query_as(QUERY).bind(project.get()).bind(id.get());
-    let query = query.bind(&a.title).bind(&a.description).bind(a.closed).bind(a.start_date).bind(a.due_date);
+    let query = query
+        .bind(&attributes.title)
+        .bind(&attributes.description)
+        .bind(attributes.closed)
+        .bind(attributes.start_date)
+        .bind(attributes.due_date);
     Ok(query.bind(now).fetch_one(connection).await?)
 }

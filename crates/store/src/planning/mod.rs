@@ -1,3 +1,5 @@
+//! Issues, notes, labels, milestones and boards.
+
 pub mod board_list;
 pub mod issue;
 pub mod issue_list;

@@ -1,17 +1,19 @@
+//! Notes and system notes on issues.
+
 use chrono::{DateTime, Utc};
 use holdfast_domain::ids::{IssueId, NoteId, UserId};
 use holdfast_domain::page::{Page, PageRequest};
-use holdfast_domain::planning::Seen;
+use holdfast_domain::planning::ConfidentialAccess;
 use sqlx::{Postgres, QueryBuilder};
 
 use super::issue::Issue;
 use crate::accounts::ghost::author_or_ghost;
-use crate::accounts::user::{Person, person_columns};
-use crate::page::{List, Total, named};
+use crate::accounts::user::{UserSummary, user_summary_columns};
+use crate::page::{PagedQuery, Total, table_alias};
 use crate::text::listed_text;
 use crate::{Connection, Database, Result};
 
-/// What was said about an issue.
+/// A note on an issue.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct Note {
     #[sqlx(try_from = "i64", rename = "note_id")]
@@ -19,57 +21,67 @@ pub struct Note {
     #[sqlx(try_from = "i64")]
     pub issue_id: IssueId,
     pub body: String,
-    /// Written by the service, of what somebody did.
+    /// Whether it is a system note: written by the server about a change.
     pub system: bool,
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
     #[sqlx(flatten)]
-    pub author: Person,
+    pub author: UserSummary,
 }
 
-/// Of `nt` and its author `u`. A list names another expression for the body: those that were written before there was a
-/// limit are cut to it.
+/// The columns of `nt` and of its author `u`. Lists pass another expression for the body, which truncates bodies that
+/// were stored before there was a limit.
 macro_rules! note_columns {
     ($($body:tt)+) => {
         concat!(
             "nt.id as note_id, nt.issue_id, ",
             $($body)+,
             " as body, nt.system, nt.created_at, nt.updated_at, ",
-            person_columns!()
+            user_summary_columns!()
         )
     };
 }
 
-/// The condition that the note `nt` tells of nothing that is hidden.
-fn push_seen(query: &mut QueryBuilder<Postgres>, seen: Seen) {
-    let user = match seen {
-        Seen::All => return,
-        Seen::Own(user) => Some(user.get()),
-        Seen::None => None,
+/// Writes the condition that the note `nt` does not mention a confidential issue that is hidden from the viewer.
+fn push_visible(query: &mut QueryBuilder<Postgres>, confidential_access: ConfidentialAccess) {
+    let user = match confidential_access {
+        ConfidentialAccess::All => return,
+        ConfidentialAccess::Own(user) => Some(user.get()),
+        ConfidentialAccess::None => None,
     };
     query.push(" and (nt.mentioned_by_id is null or exists (select from issues s where s.id = nt.mentioned_by_id ");
     query.push("and (not s.confidential or s.author_id = ").push_bind(user);
     query.push(" or s.assignee_id = ").push_bind(user).push(")))");
 }
 
-/// Oldest first, as far as the reader sees what they tell of.
-pub async fn list(database: &Database, issue: IssueId, seen: Seen, page: PageRequest) -> Result<Page<Note>> {
-    let list = List {
+/// Lists the notes of an issue, oldest first. Mentions in issues that are hidden from the viewer are left out.
+pub async fn list(
+    database: &Database,
+    issue: IssueId,
+    confidential_access: ConfidentialAccess,
+    page: PageRequest,
+) -> Result<Page<Note>> {
+    let list = PagedQuery {
         columns: note_columns!(listed_text!("nt.body")),
         rows: "nt.*",
         from: |query: &mut QueryBuilder<Postgres>, _| {
             query.push("from notes nt where nt.issue_id = ").push_bind(issue.get());
-            push_seen(query, seen);
+            push_visible(query, confidential_access);
         },
         order: "nt.id",
-        page: named(concat!("nt join users u on u.id = ", author_or_ghost!("nt.author_id"))),
+        page: table_alias(concat!("nt join users u on u.id = ", author_or_ghost!("nt.author_id"))),
         total: Total::Bounded,
-        varies: false,
+        needs_custom_plan: false,
     };
     list.fetch(&mut *database.connection().await?, page).await
 }
 
-pub async fn find(connection: &mut Connection, issue: IssueId, id: NoteId, seen: Seen) -> Result<Option<Note>> {
+pub async fn find(
+    connection: &mut Connection,
+    issue: IssueId,
+    id: NoteId,
+    confidential_access: ConfidentialAccess,
+) -> Result<Option<Note>> {
     let mut query = QueryBuilder::new(concat!(
         "select ",
         note_columns!("nt.body"),
@@ -78,17 +90,17 @@ pub async fn find(connection: &mut Connection, issue: IssueId, id: NoteId, seen:
         " where nt.issue_id = "
     ));
     query.push_bind(issue.get()).push(" and nt.id = ").push_bind(id.get());
-    push_seen(&mut query, seen);
+    push_visible(&mut query, confidential_access);
     Ok(query.build_query_as().fetch_optional(connection).await?)
 }
 
-/// Something that a person said; the issue's count goes with it.
+/// Inserts a note of a user and increments the issue's count of notes.
 pub async fn insert(
     connection: &mut Connection,
     issue: IssueId,
     author: UserId,
     body: &str,
-    at: DateTime<Utc>,
+    created_at: DateTime<Utc>,
     now: DateTime<Utc>,
 ) -> Result<NoteId> {
     let id = sqlx::query_scalar!(
@@ -98,7 +110,7 @@ pub async fn insert(
         issue.get(),
         author.get(),
         body,
-        at,
+        created_at,
         now,
     )
     .fetch_one(connection)
@@ -106,7 +118,7 @@ pub async fn insert(
     Ok(id.into())
 }
 
-/// What the service has to say of what somebody did.
+/// Inserts system notes about a change that the author made.
 pub async fn insert_system(
     connection: &mut Connection,
     issue: IssueId,
@@ -130,18 +142,18 @@ pub async fn insert_system(
     Ok(())
 }
 
-/// Tells beneath other issues of a project, as far as the author sees them, that they were mentioned in this one; once in
-/// each.
+/// Inserts a system note into each issue that is mentioned in this one, if its author sees it. There is at most one
+/// such note for each pair of issues.
 pub async fn insert_mentions(
     connection: &mut Connection,
     issue: &Issue,
     author: UserId,
     mentioned: &[i64],
-    seen: Seen,
+    confidential_access: ConfidentialAccess,
     body: &str,
     now: DateTime<Utc>,
 ) -> Result<()> {
-    // One that is just being deleted is not waited for.
+    // An issue that is being deleted is skipped instead of waited for.
     sqlx::query!(
         "with mentioned as (
            select id from issues where project_id = $1 and iid = any($4) and id <> $2
@@ -154,7 +166,7 @@ pub async fn insert_mentions(
         mentioned,
         body,
         now,
-        seen == Seen::All,
+        confidential_access == ConfidentialAccess::All,
     )
     .execute(connection)
     .await?;
@@ -180,7 +192,8 @@ pub async fn update(
     Ok(())
 }
 
-/// Whether there was one; the issue's count goes with it.
+/// Deletes a note and decrements the issue's count of notes. Returns false if there is no such note, or if it is a
+/// system note.
 pub async fn delete(connection: &mut Connection, issue: IssueId, id: NoteId) -> Result<bool> {
     let counted = sqlx::query!(
         "with gone as (delete from notes where issue_id = $1 and id = $2 and not system returning 1)
@@ -194,8 +207,8 @@ pub async fn delete(connection: &mut Connection, issue: IssueId, id: NoteId) -> 
 }
 
 /// Copies the notes of one issue to another. Mention notes are not copied, since the mentioning text still links to the
-/// old issue. Notes by others than these authors become those of the ghost account, if there is one.
-pub async fn copy(
+/// old issue. Notes of authors who are not among `authors` are assigned to the ghost account, if there is one.
+pub async fn copy_to_issue(
     connection: &mut Connection,
     from: IssueId,
     to: IssueId,
@@ -220,23 +233,24 @@ pub async fn copy(
     Ok(())
 }
 
-/// Who said anything about an issue.
-pub async fn authors(connection: &mut Connection, issue: IssueId) -> Result<Vec<i64>> {
+/// Returns the ids of the users who have written notes on an issue.
+pub async fn list_author_ids(connection: &mut Connection, issue: IssueId) -> Result<Vec<i64>> {
     Ok(sqlx::query_scalar!("select distinct author_id from notes where issue_id = $1", issue.get())
         .fetch_all(connection)
         .await?)
 }
 
-/// Gives a batch of notes of one author to another. Returns how many. That the locked issues are counted makes
-/// PostgreSQL lock them before it touches their notes, as a transaction that deletes an issue does.
-pub async fn reassign_batch(connection: &mut Connection, from: UserId, to: UserId, at_most: i64) -> Result<u64> {
+/// Reassigns at most `limit` notes of one author to another, and returns how many were changed. Counting the locked
+/// issues makes PostgreSQL lock them before it updates their notes, in the same order as a transaction that deletes an
+/// issue.
+pub async fn reassign_batch(connection: &mut Connection, from: UserId, to: UserId, limit: i64) -> Result<u64> {
     let reassigned = sqlx::query!(
         "with batch as (select id, issue_id from notes where author_id = $1 order by issue_id, id limit $3),
            locked as (select id from issues where id in (select issue_id from batch) order by id for key share)
          update notes set author_id = $2 where id in (select id from batch) and (select count(*) from locked) >= 0",
         from.get(),
         to.get(),
-        at_most,
+        limit,
     )
     .execute(connection)
     .await?;

@@ -1,4 +1,4 @@
-//! What people say of a project.
+//! The attributes of a project that users can set.
 
 use chrono::{DateTime, Utc};
 use holdfast_domain::Visibility;
@@ -20,11 +20,11 @@ pub async fn insert(
     connection: &mut Connection,
     namespace: NamespaceId,
     creator: UserId,
-    a: &Attributes,
+    attributes: &Attributes,
     runners_token: &str,
     now: DateTime<Utc>,
 ) -> Result<ProjectId> {
-    let f = a.features;
+    let features = attributes.features;
     let id = sqlx::query_scalar!(
         "insert into projects (namespace_id, creator_id, name, path, description, visibility_level, issues_enabled,
            merge_requests_enabled, wiki_enabled, builds_enabled, snippets_enabled, container_registry_enabled,
@@ -35,22 +35,22 @@ pub async fn insert(
          returning id",
         namespace.get(),
         creator.get(),
-        a.name,
-        a.path,
-        a.description,
-        a.visibility.level(),
-        f.issues_enabled,
-        f.merge_requests_enabled,
-        f.wiki_enabled,
-        f.builds_enabled,
-        f.snippets_enabled,
-        f.container_registry_enabled,
-        f.shared_runners_enabled,
-        f.public_builds,
-        f.lfs_enabled,
-        f.request_access_enabled,
-        f.only_allow_merge_if_build_succeeds,
-        f.only_allow_merge_if_all_discussions_are_resolved,
+        attributes.name,
+        attributes.path,
+        attributes.description,
+        attributes.visibility.as_i16(),
+        features.issues_enabled,
+        features.merge_requests_enabled,
+        features.wiki_enabled,
+        features.builds_enabled,
+        features.snippets_enabled,
+        features.container_registry_enabled,
+        features.shared_runners_enabled,
+        features.public_builds,
+        features.lfs_enabled,
+        features.request_access_enabled,
+        features.only_allow_merge_if_build_succeeds,
+        features.only_allow_merge_if_all_discussions_are_resolved,
         runners_token,
         now,
     )
@@ -59,8 +59,13 @@ pub async fn insert(
     Ok(id.into())
 }
 
-pub async fn update(connection: &mut Connection, id: ProjectId, a: &Attributes, now: DateTime<Utc>) -> Result<()> {
-    let f = a.features;
+pub async fn update(
+    connection: &mut Connection,
+    id: ProjectId,
+    attributes: &Attributes,
+    now: DateTime<Utc>,
+) -> Result<()> {
+    let features = attributes.features;
     sqlx::query!(
         "update projects set name = $2, path = $3, description = $4, visibility_level = $5, issues_enabled = $6,
            merge_requests_enabled = $7, wiki_enabled = $8, builds_enabled = $9, snippets_enabled = $10,
@@ -69,22 +74,22 @@ pub async fn update(connection: &mut Connection, id: ProjectId, a: &Attributes, 
            only_allow_merge_if_all_discussions_are_resolved = $17, updated_at = $18
          where id = $1",
         id.get(),
-        a.name,
-        a.path,
-        a.description,
-        a.visibility.level(),
-        f.issues_enabled,
-        f.merge_requests_enabled,
-        f.wiki_enabled,
-        f.builds_enabled,
-        f.snippets_enabled,
-        f.container_registry_enabled,
-        f.shared_runners_enabled,
-        f.public_builds,
-        f.lfs_enabled,
-        f.request_access_enabled,
-        f.only_allow_merge_if_build_succeeds,
-        f.only_allow_merge_if_all_discussions_are_resolved,
+        attributes.name,
+        attributes.path,
+        attributes.description,
+        attributes.visibility.as_i16(),
+        features.issues_enabled,
+        features.merge_requests_enabled,
+        features.wiki_enabled,
+        features.builds_enabled,
+        features.snippets_enabled,
+        features.container_registry_enabled,
+        features.shared_runners_enabled,
+        features.public_builds,
+        features.lfs_enabled,
+        features.request_access_enabled,
+        features.only_allow_merge_if_build_succeeds,
+        features.only_allow_merge_if_all_discussions_are_resolved,
         now,
     )
     .execute(connection)

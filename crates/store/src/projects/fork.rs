@@ -1,10 +1,12 @@
+//! Links between forks and their sources, and the limits of visibility that follow from them.
+
 use holdfast_domain::Visibility;
 use holdfast_domain::ids::ProjectId;
 
 use crate::{Connection, Result};
 
-/// Makes one project the fork of another, and counts it there. The fork is no more visible than its source, which may have
-/// become less visible since it was read.
+/// Makes one project the fork of another, and increments the other's count of forks. Also lowers the visibility of the
+/// fork to that of its source, which may have been lowered since the caller read it.
 pub async fn link(connection: &mut Connection, fork: ProjectId, source: ProjectId) -> Result<()> {
     sqlx::query!(
         "with counted as (update projects set forks_count = forks_count + 1 where id = $2 returning visibility_level)
@@ -18,7 +20,7 @@ pub async fn link(connection: &mut Connection, fork: ProjectId, source: ProjectI
     Ok(())
 }
 
-/// A fork that goes counts no more.
+/// Removes the link of a fork to its source, and decrements the source's count of forks.
 pub async fn unlink(connection: &mut Connection, fork: ProjectId) -> Result<()> {
     sqlx::query!(
         "with gone as (
@@ -33,8 +35,8 @@ pub async fn unlink(connection: &mut Connection, fork: ProjectId) -> Result<()> 
     Ok(())
 }
 
-/// Returns the highest visibility that a fork can be given: that of its source, or that which its source had when it was
-/// deleted. Returns None if the project is not a fork.
+/// Returns the highest visibility that a fork can have: that of its source, or the last one of its deleted source.
+/// Returns None if there is no limit.
 pub async fn visibility_limit(connection: &mut Connection, fork: ProjectId) -> Result<Option<Visibility>> {
     let limit = sqlx::query_scalar!(
         "select least(p.max_visibility_level, s.visibility_level)
@@ -46,8 +48,8 @@ pub async fn visibility_limit(connection: &mut Connection, fork: ProjectId) -> R
     Ok(limit.flatten().and_then(|level| level.try_into().ok()))
 }
 
-/// Keeps the visibility of a project that is about to be deleted as the limit of its forks.
-pub async fn keep_limit(connection: &mut Connection, source: ProjectId) -> Result<()> {
+/// Stores the visibility of a project that is about to be deleted as the limit of its forks.
+pub async fn save_visibility_limit(connection: &mut Connection, source: ProjectId) -> Result<()> {
     sqlx::query!(
         "update projects f set max_visibility_level = least(f.max_visibility_level, s.visibility_level)
          from projects s where s.id = $1 and f.forked_from_id = s.id",
@@ -58,8 +60,8 @@ pub async fn keep_limit(connection: &mut Connection, source: ProjectId) -> Resul
     Ok(())
 }
 
-/// Nothing that came from a project is more visible than it is.
-pub async fn lower(connection: &mut Connection, source: ProjectId, at_most: Visibility) -> Result<()> {
+/// Lowers the visibility of all direct and indirect forks of a project to at most this visibility.
+pub async fn cap_visibility(connection: &mut Connection, source: ProjectId, max_visibility: Visibility) -> Result<()> {
     sqlx::query!(
         "with recursive forks (id) as (
            select id from projects where forked_from_id = $1
@@ -68,7 +70,7 @@ pub async fn lower(connection: &mut Connection, source: ProjectId, at_most: Visi
          )
          update projects set visibility_level = $2 where id in (select id from forks) and visibility_level > $2",
         source.get(),
-        at_most.level(),
+        max_visibility.as_i16(),
     )
     .execute(connection)
     .await?;

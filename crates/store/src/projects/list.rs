@@ -1,5 +1,7 @@
-//! Lists of projects. None of them looks at more rows than its page reaches, or than one user's or group's projects
-//! are, however many there are in all.
+//! Lists of projects.
+//!
+//! No list reads more rows than up to the end of the page, or than the projects of one user or group, independently of
+//! the total number of projects (ADR 0010).
 
 use chrono::NaiveDate;
 use holdfast_domain::ids::{NamespaceId, UserId};
@@ -7,41 +9,42 @@ use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::{AccessLevel, Visibility};
 use sqlx::{Postgres, QueryBuilder};
 
-use super::project::{Project, load_relatives, project_columns, project_joins};
-use crate::page::{LargeLists, List, Purpose, Total, WholeList, bits};
+use super::project::{Project, load_associations, project_columns, project_joins};
+use crate::page::{CountedList, LargeListCache, PagedQuery, Purpose, Total, visibility_bits};
 use crate::{Connection, Database, Result, search};
 
-/// Who looks, and how visible a project must be to be seen without a membership: None sees everything.
+/// The viewer of a list, and the visibility that a project must have to be seen without a membership. None means that
+/// the viewer sees everything.
 #[derive(Clone, Copy, Debug)]
-pub struct Reader {
+pub struct Viewer {
     pub user: Option<UserId>,
-    pub sees: Option<Visibility>,
+    pub min_visibility: Option<Visibility>,
     pub today: NaiveDate,
 }
 
-/// Which projects a list is about.
+/// The set of projects that a list selects from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whose {
-    /// All there are.
+pub enum ProjectScope {
+    /// All projects.
     All,
-    /// What the reader has access to by a membership of any kind.
+    /// Projects to which the viewer has access by a membership of any kind.
     Member,
-    /// What the reader can see.
+    /// Projects that the viewer can see.
     Visible,
-    /// In the reader's namespace and in groups it owns.
+    /// Projects in the viewer's namespace and in groups that the viewer owns.
     Owned,
     Starred,
-    /// Of the group and, if asked for, shared with it; to a member of the group they are all shown.
-    OfGroup {
+    /// Projects of a group and projects that are shared with it. A member of the group sees all projects of the group.
+    Group {
         group: NamespaceId,
-        own: bool,
-        shared: bool,
-        reader_is_member: bool,
+        includes_own: bool,
+        includes_shared: bool,
+        is_member: bool,
     },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Key {
+pub enum SortKey {
     Id,
     Name,
     Path,
@@ -50,7 +53,7 @@ pub enum Key {
     LastActivityAt,
 }
 
-impl Key {
+impl SortKey {
     const fn column(self) -> &'static str {
         match self {
             Self::Id => "id",
@@ -65,9 +68,9 @@ impl Key {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Order {
-    pub key: Key,
+    pub sort_key: SortKey,
     pub descending: bool,
-    /// Projects with builds before those without.
+    /// Whether projects with builds come before projects without.
     pub builds_first: bool,
 }
 
@@ -75,17 +78,17 @@ impl Order {
     fn sql(self) -> String {
         let direction = if self.descending { " desc" } else { "" };
         let first = if self.builds_first { "p.builds_enabled desc, " } else { "" };
-        match self.key {
-            Key::Id => format!("{first}p.id{direction}"),
+        match self.sort_key {
+            SortKey::Id => format!("{first}p.id{direction}"),
             key => format!("{first}p.{}{direction}, p.id{direction}", key.column()),
         }
     }
 
-    /// What [`sql`](Self::sql) needs of a row.
+    /// Returns the columns that [`sql`](Self::sql) sorts by.
     fn columns(self) -> String {
         let first = if self.builds_first { ", p.builds_enabled" } else { "" };
-        match self.key {
-            Key::Id => format!("p.id{first}"),
+        match self.sort_key {
+            SortKey::Id => format!("p.id{first}"),
             key => format!("p.id{first}, p.{}", key.column()),
         }
     }
@@ -93,8 +96,8 @@ impl Order {
 
 #[derive(Clone, Debug)]
 pub struct Filter {
-    pub reader: Reader,
-    pub whose: Whose,
+    pub viewer: Viewer,
+    pub scope: ProjectScope,
     pub archived: Option<bool>,
     pub visibility: Option<Visibility>,
     pub search: Option<String>,
@@ -110,15 +113,15 @@ pub async fn list(
     let order = filter.order.sql();
     let total = filter.total(&database.large_lists);
     let mut page: Page<Project> = filter.query(&order, total).fetch(&mut *connection, page).await?;
-    load_relatives(connection, &mut page.items, filter.reader.user, filter.reader.today).await?;
+    load_associations(connection, &mut page.items, filter.viewer.user, filter.viewer.today).await?;
     Ok(page)
 }
 
-/// So many from the first on, uncounted.
-pub async fn first(connection: &mut Connection, filter: &Filter, size: i64) -> Result<Vec<Project>> {
+/// Returns the first projects of a list, without a total.
+pub async fn list_first(connection: &mut Connection, filter: &Filter, size: i64) -> Result<Vec<Project>> {
     let order = filter.order.sql();
-    let mut projects: Vec<Project> = filter.query(&order, Total::Bounded).first(&mut *connection, size).await?;
-    load_relatives(connection, &mut projects, filter.reader.user, filter.reader.today).await?;
+    let mut projects: Vec<Project> = filter.query(&order, Total::Bounded).fetch_first(&mut *connection, size).await?;
+    load_associations(connection, &mut projects, filter.viewer.user, filter.viewer.today).await?;
     Ok(projects)
 }
 
@@ -128,12 +131,14 @@ impl Filter {
         &'a self,
         order: &'a str,
         total: Total<'a>,
-    ) -> List<'a, impl Fn(&mut QueryBuilder<Postgres>, Purpose), impl Fn(&mut QueryBuilder<Postgres>)> {
-        let Reader { user, today, .. } = self.reader;
-        List {
+    ) -> PagedQuery<'a, impl Fn(&mut QueryBuilder<Postgres>, Purpose), impl Fn(&mut QueryBuilder<Postgres>)> {
+        let Viewer { user, today, .. } = self.viewer;
+        PagedQuery {
             columns: project_columns!(),
             rows: "p.id",
-            from: move |query: &mut QueryBuilder<Postgres>, purpose| Sql { filter: self, query, purpose, order }.push(),
+            from: move |query: &mut QueryBuilder<Postgres>, purpose| {
+                FromClause { filter: self, query, purpose, order }.push()
+            },
             order,
             page: move |query: &mut QueryBuilder<Postgres>| {
                 query.push("page cross join (values (").push_bind(user.map(UserId::get)).push("::bigint, ");
@@ -141,94 +146,98 @@ impl Filter {
                 query.push(project_joins!());
             },
             total,
-            varies: self.search.is_some(),
+            needs_custom_plan: self.search.is_some(),
         }
     }
 
-    fn total<'a>(&self, seen: &'a LargeLists) -> Total<'a> {
-        let levels = bits(self.levels());
-        // The lower three bits are of those in use, the upper three of archived ones.
-        let whole = WholeList::Projects(match self.archived {
+    fn total<'a>(&self, large_lists: &'a LargeListCache) -> Total<'a> {
+        let levels = visibility_bits(self.levels());
+        // The lower three bits are for projects that are not archived, the upper three for archived ones.
+        let list = CountedList::Projects(match self.archived {
             None => levels | levels << 3,
             Some(false) => levels,
             Some(true) => levels << 3,
         });
-        match self.whose {
+        match self.scope {
             _ if self.search.is_some() => Total::Bounded,
-            Whose::All => Total::UnlessLarge(whole, seen),
-            Whose::Visible if levels > 0 => Total::UnlessPartLarge(whole, seen),
-            Whose::Visible | Whose::Member | Whose::Owned | Whose::Starred | Whose::OfGroup { .. } => Total::WithRows,
+            ProjectScope::All => Total::SkipIfKnownLarge(list, large_lists),
+            ProjectScope::Visible if levels > 0 => Total::SkipIfSubsetLarge(list, large_lists),
+            ProjectScope::Visible
+            | ProjectScope::Member
+            | ProjectScope::Owned
+            | ProjectScope::Starred
+            | ProjectScope::Group { .. } => Total::WithRows,
         }
     }
 
-    /// Visibilities to be read from the indexes over all projects.
+    /// Returns the visibilities that are read from the indexes over all projects.
     fn levels(&self) -> Vec<Visibility> {
-        let least = match (self.whose, self.reader.sees) {
-            (Whose::All, _) | (Whose::Visible, None) => Visibility::Private,
-            (Whose::Visible, Some(least)) => least,
+        let min_visibility = match (self.scope, self.viewer.min_visibility) {
+            (ProjectScope::All, _) | (ProjectScope::Visible, None) => Visibility::Private,
+            (ProjectScope::Visible, Some(least)) => least,
             _ => return Vec::new(),
         };
-        let wanted = |level: &Visibility| *level >= least && self.visibility.is_none_or(|only| only == *level);
+        let wanted = |level: &Visibility| *level >= min_visibility && self.visibility.is_none_or(|only| only == *level);
         Visibility::ALL.into_iter().filter(wanted).collect()
     }
 }
 
-/// A list's `from` clause while it is written: several selections of ids and sort keys, each in order and no longer than
-/// the page reaches, merged under the name `p`.
-struct Sql<'a> {
+/// Writes the `from` clause of a list: a union of several selections of ids and sort keys with the alias `p`, each in
+/// order and up to the end of the page.
+struct FromClause<'a> {
     filter: &'a Filter,
     query: &'a mut QueryBuilder<Postgres>,
     purpose: Purpose,
     order: &'a str,
 }
 
-impl Sql<'_> {
+impl FromClause<'_> {
     fn push(mut self) {
         self.query.push("from (");
         let mut separator = "";
         for (level, archived) in self.parts() {
             self.query.push(separator);
             separator = " union all ";
-            self.begin("projects p where p.namespace_id is not null");
+            self.begin_select("projects p where p.namespace_id is not null");
             if let Some(level) = level {
-                self.query.push(" and p.visibility_level = ").push(level.level());
+                self.query.push(" and p.visibility_level = ").push(level.as_i16());
             } else {
-                let levels: Vec<i16> = self.filter.levels().into_iter().map(Visibility::level).collect();
+                let levels: Vec<i16> = self.filter.levels().into_iter().map(Visibility::as_i16).collect();
                 self.query.push(" and p.visibility_level = any(").push_bind(levels).push(")");
             }
             if let Some(archived) = archived {
                 self.query.push(" and p.archived = ").push(archived);
             }
             self.push_search();
-            self.end();
+            self.end_select();
         }
-        match self.filter.whose {
-            Whose::All => {}
-            Whose::Visible if self.purpose == Purpose::TotalOfPart => {}
-            Whose::Visible if self.filter.reader.sees.is_none() => {}
-            Whose::Visible => {
+        match self.filter.scope {
+            ProjectScope::All => {}
+            ProjectScope::Visible if self.purpose == Purpose::SubsetTotal => {}
+            ProjectScope::Visible if self.filter.viewer.min_visibility.is_none() => {}
+            ProjectScope::Visible => {
                 self.query.push(separator);
                 self.push_accessible(true, true);
             }
-            Whose::Member => self.push_accessible(true, false),
-            Whose::Owned => self.push_accessible(false, false),
-            Whose::Starred => {
-                self.begin(
+            ProjectScope::Member => self.push_accessible(true, false),
+            ProjectScope::Owned => self.push_accessible(false, false),
+            ProjectScope::Starred => {
+                self.begin_select(
                     "stars s join projects p on p.id = s.project_id where p.namespace_id is not null and s.user_id = ",
                 );
-                self.query.push_bind(self.filter.reader.user.map(UserId::get));
+                self.query.push_bind(self.filter.viewer.user.map(UserId::get));
                 self.push_filters();
-                self.push_visible();
-                self.end();
+                self.push_can_see();
+                self.end_select();
             }
-            Whose::OfGroup { group, own, shared, reader_is_member } => {
-                self.push_of_group(group, own, shared, reader_is_member);
+            ProjectScope::Group { group, includes_own: own, includes_shared: shared, is_member: reader_is_member } => {
+                self.push_for_group(group, own, shared, reader_is_member);
             }
         }
         self.query.push(") p");
     }
 
-    /// Whole ranges of the indexes over all projects. A search, or a count, needs no order and takes them at once.
+    /// Returns the index ranges over all projects. A search or a count needs no order and reads them as one.
     fn parts(&self) -> Vec<(Option<Visibility>, Option<bool>)> {
         let levels = self.filter.levels();
         if levels.is_empty() {
@@ -241,19 +250,19 @@ impl Sql<'_> {
         levels.iter().flat_map(|level| archived.iter().map(|archived| (Some(*level), Some(*archived)))).collect()
     }
 
-    /// What the reader is a member of, or with `any_level` off what it owns. `hidden_only` leaves out what it sees
-    /// anyway.
+    /// Writes the projects that the viewer is a member of, or owns if `any_level` is false. `hidden_only` leaves out
+    /// projects that the viewer sees without a membership.
     fn push_accessible(&mut self, any_level: bool, hidden_only: bool) {
-        let user = self.filter.reader.user.map(UserId::get);
-        let today = self.filter.reader.today;
-        // Arrays, so that there is but one way to read them: by the index, one entry after the other.
-        self.begin("projects p where p.namespace_id is not null and p.namespace_id = any(array(");
+        let user = self.filter.viewer.user.map(UserId::get);
+        let today = self.filter.viewer.today;
+        // With arrays, PostgreSQL has only one plan to choose: one index lookup for each element.
+        self.begin_select("projects p where p.namespace_id is not null and p.namespace_id = any(array(");
         self.query.push("select id from namespaces where owner_id = ").push_bind(user);
         self.query.push(" union all select group_id from group_members where user_id = ").push_bind(user);
         if !any_level {
             self.query.push(" and access_level = 50");
         }
-        self.push_active("", today);
+        self.push_not_expired("", today);
         self.query.push("))");
         self.push_accessible_conditions(hidden_only);
         if any_level {
@@ -261,50 +270,50 @@ impl Sql<'_> {
             self.push_columns();
             self.query.push(" from projects p where p.namespace_id is not null and p.id = any(array(");
             self.query.push("select project_id from project_members where user_id = ").push_bind(user);
-            self.push_active("", today);
+            self.push_not_expired("", today);
             self.query.push(" union all select s.project_id from group_members m join project_shares s ");
             self.query.push("on s.group_id = m.group_id where m.user_id = ").push_bind(user);
-            self.push_active("m.", today);
-            self.push_active("s.", today);
+            self.push_not_expired("m.", today);
+            self.push_not_expired("s.", today);
             self.query.push("))");
             self.push_accessible_conditions(hidden_only);
         }
-        self.end();
+        self.end_select();
     }
 
     fn push_accessible_conditions(&mut self, hidden_only: bool) {
         self.push_filters();
-        if let (true, Some(seen)) = (hidden_only, self.filter.reader.sees) {
-            self.query.push(" and p.visibility_level < ").push(seen.level());
+        if let (true, Some(min_visibility)) = (hidden_only, self.filter.viewer.min_visibility) {
+            self.query.push(" and p.visibility_level < ").push(min_visibility.as_i16());
         }
     }
 
-    fn push_of_group(&mut self, group: NamespaceId, own: bool, shared: bool, reader_is_member: bool) {
-        if own {
-            self.begin("projects p where p.namespace_id is not null and p.namespace_id = ");
+    fn push_for_group(&mut self, group: NamespaceId, includes_own: bool, includes_shared: bool, is_member: bool) {
+        if includes_own {
+            self.begin_select("projects p where p.namespace_id is not null and p.namespace_id = ");
             self.query.push_bind(group.get());
             self.push_filters();
-            if !reader_is_member {
-                self.push_visible();
+            if !is_member {
+                self.push_can_see();
             }
-            self.end();
+            self.end_select();
         }
-        if own && shared {
+        if includes_own && includes_shared {
             self.query.push(" union ");
         }
-        if shared {
-            self.begin("project_shares s join projects p on p.id = s.project_id where p.namespace_id is not null and s.group_id = ");
+        if includes_shared {
+            self.begin_select("project_shares s join projects p on p.id = s.project_id where p.namespace_id is not null and s.group_id = ");
             self.query.push_bind(group.get());
-            self.push_active("s.", self.filter.reader.today);
+            self.push_not_expired("s.", self.filter.viewer.today);
             self.push_filters();
-            self.push_visible();
-            self.end();
+            self.push_can_see();
+            self.end_select();
         }
     }
 
     fn push_filters(&mut self) {
         if let Some(level) = self.filter.visibility {
-            self.query.push(" and p.visibility_level = ").push_bind(level.level());
+            self.query.push(" and p.visibility_level = ").push_bind(level.as_i16());
         }
         if let Some(archived) = self.filter.archived {
             self.query.push(" and p.archived = ").push_bind(archived);
@@ -319,12 +328,12 @@ impl Sql<'_> {
         }
     }
 
-    fn push_visible(&mut self) {
-        push_visible(self.query, self.filter.reader);
+    fn push_can_see(&mut self) {
+        push_can_see(self.query, self.filter.viewer);
     }
 
-    fn push_active(&mut self, alias: &'static str, today: NaiveDate) {
-        push_active(self.query, alias, today);
+    fn push_not_expired(&mut self, alias: &'static str, today: NaiveDate) {
+        push_not_expired(self.query, alias, today);
     }
 
     fn push_columns(&mut self) {
@@ -334,15 +343,15 @@ impl Sql<'_> {
         };
     }
 
-    fn begin(&mut self, from: &'static str) {
+    fn begin_select(&mut self, from: &'static str) {
         self.query.push("(select ");
         self.push_columns();
         self.query.push(" from ").push(from);
     }
 
-    fn end(&mut self) {
+    fn end_select(&mut self) {
         if let Purpose::Rows(_) = self.purpose {
-            // A union is ordered by what it selects, which is not known under the name of a table.
+            // A union is sorted by its output columns, which have no table alias.
             self.query.push(" order by ").push(self.order.replace("p.", ""));
         }
         self.purpose.push_limit(self.query);
@@ -350,46 +359,46 @@ impl Sql<'_> {
     }
 }
 
-fn push_active(query: &mut QueryBuilder<Postgres>, alias: &'static str, today: NaiveDate) {
+fn push_not_expired(query: &mut QueryBuilder<Postgres>, alias: &'static str, today: NaiveDate) {
     query.push(" and (").push(alias).push("expires_at is null or ").push(alias).push("expires_at > ");
     query.push_bind(today).push(")");
 }
 
-/// The condition that the reader can see the project `p`.
-pub(crate) fn push_visible(query: &mut QueryBuilder<Postgres>, reader: Reader) {
-    let Some(seen) = reader.sees else { return };
-    query.push(" and (p.visibility_level >= ").push_bind(seen.level()).push(" or ");
-    push_level(query, reader, AccessLevel::Guest);
+/// Writes the condition that the viewer can see the project `p`.
+pub(crate) fn push_can_see(query: &mut QueryBuilder<Postgres>, viewer: Viewer) {
+    let Some(min_visibility) = viewer.min_visibility else { return };
+    query.push(" and (p.visibility_level >= ").push_bind(min_visibility.as_i16()).push(" or ");
+    push_has_level(query, viewer, AccessLevel::Guest);
     query.push(")");
 }
 
-/// The condition that the reader has at least this level in the project `p`, by whatever way. Who sees everything has
-/// every level.
-pub(crate) fn push_level(query: &mut QueryBuilder<Postgres>, reader: Reader, least: AccessLevel) {
-    let user = match reader {
-        Reader { sees: None, .. } => {
+/// Writes the condition that the viewer has at least this level in the project `p`: by a membership of the project or
+/// its group, by ownership or by a share. A viewer who sees everything has every level.
+pub(crate) fn push_has_level(query: &mut QueryBuilder<Postgres>, viewer: Viewer, min_level: AccessLevel) {
+    let user = match viewer {
+        Viewer { min_visibility: None, .. } => {
             query.push("true");
             return;
         }
-        Reader { user: None, .. } => {
+        Viewer { user: None, .. } => {
             query.push("false");
             return;
         }
-        Reader { user: Some(user), .. } => user.get(),
+        Viewer { user: Some(user), .. } => user.get(),
     };
-    let least = least.level();
-    query.push("exists (select from project_members m where m.project_id = p.id and m.access_level >= ").push(least);
+    let min_code = min_level.as_i16();
+    query.push("exists (select from project_members m where m.project_id = p.id and m.access_level >= ").push(min_code);
     query.push(" and m.user_id = ").push_bind(user);
-    push_active(query, "m.", reader.today);
+    push_not_expired(query, "m.", viewer.today);
     query.push(") or exists (select from namespaces n where n.id = p.namespace_id and n.owner_id = ");
     query.push_bind(user);
     query.push(") or exists (select from group_members m where m.group_id = p.namespace_id and m.access_level >= ");
-    query.push(least).push(" and m.user_id = ").push_bind(user);
-    push_active(query, "m.", reader.today);
+    query.push(min_code).push(" and m.user_id = ").push_bind(user);
+    push_not_expired(query, "m.", viewer.today);
     query.push(") or exists (select from project_shares s join group_members m on m.group_id = s.group_id ");
-    query.push("where s.project_id = p.id and s.access_level >= ").push(least);
-    query.push(" and m.access_level >= ").push(least).push(" and m.user_id = ").push_bind(user);
-    push_active(query, "m.", reader.today);
-    push_active(query, "s.", reader.today);
+    query.push("where s.project_id = p.id and s.access_level >= ").push(min_code);
+    query.push(" and m.access_level >= ").push(min_code).push(" and m.user_id = ").push_bind(user);
+    push_not_expired(query, "m.", viewer.today);
+    push_not_expired(query, "s.", viewer.today);
     query.push(")");
 }

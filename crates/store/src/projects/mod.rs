@@ -1,8 +1,10 @@
+//! Projects, their forks, shares, stars and uploads.
+
 pub mod attributes;
 pub mod expiry;
 pub mod fork;
 pub mod list;
-pub mod place;
+pub mod namespace;
 pub mod project;
 pub mod redirect;
 pub mod share;

@@ -1,14 +1,16 @@
+//! Projects, with their namespace, repository state and the access of a viewer.
+
 use chrono::{DateTime, NaiveDate, Utc};
 use holdfast_domain::ids::{NamespaceId, ProjectId, RepositoryId, UserId};
 use holdfast_domain::{AccessLevel, Visibility};
 
-use super::place::NullableOwner;
+use super::namespace::OwnerColumns;
 use super::share::{self, Share};
 use crate::{Connection, Result};
 
-pub use super::place::{Owner, Place};
+pub use super::namespace::{Owner, ProjectNamespace};
 
-/// A project with everything that is shown of it, and what its reader is to it.
+/// A project with everything that is shown of it, and with the access of its viewer.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct Project {
     #[sqlx(try_from = "i64")]
@@ -34,28 +36,28 @@ pub struct Project {
     #[sqlx(flatten)]
     pub repository: RepositoryState,
     #[sqlx(flatten)]
-    pub namespace: Place,
+    pub namespace: ProjectNamespace,
     #[sqlx(flatten)]
-    owner: NullableOwner,
+    owner: OwnerColumns,
     #[sqlx(flatten)]
     memberships: Memberships,
     has_shares: bool,
     forked_from_id: Option<i64>,
-    /// Loaded afterwards, for the few that have any.
+    /// Loaded afterwards, for the few projects that have any.
     #[sqlx(skip)]
     shares: Vec<Share>,
     #[sqlx(skip)]
     source: Option<Box<Project>>,
 }
 
-/// Its repository at the moment the project was read.
+/// The state of the repository when the project was read.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct RepositoryState {
     #[sqlx(try_from = "i64", rename = "repository_id")]
     pub id: RepositoryId,
     pub generation: i64,
     pub prune_epoch: i64,
-    /// The full name of the default branch, if there are any branches.
+    /// The full name of the default branch. None if there are no branches.
     pub head: Option<String>,
 }
 
@@ -65,7 +67,7 @@ impl RepositoryState {
     }
 }
 
-/// What a project has, switched on or off.
+/// The features and options of a project that can be switched on and off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, sqlx::FromRow)]
 pub struct Features {
     pub issues_enabled: bool,
@@ -94,42 +96,42 @@ impl Project {
         format!("{}/{}", self.namespace.path, self.path)
     }
 
-    /// With those that not everybody sees, or without.
-    pub fn open_issues(&self, confidential: bool) -> i32 {
-        self.open_issues + if confidential { self.open_confidential_issues } else { 0 }
+    /// Returns the number of open issues, with or without confidential ones.
+    pub fn open_issues(&self, includes_confidential: bool) -> i32 {
+        self.open_issues + if includes_confidential { self.open_confidential_issues } else { 0 }
     }
 
-    /// None in a group.
+    /// Returns the name of the owner, or None in a group.
     pub fn owner_name(&self) -> Option<&str> {
         self.owner.owner_name.as_deref()
     }
 
-    /// None in a group.
+    /// Returns the owner, or None in a group.
     pub fn owner(&self) -> Option<Owner> {
         self.owner.clone().into_owner(self.namespace.owner_id?.into())
     }
 
-    /// The reader's own membership in the project.
+    /// Returns the level of the viewer's membership in the project.
     pub fn project_level(&self) -> Option<AccessLevel> {
         self.memberships.project_level?.try_into().ok()
     }
 
-    /// The reader's membership in the group the project belongs to.
+    /// Returns the level of the viewer's membership in the project's group.
     pub fn group_level(&self) -> Option<AccessLevel> {
         self.memberships.group_level?.try_into().ok()
     }
 
-    /// Groups it is shared with, whoever asks.
+    /// Returns the groups that the project is shared with, including groups that the viewer may not see.
     pub fn shares(&self) -> &[Share] {
         &self.shares
     }
 
-    /// What it is a fork of, whoever asks.
+    /// Returns the project that this one is a fork of, even if the viewer may not see it.
     pub fn source(&self) -> Option<&Project> {
         self.source.as_deref()
     }
 
-    /// What the reader may do, the highest over all ways in.
+    /// Returns the viewer's highest access level: by ownership, membership or share.
     pub fn level(&self) -> Option<AccessLevel> {
         let is_owner = self.memberships.reader_id.is_some() && self.memberships.reader_id == self.namespace.owner_id;
         let own = if is_owner { Some(AccessLevel::Owner) } else { None };
@@ -138,7 +140,7 @@ impl Project {
     }
 }
 
-/// Of `p` and what [`joins`] adds to it.
+/// The columns of `p` and of [`project_joins`].
 macro_rules! project_columns {
     () => {
         "p.id, p.creator_id, p.name, p.path, p.description, p.visibility_level, p.archived, p.issues_enabled, \
@@ -163,7 +165,8 @@ macro_rules! project_columns {
 }
 pub(crate) use project_columns;
 
-/// What belongs to the projects `p`, as seen by `reader (id, today)`. A deleted project has no namespace.
+/// Joins the namespace, its owner and the repository to the projects `p`, as seen by `reader (id, today)`. A deleted
+/// project has no namespace, so it is left out.
 macro_rules! project_joins {
     () => {
         " join namespaces n on n.id = p.namespace_id left join users o on o.id = n.owner_id \
@@ -172,7 +175,7 @@ macro_rules! project_joins {
 }
 pub(crate) use project_joins;
 
-/// How a caller names a project.
+/// A reference to a project in a request.
 #[derive(Clone, Debug)]
 pub enum ProjectRef {
     Id(ProjectId),
@@ -192,36 +195,36 @@ macro_rules! query {
     };
 }
 
-/// As `reader` sees it. Where a project is now comes before where it once was.
+/// Finds a project as `viewer` sees it. A current path takes precedence over a former one.
 pub async fn find(
     connection: &mut Connection,
     project: &ProjectRef,
-    reader: Option<UserId>,
+    viewer: Option<UserId>,
     today: NaiveDate,
 ) -> Result<Option<Project>> {
     let found = match project {
-        ProjectRef::Id(id) => find_by_id(connection, *id, reader, today).await?,
+        ProjectRef::Id(id) => find_by_id(connection, *id, viewer, today).await?,
         ProjectRef::Path { namespace, project } => {
             let (namespace, path) = (namespace.to_ascii_lowercase(), project.to_ascii_lowercase());
-            match find_by_path(connection, &namespace, &path, reader, today).await? {
+            match find_by_path(connection, &namespace, &path, viewer, today).await? {
                 Some(found) => Some(found),
-                None => match super::redirect::follow(connection, &namespace, &path).await? {
-                    Some(id) => find_by_id(connection, id, reader, today).await?,
+                None => match super::redirect::resolve_project(connection, &namespace, &path).await? {
+                    Some(id) => find_by_id(connection, id, viewer, today).await?,
                     None => None,
                 },
             }
         }
     };
-    with_relatives(connection, found, reader, today).await
+    with_associations(connection, found, viewer, today).await
 }
 
 async fn find_by_id(
     connection: &mut Connection,
     id: ProjectId,
-    reader: Option<UserId>,
+    viewer: Option<UserId>,
     today: NaiveDate,
 ) -> Result<Option<Project>> {
-    let query = sqlx::query_as(query!("p.id = $3")).bind(reader.map(UserId::get)).bind(today);
+    let query = sqlx::query_as(query!("p.id = $3")).bind(viewer.map(UserId::get)).bind(today);
     Ok(query.bind(id.get()).fetch_optional(connection).await?)
 }
 
@@ -229,59 +232,59 @@ async fn find_by_path(
     connection: &mut Connection,
     namespace: &str,
     path: &str,
-    reader: Option<UserId>,
+    viewer: Option<UserId>,
     today: NaiveDate,
 ) -> Result<Option<Project>> {
     const QUERY: &str = query!(
         "lower(n.path) = $3 and regexp_replace(lower(p.path), '(\\.wiki)+$', '') = regexp_replace($4, '(\\.wiki)+$', '') \
          and lower(p.path) = $4"
     );
-    let query = sqlx::query_as(QUERY).bind(reader.map(UserId::get)).bind(today);
+    let query = sqlx::query_as(QUERY).bind(viewer.map(UserId::get)).bind(today);
     Ok(query.bind(namespace).bind(path).fetch_optional(connection).await?)
 }
 
-async fn with_relatives(
+async fn with_associations(
     connection: &mut Connection,
     found: Option<Project>,
-    reader: Option<UserId>,
+    viewer: Option<UserId>,
     today: NaiveDate,
 ) -> Result<Option<Project>> {
     let Some(mut project) = found else { return Ok(None) };
-    load_relatives(connection, std::slice::from_mut(&mut project), reader, today).await?;
+    load_associations(connection, std::slice::from_mut(&mut project), viewer, today).await?;
     Ok(Some(project))
 }
 
-/// Shares and what they are forks of: one statement each for all of them, and none where there are none.
-pub(super) async fn load_relatives(
+/// Loads shares and fork sources: one statement each for all projects, and none if there is nothing to load.
+pub(super) async fn load_associations(
     connection: &mut Connection,
     projects: &mut [Project],
-    reader: Option<UserId>,
+    viewer: Option<UserId>,
     today: NaiveDate,
 ) -> Result<()> {
-    let sources: Vec<i64> = projects.iter().filter_map(|it| it.forked_from_id).collect();
-    if !sources.is_empty() {
-        let query = sqlx::query_as(query!("p.id = any($3)")).bind(reader.map(UserId::get)).bind(today);
-        let mut sources: Vec<Project> = query.bind(sources).fetch_all(&mut *connection).await?;
-        load_shares(connection, &mut sources, reader, today).await?;
+    let source_ids: Vec<i64> = projects.iter().filter_map(|it| it.forked_from_id).collect();
+    if !source_ids.is_empty() {
+        let query = sqlx::query_as(query!("p.id = any($3)")).bind(viewer.map(UserId::get)).bind(today);
+        let mut sources: Vec<Project> = query.bind(source_ids).fetch_all(&mut *connection).await?;
+        load_shares(connection, &mut sources, viewer, today).await?;
         for project in &mut *projects {
             let source = sources.iter().find(|it| Some(it.id.get()) == project.forked_from_id);
             project.source = source.cloned().map(Box::new);
         }
     }
-    load_shares(connection, projects, reader, today).await
+    load_shares(connection, projects, viewer, today).await
 }
 
 async fn load_shares(
     connection: &mut Connection,
     projects: &mut [Project],
-    reader: Option<UserId>,
+    viewer: Option<UserId>,
     today: NaiveDate,
 ) -> Result<()> {
-    let shared: Vec<i64> = projects.iter().filter(|it| it.has_shares).map(|it| it.id.get()).collect();
-    if shared.is_empty() {
+    let project_ids: Vec<i64> = projects.iter().filter(|it| it.has_shares).map(|it| it.id.get()).collect();
+    if project_ids.is_empty() {
         return Ok(());
     }
-    for (id, share) in share::of_projects(connection, &shared, reader, today).await? {
+    for (id, share) in share::list_for_projects(connection, &project_ids, viewer, today).await? {
         if let Some(project) = projects.iter_mut().find(|it| it.id == id) {
             project.shares.push(share);
         }
@@ -292,13 +295,13 @@ async fn load_shares(
 pub async fn set_archived(
     connection: &mut Connection,
     id: ProjectId,
-    archived: bool,
+    is_archived: bool,
     now: DateTime<Utc>,
 ) -> Result<()> {
     sqlx::query!(
         "update projects set archived = $2, updated_at = $3 where id = $1 and archived <> $2",
         id.get(),
-        archived,
+        is_archived,
         now,
     )
     .execute(connection)
@@ -306,12 +309,12 @@ pub async fn set_archived(
     Ok(())
 }
 
-/// Into another namespace, where it is at most so visible.
+/// Moves a project to another namespace, and lowers its visibility to at most `max_visibility`.
 pub async fn set_namespace(
     connection: &mut Connection,
     id: ProjectId,
     namespace: NamespaceId,
-    at_most: Visibility,
+    max_visibility: Visibility,
     now: DateTime<Utc>,
 ) -> Result<()> {
     sqlx::query!(
@@ -319,7 +322,7 @@ pub async fn set_namespace(
          where id = $1",
         id.get(),
         namespace.get(),
-        at_most.level(),
+        max_visibility.as_i16(),
         now,
     )
     .execute(connection)
@@ -327,7 +330,7 @@ pub async fn set_namespace(
     Ok(())
 }
 
-/// Takes the project's row until the end of the transaction.
+/// Locks the project's row until the end of the transaction.
 pub async fn lock(connection: &mut Connection, id: ProjectId) -> Result<()> {
     sqlx::query_scalar!("select id from projects where id = $1 for no key update", id.get())
         .fetch_optional(connection)
@@ -335,36 +338,41 @@ pub async fn lock(connection: &mut Connection, id: ProjectId) -> Result<()> {
     Ok(())
 }
 
-/// Finds and locks at once, if nobody else has it locked: what was waited for would have to be read again.
-pub async fn find_unlocked(
+/// Loads and locks a project in one statement. Returns None if it does not exist or another transaction holds the lock;
+/// the caller then locks first and reads again, because a row that was waited for may have changed.
+pub async fn try_lock(
     connection: &mut Connection,
     id: ProjectId,
-    reader: Option<UserId>,
+    viewer: Option<UserId>,
     today: NaiveDate,
 ) -> Result<Option<Project>> {
     const QUERY: &str = query!("p.id = $3 for no key update of p skip locked");
-    let query = sqlx::query_as(QUERY).bind(reader.map(UserId::get)).bind(today).bind(id.get());
+    let query = sqlx::query_as(QUERY).bind(viewer.map(UserId::get)).bind(today).bind(id.get());
     let found = query.fetch_optional(&mut *connection).await?;
-    with_relatives(connection, found, reader, today).await
+    with_associations(connection, found, viewer, today).await
 }
 
-/// How many are in a namespace, counted no further than to `at_most`.
-pub async fn count_in(connection: &mut Connection, namespace: NamespaceId, at_most: i64) -> Result<i64> {
+/// Returns the number of projects in a namespace, at most `limit`.
+pub async fn count_in_namespace(connection: &mut Connection, namespace: NamespaceId, limit: i64) -> Result<i64> {
     Ok(sqlx::query_scalar!(
         r#"select count(*) as "count!" from (select from projects where namespace_id = $1 limit $2) counted"#,
         namespace.get(),
-        at_most,
+        limit,
     )
     .fetch_one(connection)
     .await?)
 }
 
-/// Whether a namespace holds a project that is more visible than that.
-pub async fn exists_above(connection: &mut Connection, namespace: NamespaceId, level: Visibility) -> Result<bool> {
+/// Returns whether a namespace holds a project with a higher visibility.
+pub async fn exists_more_visible_than(
+    connection: &mut Connection,
+    namespace: NamespaceId,
+    level: Visibility,
+) -> Result<bool> {
     Ok(sqlx::query_scalar!(
         r#"select exists (select from projects where namespace_id = $1 and visibility_level > $2) as "exists!""#,
         namespace.get(),
-        level.level(),
+        level.as_i16(),
     )
     .fetch_one(connection)
     .await?)

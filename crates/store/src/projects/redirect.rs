@@ -1,11 +1,11 @@
-//! Where namespaces and projects once were.
+//! Redirects from former paths of namespaces and projects.
 
 use holdfast_domain::ids::{NamespaceId, ProjectId};
 
 use crate::{Connection, Result};
 
-/// `path` is where the namespace was until now.
-pub async fn leave_for_namespace(connection: &mut Connection, path: &str, namespace: NamespaceId) -> Result<()> {
+/// Redirects the former path of a namespace.
+pub async fn insert_for_namespace(connection: &mut Connection, path: &str, namespace: NamespaceId) -> Result<()> {
     sqlx::query!(
         "insert into namespace_redirects (path, namespace_id) values (lower($1), $2)
          on conflict (path) do update set namespace_id = excluded.namespace_id",
@@ -17,8 +17,8 @@ pub async fn leave_for_namespace(connection: &mut Connection, path: &str, namesp
     Ok(())
 }
 
-/// `namespace` and `path` are where the project was until now.
-pub async fn leave_for_project(
+/// Redirects the former path of a project in its former namespace.
+pub async fn insert_for_project(
     connection: &mut Connection,
     namespace: NamespaceId,
     path: &str,
@@ -36,8 +36,13 @@ pub async fn leave_for_project(
     Ok(())
 }
 
-/// The project that is or was under this path, in the namespace that is or was under that one. Both are lower case.
-pub(crate) async fn follow(connection: &mut Connection, namespace: &str, path: &str) -> Result<Option<ProjectId>> {
+/// Finds a project by its current or former path, in a namespace by its current or former path. Both paths are in lower
+/// case.
+pub(crate) async fn resolve_project(
+    connection: &mut Connection,
+    namespace: &str,
+    path: &str,
+) -> Result<Option<ProjectId>> {
     let found = sqlx::query_scalar!(
         r#"select project_id as "project_id!" from (
              select 1 as rank, id from namespaces where lower(path) = $1
@@ -59,8 +64,8 @@ pub(crate) async fn follow(connection: &mut Connection, namespace: &str, path: &
     Ok(found.map(Into::into))
 }
 
-/// The group that once was under this path.
-pub(crate) async fn follow_group(connection: &mut Connection, path: &str) -> Result<Option<NamespaceId>> {
+/// Finds a group by a former path, in lower case.
+pub(crate) async fn resolve_group(connection: &mut Connection, path: &str) -> Result<Option<NamespaceId>> {
     let found = sqlx::query_scalar!("select namespace_id from namespace_redirects where path = $1", path)
         .fetch_optional(connection)
         .await?;

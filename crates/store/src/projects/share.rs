@@ -1,17 +1,19 @@
+//! Shares of projects with groups.
+
 use chrono::{DateTime, NaiveDate, Utc};
 use holdfast_domain::ids::{NamespaceId, ProjectId, UserId};
 use holdfast_domain::{AccessLevel, Visibility};
 
 use crate::{Connection, Result};
 
-/// A group that has access to a project.
+/// A group that a project is shared with.
 #[derive(Clone, Debug)]
 pub struct Share {
     pub group_id: NamespaceId,
     pub group_name: String,
     access_level: i16,
     visibility_level: i16,
-    /// The reader's, in that group.
+    /// The access level of the viewer in the group.
     member_level: Option<i16>,
 }
 
@@ -20,7 +22,7 @@ impl Share {
         self.access_level.try_into().unwrap_or(AccessLevel::Guest)
     }
 
-    /// Of the group.
+    /// Returns the visibility of the group.
     pub fn visibility(&self) -> Visibility {
         self.visibility_level.try_into().unwrap_or(Visibility::Private)
     }
@@ -29,13 +31,14 @@ impl Share {
         self.member_level?.try_into().ok()
     }
 
-    /// What the reader may do by it: no more than the group may, nor than the reader may in the group.
+    /// Returns the viewer's access level by this share: the lower one of the group's level and the viewer's level in
+    /// the group.
     pub(super) fn level(&self) -> Option<AccessLevel> {
         Some(self.member_level()?.min(self.access_level()))
     }
 }
 
-struct SharedWith {
+struct ShareRow {
     project_id: i64,
     group_id: i64,
     access_level: i16,
@@ -44,15 +47,15 @@ struct SharedWith {
     member_level: Option<i16>,
 }
 
-/// Those of all these projects in one statement, as `reader` sees them.
-pub(super) async fn of_projects(
+/// Lists the shares of several projects with one statement, as `viewer` sees them.
+pub(super) async fn list_for_projects(
     connection: &mut Connection,
     projects: &[i64],
-    reader: Option<UserId>,
+    viewer: Option<UserId>,
     today: NaiveDate,
 ) -> Result<Vec<(ProjectId, Share)>> {
     let rows = sqlx::query_as!(
-        SharedWith,
+        ShareRow,
         r#"select s.project_id, s.group_id, s.access_level, g.name, g.visibility_level,
              m.access_level as "member_level?"
            from project_shares s join namespaces g on g.id = s.group_id
@@ -60,12 +63,12 @@ pub(super) async fn of_projects(
              and (m.expires_at is null or m.expires_at > $3)
            where s.project_id = any($1) and (s.expires_at is null or s.expires_at > $3) order by s.id"#,
         projects,
-        reader.map(UserId::get),
+        viewer.map(UserId::get),
         today,
     )
     .fetch_all(connection)
     .await?;
-    let with_project = |row: SharedWith| {
+    let with_project = |row: ShareRow| {
         let share = Share {
             group_id: row.group_id.into(),
             group_name: row.name,
@@ -78,7 +81,7 @@ pub(super) async fn of_projects(
     Ok(rows.into_iter().map(with_project).collect())
 }
 
-/// The id of the new row. One that has run out is replaced.
+/// Inserts a share and returns its id. An expired share with the same group is replaced.
 pub async fn insert(
     connection: &mut Connection,
     project: ProjectId,
@@ -100,7 +103,7 @@ pub async fn insert(
          values ($1, $2, $3, $4, $5) returning id",
         project.get(),
         group.get(),
-        level.level(),
+        level.as_i16(),
         expires_at,
         now,
     )
@@ -108,11 +111,11 @@ pub async fn insert(
     .await?)
 }
 
-/// Whether there was one.
+/// Deletes a share. Returns false if there is none.
 pub async fn delete(connection: &mut Connection, project: ProjectId, group: NamespaceId) -> Result<bool> {
-    let gone =
+    let deleted =
         sqlx::query!("delete from project_shares where project_id = $1 and group_id = $2", project.get(), group.get())
             .execute(connection)
             .await?;
-    Ok(gone.rows_affected() > 0)
+    Ok(deleted.rows_affected() > 0)
 }

@@ -1,9 +1,11 @@
+//! Stars of users, and the counts of them in projects.
+
 use chrono::{DateTime, Utc};
 use holdfast_domain::ids::{ProjectId, UserId};
 
 use crate::{Connection, Result};
 
-/// Whether it is new; the count goes with it.
+/// Inserts a star and increments the project's count. Returns false if the user has starred the project already.
 pub async fn insert(connection: &mut Connection, user: UserId, project: ProjectId, now: DateTime<Utc>) -> Result<bool> {
     let counted = sqlx::query!(
         "with starred as (
@@ -19,7 +21,7 @@ pub async fn insert(connection: &mut Connection, user: UserId, project: ProjectI
     Ok(counted.rows_affected() > 0)
 }
 
-/// Whether there was one.
+/// Deletes a star and decrements the project's count. Returns false if there is none.
 pub async fn delete(connection: &mut Connection, user: UserId, project: ProjectId) -> Result<bool> {
     let counted = sqlx::query!(
         "with unstarred as (delete from stars where user_id = $1 and project_id = $2 returning 1)
@@ -32,8 +34,8 @@ pub async fn delete(connection: &mut Connection, user: UserId, project: ProjectI
     Ok(counted.rows_affected() > 0)
 }
 
-/// Takes a user's stars from the counts before the user goes.
-pub async fn forget(connection: &mut Connection, user: UserId) -> Result<()> {
+/// Deletes all stars of a user who is about to be deleted, and decrements the counts of the projects.
+pub async fn delete_for_user(connection: &mut Connection, user: UserId) -> Result<()> {
     sqlx::query!(
         "with unstarred as (delete from stars where user_id = $1 returning project_id),
            locked as (select id from projects where id in (select project_id from unstarred) order by id for no key update)

@@ -1,9 +1,11 @@
+//! Uploaded files of projects. A row is inserted before the bytes are stored (ADR 0011).
+
 use chrono::{DateTime, Utc};
 use holdfast_domain::ids::{ProjectId, UserId};
 
 use crate::{Connection, Result};
 
-/// A file that was uploaded for use in texts.
+/// A file that was uploaded to be linked in texts.
 #[derive(Clone, Debug)]
 pub struct Upload {
     pub file_name: String,
@@ -11,7 +13,7 @@ pub struct Upload {
     pub bytes: i64,
 }
 
-/// What is about to be stored.
+/// An upload that is about to be stored.
 #[derive(Clone, Copy, Debug)]
 pub struct NewUpload<'a> {
     pub project: ProjectId,
@@ -22,8 +24,8 @@ pub struct NewUpload<'a> {
     pub bytes: i64,
 }
 
-/// Written before the bytes are; until [`finish`] nobody finds it.
-pub async fn begin(connection: &mut Connection, new: NewUpload<'_>, now: DateTime<Utc>) -> Result<i64> {
+/// Inserts the row of an upload before its bytes are stored. [`find`] does not return it before [`confirm_stored`].
+pub async fn insert_intent(connection: &mut Connection, new: NewUpload<'_>, now: DateTime<Utc>) -> Result<i64> {
     Ok(sqlx::query_scalar!(
         "insert into uploads (project_id, creator_id, secret, file_name, object_key, bytes, created_at)
          values ($1, $2, $3, $4, $5, $6, $7) returning id",
@@ -39,9 +41,9 @@ pub async fn begin(connection: &mut Connection, new: NewUpload<'_>, now: DateTim
     .await?)
 }
 
-/// Whether it is still wanted: the sweeper may have given it up, or the project may be gone.
-pub async fn finish(connection: &mut Connection, id: i64, now: DateTime<Utc>) -> Result<bool> {
-    let done = sqlx::query!(
+/// Marks an upload as stored. Returns false if the sweep has deleted its row or the project has been deleted.
+pub async fn confirm_stored(connection: &mut Connection, id: i64, now: DateTime<Utc>) -> Result<bool> {
+    let updated = sqlx::query!(
         "update uploads u set stored_at = $2 from projects p
          where u.id = $1 and p.id = u.project_id and p.namespace_id is not null",
         id,
@@ -49,7 +51,7 @@ pub async fn finish(connection: &mut Connection, id: i64, now: DateTime<Utc>) ->
     )
     .execute(connection)
     .await?;
-    Ok(done.rows_affected() > 0)
+    Ok(updated.rows_affected() > 0)
 }
 
 pub async fn find(
@@ -70,40 +72,43 @@ pub async fn find(
     .await?)
 }
 
-/// Those of a project that are not finished belong to none from now on.
-pub async fn abandon(connection: &mut Connection, project: ProjectId) -> Result<()> {
+/// Detaches the unfinished uploads of a project from it. The sweep deletes them.
+pub async fn detach_unfinished(connection: &mut Connection, project: ProjectId) -> Result<()> {
     sqlx::query!("update uploads set project_id = null where project_id = $1 and stored_at is null", project.get())
         .execute(connection)
         .await?;
     Ok(())
 }
 
-/// Id and key of some uploads of a project.
-pub async fn some_of(connection: &mut Connection, project: ProjectId, at_most: i64) -> Result<Vec<(i64, String)>> {
-    let rows =
-        sqlx::query!("select id, object_key from uploads where project_id = $1 limit $2", project.get(), at_most)
-            .fetch_all(connection)
-            .await?;
+/// Returns the ids and object keys of at most `limit` uploads of a project.
+pub async fn next_project_batch(
+    connection: &mut Connection,
+    project: ProjectId,
+    limit: i64,
+) -> Result<Vec<(i64, String)>> {
+    let rows = sqlx::query!("select id, object_key from uploads where project_id = $1 limit $2", project.get(), limit)
+        .fetch_all(connection)
+        .await?;
     Ok(rows.into_iter().map(|row| (row.id, row.object_key)).collect())
 }
 
-/// Id and key of some uploads that were begun before that time and never finished.
-pub async fn some_unfinished(
+/// Returns the ids and object keys of at most `limit` uploads that were started before that time and not finished.
+pub async fn next_unfinished_batch(
     connection: &mut Connection,
     before: DateTime<Utc>,
-    at_most: i64,
+    limit: i64,
 ) -> Result<Vec<(i64, String)>> {
     let rows = sqlx::query!(
         "select id, object_key from uploads where stored_at is null and created_at < $1 order by created_at limit $2",
         before,
-        at_most,
+        limit,
     )
     .fetch_all(connection)
     .await?;
     Ok(rows.into_iter().map(|row| (row.id, row.object_key)).collect())
 }
 
-pub async fn forget(connection: &mut Connection, ids: &[i64]) -> Result<()> {
+pub async fn delete(connection: &mut Connection, ids: &[i64]) -> Result<()> {
     sqlx::query!("delete from uploads where id = any($1)", ids).execute(connection).await?;
     Ok(())
 }

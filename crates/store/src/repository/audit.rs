@@ -1,12 +1,14 @@
-//! Whether what is known of repositories agrees with itself. `holdfast torture` asks this after it has killed nodes at
-//! every moment; nothing else reads whole tables.
+//! Consistency checks across the tables of repositories, for `holdfast torture`.
+//!
+//! The stress test runs them after it has killed nodes. Many of them read whole tables: only the stress test and tests
+//! call them.
 
 use chrono::{DateTime, Utc};
 use holdfast_domain::ids::{ProjectId, RepositoryId};
 
 use crate::{Connection, Result};
 
-/// Whether this installation was used. There may be no schema yet.
+/// Returns whether the database contains projects. Returns false if it has no schema yet.
 pub async fn has_projects(connection: &mut Connection) -> Result<bool> {
     let has_schema = sqlx::query_scalar!(r#"select to_regclass('projects') is not null as "exists!""#);
     if !has_schema.fetch_one(&mut *connection).await? {
@@ -15,8 +17,8 @@ pub async fn has_projects(connection: &mut Connection) -> Result<bool> {
     Ok(sqlx::query_scalar!(r#"select exists (select from projects) as "exists!""#).fetch_one(connection).await?)
 }
 
-/// Whether somebody else's transaction is still open: a process that was killed may have sent its commit before.
-pub async fn is_busy(connection: &mut Connection) -> Result<bool> {
+/// Returns whether another connection has an open transaction. A process may have sent its commit before it was killed.
+pub async fn has_open_transactions(connection: &mut Connection) -> Result<bool> {
     Ok(sqlx::query_scalar!(
         r#"select exists (select from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
              and xact_start is not null) as "exists!""#,
@@ -31,8 +33,8 @@ pub struct Backend {
     pub in_transaction: bool,
 }
 
-/// Who else is connected to this database.
-pub async fn backends(connection: &mut Connection) -> Result<Vec<Backend>> {
+/// Lists the other client connections to this database.
+pub async fn list_backends(connection: &mut Connection) -> Result<Vec<Backend>> {
     Ok(sqlx::query_as!(
         Backend,
         r#"select pid as "pid!", xact_start is not null as "in_transaction!" from pg_stat_activity
@@ -43,22 +45,22 @@ pub async fn backends(connection: &mut Connection) -> Result<Vec<Backend>> {
     .await?)
 }
 
-pub async fn end_backend(connection: &mut Connection, pid: i32) -> Result<()> {
+pub async fn terminate_backend(connection: &mut Connection, pid: i32) -> Result<()> {
     sqlx::query!("select pg_terminate_backend($1)", pid).fetch_one(connection).await?;
     Ok(())
 }
 
 #[derive(Clone, Debug)]
-pub struct Audited {
+pub struct AuditedRepository {
     pub repository: RepositoryId,
     pub project: ProjectId,
     pub path: String,
     pub head: Option<String>,
 }
 
-pub async fn repositories(connection: &mut Connection) -> Result<Vec<Audited>> {
+pub async fn list_repositories(connection: &mut Connection) -> Result<Vec<AuditedRepository>> {
     Ok(sqlx::query_as!(
-        Audited,
+        AuditedRepository,
         r#"select r.id as repository, p.id as project, n.path || '/' || p.path as "path!", r.head
            from repositories r join projects p on p.id = r.project_id join namespaces n on n.id = p.namespace_id
            order by r.id"#,
@@ -67,8 +69,8 @@ pub async fn repositories(connection: &mut Connection) -> Result<Vec<Audited>> {
     .await?)
 }
 
-/// Names and ids in hexadecimal digits, by name.
-pub async fn refs(connection: &mut Connection, repository: RepositoryId) -> Result<Vec<(String, String)>> {
+/// Lists the names and hexadecimal object ids of the refs of a repository, sorted by name.
+pub async fn list_refs(connection: &mut Connection, repository: RepositoryId) -> Result<Vec<(String, String)>> {
     let rows = sqlx::query!(
         r#"select name, encode(target, 'hex') as "target!" from refs where repository_id = $1 order by name"#,
         repository.get(),
@@ -78,9 +80,9 @@ pub async fn refs(connection: &mut Connection, repository: RepositoryId) -> Resu
     Ok(rows.into_iter().map(|row| (row.name, row.target)).collect())
 }
 
-/// One row of the log; ids in hexadecimal digits.
+/// An entry of the ref log, with hexadecimal object ids.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Logged {
+pub struct LogEntry {
     pub project: ProjectId,
     pub generation: i64,
     pub name: String,
@@ -89,9 +91,9 @@ pub struct Logged {
     pub at: DateTime<Utc>,
 }
 
-pub async fn log(connection: &mut Connection) -> Result<Vec<Logged>> {
+pub async fn list_log(connection: &mut Connection) -> Result<Vec<LogEntry>> {
     Ok(sqlx::query_as!(
-        Logged,
+        LogEntry,
         r#"select r.project_id as "project!", l.generation, l.name, encode(l.old, 'hex') as old, encode(l.new, 'hex') as new,
              l.created_at as at
            from ref_log l join repositories r on r.id = l.repository_id where r.project_id is not null
@@ -101,8 +103,10 @@ pub async fn log(connection: &mut Connection) -> Result<Vec<Logged>> {
     .await?)
 }
 
-/// Refs that are not what the log says last. A fork begins with refs that its own log does not know.
-pub async fn unlike_the_log(connection: &mut Connection) -> Result<Vec<String>> {
+/// Returns findings about refs that differ from their last entry in the ref log, and about logs that are ahead of their
+/// repository's generation. A ref without an entry is a finding unless the repository is a fork, which begins with the
+/// refs of its source.
+pub async fn refs_inconsistent_with_log(connection: &mut Connection) -> Result<Vec<String>> {
     Ok(sqlx::query_scalar!(
         r#"with last as (
              select distinct on (repository_id, name) repository_id, name, generation, new, peeled from ref_log
@@ -124,10 +128,10 @@ pub async fn unlike_the_log(connection: &mut Connection) -> Result<Vec<String>> 
     .await?)
 }
 
-/// Rows of the log that do not begin where the row before ended. The first one of a fork, and what it never moved, must
-/// be what that ref was somewhere in the network, or in a project of it that was deleted since: these are names and ids
-/// in hexadecimal digits of what was pushed to such.
-pub async fn breaks_in_the_log(connection: &mut Connection, deleted: &[(String, String)]) -> Result<Vec<String>> {
+/// Returns findings about entries of the ref log whose old value is not the new value of the entry before. The value
+/// that a fork inherited for a ref must be one that the ref had in the fork network, or in a deleted project of it:
+/// `deleted` contains the names and hexadecimal ids that were pushed to deleted projects.
+pub async fn log_chain_breaks(connection: &mut Connection, deleted: &[(String, String)]) -> Result<Vec<String>> {
     let (names, targets): (Vec<String>, Vec<String>) = deleted.iter().cloned().unzip();
     Ok(sqlx::query_scalar!(
         r#"with chained as (
@@ -159,9 +163,10 @@ pub async fn breaks_in_the_log(connection: &mut Connection, deleted: &[(String, 
     .await?)
 }
 
-/// Moves by users that do not have exactly one event and one row in the outbox, and such without a move. Of projects
-/// that were deleted the outbox still tells when log and feed are gone.
-pub async fn not_told_once(connection: &mut Connection, deleted: &[i64]) -> Result<Vec<String>> {
+/// Returns findings about ref updates by users that are not recorded exactly once in the activity feed and once in the
+/// outbox, and about records without a ref update. The projects in `deleted` are skipped, since the outbox keeps their
+/// events longer than ref log and feed.
+pub async fn events_not_published_once(connection: &mut Connection, deleted: &[i64]) -> Result<Vec<String>> {
     Ok(sqlx::query_scalar!(
         r#"with moved as (
              select r.project_id, l.name, coalesce(encode(l.old, 'hex'), repeat('0', 40)) as before,
@@ -171,7 +176,7 @@ pub async fn not_told_once(connection: &mut Connection, deleted: &[i64]) -> Resu
            ), fed as (
              select project_id, data->>'ref' as name, data->>'before' as before, data->>'after' as after, count(*) as count
              from events where action = 5 group by 1, 2, 3, 4
-           ), told as (
+           ), in_outbox as (
              select project_id, payload->>'ref' as name, payload->>'before' as before, payload->>'after' as after,
                count(*) as count, bool_and(kind = case when payload->>'ref' like 'refs/heads/%' then 'push'
                  when payload->>'ref' like 'refs/tags/%' then 'tag_push' else 'ref_push' end) as is_of_kind
@@ -181,7 +186,7 @@ pub async fn not_told_once(connection: &mut Connection, deleted: &[i64]) -> Resu
              name, before, after, coalesce(m.count, 0), coalesce(f.count, 0), coalesce(t.count, 0),
              case when not is_of_kind then ' under a wrong kind' end) as "finding!"
            from moved m full join fed f using (project_id, name, before, after)
-           full join told t using (project_id, name, before, after)
+           full join in_outbox t using (project_id, name, before, after)
            where (project_id = any($1)) is not true
              and (m.count is distinct from f.count or m.count is distinct from t.count or not is_of_kind)"#,
         deleted,
@@ -190,8 +195,9 @@ pub async fn not_told_once(connection: &mut Connection, deleted: &[i64]) -> Resu
     .await?)
 }
 
-/// Packs that are listed but not to be kept, kept but not listed, or without a place for their bytes.
-pub async fn packs_astray(connection: &mut Connection) -> Result<Vec<String>> {
+/// Returns findings about packs that are listed but not live, live but not listed, or whose stored bytes do not match
+/// their record.
+pub async fn inconsistent_packs(connection: &mut Connection) -> Result<Vec<String>> {
     Ok(sqlx::query_scalar!(
         r#"select format('pack %s is listed by repository %s but %s', p.id, l.repository_id, p.state) as "finding!"
            from repository_packs l join packs p on p.id = l.pack_id where p.state <> 'live'
@@ -208,42 +214,44 @@ pub async fn packs_astray(connection: &mut Connection) -> Result<Vec<String>> {
     .await?)
 }
 
-/// Uploads that were announced and are neither finished nor given up. Where no node is up they were cut off.
-pub async fn uploads_under_way(connection: &mut Connection) -> Result<i64> {
+/// Counts uploads that were announced and are neither listed nor unreferenced. If no node is running, they were cut
+/// off.
+pub async fn count_pending_uploads(connection: &mut Connection) -> Result<i64> {
     Ok(sqlx::query_scalar!(r#"select count(*) as "count!" from packs where state = 'intent'"#)
         .fetch_one(connection)
         .await?)
 }
 
-/// Grows when a push is committed.
-pub async fn moves(connection: &mut Connection) -> Result<i64> {
+/// Counts the entries of the ref log. The count grows with each committed push.
+pub async fn count_ref_updates(connection: &mut Connection) -> Result<i64> {
     Ok(sqlx::query_scalar!(r#"select count(*) as "count!" from ref_log"#).fetch_one(connection).await?)
 }
 
-/// How often packs were replaced by one: those that go together were condemned at the same moment.
-pub async fn compactions(connection: &mut Connection) -> Result<i64> {
+/// Counts repacks by the distinct times at which packs became unreferenced: one repack marks all packs that it replaces
+/// with the same time.
+pub async fn count_repacks(connection: &mut Connection) -> Result<i64> {
     Ok(sqlx::query_scalar!(r#"select count(distinct condemned_at) as "count!" from packs where state = 'condemned'"#)
         .fetch_one(connection)
         .await?)
 }
 
-/// Lets others do the jobs of workers that are gone. All of them must be.
-pub async fn release_jobs(connection: &mut Connection) -> Result<()> {
-    // The queue's schema is its own affair and not known when queries are checked.
+/// Unlocks the jobs of all workers, so that new workers can run them. No worker may be running.
+pub async fn unlock_jobs(connection: &mut Connection) -> Result<()> {
+    // The schema of graphile_worker is not part of the migrations, so this query cannot be checked at compile time.
     const QUERY: &str = "\
         select graphile_worker.force_unlock_workers( \
           array(select locked_by from graphile_worker._private_jobs where locked_by is not null \
             union select locked_by from graphile_worker._private_job_queues where locked_by is not null))";
     sqlx::query(QUERY).execute(&mut *connection).await?;
-    // Those that failed wait longer each time.
+    // Jobs that failed wait for their backoff otherwise.
     sqlx::query("update graphile_worker._private_jobs set run_at = now() where run_at > now()")
         .execute(connection)
         .await?;
     Ok(())
 }
 
-/// Packs that are not to be kept, with what they are.
-pub async fn packs_to_go(connection: &mut Connection) -> Result<Vec<String>> {
+/// Returns descriptions of all packs that are not live.
+pub async fn unreferenced_packs(connection: &mut Connection) -> Result<Vec<String>> {
     Ok(sqlx::query_scalar!(
         r#"select format('pack %s with the key %s is still %s', id, object_key, state) as "finding!" from packs
            where state <> 'live'"#,

@@ -1,4 +1,6 @@
-//! Who contributed how much to the default branch, as far as it is counted.
+//! Contributor statistics of the default branch, maintained incrementally (ADR 0018).
+//!
+//! They cover the history up to the [`Checkpoint`]. The caller of a function that writes has locked the repository.
 
 use chrono::{DateTime, Utc};
 use holdfast_domain::ids::RepositoryId;
@@ -7,68 +9,68 @@ use holdfast_git::ObjectId;
 use sqlx::{Postgres, QueryBuilder};
 
 use super::snapshot::object_id;
-use crate::page::{List, Total, named};
+use crate::page::{PagedQuery, Total, table_alias};
 use crate::{Connection, Result};
 
 #[derive(Clone, Debug, PartialEq, Eq, sqlx::FromRow)]
 pub struct Contributor {
     pub email: String,
     pub name: String,
-    /// When the newest of the commits was made, in seconds since 1970.
+    /// The time of the newest commit, in seconds since the Unix epoch.
     pub newest: i64,
     pub commits: i64,
     pub additions: i64,
     pub deletions: i64,
 }
 
-/// Who committed last comes first.
+/// Lists the contributors of a repository, sorted by their newest commit, the latest first.
 pub async fn list(
     connection: &mut Connection,
     repository: RepositoryId,
     page: PageRequest,
 ) -> Result<Page<Contributor>> {
-    let list = List {
+    let list = PagedQuery {
         columns: "*",
         rows: "email, name, newest, commits, additions, deletions",
         from: |query: &mut QueryBuilder<Postgres>, _| {
             query.push("from contributors where repository_id = ").push_bind(repository.get());
         },
         order: "newest desc, email",
-        page: named("page"),
+        page: table_alias("page"),
         total: Total::Bounded,
-        varies: false,
+        needs_custom_plan: false,
     };
     list.fetch(connection, page).await
 }
 
-/// How far it is counted.
+/// The commit up to which contributions are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Counted {
+pub struct Checkpoint {
     pub tip: ObjectId,
-    /// Of the refs that had it as their default branch.
+    /// A generation at which `tip` was the tip of the default branch.
     pub generation: i64,
 }
 
-pub async fn counted(connection: &mut Connection, repository: RepositoryId) -> Result<Option<Counted>> {
+pub async fn find_checkpoint(connection: &mut Connection, repository: RepositoryId) -> Result<Option<Checkpoint>> {
     let row = sqlx::query!("select tip, generation from contributions where repository_id = $1", repository.get())
         .fetch_optional(connection)
         .await?;
-    row.map(|row| Ok(Counted { tip: object_id(&row.tip)?, generation: row.generation })).transpose()
+    row.map(|row| Ok(Checkpoint { tip: object_id(&row.tip)?, generation: row.generation })).transpose()
 }
 
-/// While the repository is locked, as all that follows.
-pub async fn mark(
+/// Records the commit up to which contributions are counted.
+pub async fn set_checkpoint(
     connection: &mut Connection,
     repository: RepositoryId,
-    counted: Counted,
+    checkpoint: Checkpoint,
     now: DateTime<Utc>,
 ) -> Result<()> {
     sqlx::query!(
         "insert into contributions (repository_id, tip, generation, counted_at) values ($1, $2, $3, $4)
          on conflict (repository_id) do update set tip = $2, generation = $3, counted_at = $4",
         repository.get(),
-        counted.tip.as_bytes(),
-        counted.generation,
+        checkpoint.tip.as_bytes(),
+        checkpoint.generation,
         now,
     )
     .execute(connection)
@@ -76,20 +78,20 @@ pub async fn mark(
     Ok(())
 }
 
-/// Puts what commits brought to what is there. Of the two names the one of the later commit stays.
-pub async fn add(connection: &mut Connection, repository: RepositoryId, more: &[Contributor]) -> Result<()> {
-    for some in more.chunks(AT_ONCE) {
-        add_some(connection, repository, some).await?;
+/// Adds the contributions of new commits. A contributor gets the name of the newest commit.
+pub async fn add(connection: &mut Connection, repository: RepositoryId, added: &[Contributor]) -> Result<()> {
+    for batch in added.chunks(INSERT_BATCH_SIZE) {
+        add_batch(connection, repository, batch).await?;
     }
     Ok(())
 }
 
-/// Rows in one statement.
-const AT_ONCE: usize = 1000;
+/// Maximum number of rows in one statement. Arbitrary.
+const INSERT_BATCH_SIZE: usize = 1000;
 
-async fn add_some(connection: &mut Connection, repository: RepositoryId, more: &[Contributor]) -> Result<()> {
-    let column = |of: fn(&Contributor) -> i64| more.iter().map(of).collect::<Vec<_>>();
-    let (emails, names): (Vec<&str>, Vec<&str>) = more.iter().map(|it| (&*it.email, &*it.name)).unzip();
+async fn add_batch(connection: &mut Connection, repository: RepositoryId, added: &[Contributor]) -> Result<()> {
+    let column = |field: fn(&Contributor) -> i64| added.iter().map(field).collect::<Vec<_>>();
+    let (emails, names): (Vec<&str>, Vec<&str>) = added.iter().map(|it| (&*it.email, &*it.name)).unzip();
     sqlx::query!(
         "insert into contributors as old (repository_id, email, name, newest, commits, additions, deletions)
          select $1, * from unnest($2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[])
@@ -112,10 +114,10 @@ async fn add_some(connection: &mut Connection, repository: RepositoryId, more: &
     Ok(())
 }
 
-/// Takes away what commits had brought that are no longer there.
-pub async fn subtract(connection: &mut Connection, repository: RepositoryId, less: &[Contributor]) -> Result<()> {
-    let column = |of: fn(&Contributor) -> i64| less.iter().map(of).collect::<Vec<_>>();
-    let emails: Vec<&str> = less.iter().map(|it| &*it.email).collect();
+/// Subtracts the contributions of commits that left the default branch. Deletes contributors without remaining commits.
+pub async fn subtract(connection: &mut Connection, repository: RepositoryId, removed: &[Contributor]) -> Result<()> {
+    let column = |field: fn(&Contributor) -> i64| removed.iter().map(field).collect::<Vec<_>>();
+    let emails: Vec<&str> = removed.iter().map(|it| &*it.email).collect();
     sqlx::query!(
         "delete from contributors c using unnest($2::text[], $3::bigint[]) as less (email, commits)
          where c.repository_id = $1 and c.email = less.email and c.commits <= less.commits",
@@ -141,10 +143,10 @@ pub async fn subtract(connection: &mut Connection, repository: RepositoryId, les
     Ok(())
 }
 
-/// What they are called now, and since when.
-pub async fn rename(connection: &mut Connection, repository: RepositoryId, named: &[Contributor]) -> Result<()> {
-    let newest: Vec<i64> = named.iter().map(|it| it.newest).collect();
-    let (emails, names): (Vec<&str>, Vec<&str>) = named.iter().map(|it| (&*it.email, &*it.name)).unzip();
+/// Sets the names of contributors and the times of their newest commits.
+pub async fn rename(connection: &mut Connection, repository: RepositoryId, renamed: &[Contributor]) -> Result<()> {
+    let newest: Vec<i64> = renamed.iter().map(|it| it.newest).collect();
+    let (emails, names): (Vec<&str>, Vec<&str>) = renamed.iter().map(|it| (&*it.email, &*it.name)).unzip();
     sqlx::query!(
         "update contributors c set name = found.name, newest = found.newest
          from unnest($2::text[], $3::text[], $4::bigint[]) as found (email, name, newest)
@@ -159,7 +161,7 @@ pub async fn rename(connection: &mut Connection, repository: RepositoryId, named
     Ok(())
 }
 
-/// Begins anew.
+/// Deletes all contributors of a repository, before everything is counted again.
 pub async fn clear(connection: &mut Connection, repository: RepositoryId) -> Result<()> {
     sqlx::query!("delete from contributors where repository_id = $1", repository.get()).execute(connection).await?;
     Ok(())

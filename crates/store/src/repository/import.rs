@@ -1,10 +1,12 @@
+//! Imports of repositories: source, credentials and progress.
+
 use chrono::{DateTime, Utc};
 use holdfast_domain::ids::{JobId, ProjectId};
 use holdfast_domain::repository::ImportUrl;
 
 use crate::{Connection, Result};
 
-/// How far a copy from elsewhere has come.
+/// An import with its source and progress.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct Import {
     pub url: String,
@@ -18,13 +20,13 @@ pub struct Import {
 }
 
 impl Import {
-    pub fn is_over(&self) -> bool {
+    pub fn is_finished(&self) -> bool {
         self.finished_at.is_some()
     }
 }
 
-/// One that is over can be tried again.
-pub async fn begin(
+/// Inserts an import of a project, or starts it again in the place of an earlier one.
+pub async fn upsert(
     connection: &mut Connection,
     project: ProjectId,
     job: JobId,
@@ -59,7 +61,8 @@ pub async fn find(connection: &mut Connection, project: ProjectId) -> Result<Opt
     .await?)
 }
 
-/// False if it is over already, or another one has begun: somebody canceled it.
+/// Records the progress of an import. Returns false if it was canceled: it is finished, or another import of the
+/// project has started.
 pub async fn advance(
     connection: &mut Connection,
     project: ProjectId,
@@ -79,7 +82,8 @@ pub async fn advance(
     Ok(done.rows_affected() > 0)
 }
 
-/// Forgets name and password; false if it was over already. That of a job, or whichever there is.
+/// Finishes an import and deletes its credentials. Without a `job`, finishes the current import of the project. Returns
+/// false if it was already finished, or belongs to another job.
 pub async fn finish(
     connection: &mut Connection,
     project: ProjectId,

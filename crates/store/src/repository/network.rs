@@ -1,4 +1,4 @@
-//! Repositories that share packs: a project, its forks, and theirs.
+//! Packs that are shared in a fork network: a project, its forks and their forks.
 
 use std::collections::HashMap;
 
@@ -7,8 +7,12 @@ use holdfast_domain::ids::{PackId, RepositoryId};
 
 use crate::{Connection, Result};
 
-/// Those of the repository that others list, too, and the repository among them that was there first.
-pub async fn shared(connection: &mut Connection, repository: RepositoryId) -> Result<HashMap<PackId, RepositoryId>> {
+/// Returns the packs of a repository that other repositories list as well, each with the oldest repository that lists
+/// it.
+pub async fn find_shared_packs(
+    connection: &mut Connection,
+    repository: RepositoryId,
+) -> Result<HashMap<PackId, RepositoryId>> {
     let rows = sqlx::query!(
         r#"select l.pack_id, first.id as "first!" from repository_packs l
            cross join lateral (select o.repository_id as id from repository_packs o where o.pack_id = l.pack_id
@@ -22,20 +26,21 @@ pub async fn shared(connection: &mut Connection, repository: RepositoryId) -> Re
     Ok(rows.into_iter().map(|row| (row.pack_id.into(), row.first.into())).collect())
 }
 
-/// The repositories that list any of these.
-pub async fn owners(connection: &mut Connection, packs: &[PackId]) -> Result<Vec<RepositoryId>> {
+/// Returns the repositories that list any of these packs, sorted by id.
+pub async fn find_repositories_listing(connection: &mut Connection, packs: &[PackId]) -> Result<Vec<RepositoryId>> {
     let ids: Vec<i64> = packs.iter().map(|id| id.get()).collect();
-    let owners = sqlx::query_scalar!(
+    let repositories = sqlx::query_scalar!(
         "select distinct repository_id from repository_packs where pack_id = any($1) order by repository_id",
         &ids,
     )
     .fetch_all(connection)
     .await?;
-    Ok(owners.into_iter().map(Into::into).collect())
+    Ok(repositories.into_iter().map(Into::into).collect())
 }
 
-/// Puts one in the place of others, in the lists of repositories that are locked and list any of these.
-pub async fn replace(
+/// Replaces packs by a new one in the lists of all repositories that list any of them, and marks the old packs as
+/// unreferenced. `repositories` must be all of these repositories, locked.
+pub async fn replace_packs(
     connection: &mut Connection,
     repositories: &[RepositoryId],
     old: &[PackId],

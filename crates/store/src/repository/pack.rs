@@ -1,31 +1,36 @@
-//! Packs: written once, listed by the repositories that need them, removed when none does.
+//! Packs and the pack lists of repositories (ADR 0013).
+//!
+//! - A pack is written once and never changes. Repositories of one fork network can list the same pack.
+//! - An intent row precedes the upload of a pack (ADR 0011), so that the sweep finds uploads that were cut off.
+//! - A pack that no repository lists is unreferenced (state `condemned`). The sweep deletes it after its retention.
 
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
 use holdfast_domain::ids::{PackId, ProjectId, RepositoryId};
-use holdfast_git::index_pack::PARTS;
+use holdfast_git::index_pack::PACK_EXTENSIONS;
 
 use crate::{Connection, Result};
 
-/// Where the bytes of a pack are, and how many each part has.
+/// A pack in the list of a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pack {
     pub id: PackId,
-    /// Git's own, over what is in the pack.
+    /// The checksum that git computes over the contents of the pack.
     pub checksum: String,
-    /// None if they are in the database itself.
+    /// The key in the object store. None if the bytes are in the database.
     pub object_key: Option<String>,
-    pub sizes: Sizes,
-    /// Since when no ref leads to what is in it; None if that is not known.
+    pub sizes: PackSizes,
+    /// When the objects of the pack were found to be unreachable. None if the pack is not a cruft pack.
     pub cruft_since: Option<DateTime<Utc>>,
 }
 
-/// Of the parts of a pack, one behind the other; zero for one that there is not.
-pub type Sizes = [u64; PARTS.len()];
+/// Sizes of the files of a pack, in the order of [`PACK_EXTENSIONS`]. The size of a file that does not exist is zero.
+pub type PackSizes = [u64; PACK_EXTENSIONS.len()];
 
 impl Pack {
-    /// Only one that lacks nothing that its commits lead to has one.
+    /// Returns whether the pack has a bitmap. Only a pack that contains all objects reachable from its commits can have
+    /// one.
     pub fn has_bitmap(&self) -> bool {
         self.sizes[3] > 0
     }
@@ -35,28 +40,28 @@ impl Pack {
     }
 }
 
-/// A pack that is about to count.
+/// A pack to be added to the list of a repository.
 #[derive(Clone, Debug)]
 pub struct NewPack {
     pub checksum: String,
-    pub sizes: Sizes,
-    pub bytes: Bytes,
-    /// Whether no ref leads to what is in it.
+    pub sizes: PackSizes,
+    pub bytes: PackBytes,
+    /// Whether this is a cruft pack.
     pub is_cruft: bool,
 }
 
 #[derive(Clone, Debug)]
-pub enum Bytes {
-    /// In the object store, under the intent of this id.
-    Stored(PackId),
-    /// In the object store, under a key that nobody announced.
-    Found(String),
-    /// Small enough to come along.
+pub enum PackBytes {
+    /// In the object store, with the intent row of this id.
+    Uploaded(PackId),
+    /// In the object store, under a key without an intent row.
+    Recovered(String),
+    /// Small enough to be stored in the database.
     Inline(Vec<u8>),
 }
 
-/// Announces an upload: whatever comes of it, somebody knows the key.
-pub async fn intend(connection: &mut Connection, object_key: &str, now: DateTime<Utc>) -> Result<PackId> {
+/// Inserts the intent row of an upload, so that the key is known even if the upload is cut off.
+pub async fn insert_upload_intent(connection: &mut Connection, object_key: &str, now: DateTime<Utc>) -> Result<PackId> {
     let id = sqlx::query_scalar!(
         "insert into packs (state, object_key, created_at) values ('intent', $1, $2) returning id",
         object_key,
@@ -67,28 +72,30 @@ pub async fn intend(connection: &mut Connection, object_key: &str, now: DateTime
     Ok(id.into())
 }
 
-/// What is known of an object.
+/// What the database knows of an object in the object store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Known {
-    /// An upload was announced and never came to count.
+pub enum ObjectRecord {
+    /// The upload was announced, and the pack was never listed.
     Intent(PackId),
-    /// It counted, whether or not it still does.
-    Counted,
+    /// The pack is listed, or it is unreferenced.
+    Listed,
 }
 
-/// Of these keys, those that are known at all.
-pub async fn known(connection: &mut Connection, keys: &[&str]) -> Result<HashMap<String, Known>> {
+/// Returns the records of these object keys. Keys without a row are left out.
+pub async fn find_records(connection: &mut Connection, keys: &[&str]) -> Result<HashMap<String, ObjectRecord>> {
     let rows = sqlx::query!(
         r#"select object_key as "key!", id, state from packs where object_key = any($1)"#,
         keys as &[&str],
     )
     .fetch_all(connection)
     .await?;
-    let known = |id: i64, state: &str| if state == "intent" { Known::Intent(id.into()) } else { Known::Counted };
-    Ok(rows.into_iter().map(|row| (row.key, known(row.id, &row.state))).collect())
+    let record =
+        |id: i64, state: &str| if state == "intent" { ObjectRecord::Intent(id.into()) } else { ObjectRecord::Listed };
+    Ok(rows.into_iter().map(|row| (row.key, record(row.id, &row.state))).collect())
 }
 
-/// None if the sweeper has given up its upload meanwhile, or somebody else has found it.
+/// Adds a pack to the list of a repository. Returns None if the sweep has marked the upload as unreferenced meanwhile,
+/// or if a recovered object already has a row.
 pub async fn add(
     connection: &mut Connection,
     repository: RepositoryId,
@@ -98,7 +105,7 @@ pub async fn add(
     let [pack, idx, rev, bitmap, graph] = new.sizes.map(|size| size as i64);
     let cruft_since = new.is_cruft.then_some(now);
     let id = match &new.bytes {
-        Bytes::Stored(id) => {
+        PackBytes::Uploaded(id) => {
             sqlx::query_scalar!(
                 "with pack as (
                    update packs set state = 'live', checksum = $3, pack_bytes = $4, idx_bytes = $5, rev_bytes = $6,
@@ -119,7 +126,7 @@ pub async fn add(
             .fetch_optional(connection)
             .await?
         }
-        Bytes::Found(object_key) => {
+        PackBytes::Recovered(object_key) => {
             sqlx::query_scalar!(
                 "with pack as (
                    insert into packs (state, object_key, checksum, pack_bytes, idx_bytes, rev_bytes, bitmap_bytes,
@@ -141,7 +148,7 @@ pub async fn add(
             .fetch_optional(connection)
             .await?
         }
-        Bytes::Inline(content) => {
+        PackBytes::Inline(content) => {
             sqlx::query_scalar!(
                 "with pack as (
                    insert into packs (state, checksum, pack_bytes, idx_bytes, rev_bytes, bitmap_bytes, graph_bytes,
@@ -169,8 +176,8 @@ pub async fn add(
     Ok(id.map(Into::into))
 }
 
-/// The packs of a repository and the generation of the list, in one statement so that they belong together. None if
-/// there is no such repository.
+/// Returns the generation and the packs of a repository, read in one statement so that they are consistent. Returns
+/// None if the repository does not exist.
 pub async fn list(connection: &mut Connection, repository: RepositoryId) -> Result<Option<(i64, Vec<Pack>)>> {
     let rows = sqlx::query!(
         r#"select r.generation, p.id as "id?", p.checksum, p.object_key, p.pack_bytes as "pack_bytes?", p.idx_bytes as "idx_bytes?",
@@ -191,25 +198,25 @@ pub async fn list(connection: &mut Connection, repository: RepositoryId) -> Resu
     Ok(Some((generation, packs.collect())))
 }
 
-/// The bytes of one that is in the database.
-pub async fn content(connection: &mut Connection, id: PackId) -> Result<Option<Vec<u8>>> {
+/// Returns the bytes of a pack that is stored in the database.
+pub async fn find_content(connection: &mut Connection, id: PackId) -> Result<Option<Vec<u8>>> {
     Ok(sqlx::query_scalar!("select content from pack_contents where pack_id = $1", id.get())
         .fetch_optional(connection)
         .await?)
 }
 
-/// How many packs a repository can have fewer of.
+/// Counts of the packs that maintenance can merge. Cruft packs are not counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Load {
-    /// Which it alone lists.
+pub struct PackCounts {
+    /// Packs that no other repository lists.
     pub own: i64,
-    /// Which others list, too, but none that was there before it.
+    /// Packs that other repositories list as well, none of which is older than this one.
     pub shared: i64,
 }
 
-pub async fn load(connection: &mut Connection, repository: RepositoryId) -> Result<Load> {
+pub async fn count(connection: &mut Connection, repository: RepositoryId) -> Result<PackCounts> {
     Ok(sqlx::query_as!(
-        Load,
+        PackCounts,
         r#"select count(*) filter (where not exists (select from repository_packs o where o.pack_id = l.pack_id
                and o.repository_id <> $1)) as "own!",
              count(*) filter (where exists (select from repository_packs o where o.pack_id = l.pack_id
@@ -223,8 +230,8 @@ pub async fn load(connection: &mut Connection, repository: RepositoryId) -> Resu
     .await?)
 }
 
-/// How many of these it lists.
-pub async fn count_of(connection: &mut Connection, repository: RepositoryId, packs: &[PackId]) -> Result<i64> {
+/// Returns how many of these packs the repository lists.
+pub async fn count_listed(connection: &mut Connection, repository: RepositoryId, packs: &[PackId]) -> Result<i64> {
     let ids: Vec<i64> = packs.iter().map(|id| id.get()).collect();
     Ok(sqlx::query_scalar!(
         r#"select count(*) as "count!" from repository_packs where repository_id = $1 and pack_id = any($2)"#,
@@ -235,9 +242,10 @@ pub async fn count_of(connection: &mut Connection, repository: RepositoryId, pac
     .await?)
 }
 
-/// Something that no ref led to is wanted again, in a repository that is locked: who is about to set it apart, or to remove
-/// it, finds that too much has happened.
-pub async fn revive(connection: &mut Connection, repository: RepositoryId) -> Result<()> {
+/// Turns the cruft packs of a repository into ordinary packs, because a ref update makes unreachable objects reachable
+/// again. Increments the prune epoch, so that a full repack or prune that is running fails instead of committing. The
+/// caller has locked the repository.
+pub async fn clear_cruft_marks(connection: &mut Connection, repository: RepositoryId) -> Result<()> {
     sqlx::query!("update repositories set prune_epoch = prune_epoch + 1 where id = $1", repository.get())
         .execute(&mut *connection)
         .await?;
@@ -251,8 +259,9 @@ pub async fn revive(connection: &mut Connection, repository: RepositoryId) -> Re
     Ok(())
 }
 
-/// Some projects with packs to which no ref led before that time already, beyond the project of that id.
-pub async fn some_with_old_cruft(
+/// Returns a batch of projects with cruft packs from before the time `before`, sorted by id, with ids greater than
+/// `after`.
+pub async fn next_old_cruft_batch(
     connection: &mut Connection,
     before: DateTime<Utc>,
     after: ProjectId,
@@ -271,16 +280,17 @@ pub async fn some_with_old_cruft(
     Ok(ids.into_iter().map(Into::into).collect())
 }
 
-/// Takes packs off the list of a repository that is locked, and condemns those that nobody lists any more; how many
-/// were on the list.
-pub async fn remove(
+/// Removes packs from the list of a repository and marks those that no repository lists anymore as unreferenced.
+/// Returns how many were on the list. The caller has locked the repository.
+pub async fn unlist(
     connection: &mut Connection,
     repository: RepositoryId,
     packs: &[PackId],
     now: DateTime<Utc>,
 ) -> Result<u64> {
     let ids: Vec<i64> = packs.iter().map(|id| id.get()).collect();
-    // Two that let go of the same pack at once would each see the other still holding it.
+    // Without the row locks, two transactions that unlist the same pack would each see the list entry of the other, and
+    // the pack would never become unreferenced.
     sqlx::query!("select id from packs where id = any($1) order by id for no key update", &ids)
         .fetch_all(&mut *connection)
         .await?;
@@ -302,7 +312,7 @@ pub async fn remove(
     Ok(removed.rows_affected())
 }
 
-pub async fn bump(connection: &mut Connection, repository: RepositoryId) -> Result<i64> {
+pub async fn increment_generation(connection: &mut Connection, repository: RepositoryId) -> Result<i64> {
     Ok(sqlx::query_scalar!(
         "update repositories set generation = generation + 1 where id = $1 returning generation",
         repository.get(),
@@ -311,18 +321,22 @@ pub async fn bump(connection: &mut Connection, repository: RepositoryId) -> Resu
     .await?)
 }
 
-/// Takes all packs off the list of a repository whose project is removed.
-pub async fn remove_all(connection: &mut Connection, repository: RepositoryId, now: DateTime<Utc>) -> Result<()> {
+/// Removes all packs from the list of a repository whose project has been deleted.
+pub async fn unlist_all(connection: &mut Connection, repository: RepositoryId, now: DateTime<Utc>) -> Result<()> {
     let listed = sqlx::query_scalar!("select pack_id from repository_packs where repository_id = $1", repository.get())
         .fetch_all(&mut *connection)
         .await?;
     let listed: Vec<PackId> = listed.into_iter().map(Into::into).collect();
-    remove(connection, repository, &listed, now).await?;
+    unlist(connection, repository, &listed, now).await?;
     Ok(())
 }
 
-/// Uploads that were announced before that time and never came to count: they never will.
-pub async fn condemn_intents(connection: &mut Connection, before: DateTime<Utc>, now: DateTime<Utc>) -> Result<()> {
+/// Marks uploads as unreferenced that were announced before the time `before` and never listed.
+pub async fn mark_intents_unreferenced(
+    connection: &mut Connection,
+    before: DateTime<Utc>,
+    now: DateTime<Utc>,
+) -> Result<()> {
     sqlx::query!(
         "update packs set state = 'condemned', condemned_at = $2 where state = 'intent' and created_at < $1",
         before,
@@ -333,8 +347,9 @@ pub async fn condemn_intents(connection: &mut Connection, before: DateTime<Utc>,
     Ok(())
 }
 
-/// Some that were condemned before that time.
-pub async fn some_condemned(
+/// Returns a batch of packs that became unreferenced before the time `before`, the oldest first, with their object
+/// keys.
+pub async fn next_unreferenced_batch(
     connection: &mut Connection,
     before: DateTime<Utc>,
     at_most: i64,
@@ -349,8 +364,8 @@ pub async fn some_condemned(
     Ok(rows.into_iter().map(|row| (row.id.into(), row.object_key)).collect())
 }
 
-/// Once their bytes are gone.
-pub async fn forget(connection: &mut Connection, packs: &[PackId]) -> Result<()> {
+/// Deletes the rows of unreferenced packs. The caller has deleted their objects.
+pub async fn delete(connection: &mut Connection, packs: &[PackId]) -> Result<()> {
     let ids: Vec<i64> = packs.iter().map(|id| id.get()).collect();
     sqlx::query!("delete from packs where id = any($1) and state = 'condemned'", &ids).execute(connection).await?;
     Ok(())

@@ -1,3 +1,5 @@
+//! Rules of protected branches.
+
 use chrono::{DateTime, Utc};
 use holdfast_domain::ids::ProjectId;
 use holdfast_domain::repository::Rule;
@@ -11,7 +13,7 @@ pub async fn list(connection: &mut Connection, project: ProjectId) -> Result<Vec
     )
     .fetch_all(connection)
     .await?;
-    let level = |level: i16| level.try_into().map_err(|_| Error::unreadable("an access level"));
+    let level = |level: i16| level.try_into().map_err(|_| Error::invalid_value("an access level"));
     rows.into_iter()
         .map(|row| Ok(Rule { name: row.name, push: level(row.push_level)?, merge: level(row.merge_level)? }))
         .collect()
@@ -25,8 +27,8 @@ pub async fn upsert(connection: &mut Connection, project: ProjectId, rule: &Rule
            merge_level = excluded.merge_level",
         project.get(),
         rule.name,
-        rule.push.level(),
-        rule.merge.level(),
+        rule.push.as_i16(),
+        rule.merge.as_i16(),
         now,
     )
     .execute(connection)
@@ -34,7 +36,7 @@ pub async fn upsert(connection: &mut Connection, project: ProjectId, rule: &Rule
     Ok(())
 }
 
-/// The rule of exactly that name.
+/// Deletes the rule with exactly this name.
 pub async fn delete(connection: &mut Connection, project: ProjectId, name: &str) -> Result<()> {
     sqlx::query!("delete from protected_branches where project_id = $1 and name = $2", project.get(), name)
         .execute(connection)

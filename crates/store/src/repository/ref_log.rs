@@ -1,4 +1,4 @@
-//! Every move of a ref, for those who look for what was.
+//! The ref log: a record of every ref update (ADR 0027).
 
 use std::collections::HashMap;
 
@@ -9,22 +9,22 @@ use holdfast_git::ObjectId;
 use sqlx::{Postgres, QueryBuilder};
 
 use super::snapshot::object_id;
-use crate::accounts::user::{self, Person};
-use crate::page::{List, Total, named};
+use crate::accounts::user::{self, UserSummary};
+use crate::page::{PagedQuery, Total, table_alias};
 use crate::{Connection, Database, Result};
 
-/// One move of one ref: from `old` to `new`, where none is one that was not there.
+/// An update of one ref from `old` to `new`. None means that the ref did not exist before, or does not exist after it.
 #[derive(Clone, Debug)]
-pub struct Entry {
-    /// Of the repository, by this move and those that were made with it.
+pub struct RefLogEntry {
+    /// The generation of the repository that the update created. Updates of one transaction share it.
     pub generation: i64,
     pub name: String,
     pub old: Option<ObjectId>,
     pub new: Option<ObjectId>,
-    /// None if it was nobody, or somebody who is gone.
-    pub user: Option<Person>,
-    /// Through which door.
-    pub via: String,
+    /// The user who made the update. None if it was made without a user, or if the user has been deleted.
+    pub user: Option<UserSummary>,
+    /// The entry point through which the update was made.
+    pub channel: String,
     pub created_at: DateTime<Utc>,
 }
 
@@ -45,14 +45,14 @@ macro_rules! columns {
     };
 }
 
-/// The last first.
+/// Lists the ref updates of a repository, or of one ref, the latest first.
 pub async fn list(
     database: &Database,
     repository: RepositoryId,
     name: Option<&str>,
     page: PageRequest,
-) -> Result<Page<Entry>> {
-    let list = List {
+) -> Result<Page<RefLogEntry>> {
+    let list = PagedQuery {
         columns: columns!(),
         rows: "l.*",
         from: |query: &mut QueryBuilder<Postgres>, _| {
@@ -62,13 +62,13 @@ pub async fn list(
             }
         },
         order: "l.generation desc, l.name desc",
-        page: named("l"),
+        page: table_alias("l"),
         total: Total::Bounded,
-        varies: false,
+        needs_custom_plan: false,
     };
     let mut connection = database.connection().await?;
     let Page { items, request, total, has_next } = list.fetch::<Row>(&mut connection, page).await?;
-    Ok(Page { items: complete(&mut connection, items).await?, request, total, has_next })
+    Ok(Page { items: with_associations(&mut connection, items).await?, request, total, has_next })
 }
 
 pub async fn find(
@@ -76,7 +76,7 @@ pub async fn find(
     repository: RepositoryId,
     generation: i64,
     name: &str,
-) -> Result<Option<Entry>> {
+) -> Result<Option<RefLogEntry>> {
     const QUERY: &str = concat!(
         "select ",
         columns!(),
@@ -84,23 +84,27 @@ pub async fn find(
     );
     let query = sqlx::query_as(QUERY).bind(repository.get()).bind(generation).bind(name);
     let rows: Vec<Row> = query.fetch_all(&mut *connection).await?;
-    Ok(complete(connection, rows).await?.pop())
+    Ok(with_associations(connection, rows).await?.pop())
 }
 
-/// The last move of a ref.
-pub async fn last(connection: &mut Connection, repository: RepositoryId, name: &str) -> Result<Option<Entry>> {
+/// Finds the last update of a ref.
+pub async fn find_last(
+    connection: &mut Connection,
+    repository: RepositoryId,
+    name: &str,
+) -> Result<Option<RefLogEntry>> {
     const QUERY: &str = concat!(
         "select ",
         columns!(),
         " from ref_log l where l.repository_id = $1 and l.name = $2 order by l.generation desc limit 1"
     );
     let rows: Vec<Row> = sqlx::query_as(QUERY).bind(repository.get()).bind(name).fetch_all(&mut *connection).await?;
-    Ok(complete(connection, rows).await?.pop())
+    Ok(with_associations(connection, rows).await?.pop())
 }
 
-/// Where refs were before they moved first after a generation, where none is one that was not there. None if more than so
-/// many moves were made since.
-pub async fn before(
+/// Returns the refs that were updated after `generation`, each with its value at that generation: None for a ref that
+/// did not exist. Returns None if there were more than `at_most` updates.
+pub async fn first_old_values_since(
     connection: &mut Connection,
     repository: RepositoryId,
     generation: i64,
@@ -125,8 +129,8 @@ pub async fn before(
     Ok(Some(first.into_iter().collect()))
 }
 
-/// All that refs have left since a generation.
-pub async fn left_since(
+/// Returns the distinct old values of all ref updates after `generation`.
+pub async fn old_values_since(
     connection: &mut Connection,
     repository: RepositoryId,
     generation: i64,
@@ -141,8 +145,8 @@ pub async fn left_since(
     rows.iter().map(|id| object_id(id)).collect()
 }
 
-/// Whether that very move was made since then.
-pub async fn knows(
+/// Returns whether the log contains this update at or after the time `since`.
+pub async fn contains(
     connection: &mut Connection,
     repository: RepositoryId,
     name: &str,
@@ -162,21 +166,21 @@ pub async fn knows(
     .await?)
 }
 
-async fn complete(connection: &mut Connection, rows: Vec<Row>) -> Result<Vec<Entry>> {
+async fn with_associations(connection: &mut Connection, rows: Vec<Row>) -> Result<Vec<RefLogEntry>> {
     let mut ids: Vec<i64> = rows.iter().filter_map(|row| row.actor_id).collect();
     ids.sort_unstable();
     ids.dedup();
-    let found = if ids.is_empty() { Vec::new() } else { user::people(connection, &ids).await? };
-    let people: HashMap<i64, Person> = found.into_iter().map(|person| (person.id.get(), person)).collect();
+    let found = if ids.is_empty() { Vec::new() } else { user::find_summaries(connection, &ids).await? };
+    let users: HashMap<i64, UserSummary> = found.into_iter().map(|summary| (summary.id.get(), summary)).collect();
     let id = |bytes: Option<Vec<u8>>| bytes.as_deref().map(object_id).transpose();
     let entry = |row: Row| {
-        Ok(Entry {
+        Ok(RefLogEntry {
             generation: row.generation,
             name: row.name,
             old: id(row.old)?,
             new: id(row.new)?,
-            user: row.actor_id.and_then(|id| people.get(&id)).cloned(),
-            via: row.via,
+            user: row.actor_id.and_then(|id| users.get(&id)).cloned(),
+            channel: row.via,
             created_at: row.created_at,
         })
     };

@@ -1,3 +1,5 @@
+//! Release notes of tags.
+
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
@@ -5,7 +7,7 @@ use holdfast_domain::ids::ProjectId;
 
 use crate::{Connection, Result};
 
-/// Those of these tags that have one, cut to so many characters.
+/// Returns the release notes of these tags, each cut to `max_characters`. Tags without a release are left out.
 pub async fn find(
     connection: &mut Connection,
     project: ProjectId,
@@ -24,7 +26,7 @@ pub async fn find(
     Ok(rows.into_iter().map(|row| (row.tag_name, row.description)).collect())
 }
 
-/// False if the tag has a release already.
+/// Inserts a release. Returns false if the tag already has one.
 pub async fn insert(
     connection: &mut Connection,
     project: ProjectId,
@@ -45,7 +47,7 @@ pub async fn insert(
     Ok(done.rows_affected() > 0)
 }
 
-/// False if the tag has none.
+/// Updates the release notes of a tag. Returns false if the tag has no release.
 pub async fn update(
     connection: &mut Connection,
     project: ProjectId,

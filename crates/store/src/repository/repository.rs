@@ -1,17 +1,19 @@
+//! Rows of repositories: creation, forks, row locks, prune epochs and deletion.
+
 use chrono::{DateTime, Utc};
 use holdfast_domain::ids::{PackId, ProjectId, RepositoryId};
 
 use crate::{Connection, Result};
 
-/// What a change of a repository must know, while nobody else changes it.
+/// The state of a repository whose row is locked.
 #[derive(Clone, Debug)]
-pub struct Locked {
+pub struct LockedRepository {
     pub generation: i64,
     pub prune_epoch: i64,
     pub head: Option<String>,
 }
 
-/// Empty, in a network of its own.
+/// Inserts an empty repository with a fork network of its own.
 pub async fn insert(connection: &mut Connection, project: ProjectId, now: DateTime<Utc>) -> Result<()> {
     sqlx::query!(
         "insert into repositories (id, project_id, network_id, created_at)
@@ -24,8 +26,9 @@ pub async fn insert(connection: &mut Connection, project: ProjectId, now: DateTi
     Ok(())
 }
 
-/// With the refs and the packs of another, in its network, but for packs to which no ref leads. The other one is held as it is meanwhile, so that no pack
-/// leaves its list: one that two repositories list is never removed because of one of them. False if it is gone.
+/// Inserts a fork: a repository in the network of `source`, with its refs and its packs except cruft packs. Locks the
+/// source shared, so that no pack leaves its list before the fork lists it too. Returns false if the source or its
+/// project has been deleted.
 pub async fn insert_fork(
     connection: &mut Connection,
     project: ProjectId,
@@ -57,10 +60,11 @@ pub async fn insert_fork(
     Ok(true)
 }
 
-/// Nobody else moves its refs or changes its packs until the end of the transaction.
-pub async fn lock(connection: &mut Connection, id: RepositoryId) -> Result<Option<Locked>> {
+/// Locks a repository until the end of the transaction. Ref updates and changes of the pack list require this lock.
+/// Returns None if the repository or its project has been deleted.
+pub async fn lock(connection: &mut Connection, id: RepositoryId) -> Result<Option<LockedRepository>> {
     Ok(sqlx::query_as!(
-        Locked,
+        LockedRepository,
         "select generation, prune_epoch, head from repositories where id = $1 and project_id is not null
          for no key update",
         id.get(),
@@ -69,7 +73,8 @@ pub async fn lock(connection: &mut Connection, id: RepositoryId) -> Result<Optio
     .await?)
 }
 
-/// The same for many at once, in the order of their ids, also for those whose project is gone.
+/// Like [`lock`], but locks several repositories in the order of their ids, including those whose project has been
+/// deleted.
 pub async fn lock_all(connection: &mut Connection, ids: &[RepositoryId]) -> Result<()> {
     let ids: Vec<i64> = ids.iter().map(|id| id.get()).collect();
     sqlx::query!("select id from repositories where id = any($1) order by id for no key update", &ids)
@@ -78,15 +83,16 @@ pub async fn lock_all(connection: &mut Connection, ids: &[RepositoryId]) -> Resu
     Ok(())
 }
 
-/// When objects began to be set apart or removed.
+/// The prune epoch and the generation at which a full repack or a prune began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pruning {
     pub epoch: i64,
     pub generation: i64,
 }
 
-/// From now on what is pushed must be checked against refs of now or later: objects are about to be set apart or removed.
-/// None if it is gone.
+/// Increments the prune epoch before unreachable objects are moved to a cruft pack or pruned. A push whose objects were
+/// checked in an earlier epoch is not committed, and has to be checked again. Returns None if the repository or its
+/// project has been deleted.
 pub async fn begin_pruning(connection: &mut Connection, id: RepositoryId) -> Result<Option<Pruning>> {
     Ok(sqlx::query_as!(
         Pruning,
@@ -98,26 +104,26 @@ pub async fn begin_pruning(connection: &mut Connection, id: RepositoryId) -> Res
     .await?)
 }
 
-/// A pack of all that refs led to at some generation, and of nothing else.
+/// A pack that contains exactly the objects that were reachable at one generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Base {
+pub struct BasePack {
     pub pack: PackId,
     pub generation: i64,
 }
 
-/// Which may be off the list by now.
-pub async fn base(connection: &mut Connection, id: RepositoryId) -> Result<Option<Base>> {
+/// Returns the base pack of the last full repack, if it wrote one. The pack may not be listed anymore.
+pub async fn find_base_pack(connection: &mut Connection, id: RepositoryId) -> Result<Option<BasePack>> {
     let row = sqlx::query!("select base_pack_id, base_generation from repositories where id = $1", id.get());
     let row = row.fetch_optional(connection).await?;
-    Ok(row.and_then(|row| Some(Base { pack: row.base_pack_id?.into(), generation: row.base_generation? })))
+    Ok(row.and_then(|row| Some(BasePack { pack: row.base_pack_id?.into(), generation: row.base_generation? })))
 }
 
-/// All of it was packed anew, and this is the generation that came of it.
+/// Records a full repack, the generation that it created, and its base pack.
 pub async fn set_repacked(
     connection: &mut Connection,
     id: RepositoryId,
     generation: i64,
-    base: Option<Base>,
+    base: Option<BasePack>,
     now: DateTime<Utc>,
 ) -> Result<()> {
     sqlx::query!(
@@ -134,15 +140,15 @@ pub async fn set_repacked(
     Ok(())
 }
 
-/// When all of it was packed anew, and to which generation that led.
+/// Returns the time of the last full repack and the generation that it created.
 pub async fn repacked(connection: &mut Connection, id: RepositoryId) -> Result<Option<(DateTime<Utc>, i64)>> {
     let row = sqlx::query!("select repacked_at, repacked_generation from repositories where id = $1", id.get());
     let row = row.fetch_optional(connection).await?;
     Ok(row.and_then(|row| Some((row.repacked_at?, row.repacked_generation?))))
 }
 
-/// Whether its project still takes anything in.
-pub async fn takes_content(connection: &mut Connection, id: RepositoryId) -> Result<bool> {
+/// Returns whether the project of a repository exists and is not archived.
+pub async fn accepts_pushes(connection: &mut Connection, id: RepositoryId) -> Result<bool> {
     Ok(sqlx::query_scalar!(
         r#"select exists (select from repositories r join projects p on p.id = r.project_id
              where r.id = $1 and p.namespace_id is not null and not p.archived) as "exists!""#,
@@ -152,7 +158,8 @@ pub async fn takes_content(connection: &mut Connection, id: RepositoryId) -> Res
     .await?)
 }
 
-/// False if there is no such branch. The repository is locked first: a branch that is found then stays.
+/// Sets the default branch. Returns false if the branch does not exist. Locks the repository first, so that the branch
+/// is not deleted concurrently.
 pub async fn set_head(connection: &mut Connection, id: RepositoryId, head: &str) -> Result<bool> {
     lock(connection, id).await?;
     let done = sqlx::query!(
@@ -166,24 +173,26 @@ pub async fn set_head(connection: &mut Connection, id: RepositoryId, head: &str)
     Ok(done.rows_affected() > 0)
 }
 
-/// Some whose project is removed.
-pub async fn some_orphaned(connection: &mut Connection, at_most: i64) -> Result<Vec<RepositoryId>> {
+/// Returns a batch of repositories whose project has been deleted.
+pub async fn next_orphaned_batch(connection: &mut Connection, at_most: i64) -> Result<Vec<RepositoryId>> {
     let ids = sqlx::query_scalar!("select id from repositories where project_id is null order by id limit $1", at_most)
         .fetch_all(connection)
         .await?;
     Ok(ids.into_iter().map(Into::into).collect())
 }
 
-/// Waits for who still copies from it: what that one lists is then known.
-pub async fn lock_orphaned(connection: &mut Connection, id: RepositoryId) -> Result<()> {
+/// Locks a repository whose project has been deleted exclusively. This waits for forks in progress, so that the packs
+/// they list are visible afterwards.
+pub async fn lock_orphaned_exclusive(connection: &mut Connection, id: RepositoryId) -> Result<()> {
     sqlx::query!("select id from repositories where id = $1 and project_id is null for update", id.get())
         .fetch_optional(connection)
         .await?;
     Ok(())
 }
 
-/// Some of its rows; how many there were.
-pub async fn delete_some_rows(connection: &mut Connection, id: RepositoryId, at_most: i64) -> Result<u64> {
+/// Deletes at most `at_most` rows each of refs, ref log and contributors of a repository, and returns how many were
+/// deleted.
+pub async fn delete_row_batch(connection: &mut Connection, id: RepositoryId, at_most: i64) -> Result<u64> {
     let refs = sqlx::query!(
         "delete from refs where repository_id = $1 and name in
            (select name from refs where repository_id = $1 order by name limit $2)",
@@ -211,26 +220,27 @@ pub async fn delete_some_rows(connection: &mut Connection, id: RepositoryId, at_
     Ok(refs.rows_affected() + log.rows_affected() + contributors.rows_affected())
 }
 
-/// Once it has none of these rows any more.
+/// Deletes a repository whose project has been deleted. The caller has deleted its other rows with
+/// [`delete_row_batch`].
 pub async fn delete(connection: &mut Connection, id: RepositoryId) -> Result<()> {
     sqlx::query!("delete from contributions where repository_id = $1", id.get()).execute(&mut *connection).await?;
     sqlx::query!("delete from repositories where id = $1 and project_id is null", id.get()).execute(connection).await?;
     Ok(())
 }
 
-/// Where a repository stands among others.
+/// A repository's activity and fork network.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct NetworkInfo {
     pub created_at: DateTime<Utc>,
-    /// When a ref moved last.
-    pub moved_at: Option<DateTime<Utc>>,
-    /// It, its forks and theirs.
-    pub network: i64,
-    /// Paths of some of them, the oldest first.
+    /// The time of the last ref update.
+    pub last_update_at: Option<DateTime<Utc>>,
+    /// The number of repositories in the fork network.
+    pub network_size: i64,
+    /// Paths of projects in the fork network, the oldest first, limited in number.
     pub members: Vec<String>,
 }
 
-pub async fn place(connection: &mut Connection, id: RepositoryId, at_most: i64) -> Result<Place> {
+pub async fn find_network_info(connection: &mut Connection, id: RepositoryId, at_most: i64) -> Result<NetworkInfo> {
     let row = sqlx::query!(
         r#"select r.created_at, l.created_at as "moved_at?", (select count(*) from repositories o
              where o.network_id = r.network_id and o.project_id is not null) as "network!"
@@ -250,5 +260,5 @@ pub async fn place(connection: &mut Connection, id: RepositoryId, at_most: i64) 
     )
     .fetch_all(connection)
     .await?;
-    Ok(Place { created_at: row.created_at, moved_at: row.moved_at, network: row.network, members })
+    Ok(NetworkInfo { created_at: row.created_at, last_update_at: row.moved_at, network_size: row.network, members })
 }

@@ -1,4 +1,4 @@
-//! What is kept although no ref leads to it: what refs left a while ago, and what pipelines are about.
+//! Unreachable objects that a prune keeps: recent values of refs, and commits of pipelines.
 
 use chrono::{DateTime, Utc};
 use holdfast_domain::ids::RepositoryId;
@@ -7,8 +7,9 @@ use holdfast_git::ObjectId;
 use super::snapshot::object_id;
 use crate::{Connection, Result};
 
-/// All that refs have been, and pipelines were made for, since that time; and what pipelines are about that still run.
-pub async fn roots(
+/// Lists the roots of the objects to keep: all values of refs and all commits of pipelines since the time `since`, and
+/// the commits of pipelines that are not finished.
+pub async fn list_roots(
     connection: &mut Connection,
     repository: RepositoryId,
     since: DateTime<Utc>,
@@ -28,8 +29,8 @@ pub async fn roots(
     rows.iter().map(|id| object_id(id)).collect()
 }
 
-/// Some that refs have been lately.
-pub async fn recent(connection: &mut Connection, repository: RepositoryId, at_most: i64) -> Result<Vec<ObjectId>> {
+/// Lists the latest new values of refs, at most `at_most`.
+pub async fn list_recent(connection: &mut Connection, repository: RepositoryId, at_most: i64) -> Result<Vec<ObjectId>> {
     let rows = sqlx::query_scalar!(
         r#"select new as "new!" from ref_log where repository_id = $1 and new is not null
            order by generation desc limit $2"#,

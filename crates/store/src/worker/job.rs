@@ -1,4 +1,7 @@
-//! Work that outlives a request. It is queued in the caller's transaction: what is rolled back is never done.
+//! Background jobs in the queue of graphile_worker (ADR 0007).
+//!
+//! A job is enqueued in the caller's transaction: if that is rolled back, the job never runs. Jobs that operators see
+//! also have a row in `jobs`.
 
 use chrono::{DateTime, Utc};
 use holdfast_domain::ids::{JobId, ProjectId};
@@ -6,7 +9,7 @@ use serde_json::Value;
 
 use crate::{Connection, Database, Result};
 
-/// A job as operators see it.
+/// A job as it is shown to operators.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct Job {
     #[sqlx(try_from = "i64")]
@@ -24,7 +27,8 @@ pub struct Job {
     pub next_try: Option<DateTime<Utc>>,
 }
 
-/// `details` are the task's own, ids and nothing else: what is queued ends up in logs.
+/// Enqueues a job that operators see. `details` are the arguments of the task: ids and names of refs only, since
+/// payloads are logged.
 pub async fn enqueue(
     connection: &mut Connection,
     task: &'static str,
@@ -33,11 +37,11 @@ pub async fn enqueue(
     total: i64,
     now: DateTime<Utc>,
 ) -> Result<JobId> {
-    enqueue_in(connection, None, task, subject, details, total, now).await
+    enqueue_in_queue(connection, None, task, subject, details, total, now).await
 }
 
 /// Like [`enqueue`], but in a named queue: of the jobs in one queue, one runs at a time, on all nodes together.
-pub(super) async fn enqueue_in(
+pub(super) async fn enqueue_in_queue(
     connection: &mut Connection,
     queue: Option<&str>,
     task: &'static str,
@@ -55,7 +59,7 @@ pub(super) async fn enqueue_in(
     )
     .fetch_one(&mut *connection)
     .await?;
-    // The queue's schema is its own affair and not known when queries are checked.
+    // The schema of graphile_worker is not part of the migrations, so this query cannot be checked at compile time.
     sqlx::query(
         "select graphile_worker.add_job($1, ($3::jsonb || jsonb_build_object('job', $2::bigint))::json, \
          queue_name := $4, job_key := 'job-' || $2, max_attempts := 25)",
@@ -69,17 +73,21 @@ pub(super) async fn enqueue_in(
     Ok(id.into())
 }
 
-/// Returns how many jobs of a queue wait or run, or `at_most` if there are more. Jobs that used up their attempts do not
-/// count.
-pub(super) async fn count_in(connection: &mut Connection, queue: &str, at_most: i64) -> Result<i64> {
+/// Returns how many jobs of a queue wait or run, or `at_most` if there are more. Jobs that have failed permanently do
+/// not count.
+pub(super) async fn count_in_queue(connection: &mut Connection, queue: &str, at_most: i64) -> Result<i64> {
     const QUERY: &str = "select count(*) from (select from graphile_worker.jobs \
         where queue_name = $1 and attempts < max_attempts limit $2) j";
     Ok(sqlx::query_scalar(QUERY).bind(queue).bind(at_most).fetch_one(connection).await?)
 }
 
-/// What keeps a project in order and is no use of anybody's: not listed among the jobs. One that waits already is enough,
-/// and while one runs the next waits, and keeps no worker from others.
-pub(super) async fn enqueue_once(connection: &mut Connection, task: &'static str, project: ProjectId) -> Result<()> {
+/// Enqueues maintenance of a project, which operators do not see among the jobs. A job that is already waiting is not
+/// enqueued again. Jobs of one task and project run one at a time, and a waiting one occupies no worker.
+pub(super) async fn enqueue_deduplicated(
+    connection: &mut Connection,
+    task: &'static str,
+    project: ProjectId,
+) -> Result<()> {
     sqlx::query(
         "select graphile_worker.add_job($1, json_build_object('project', $2::bigint), \
          queue_name := $1 || '-' || $2, job_key := $1 || '-' || $2, max_attempts := 3)",
@@ -91,8 +99,9 @@ pub(super) async fn enqueue_once(connection: &mut Connection, task: &'static str
     Ok(())
 }
 
-/// What follows from something in a project, one after the other. Not listed among the jobs either.
-pub(super) async fn enqueue_in_turn(
+/// Enqueues a job that follows from a change in a project. Jobs of one task and project run in order, one at a time.
+/// Operators do not see them among the jobs.
+pub(super) async fn enqueue_serial(
     connection: &mut Connection,
     task: &'static str,
     project: ProjectId,
@@ -112,8 +121,8 @@ pub async fn set_total(connection: &mut Connection, id: JobId, total: i64) -> Re
     Ok(())
 }
 
-pub async fn advance(connection: &mut Connection, id: JobId, by: i64) -> Result<()> {
-    sqlx::query!("update jobs set done = done + $2 where id = $1", id.get(), by).execute(connection).await?;
+pub async fn advance(connection: &mut Connection, id: JobId, steps: i64) -> Result<()> {
+    sqlx::query!("update jobs set done = done + $2 where id = $1", id.get(), steps).execute(connection).await?;
     Ok(())
 }
 
@@ -122,19 +131,25 @@ pub async fn finish(connection: &mut Connection, id: JobId, now: DateTime<Utc>) 
     Ok(())
 }
 
-/// Some of those that were finished before that time; how many there were.
-pub async fn forget(connection: &mut Connection, finished_before: DateTime<Utc>, at_most: i64) -> Result<u64> {
-    let gone = sqlx::query!(
+/// Deletes a batch of jobs that finished before the time `finished_before`, the oldest first, and returns how many were
+/// deleted.
+pub async fn delete_finished_batch(
+    connection: &mut Connection,
+    finished_before: DateTime<Utc>,
+    at_most: i64,
+) -> Result<u64> {
+    let deleted = sqlx::query!(
         "delete from jobs where id in (select id from jobs where finished_at < $1 order by finished_at limit $2)",
         finished_before,
         at_most,
     )
     .execute(connection)
     .await?;
-    Ok(gone.rows_affected())
+    Ok(deleted.rows_affected())
 }
 
-/// Lets a job begin anew at once, also one that was given up. False if nothing waits under that number.
+/// Makes a job due at once and resets its attempts, also if it has failed permanently. Returns false if the queue has
+/// no such job.
 pub async fn retry(database: &Database, id: JobId) -> Result<bool> {
     const QUERY: &str = "\
         select count(*) from graphile_worker.reschedule_jobs( \
@@ -143,29 +158,29 @@ pub async fn retry(database: &Database, id: JobId) -> Result<bool> {
     Ok(found > 0)
 }
 
-/// The queue at a glance.
+/// Counts of the job queue, for monitoring.
 #[derive(Clone, Copy, Debug, sqlx::FromRow)]
-pub struct Queue {
-    /// That could be done now and that nobody does.
+pub struct JobOverview {
+    /// Jobs that are due and not running.
     pub waiting: i64,
-    /// Since when the oldest of them could be.
+    /// The time at which the first of them became due.
     pub oldest: Option<DateTime<Utc>>,
     pub given_up: i64,
 }
 
-/// Of more than that many it is enough to know that they are many.
-const COUNTED: i64 = 10_000;
+/// Maximum number of jobs that [`overview`] looks at, which bounds its cost. Arbitrary.
+const MAX_COUNTED: i64 = 10_000;
 
-pub async fn overview(database: &Database) -> Result<Queue> {
+pub async fn overview(database: &Database) -> Result<JobOverview> {
     const QUERY: &str = "\
         select count(*) filter (where j.attempts < j.max_attempts and j.run_at <= now()) as waiting, \
           min(j.run_at) filter (where j.attempts < j.max_attempts and j.run_at <= now()) as oldest, \
           count(*) filter (where j.attempts >= j.max_attempts and j.key like 'job-%') as given_up \
         from (select key, attempts, max_attempts, run_at from graphile_worker.jobs where locked_at is null limit $1) j";
-    Ok(sqlx::query_as(QUERY).bind(COUNTED).fetch_one(&mut *database.connection().await?).await?)
+    Ok(sqlx::query_as(QUERY).bind(MAX_COUNTED).fetch_one(&mut *database.connection().await?).await?)
 }
 
-/// Newest first: those still to be finished, and the last that were.
+/// Lists unfinished jobs and the latest finished ones, the newest first.
 pub async fn list(database: &Database, at_most: i64) -> Result<Vec<Job>> {
     const QUERY: &str = "\
         select j.id, j.task, j.subject, j.total, j.done, j.requested_at, j.finished_at, q.attempts, q.max_attempts, q.last_error, \

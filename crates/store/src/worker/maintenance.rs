@@ -1,3 +1,5 @@
+//! The job that maintains the repository of a project.
+
 use holdfast_domain::ids::ProjectId;
 
 use super::job;
@@ -6,5 +8,5 @@ use crate::{Connection, Result};
 pub const MAINTAIN: &str = "maintain";
 
 pub async fn enqueue(connection: &mut Connection, project: ProjectId) -> Result<()> {
-    job::enqueue_once(connection, MAINTAIN, project).await
+    job::enqueue_deduplicated(connection, MAINTAIN, project).await
 }

@@ -1,3 +1,5 @@
+//! The job that deletes merged branches.
+
 use chrono::{DateTime, Utc};
 use holdfast_domain::ids::{ProjectId, UserId};
 use serde_json::json;
@@ -7,7 +9,7 @@ use crate::{Connection, Result};
 
 pub const DELETE_MERGED_BRANCHES: &str = "delete_merged_branches";
 
-/// In the name of who asked for it.
+/// Enqueues the job, which acts on behalf of the user who requested it.
 pub async fn enqueue(
     connection: &mut Connection,
     project: ProjectId,

@@ -1,16 +1,18 @@
-pub mod closing;
+//! Enqueues background jobs, with one module per task. The jobs run in `app` (ADR 0007).
+
+pub mod close_issues;
 pub mod contributors;
-mod farewell;
 pub mod import;
 pub mod job;
 pub mod maintenance;
 pub mod merged_branches;
 pub mod pipelines;
 pub mod removal;
+mod removal_events;
 
-/// All that can be queued.
+/// All tasks that can be enqueued.
 pub const TASKS: [&str; 9] = [
-    closing::CLOSE_ISSUES,
+    close_issues::CLOSE_ISSUES,
     contributors::COUNT_CONTRIBUTORS,
     import::IMPORT,
     maintenance::MAINTAIN,

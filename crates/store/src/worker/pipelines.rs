@@ -1,3 +1,5 @@
+//! The job that creates pipelines for a push.
+
 use holdfast_domain::ids::{ProjectId, UserId};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -7,22 +9,22 @@ use crate::{Connection, Result};
 
 pub const CREATE_PIPELINES: &str = "create_pipelines";
 
-/// A branch or a tag that was moved, and where it leads now.
+/// A branch or tag that was updated, with its new commit.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Pushed {
+pub struct PushedRef {
     pub ref_name: String,
     pub tag: bool,
     pub sha: String,
 }
 
-/// In the order of the pushes.
+/// Enqueues the job. The jobs of a project run in the order of its pushes.
 pub async fn enqueue(
     connection: &mut Connection,
     project: ProjectId,
     user: UserId,
     generation: i64,
-    pushed: &[Pushed],
+    pushed_refs: &[PushedRef],
 ) -> Result<()> {
-    let details = json!({ "project": project, "user": user, "generation": generation, "pushed": pushed });
-    job::enqueue_in_turn(connection, CREATE_PIPELINES, project, &details).await
+    let details = json!({ "project": project, "user": user, "generation": generation, "pushed": pushed_refs });
+    job::enqueue_serial(connection, CREATE_PIPELINES, project, &details).await
 }

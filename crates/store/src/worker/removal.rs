@@ -1,22 +1,26 @@
-//! Things that are deleted: they are gone at once, and what they held is removed bit by bit by a job.
+//! Deletion of projects and users in two phases (ADR 0008).
+//!
+//! The request detaches the project from its namespace, so that it is not found anymore. A job deletes its contents in
+//! batches.
 
 use chrono::{DateTime, Utc};
 use holdfast_domain::ids::{JobId, NamespaceId, ProjectId, UserId};
 use serde_json::json;
 
-use super::{farewell, job};
+use super::{job, removal_events};
 use crate::ci::queue;
 use crate::projects::{fork, project};
 use crate::{Connection, Result};
 
 pub const REMOVE_PROJECTS: &str = "remove_projects";
-/// Queued by versions that deleted what a deleted user wrote. It does the same as [`REASSIGN_AUTHOR`], whose name is
-/// another one so that no node of such a version runs it during an upgrade.
+/// The task that earlier versions enqueue when a user is deleted. It does the same as [`REASSIGN_AUTHOR`]. The new task
+/// has another name so that no node of an earlier version, which would delete the user's contributions, runs it during
+/// an upgrade.
 pub const REMOVE_AUTHOR: &str = "remove_author";
 pub const REASSIGN_AUTHOR: &str = "reassign_author";
 
-/// Takes a project out of its namespace: nothing finds it any more.
-pub async fn begin_project(
+/// Detaches a project from its namespace, so that it is not found anymore, and enqueues the deletion of its contents.
+pub async fn detach_project(
     connection: &mut Connection,
     project: ProjectId,
     subject: &str,
@@ -24,7 +28,7 @@ pub async fn begin_project(
 ) -> Result<()> {
     let id = job::enqueue(connection, REMOVE_PROJECTS, subject, &json!({}), 1, now).await?;
     fork::unlink(connection, project).await?;
-    farewell::of_project(connection, project, now).await?;
+    removal_events::publish_for_project(connection, project, now).await?;
     queue::set_shared(connection, project, false).await?;
     sqlx::query!(
         "update projects set namespace_id = null, removal_id = $2 where id = $1 and namespace_id is not null",
@@ -36,19 +40,20 @@ pub async fn begin_project(
     Ok(())
 }
 
-/// The same for all projects of a namespace, which is locked against new ones.
-pub async fn begin_namespace(
+/// Like [`detach_project`], but for all projects of a namespace. The caller has locked the namespace against new
+/// projects.
+pub async fn detach_namespace(
     connection: &mut Connection,
     namespace: NamespaceId,
     subject: &str,
     now: DateTime<Utc>,
 ) -> Result<()> {
-    farewell::of_namespace(connection, namespace, now).await?;
-    if project::count_in(connection, namespace, 1).await? == 0 {
+    removal_events::publish_for_namespace(connection, namespace, now).await?;
+    if project::count_in_namespace(connection, namespace, 1).await? == 0 {
         return Ok(());
     }
-    tell(connection, namespace, now).await?;
-    // In the order in which everybody takes two projects.
+    publish_projects_destroyed(connection, namespace, now).await?;
+    // Projects are locked in the order of their ids everywhere, to avoid deadlocks.
     sqlx::query!("select id from projects where namespace_id = $1 order by id for no key update", namespace.get())
         .fetch_all(&mut *connection)
         .await?;
@@ -72,10 +77,14 @@ pub async fn begin_namespace(
     job::set_total(connection, id, detached.rows_affected() as i64).await
 }
 
-/// The same that a single deletion tells, for all of them in one statement.
-async fn tell(connection: &mut Connection, namespace: NamespaceId, now: DateTime<Utc>) -> Result<()> {
+/// Records the event of a deletion for each project of a namespace, in one statement.
+async fn publish_projects_destroyed(
+    connection: &mut Connection,
+    namespace: NamespaceId,
+    now: DateTime<Utc>,
+) -> Result<()> {
     sqlx::query!(
-        "with told as (insert into outbox (kind, project_id, payload, created_at)
+        "with inserted as (insert into outbox (kind, project_id, payload, created_at)
          select 'project_destroy', p.id, jsonb_build_object('created_at', to_char(p.created_at at time zone 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"'),
              'updated_at', to_char(p.updated_at at time zone 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"'),
              'project_id', p.id, 'name', p.name, 'path', p.path,
@@ -84,7 +93,7 @@ async fn tell(connection: &mut Connection, namespace: NamespaceId, now: DateTime
              'owner_name', coalesce(u.name, n.name), 'owner_email', coalesce(u.email, '')), $2
          from projects p join namespaces n on n.id = p.namespace_id left join users u on u.id = n.owner_id
          where p.namespace_id = $1 returning id, kind, project_id, created_at)
-         insert into outbox_queue (outbox_id, kind, project_id, created_at) select id, kind, project_id, created_at from told",
+         insert into outbox_queue (outbox_id, kind, project_id, created_at) select id, kind, project_id, created_at from inserted",
         namespace.get(),
         now,
     )
@@ -93,20 +102,20 @@ async fn tell(connection: &mut Connection, namespace: NamespaceId, now: DateTime
     Ok(())
 }
 
-/// Enqueues the job that gives what a deleted user wrote to the ghost account.
-pub async fn begin_author(
+/// Enqueues the job that reassigns the contributions of a deleted user to the ghost account.
+pub async fn enqueue_reassign_author(
     connection: &mut Connection,
     author: UserId,
     subject: &str,
     now: DateTime<Utc>,
 ) -> Result<()> {
-    farewell::of_user(connection, author, now).await?;
+    removal_events::publish_for_user(connection, author, now).await?;
     job::enqueue(connection, REASSIGN_AUTHOR, subject, &json!({ "author": author }), 0, now).await?;
     Ok(())
 }
 
-/// One that is still to be removed.
-pub async fn next(connection: &mut Connection, removal: JobId) -> Result<Option<ProjectId>> {
+/// Returns the next project that a job has to delete.
+pub async fn next_project(connection: &mut Connection, removal: JobId) -> Result<Option<ProjectId>> {
     let found =
         sqlx::query_scalar!("select id from projects where removal_id = $1 order by id limit 1", removal.get(),)
             .fetch_optional(connection)
@@ -114,11 +123,12 @@ pub async fn next(connection: &mut Connection, removal: JobId) -> Result<Option<
     Ok(found.map(Into::into))
 }
 
-/// What is left of it, which is little by then; how many there were of it. Its forks keep its visibility as their limit.
+/// Deletes the row of a detached project and returns the number of deleted rows. The job has deleted its contents
+/// before. Forks keep the project's visibility as their limit.
 pub async fn delete(connection: &mut Connection, project: ProjectId) -> Result<u64> {
-    fork::keep_limit(connection, project).await?;
-    let gone = sqlx::query!("delete from projects where id = $1 and removal_id is not null", project.get())
+    fork::save_visibility_limit(connection, project).await?;
+    let deleted = sqlx::query!("delete from projects where id = $1 and removal_id is not null", project.get())
         .execute(connection)
         .await?;
-    Ok(gone.rows_affected())
+    Ok(deleted.rows_affected())
 }

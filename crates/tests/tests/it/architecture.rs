@@ -1,46 +1,46 @@
-//! The rules of the house that the compiler does not keep.
+//! Checks the architecture rules that the compiler does not enforce.
 
 use std::path::{Path, PathBuf};
 
-/// Layer, and the layers it may know.
-const ARROWS: &[(&str, &[&str])] = &[
+/// Each layer and the layers that it may depend on.
+const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ("git", &[]),
     ("domain", &["git"]),
     ("store", &["domain", "git"]),
     ("app", &["domain", "git", "store"]),
     ("http", &["app", "domain", "git"]),
     ("ssh", &["app", "domain", "git"]),
-    // Knows the server by its protocol alone.
+    // The runner uses the server only by its protocol.
     ("runner", &[]),
     ("server", &["app", "domain", "git", "http", "runner", "ssh", "store"]),
 ];
 
-fn crates() -> PathBuf {
+fn crates_directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-fn sources(below: &Path, found: &mut Vec<(PathBuf, String)>) {
-    for entry in std::fs::read_dir(below).unwrap() {
+fn collect_sources(directory: &Path, found: &mut Vec<(PathBuf, String)>) {
+    for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            sources(&path, found);
+            collect_sources(&path, found);
         } else if path.extension().is_some_and(|extension| extension == "rs") {
             found.push((path.clone(), std::fs::read_to_string(&path).unwrap()));
         }
     }
 }
 
-fn of(layer: &str) -> Vec<(PathBuf, String)> {
+fn layer_sources(layer: &str) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
-    sources(&crates().join(layer).join("src"), &mut found);
+    collect_sources(&crates_directory().join(layer).join("src"), &mut found);
     found
 }
 
 #[test]
-fn layers_know_only_what_is_below() {
-    for (layer, allowed) in ARROWS {
-        let manifest = std::fs::read_to_string(crates().join(layer).join("Cargo.toml")).unwrap();
-        for (other, _) in ARROWS {
+fn crates_depend_only_on_lower_layers() {
+    for (layer, allowed) in ALLOWED_DEPENDENCIES {
+        let manifest = std::fs::read_to_string(crates_directory().join(layer).join("Cargo.toml")).unwrap();
+        for (other, _) in ALLOWED_DEPENDENCIES {
             let knows = manifest.contains(&format!("holdfast-{other}.workspace"));
             assert!(!knows || allowed.contains(other), "{layer} must not know {other}");
         }
@@ -48,21 +48,21 @@ fn layers_know_only_what_is_below() {
 }
 
 #[test]
-fn things_stand_in_their_room() {
+fn crates_respect_layer_boundaries() {
     let rules = [
         ("sqlx::", &["store"][..], "SQL is spoken in store alone"),
-        // The runner is told them.
+        // The runner receives status codes from the server.
         ("StatusCode", &["http", "runner"], "status codes are chosen in http alone"),
-        ("access::instance(", &["app"], "permission is checked in app alone"),
+        ("access::authorize_instance(", &["app"], "permission is checked in app alone"),
         ("database.begin()", &["app"], "transactions are opened in app alone"),
         ("Command::new(", &["git", "runner"], "programs are started in git alone, and by the runner"),
         ("AssertSqlSafe", &[], "SQL is a literal or built with push_bind"),
     ];
-    for (layer, _) in ARROWS {
-        for (path, text) in of(layer) {
+    for (layer, _) in ALLOWED_DEPENDENCIES {
+        for (path, text) in layer_sources(layer) {
             for (word, rooms, why) in rules {
-                // Torture starts what clients and operators start: git on their side, and nodes.
-                // Trials start nodes, and only PostgreSQL's own programs know how to copy a database.
+                // The stress test starts git clients and nodes, and backup starts the programs of PostgreSQL, the only
+                // ones that can copy a database.
                 let exempt = ["torture", "backup"];
                 let is_exempt = word == "Command::new("
                     && path.components().any(|part| exempt.iter().any(|name| part.as_os_str() == *name));
@@ -73,8 +73,8 @@ fn things_stand_in_their_room() {
 }
 
 #[test]
-fn presenters_never_wait() {
-    for (path, text) in of("http") {
+fn presenters_are_not_async() {
+    for (path, text) in layer_sources("http") {
         if path.components().any(|part| part.as_os_str() == "present") {
             assert!(!text.contains("async") && !text.contains(".await"), "{}", path.display());
         }
@@ -88,9 +88,9 @@ fn is_code(line: &str) -> bool {
 }
 
 #[test]
-fn files_are_short_and_have_telling_names() {
-    for (layer, _) in ARROWS {
-        for (path, text) in of(layer) {
+fn files_are_short_and_have_specific_names() {
+    for (layer, _) in ALLOWED_DEPENDENCIES {
+        for (path, text) in layer_sources(layer) {
             let lines = text.lines().filter(|line| is_code(line)).count();
             assert!(lines <= 400, "{} has {lines} lines of code: split it by noun", path.display());
             let name = path.file_stem().unwrap().to_str().unwrap();

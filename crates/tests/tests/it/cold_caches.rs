@@ -1,14 +1,14 @@
-//! Copies that a node does not have yet.
+//! Repositories that are missing, or partly missing, in the cache of a node.
 
 use holdfast_app::repository::warming;
 use holdfast_store::objects;
 use holdfast_tests::{Server, Setup, WorkTree};
 
-use crate::equal_fetches::noise;
+use crate::shared_fetches::random_bytes;
 
-/// In pieces, from a directory and from a bucket.
+/// Downloads packs in parts, from a directory and from a bucket.
 #[tokio::test]
-async fn large_packs_come_whole() {
+async fn large_packs_are_downloaded_completely() {
     let endpoint = std::env::var("HOLDFAST_TEST_S3_ENDPOINT").expect("dev/test starts an S3 server");
     let bucket = objects::Options::S3 {
         bucket: "holdfast".into(),
@@ -18,13 +18,13 @@ async fn large_packs_come_whole() {
         credentials: Some(("test".into(), "test".into())),
     };
     for objects in [None, Some(bucket)] {
-        let server = Server::with(Setup { objects, ..Setup::default() }).await;
+        let server = Server::start_with(Setup { objects, ..Setup::default() }).await;
         let (_, ada) = server.user("ada").await;
         server.project(&ada, "p", 20).await;
         let url = server.git_url(&ada, "ada/p");
         let tree = WorkTree::new().await;
         for (place, bytes) in [35 << 20, 100 << 10, 80 << 10, 20].into_iter().enumerate() {
-            tree.commit(&format!("f{place}"), &noise(bytes + place, 1), "more").await;
+            tree.commit(&format!("f{place}"), &random_bytes(bytes + place, 1), "more").await;
             tree.push(&url, &["main"]).await.ok();
         }
         let other = server.another_node().await;
@@ -36,13 +36,13 @@ async fn large_packs_come_whole() {
 }
 
 #[tokio::test]
-async fn what_is_cut_off_in_the_store_is_no_copy() {
+async fn a_truncated_pack_download_is_discarded() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     server.project(&ada, "p", 20).await;
     let url = server.git_url(&ada, "ada/p");
     let tree = WorkTree::new().await;
-    tree.commit("f", &noise(200 << 10, 1), "more").await;
+    tree.commit("f", &random_bytes(200 << 10, 1), "more").await;
     tree.push(&url, &["main"]).await.ok();
     let packs = server.directory.path().join("packs");
     let object = walk(&packs).into_iter().max_by_key(|path| path.metadata().unwrap().len()).unwrap();
@@ -51,7 +51,7 @@ async fn what_is_cut_off_in_the_store_is_no_copy() {
     let other = server.another_node().await;
     let url = url.replace(&server.address(), &other);
     let (cloned, _) = WorkTree::clone(&url, &[]).await;
-    cloned.refused();
+    cloned.expect_failure();
     std::fs::write(&object, &whole).unwrap();
     let (cloned, clone) = WorkTree::clone(&url, &[]).await;
     cloned.ok();
@@ -67,9 +67,9 @@ fn walk(directory: &std::path::Path) -> Vec<std::path::PathBuf> {
     found
 }
 
-/// As somebody leaves it who is killed while he removes it.
+/// The process was killed while it evicted the cached repository.
 #[tokio::test]
-async fn half_a_copy_is_made_whole() {
+async fn a_partial_cached_repository_is_completed() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     server.project(&ada, "p", 20).await;
@@ -89,9 +89,9 @@ async fn half_a_copy_is_made_whole() {
     clone.git(["fsck", "--full", "--strict"]).await.ok();
 }
 
-/// Copies may be deleted at any time, whole or in part, and nobody who comes later notices.
+/// Files of the cache may be deleted at any time, and later requests succeed.
 #[tokio::test]
-async fn what_is_deleted_below_a_running_node_comes_back() {
+async fn deleted_cache_files_are_downloaded_again() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     server.project(&ada, "p", 20).await;
@@ -132,18 +132,19 @@ async fn what_is_deleted_below_a_running_node_comes_back() {
     WorkTree::clone(&url, &[]).await.1.git(["fsck", "--full", "--strict"]).await.ok();
 }
 
-/// What others deleted does not count any more: the rest would be evicted for it, again and again.
+/// Files that were deleted from outside are subtracted from the size of the cache; otherwise the rest would be evicted
+/// again and again.
 #[tokio::test]
-async fn what_was_deleted_takes_no_room() {
+async fn deleted_cache_files_do_not_count_as_used() {
     let mut setup = Setup::default();
     setup.settings.git.cache_max_bytes = 512 << 10;
-    let server = Server::with(setup).await;
+    let server = Server::start_with(setup).await;
     let (_, ada) = server.user("ada").await;
-    let cache = server.app.engine.cache().unwrap();
+    let cache = server.app.git_runtime.cache().unwrap();
     for (seed, name) in ["p", "q"].into_iter().enumerate() {
         server.project(&ada, name, 20).await;
         let tree = WorkTree::new().await;
-        tree.commit("noise", &noise(300 << 10, seed as u64), "large").await;
+        tree.commit("noise", &random_bytes(300 << 10, seed as u64), "large").await;
         tree.push(&server.git_url(&ada, &format!("ada/{name}")), &["main"]).await.ok();
         if name == "p" {
             walk(&server.cache.path().join("0/packs")).iter().for_each(|file| std::fs::remove_file(file).unwrap());
@@ -157,27 +158,27 @@ async fn what_was_deleted_takes_no_room() {
     assert!(there > 300 << 10 && cache.bytes() == there, "{there}, {} counted", cache.bytes());
 }
 
-/// What a node does when it starts, before anybody asks.
+/// A node warms its cache when it starts, before the first request.
 #[tokio::test]
-async fn a_new_node_fetches_what_was_active_last() {
+async fn a_new_node_warms_recently_active_repositories() {
     let mut setup = Setup::default();
     setup.settings.git.cache_max_bytes = 1 << 20;
-    let server = Server::with(setup).await;
+    let server = Server::start_with(setup).await;
     let (_, ada) = server.user("ada").await;
-    // The last one is larger than what may be fetched for nobody in particular.
+    // The last one is larger than the part of the cache that warming may use.
     for (name, bytes) in [("p1", 200 << 10), ("p2", 200 << 10), ("empty", 0), ("large", 600 << 10)] {
         server.project(&ada, name, 0).await;
         if bytes > 0 {
             let tree = WorkTree::new().await;
-            tree.commit("f", &noise(bytes, 1), name).await;
+            tree.commit("f", &random_bytes(bytes, 1), name).await;
             tree.push(&server.git_url(&ada, &format!("ada/{name}")), &["main"]).await.ok();
         }
     }
     let node = server.another_app();
     assert_eq!(warming::warm(&node).await.unwrap(), 2);
-    let cache = node.engine.cache().unwrap();
+    let cache = node.git_runtime.cache().unwrap();
     assert!(cache.bytes() > 400 << 10 && cache.bytes() <= 512 << 10, "{}", cache.bytes());
-    // What it has by now is brought up to date.
+    // Warming again updates the repositories that are cached.
     server.push_first(&ada, "ada/empty").await;
     let tree = WorkTree::clone(&server.git_url(&ada, "ada/p1"), &[]).await.1;
     tree.commit("g", b"more\n", "more").await;

@@ -1,12 +1,12 @@
-//! Trees, files, archives and comparisons: what no random repository shows. That they are as git says is tested in
-//! `equal_to_git`.
+//! Trees, files, archives and comparisons: cases that no random repository shows. `git_differential` compares the
+//! results with git.
 
 use std::time::{Duration, Instant};
 
 use holdfast_tests::{Client, Server, WorkTree};
 use serde_json::{Value, json};
 
-async fn world() -> (Server, Client, String, WorkTree) {
+async fn set_up() -> (Server, Client, String, WorkTree) {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let project = server.project(&ada, "p", 20).await;
@@ -19,14 +19,14 @@ fn names(list: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn what_is_not_there() {
-    let (server, ada, api, tree) = world().await;
+async fn missing_revisions_and_paths_are_not_found() {
+    let (server, ada, api, tree) = set_up().await;
     let said = async |path: &str| {
         let answer = ada.get(&format!("{api}{path}")).await;
         (answer.status, answer.body)
     };
     let not_found = |what: &str| (404, json!({ "message": format!("404 {what} Not Found") }));
-    // Of a repository without commits.
+    // The repository has no commits.
     assert_eq!(said("/tree").await, not_found("Tree"));
     assert_eq!(said("/archive").await, not_found("File"));
     assert_eq!(said("/blobs/main?filepath=f").await, not_found("Commit"));
@@ -52,8 +52,8 @@ async fn what_is_not_there() {
 }
 
 #[tokio::test]
-async fn revisions_are_read_as_git_reads_them() {
-    let (server, ada, api, tree) = world().await;
+async fn revisions_are_resolved_like_git() {
+    let (server, ada, api, tree) = set_up().await;
     tree.commit("f", b"1\n", "one").await;
     tree.git(["checkout", "-q", "-b", "side"]).await.ok();
     tree.commit("g", b"2\n", "two").await;
@@ -62,7 +62,7 @@ async fn revisions_are_read_as_git_reads_them() {
     tree.git(["merge", "-q", "--no-ff", "-m", "four", "side"]).await.ok();
     tree.git(["tag", "-a", "v1", "-m", "one", "main~1"]).await.ok();
     tree.git(["tag", "-a", "v2", "-m", "a tag of a tag", "v1"]).await.ok();
-    // A branch and a tag of one name: the tag counts.
+    // If a branch and a tag have the same name, the tag takes precedence.
     tree.git(["branch", "v1", "main"]).await.ok();
     tree.push(&server.git_url(&ada, "ada/p"), &["--all"]).await.ok();
     tree.push(&server.git_url(&ada, "ada/p"), &["--tags"]).await.ok();
@@ -120,7 +120,7 @@ async fn revisions_are_read_as_git_reads_them() {
         "0000000000000000000000000000000000000000",
     ] {
         let query = [("filepath", "f")];
-        let path = format!("{api}/blobs/{}", percent(text));
+        let path = format!("{api}/blobs/{}", percent_encode(text));
         let answer = ada.send(ada.request("GET", &path).query(&query)).await;
         let trimmed = text == "main\n" && answer.status == 200;
         assert!(answer.status == 404 || answer.status == 400 || trimmed, "{text:?}: {} {}", answer.status, answer.text);
@@ -131,10 +131,10 @@ async fn revisions_are_read_as_git_reads_them() {
     }
 }
 
-/// The beginning of an id is enough as long as nothing else begins so.
+/// A prefix of an id is resolved as long as it is unambiguous.
 #[tokio::test]
-async fn ids_that_begin_alike() {
-    let (server, ada, api, tree) = world().await;
+async fn ambiguous_short_ids_are_not_resolved() {
+    let (server, ada, api, tree) = set_up().await;
     // The ids of the files "4827\n" and "11742\n" begin with the same seven digits.
     for number in [4827, 11742, 1] {
         tree.commit(&format!("f{number}"), format!("{number}\n").as_bytes(), "more").await;
@@ -155,14 +155,14 @@ async fn ids_that_begin_alike() {
     }
 }
 
-/// A commit says in what it was written, and git tells it in UTF-8. So do all who show it.
+/// A commit names its encoding, and git converts it to UTF-8. So does every response that shows it.
 #[tokio::test]
-async fn commits_in_other_encodings() {
-    let (server, ada, api, tree) = world().await;
+async fn commits_in_other_encodings_are_shown_in_utf8() {
+    let (server, ada, api, tree) = set_up().await;
     let mut stream =
         b"commit refs/heads/main\nauthor L\xe9o <l\xe9o@x> 1 +0000\ncommitter L\xe9o <l\xe9o@x> 1 +0000\n".to_vec();
     stream.extend_from_slice(b"encoding ISO-8859-1\ndata 4\n\xe9t\xe9\n");
-    tree.import(stream).await;
+    tree.fast_import(stream).await;
     tree.push(&server.git_url(&ada, "ada/p"), &["main"]).await.ok();
     let commit = ada.get(&format!("{api}/branches/main")).await.body["commit"].clone();
     assert_eq!((&commit["author_name"], &commit["message"]), (&json!("Léo"), &json!("été\n")));
@@ -170,13 +170,13 @@ async fn commits_in_other_encodings() {
     assert_eq!((&person["name"], &person["email"]), (&json!("Léo"), &commit["author_email"]));
 }
 
-fn percent(text: &str) -> String {
+fn percent_encode(text: &str) -> String {
     text.bytes().map(|byte| format!("%{byte:02X}")).collect()
 }
 
 #[tokio::test]
-async fn archives_have_telling_names() {
-    let (server, ada, api, tree) = world().await;
+async fn archive_names_contain_project_ref_and_commit() {
+    let (server, ada, api, tree) = set_up().await;
     let id = tree.commit("f", b"f\n", "one").await;
     tree.git(["branch", "feature/ünï\"code"]).await.ok();
     tree.push(&server.git_url(&ada, "ada/p"), &["--all"]).await.ok();
@@ -201,10 +201,10 @@ async fn archives_have_telling_names() {
     assert_eq!(ada.get(&format!("{api}/archive.rar")).await.status, 404);
 }
 
-/// What is too large to be held is passed on by git, entry by entry and piece by piece.
+/// Files and directories that are too large for memory are streamed from git.
 #[tokio::test]
-async fn large_files_and_directories() {
-    let (server, ada, api, tree) = world().await;
+async fn large_files_and_directories_are_streamed() {
+    let (server, ada, api, tree) = set_up().await;
     let large: Vec<u8> = (0..6_000_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     let mut stream = format!("blob\nmark :1\ndata {}\n", large.len()).into_bytes();
     stream.extend_from_slice(&large);
@@ -216,7 +216,7 @@ async fn large_files_and_directories() {
         stream.extend_from_slice(format!("M 100644 :2 many/file{n:06}\n").as_bytes());
     }
     stream.extend_from_slice(b"M 100644 :2 many/below/deep/f\nM 100644 :2 many/zelow/f\nM 160000 0123456789012345678901234567890123456789 many/module\n");
-    tree.import(stream).await;
+    tree.fast_import(stream).await;
     tree.push(&server.git_url(&ada, "ada/p"), &["main"]).await.ok();
     let get = async |path: &str| ada.request("GET", &format!("{api}{path}")).send().await.unwrap();
     let blob = tree.git(["rev-parse", "main:large"]).await.ok().line().to_owned();
@@ -245,10 +245,10 @@ async fn large_files_and_directories() {
     assert_eq!(names(&page("recursive=true&per_page=100&page=351").await.body).last(), Some(&"many/module"));
 }
 
-/// Texts in comparisons are shown as far as people read them, and what is beyond that is told.
+/// Diffs in comparisons are limited in size, and the response says that they were truncated.
 #[tokio::test]
-async fn comparisons_that_are_too_large() {
-    let (server, ada, api, tree) = world().await;
+async fn large_comparisons_are_truncated() {
+    let (server, ada, api, tree) = set_up().await;
     tree.commit("f", b"f\n", "one").await;
     let url = server.git_url(&ada, "ada/p");
     tree.push(&url, &["main"]).await.ok();
@@ -268,24 +268,24 @@ async fn comparisons_that_are_too_large() {
         tree.git(["commit", "-q", "-m", branch]).await.ok();
         tree.push(&url, &[branch]).await.ok();
         let body = compare("main", branch).await;
-        // Of the long one the lines alone are too many.
+        // The branch `long` exceeds the maximum number of lines.
         assert_eq!(body["compare_timeout"], too_large || branch == "long", "{branch}");
         let diffs = body["diffs"].as_array().unwrap();
         assert_eq!(diffs.len(), files);
         assert_eq!(!diffs[0]["diff"].as_str().unwrap().is_empty(), shown, "{branch}");
         assert_eq!(compare(branch, branch).await["compare_same_ref"], true);
     }
-    // One line of 10 MB is not kept either.
+    // A single line of 10 MB is not shown either.
     tree.commit("line", &vec![b'x'; 10 << 20], "line").await;
     tree.push(&url, &["HEAD:line"]).await.ok();
     let body = compare("long", "line").await;
     assert_eq!((&body["diffs"][0]["diff"], &body["compare_timeout"]), (&json!(""), &json!(true)));
 }
 
-/// Git ends when nobody listens any more.
+/// git is killed when the client disconnects.
 #[tokio::test]
-async fn who_leaves_stops_the_work() {
-    let (server, ada, api, tree) = world().await;
+async fn git_is_killed_when_the_client_disconnects() {
+    let (server, ada, api, tree) = set_up().await;
     let noise: Vec<u8> = (0..40_000_000_u64).map(|n| (n.wrapping_mul(6_364_136_223_846_793_005) >> 56) as u8).collect();
     tree.commit("noise", &noise, "noise").await;
     let id = tree.head().await;
@@ -297,22 +297,22 @@ async fn who_leaves_stops_the_work() {
     ] {
         let mut answer = ada.request("GET", &format!("{api}{path}")).send().await.unwrap();
         answer.chunk().await.unwrap().unwrap();
-        assert!(is_running(&word), "{path}");
+        assert!(is_git_running(&word), "{path}");
         drop(answer);
         let deadline = Instant::now() + Duration::from_secs(90);
-        while is_running(&word) {
+        while is_git_running(&word) {
             assert!(Instant::now() < deadline, "{path}: git still works for nobody");
             tokio::task::yield_now().await;
         }
     }
 }
 
-/// Whether there is a process of git with that word among its arguments.
-fn is_running(word: &str) -> bool {
+/// Returns whether a git process with this argument is running.
+fn is_git_running(argument: &str) -> bool {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
-    let mut told = processes.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
-    told.any(|line| {
+    let mut command_lines = processes.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
+    command_lines.any(|line| {
         let line = String::from_utf8_lossy(&line);
-        line.contains("git") && line.contains(word)
+        line.contains("git") && line.contains(argument)
     })
 }

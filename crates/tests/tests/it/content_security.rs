@@ -1,11 +1,12 @@
-//! What is stored here cannot be turned against who looks at it, nor be seen by who may not. Each test tells the attack.
+//! Stored content can neither attack the browsers of its viewers nor be read without permission. Each test describes an
+//! attack.
 
 use holdfast_tests::{Server, WorkTree};
 use reqwest::header::HeaderMap;
 
-use crate::pipelines::Ground;
+use crate::pipelines::CiFixture;
 
-/// Pages, pictures with scripts, and files that are two things at once.
+/// HTML pages, images with scripts, and files that are valid in two formats.
 const CORPUS: &[(&str, &[u8])] = &[
     ("page.html", b"<!doctype html><script>alert(document.domain)</script>"),
     ("page.htm", b"\xef\xbb\xbf<html><body onload=alert(1)>"),
@@ -30,9 +31,10 @@ const CORPUS: &[(&str, &[u8])] = &[
     ("none", b""),
 ];
 
-/// A browser that is led to a stored file must not run it as a page of this host: Gogs GHSA-xh32-cx6c-cp4v, Gitea #37354.
+/// Stored XSS: a browser that follows a link to a stored file must not run it as a page of this host (Gogs
+/// GHSA-xh32-cx6c-cp4v, Gitea #37354).
 #[tokio::test]
-async fn a_stored_file_is_never_a_page() {
+async fn stored_files_are_never_served_as_web_pages() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let project = server.project(&ada, "p", 20).await;
@@ -78,22 +80,22 @@ async fn a_stored_file_is_never_a_page() {
     }
 }
 
-/// What a browser sends that was led to an address.
+/// Sends the headers of a browser that follows a link.
 async fn open_in_browser(request: reqwest::RequestBuilder) -> (u16, HeaderMap, Vec<u8>) {
     let answer = request.header("accept", "text/html,application/xhtml+xml,*/*;q=0.8").send().await.unwrap();
     let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
     (status, headers, answer.bytes().await.unwrap().to_vec())
 }
 
-/// The same attack by a build: what it prints and what it leaves is chosen by whoever may push. A project with public builds
-/// shows both to everybody.
+/// Stored XSS by a build: users who may push choose its trace and its artifacts. A project with public builds shows
+/// both to everybody.
 #[tokio::test]
-async fn what_a_build_leaves_is_never_a_page() {
+async fn traces_and_artifacts_are_never_served_as_web_pages() {
     let file: String = (0..CORPUS.len()).map(|n| format!("build_{n}: {{script: x}}\n")).collect();
-    let ground = Ground::with(&file).await;
-    ground.set("visibility_level", "20").await;
+    let ground = CiFixture::with_file(&file).await;
+    ground.update_setting("visibility_level", "20").await;
     let runner = ground.runner().await;
-    let (http, base) = (reqwest::Client::builder().no_proxy().build().unwrap(), &ground.server.base);
+    let (http, base) = (reqwest::Client::builder().no_proxy().build().unwrap(), &ground.server.base_url);
     let check = |url: &str, (status, headers, body): (u16, HeaderMap, Vec<u8>), content: &[u8]| {
         assert_eq!(status, 200, "{url}");
         let header = |name: &str| headers.get(name).map(|value| value.to_str().unwrap()).unwrap_or_default();
@@ -102,7 +104,7 @@ async fn what_a_build_leaves_is_never_a_page() {
         let is_trace = url.ends_with("/trace");
         let kind = if is_trace { "text/plain" } else { "application/octet-stream" };
         assert_eq!(header("content-type"), kind, "{url}");
-        // The word for traces is one that existing clients know; browsers take a word that they do not know for the other.
+        // v3 clients expect `infile` for traces; browsers treat an unknown disposition type as `attachment`.
         let disposition = header("content-disposition");
         let begin = if is_trace { "infile; filename=\"" } else { "attachment; filename=\"" };
         assert!(disposition.starts_with(begin) && disposition.matches('"').count() == 2, "{url}: {disposition}");
@@ -112,12 +114,12 @@ async fn what_a_build_leaves_is_never_a_page() {
     };
     let mut builds = Vec::new();
     for (name, content) in CORPUS {
-        let job = runner.take().await;
+        let job = runner.claim().await;
         let api = format!("{base}/api/v3/projects/{}/builds/{}", ground.project, job.id);
         assert_eq!(runner.patch(&job, 0, content).await.status, 202, "{name}");
-        let said = runner.leave(&job, name, content).await;
+        let said = runner.upload_artifacts(&job, name, content).await;
         assert_eq!(said.status, 201, "{name}: {}", said.body);
-        // While it runs, what it says is elsewhere than afterwards.
+        // While the build runs, its trace is stored elsewhere than afterwards.
         let trace = format!("{api}/trace");
         check(&trace, open_in_browser(http.get(&trace)).await, content);
         for url in [
@@ -137,21 +139,21 @@ async fn what_a_build_leaves_is_never_a_page() {
     }
 }
 
-/// The page of the documentation is the one that is a page. It runs no script but its own, shows no document but the
-/// server's own (swagger-ui GHSA-qrmm-w75w-3wpx: one that the address names), and repeats nothing of its address.
+/// The API documentation is the only HTML page. It runs no script but its own, shows no document but the server's own
+/// (swagger-ui GHSA-qrmm-w75w-3wpx: a document that the URL names), and repeats nothing of its URL.
 #[tokio::test]
-async fn the_page_of_the_documentation_runs_nothing_of_others() {
+async fn the_api_docs_page_runs_no_foreign_scripts() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let project = server.project(&ada, "p", 20).await;
     let document = br#"{"openapi":"3.0.0","info":{"title":"<img src=x onerror=alert(1)>","version":"1"},"paths":{}}"#;
     let url = crate::uploads::upload(&ada, project, "a.json", document).await.body["url"].as_str().unwrap().to_owned();
     let http = reqwest::Client::builder().no_proxy().build().unwrap();
-    let get = async |path: &str| open_in_browser(http.get(format!("{}{path}", server.base))).await;
+    let get = async |path: &str| open_in_browser(http.get(format!("{}{path}", server.base_url))).await;
     let (status, _, page) = get("/api/docs/").await;
     assert_eq!(status, 200);
     let text = String::from_utf8(page.clone()).unwrap();
-    // Scripts have an address below this one.
+    // All scripts are loaded from paths below the page.
     let scripts: Vec<&str> = text.split("<script").skip(1).map(|rest| rest.split('>').next().unwrap()).collect();
     assert!(!scripts.is_empty(), "{text}");
     for script in &scripts {
@@ -186,7 +188,7 @@ async fn the_page_of_the_documentation_runs_nothing_of_others() {
     let script = String::from_utf8(script).unwrap();
     assert!(script.contains("/api/v3/openapi.json"), "{script}");
     assert!(!script.contains("queryConfigEnabled\": true") && !script.contains("queryConfigEnabled: true"), "{script}");
-    // What is not there is not repeated, and the files of the page are all that is there.
+    // An unknown path is not repeated in the response, and nothing but the files of the page is served.
     for path in ["<script>alert(1)</script>", "%3Cscript%3Ealert(1)%3C/script%3E", "..%2f..%2fetc%2fpasswd"] {
         let (status, headers, body) = get(&format!("/api/docs/{path}")).await;
         let text = String::from_utf8_lossy(&body);
@@ -195,10 +197,10 @@ async fn the_page_of_the_documentation_runs_nothing_of_others() {
     }
 }
 
-/// Knowing an id is no right to the object: not to what was removed or forced away, and not in a fork that shares its packs
-/// (storage risk F3). What was found before it went is not remembered.
+/// Knowing an object id does not grant access to an unreachable object, whether its branch was deleted or forced, nor
+/// in a fork that shares its packs (storage risk F3). Earlier responses are not cached.
 #[tokio::test]
-async fn what_no_ref_leads_to_is_not_there() {
+async fn unreachable_objects_are_not_found_by_the_api() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let (_, bob) = server.user("bob").await;
@@ -235,8 +237,8 @@ async fn what_no_ref_leads_to_is_not_there() {
             let answer = client.request("GET", &ask).send().await.unwrap();
             statuses.push(answer.status().as_u16());
             let text = answer.bytes().await.unwrap();
-            let told = text.windows(10).any(|some| some == b"the secret");
-            assert!(!told || statuses.last() == Some(&200), "{ask}");
+            let contains_secret = text.windows(10).any(|some| some == b"the secret");
+            assert!(!contains_secret || statuses.last() == Some(&200), "{ask}");
         }
         statuses
     };
@@ -247,17 +249,17 @@ async fn what_no_ref_leads_to_is_not_there() {
     let fork =
         bob.post(&format!("/projects/fork/{project}"), &[("namespace", "bob")]).await.body["id"].as_i64().unwrap();
     assert_eq!(statuses(fork, &bob).await, vec![404; count]);
-    // Neither a directory nor a blob is a revision.
+    // Neither a tree nor a blob is a revision.
     for id in [&directory, &blob] {
         let refused = bob.get(&format!("/projects/{fork}/repository/tree?ref_name={id}")).await;
         assert_eq!(refused.status, 404);
     }
-    // It becomes no ref by being named.
+    // No ref can be created from its id.
     let form = [("branch_name", "stolen"), ("ref", commit.as_str())];
     assert_eq!(bob.post(&format!("/projects/{fork}/repository/branches"), &form).await.status, 400);
     let form = [("tag_name", "stolen"), ("ref", commit.as_str())];
     assert_eq!(bob.post(&format!("/projects/{fork}/repository/tags"), &form).await.status, 405);
-    // Pushed again it is there again.
+    // When it is pushed again, it is reachable again.
     tree.push(&url, &["secret"]).await.ok();
     assert_eq!(statuses(project, &ada).await, vec![200; count]);
     assert_eq!(statuses(fork, &bob).await, vec![404; count]);

@@ -1,4 +1,4 @@
-//! Who contributed how much, counted once and then only what has changed.
+//! Contributor statistics, which are counted incrementally.
 
 use holdfast_tests::{Client, Server, WorkTree};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ async fn contributors(client: &Client, project: i64) -> Value {
     answer.body
 }
 
-fn one(name: &str, email: &str, commits: i64, additions: i64, deletions: i64) -> Value {
+fn contributor(name: &str, email: &str, commits: i64, additions: i64, deletions: i64) -> Value {
     json!({ "name": name, "email": email, "commits": commits, "additions": additions, "deletions": deletions })
 }
 
@@ -22,7 +22,7 @@ async fn commit(tree: &WorkTree, name: &str, email: &str, at: i64, content: &str
 }
 
 #[tokio::test]
-async fn what_has_come_and_what_has_gone_is_counted() {
+async fn added_and_removed_commits_update_the_counts() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let project = server.project(&ada, "p", 0).await;
@@ -31,37 +31,45 @@ async fn what_has_come_and_what_has_gone_is_counted() {
     commit(&tree, "Ada", "ada@x", 1_000_000_000, "1\n2\n3\n").await;
     commit(&tree, "Bob", "bob@x", 1_000_000_100, "1\n3\n").await;
     tree.push(&url, &["main"]).await.ok();
-    let first = [one("Bob", "bob@x", 1, 0, 1), one("Ada", "ada@x", 1, 3, 0)];
+    let first = [contributor("Bob", "bob@x", 1, 0, 1), contributor("Ada", "ada@x", 1, 3, 0)];
     assert_eq!(contributors(&ada, project).await, json!(first));
-    // Ada under a new name, and with capital letters she is somebody else.
+    // Ada has a new name. Addresses are compared with case, so `ADA@x` is another contributor.
     commit(&tree, "Ada L.", "ada@x", 1_000_000_200, "1\n3\n4\n").await;
     commit(&tree, "Ada", "ADA@x", 1_000_000_300, "4\n").await;
     tree.push(&url, &["main"]).await.ok();
-    let second = [one("Ada", "ADA@x", 1, 0, 2), one("Ada L.", "ada@x", 2, 4, 0), one("Bob", "bob@x", 1, 0, 1)];
+    let second = [
+        contributor("Ada", "ADA@x", 1, 0, 2),
+        contributor("Ada L.", "ada@x", 2, 4, 0),
+        contributor("Bob", "bob@x", 1, 0, 1),
+    ];
     assert_eq!(contributors(&ada, project).await, json!(second));
     assert_eq!(contributors(&ada, project).await, json!(second), "again, without counting");
-    // Back to before that, and on in another way.
+    // Reset by two commits and continue differently.
     ada.put(&format!("/projects/{project}/repository/branches/main/unprotect"), &[]).await;
     tree.git(["reset", "-q", "--hard", "HEAD~2"]).await.ok();
     tree.push(&url, &["+main"]).await.ok();
     assert_eq!(contributors(&ada, project).await, json!(first));
     commit(&tree, "Cleo", "cleo@x", 1_000_000_050, "a\nb\n").await;
     tree.push(&url, &["main"]).await.ok();
-    let third = [one("Bob", "bob@x", 1, 0, 1), one("Cleo", "cleo@x", 1, 2, 2), one("Ada", "ada@x", 1, 3, 0)];
+    let third = [
+        contributor("Bob", "bob@x", 1, 0, 1),
+        contributor("Cleo", "cleo@x", 1, 2, 2),
+        contributor("Ada", "ada@x", 1, 3, 0),
+    ];
     assert_eq!(contributors(&ada, project).await, json!(third));
     let page = ada.get(&format!("/projects/{project}/repository/contributors?per_page=2&page=2")).await;
     assert_eq!(page.body, json!(third[2..]));
     assert_eq!(page.header("x-total"), Some("3"));
-    // A history that has nothing to do with the one before.
+    // An unrelated history.
     let other = WorkTree::new().await;
     commit(&other, "Zoe", "zoe@x", 1, "z\n").await;
     other.push(&url, &["+main"]).await.ok();
-    assert_eq!(contributors(&ada, project).await, json!([one("Zoe", "zoe@x", 1, 1, 0)]));
+    assert_eq!(contributors(&ada, project).await, json!([contributor("Zoe", "zoe@x", 1, 1, 0)]));
 }
 
-/// A long history is counted by a job, on any node; who asks meanwhile waits for it.
+/// A long history is counted by a job on any node; requests wait for it meanwhile.
 #[tokio::test]
-async fn a_long_history_is_a_job() {
+async fn long_histories_are_counted_by_a_job() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let project = server.project(&ada, "p", 0).await;
@@ -75,36 +83,36 @@ async fn a_long_history_is_a_job() {
         );
         stream += &format!("M 100644 inline f\ndata {}\n{n}\n\n", n.to_string().len() + 1);
     }
-    tree.import(stream.into_bytes()).await;
+    tree.fast_import(stream.into_bytes()).await;
     tree.push(&server.git_url(&ada, "ada/p"), &["main"]).await.ok();
-    // One who asks late may leave a job that has nothing left to do: work until all are answered.
+    // A late request may enqueue another job that has nothing to do, so jobs run until all requests have responses.
     let work = async || -> () {
         loop {
-            server.work().await;
+            server.run_jobs().await;
             tokio::task::yield_now().await;
         }
     };
     let cut = &long[..320];
-    // Several ask, and it is counted once.
+    // Two concurrent requests, one count.
     let (found, again) = tokio::select! {
         found = async { tokio::join!(contributors(&ada, project), contributors(&ada, project)) } => found,
         () = work() => unreachable!("works for ever"),
     };
-    assert_eq!(found, json!([one("N", cut, 750, 750, 750), one("N", "ada@x", 750, 750, 749)]));
+    assert_eq!(found, json!([contributor("N", cut, 750, 750, 750), contributor("N", "ada@x", 750, 750, 749)]));
     assert_eq!(again, found);
-    // A long way back is a job as well.
+    // Counting backwards over many commits is a job as well.
     ada.put(&format!("/projects/{project}/repository/branches/main/unprotect"), &[]).await;
     tree.push(&server.git_url(&ada, "ada/p"), &["+main~1490:main"]).await.ok();
     let found = tokio::select! {
         found = contributors(&ada, project) => found,
         () = work() => unreachable!("works for ever"),
     };
-    assert_eq!(found, json!([one("N", cut, 5, 5, 5), one("N", "ada@x", 5, 5, 4)]));
+    assert_eq!(found, json!([contributor("N", cut, 5, 5, 5), contributor("N", "ada@x", 5, 5, 4)]));
 }
 
-/// Those who count at once count once.
+/// Concurrent requests do not count commits twice.
 #[tokio::test]
-async fn many_who_ask_at_once() {
+async fn concurrent_requests_count_once() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let project = server.project(&ada, "p", 0).await;
@@ -119,26 +127,26 @@ async fn many_who_ask_at_once() {
         let found: [Value; 4] = tokio::join!(ask(), ask(), ask(), ask()).into();
         let commits = round * 3;
         for found in found {
-            assert_eq!(found, json!([one("Ada", "ada@x", commits, commits, commits - 1)]));
+            assert_eq!(found, json!([contributor("Ada", "ada@x", commits, commits, commits - 1)]));
         }
         if round == 2 {
-            // The mark alone is lost: all is counted anew, and nothing twice.
+            // Without the row that says which commits were counted, all are counted again, and none twice.
             let mut database = server.database().await;
             sqlx::query("delete from contributions").execute(&mut database).await.unwrap();
         }
     }
 }
 
-/// Rows of a project that is removed go with it.
+/// The rows are deleted together with the project.
 #[tokio::test]
-async fn nothing_is_left_of_a_removed_project() {
+async fn contributor_rows_are_deleted_with_the_project() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let project = server.project(&ada, "p", 0).await;
     server.push_first(&ada, "ada/p").await;
     assert_eq!(contributors(&ada, project).await.as_array().unwrap().len(), 1);
     ada.delete(&format!("/projects/{project}")).await;
-    server.work().await;
-    let contents = server.contents().await;
+    server.run_jobs().await;
+    let contents = server.dump_database().await;
     assert_eq!((&contents["contributors"], &contents["contributions"]), (&json!([]), &json!([])));
 }

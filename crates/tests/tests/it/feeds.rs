@@ -1,12 +1,12 @@
-//! What happened, for whom it is to see.
+//! Activity feeds, filtered for the viewer.
 
 use holdfast_tests::Server;
 use serde_json::json;
 
-use crate::projects::add;
+use crate::projects::add_member;
 
 #[tokio::test]
-async fn the_feed_of_a_project_and_of_a_user() {
+async fn project_and_user_feeds_show_only_visible_events() {
     let server = Server::start().await;
     let (ada_id, ada) = server.user("ada").await;
     let (bob_id, bob) = server.user("bob").await;
@@ -14,7 +14,7 @@ async fn the_feed_of_a_project_and_of_a_user() {
     let open = server.project(&ada, "open", 20).await;
     let hidden = server.project(&ada, "hidden", 0).await;
     for project in [open, hidden] {
-        add(&ada, &format!("/projects/{project}"), bob_id.get(), 30).await;
+        add_member(&ada, &format!("/projects/{project}"), bob_id.get(), 30).await;
     }
     let feed = ada.get(&format!("/projects/{open}/events")).await;
     insta::assert_json_snapshot!(feed.body, @r#"
@@ -61,7 +61,7 @@ async fn the_feed_of_a_project_and_of_a_user() {
       }
     ]
     "#);
-    let projects = |answer: &holdfast_tests::Answer| {
+    let projects = |answer: &holdfast_tests::TestResponse| {
         let events = answer.body.as_array().unwrap().iter();
         events.map(|event| event["project_id"].as_i64().unwrap()).collect::<Vec<_>>()
     };
@@ -74,35 +74,35 @@ async fn the_feed_of_a_project_and_of_a_user() {
     let page = ada.get(&format!("/projects/{open}/events?per_page=1&page=2")).await;
     assert_eq!((&page.body[0]["action_name"], page.header("x-total")), (&json!("created"), Some("2")));
 
-    // Access that ends takes the feed along, and so does the project's end.
+    // When access ends or the project is deleted, its events disappear from the feed.
     bob.delete(&format!("/projects/{hidden}/members/{bob_id}")).await;
     assert_eq!(projects(&bob.get(&of_bob).await), [open]);
     ada.delete(&format!("/projects/{open}")).await;
     assert_eq!(bob.get(&of_bob).await.body, json!([]));
-    assert_eq!(ada.get("/users/99/events").await.both(), (404, &json!({"message": "404 User Not Found"})));
+    assert_eq!(ada.get("/users/99/events").await.status_and_body(), (404, &json!({"message": "404 User Not Found"})));
 }
 
-/// Pages are as full as before, and the total is the same, before and after the job.
+/// Page sizes and totals are the same before and after the deletion job.
 #[tokio::test]
-async fn a_deleted_author_leaves_no_holes() {
+async fn deleting_an_author_keeps_page_sizes_and_totals() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let (bob_id, _) = server.user("bob").await;
     let project = server.project(&ada, "engine", 20).await;
-    add(&ada, &format!("/projects/{project}"), bob_id.get(), 30).await;
+    add_member(&ada, &format!("/projects/{project}"), bob_id.get(), 30).await;
     server.admin.delete(&format!("/users/{bob_id}")).await;
     for _ in 0..2 {
         let feed = ada.get(&format!("/projects/{project}/events?per_page=1")).await;
         assert_eq!((&feed.body[0]["action_name"], feed.header("x-total")), (&json!("joined"), Some("2")));
         assert_eq!(feed.body[0]["author_username"], "ghost");
-        server.work().await;
+        server.run_jobs().await;
     }
-    assert_eq!(server.contents().await["events"].as_array().unwrap().len(), 2);
+    assert_eq!(server.dump_database().await["events"].as_array().unwrap().len(), 2);
 }
 
-/// Rows that came before their partition did stay where they are, and the days after get theirs.
+/// Rows that were inserted before their partition existed stay in the default partition, and later days get partitions.
 #[tokio::test]
-async fn partitions_are_made_around_what_is_there() {
+async fn partitions_are_created_around_existing_rows() {
     let server = Server::start().await;
     let mut database = server.database().await;
     sqlx::raw_sql(
@@ -124,25 +124,25 @@ async fn partitions_are_made_around_what_is_there() {
     assert_eq!(kept, 1);
 }
 
-/// The event, and what there is to tell, come with what happened or not at all.
+/// The event and its outbox row are written in the transaction of the change, or not at all.
 #[tokio::test]
-async fn what_is_told_is_written_with_what_happened() {
+async fn events_and_outbox_are_written_in_one_transaction() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let (bob_id, _) = server.user("bob").await;
     let project = server.project(&ada, "engine", 0).await;
     let path = format!("/projects/{project}");
-    add(&ada, &path, bob_id.get(), 30).await;
+    add_member(&ada, &path, bob_id.get(), 30).await;
     ada.put(&path, &[("path", "motor")]).await;
     ada.delete(&format!("{path}/members/{bob_id}")).await;
     ada.delete(&path).await;
-    let mut told: Vec<(i64, String, serde_json::Value)> =
+    let mut events: Vec<(i64, String, serde_json::Value)> =
         sqlx::query_as("select id, kind, payload from outbox where kind <> 'user_create'")
             .fetch_all(&mut server.database().await)
             .await
             .unwrap();
-    told.sort_by_key(|row| row.0);
-    let kinds: Vec<_> = told.iter().map(|row| row.1.as_str()).collect();
+    events.sort_by_key(|row| row.0);
+    let kinds: Vec<_> = events.iter().map(|row| row.1.as_str()).collect();
     assert_eq!(
         kinds,
         [
@@ -154,7 +154,7 @@ async fn what_is_told_is_written_with_what_happened() {
             "project_destroy"
         ]
     );
-    assert_eq!(told[3].2["old_path_with_namespace"], "ada/engine");
-    assert_eq!(told[5].2["path_with_namespace"], "ada/motor");
-    assert_eq!(told[2].2["user_username"], "bob");
+    assert_eq!(events[3].2["old_path_with_namespace"], "ada/engine");
+    assert_eq!(events[5].2["path_with_namespace"], "ada/motor");
+    assert_eq!(events[2].2["user_username"], "bob");
 }

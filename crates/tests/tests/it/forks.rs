@@ -1,4 +1,4 @@
-//! Forks: rows, not bytes, and nothing of one that the other does not show.
+//! Forks share packs with their source, and objects that only one of them reaches are not visible in the other.
 
 use holdfast_tests::{Server, WorkTree};
 use serde_json::json;
@@ -21,29 +21,33 @@ async fn a_fork_is_a_project_with_the_same_history() {
     assert!(body["runners_token"].is_string());
     assert_eq!(ada.get(&format!("/projects/{source}")).await.body["forks_count"], 1);
     assert_eq!(objects(), before, "no bytes were copied");
-    // What happens in the one happens there alone.
+    // A push to the fork does not change the source.
     let url = server.git_url(&bob, "bob/p");
     let (cloned, tree) = WorkTree::clone(&url, &[]).await;
     cloned.ok();
     assert_eq!(tree.head().await, first);
     let second = tree.commit("f", b"fork\n", "in the fork").await;
     tree.push(&url, &["main"]).await.ok();
-    tree.push(&url, &["-f", "main~1:main"]).await.refused();
+    tree.push(&url, &["-f", "main~1:main"]).await.expect_failure();
     let main = async |path: &str| {
         ada.get(&format!("/projects/{path}/repository/branches/main")).await.body["commit"]["id"].clone()
     };
     assert_eq!((main("bob%2Fp").await, main("ada%2Fp").await), (json!(second), json!(first)));
-    // A second one has no place there.
+    // The name is already taken in that namespace.
     let again = bob.post("/projects/fork/ada%2Fp", &[("namespace", "bob")]).await;
     let taken = json!(["has already been taken"]);
-    assert_eq!(again.both(), (409, &json!({ "message": { "name": taken, "path": taken } })));
+    assert_eq!(again.status_and_body(), (409, &json!({ "message": { "name": taken, "path": taken } })));
     for namespace in ["nowhere", "ada"] {
         let refused = bob.post("/projects/fork/ada%2Fp", &[("namespace", namespace)]).await;
-        assert_eq!(refused.both(), (404, &json!({ "message": "404 Target Namespace Not Found" })), "{namespace}");
+        assert_eq!(
+            refused.status_and_body(),
+            (404, &json!({ "message": "404 Target Namespace Not Found" })),
+            "{namespace}"
+        );
     }
-    // The source goes; the fork stays, whole.
+    // The source is deleted; the fork remains complete.
     assert_eq!(ada.delete(&format!("/projects/{source}")).await.status, 200);
-    server.work().await;
+    server.run_jobs().await;
     assert_eq!(bob.get("/projects/bob%2Fp").await.body.get("forked_from_project"), None);
     let other = server.another_node().await;
     let (cloned, clone) = WorkTree::clone(&url.replace(&server.address(), &other), &[]).await;
@@ -53,7 +57,7 @@ async fn a_fork_is_a_project_with_the_same_history() {
 }
 
 #[tokio::test]
-async fn a_fork_that_goes_counts_no_more() {
+async fn deleted_forks_are_not_counted() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let (_, bob) = server.user("bob").await;
@@ -71,7 +75,7 @@ async fn a_fork_that_goes_counts_no_more() {
 }
 
 #[tokio::test]
-async fn nothing_that_came_from_a_project_is_more_visible_than_it() {
+async fn forks_are_never_more_visible_than_their_source() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let (_, bob) = server.user("bob").await;
@@ -82,17 +86,17 @@ async fn nothing_that_came_from_a_project_is_more_visible_than_it() {
     ada.put("/projects/ada%2Fp", &[("name", "p"), ("visibility_level", "10")]).await;
     let raised = bob.put("/projects/bob%2Fp", &[("name", "p"), ("visibility_level", "20")]).await;
     let text = "public is not allowed since the fork source project has lower visibility.";
-    assert_eq!(raised.both(), (400, &json!({ "message": { "visibility_level": [text] } })));
+    assert_eq!(raised.status_and_body(), (400, &json!({ "message": { "visibility_level": [text] } })));
     ada.put("/projects/ada%2Fp", &[("name", "p"), ("visibility_level", "0")]).await;
     assert_eq!(bob.get("/projects/bob%2Fp").await.body["visibility_level"], 0);
     assert_eq!(eve.get("/projects/eve%2Fp").await.body["visibility_level"], 0);
-    // Where a fork came from is not told to who may not see it.
+    // The source of a fork is not shown to users who cannot see it.
     assert_eq!(bob.get("/projects/bob%2Fp").await.body.get("forked_from_project"), None);
 }
 
-/// A project that moves into a less visible group becomes less visible, and so do its forks and their forks.
+/// Moving a project into a less visible group lowers its visibility, and that of its forks and their forks.
 #[tokio::test]
-async fn a_move_into_a_private_group_hides_the_forks() {
+async fn transfer_into_a_private_group_hides_the_forks() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let (_, bob) = server.user("bob").await;
@@ -112,10 +116,10 @@ async fn a_move_into_a_private_group_hides_the_forks() {
     assert_eq!(eve.get("/projects/bob%2Fp").await.status, 404);
 }
 
-/// The limit of a fork does not end with its source: who forked a private project waits until the source is deleted, and
-/// makes the fork public.
+/// The visibility limit of a fork outlives its source: a user could fork a private project, wait until the source is
+/// deleted, and make the fork public.
 #[tokio::test]
-async fn a_fork_keeps_the_limit_of_a_source_that_is_deleted() {
+async fn a_fork_keeps_the_visibility_limit_of_a_deleted_source() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let (bob_id, bob) = server.user("bob").await;
@@ -124,7 +128,7 @@ async fn a_fork_keeps_the_limit_of_a_source_that_is_deleted() {
     let limited = "is not allowed since the fork source project has lower visibility.";
     for (namespace, level) in [(None, 0), (Some(group), 0), (None, 10)] {
         let source = server.project_in(&ada, "p", level, namespace).await;
-        crate::projects::add(&ada, &format!("/projects/{source}"), bob_id.get(), 20).await;
+        crate::projects::add_member(&ada, &format!("/projects/{source}"), bob_id.get(), 20).await;
         let fork = bob.post(&format!("/projects/fork/{source}"), &[("namespace", "bob")]).await;
         assert_eq!(fork.status, 201, "{}", fork.text);
         let path = format!("/projects/{}", fork.body["id"]);
@@ -132,15 +136,15 @@ async fn a_fork_keeps_the_limit_of_a_source_that_is_deleted() {
             Some(group) => assert_eq!(ada.delete(&format!("/groups/{group}")).await.status, 200),
             None => assert_eq!(ada.delete(&format!("/projects/{source}")).await.status, 200),
         }
-        // Before the job and after it.
+        // Before and after the deletion job.
         for _ in 0..2 {
             let raised = bob.put(&path, &[("name", "p"), ("visibility_level", "20")]).await;
             let text = format!("public {limited}");
-            assert_eq!(raised.both(), (400, &json!({ "message": { "visibility_level": [text] } })));
-            server.work().await;
+            assert_eq!(raised.status_and_body(), (400, &json!({ "message": { "visibility_level": [text] } })));
+            server.run_jobs().await;
         }
         if level == 10 {
-            // Up to the limit, and no fork of it goes beyond.
+            // The visibility can be raised up to the limit, and no fork of the fork can exceed it.
             assert_eq!(bob.put(&path, &[("name", "p"), ("visibility_level", "0")]).await.status, 200);
             assert_eq!(bob.put(&path, &[("name", "p"), ("visibility_level", "10")]).await.status, 200);
             let second = eve.post("/projects/fork/bob%2Fp", &[("namespace", "eve")]).await.body["id"].clone();
@@ -148,14 +152,14 @@ async fn a_fork_keeps_the_limit_of_a_source_that_is_deleted() {
             assert_eq!(raised.status, 400, "{}", raised.text);
         }
         assert_eq!(bob.delete(&path).await.status, 200);
-        server.work().await;
+        server.run_jobs().await;
     }
 }
 
 /// A user asks by its id for a commit or a blob that the packs of a fork network contain, although no ref of the project
 /// reaches it (a cross-fork object reference).
 #[tokio::test]
-async fn what_no_ref_leads_to_is_not_there() {
+async fn unreachable_objects_of_the_fork_network_are_not_found() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let (_, bob) = server.user("bob").await;
@@ -168,12 +172,12 @@ async fn what_no_ref_leads_to_is_not_there() {
     let secret = tree.commit("secret", b"hunter2\n", "oops").await;
     let blob = tree.git(["rev-parse", "HEAD:secret"]).await.ok().line().to_owned();
     tree.push(&url, &["leak"]).await.ok();
-    // Forked while the secret was there; then it goes from both.
+    // The project is forked while the secret is reachable; then the branch is deleted in both.
     assert_eq!(bob.post("/projects/fork/ada%2Fp", &[("namespace", "bob")]).await.status, 201);
     let fork_url = server.git_url(&bob, "bob/p");
     tree.push(&url, &[":leak"]).await.ok();
     tree.push(&fork_url, &[":leak"]).await.ok();
-    // A secret of the fork's own is no concern of the source's.
+    // An object of the fork alone is not reachable in the source.
     tree.git(["checkout", "-q", "main"]).await.ok();
     tree.git(["checkout", "-q", "-b", "own"]).await.ok();
     let own = tree.commit("own", b"swordfish\n", "own").await;
@@ -182,7 +186,7 @@ async fn what_no_ref_leads_to_is_not_there() {
         for version in ["0", "1", "2"] {
             let into = WorkTree::new().await;
             let protocol = format!("protocol.version={version}");
-            let refused = into.git(["-c", &protocol, "fetch", "-q", address, id.as_str()]).await.refused();
+            let refused = into.git(["-c", &protocol, "fetch", "-q", address, id.as_str()]).await.expect_failure();
             assert!(refused.stderr.contains("not our ref"), "{}", refused.stderr);
         }
     }
@@ -190,12 +194,12 @@ async fn what_no_ref_leads_to_is_not_there() {
         let form = [("branch_name", "stolen"), ("ref", id.as_str())];
         let client = if project.starts_with("ada") { &ada } else { &bob };
         let refused = client.post(&format!("/projects/{project}/repository/branches"), &form).await;
-        assert_eq!(refused.both(), (400, &json!({ "message": "Invalid reference name" })));
+        assert_eq!(refused.status_and_body(), (400, &json!({ "message": "Invalid reference name" })));
         let form = [("tag_name", "stolen"), ("ref", id.as_str())];
         let refused = client.post(&format!("/projects/{project}/repository/tags"), &form).await;
         assert_eq!(refused.status, 405, "{}", refused.text);
     }
-    // What a ref does lead to can be asked for by its id.
+    // A reachable object can be fetched by its id.
     let first = tree.git(["rev-parse", "main"]).await.ok().line().to_owned();
     WorkTree::new().await.git(["fetch", "-q", &url, &first]).await.ok();
     WorkTree::new().await.git(["fetch", "-q", &fork_url, &own]).await.ok();

@@ -1,8 +1,8 @@
-//! What hostile clients send. Each test tells the attack; after it nothing may have changed.
+//! Requests of malicious git clients. Each test describes an attack, after which nothing has changed.
 
 use holdfast_tests::{Client, Server, WorkTree};
 
-pub const NONE: &str = "0000000000000000000000000000000000000000";
+pub const ZERO_ID: &str = "0000000000000000000000000000000000000000";
 const CAPABILITIES: &str = "\0 report-status object-format=sha1 agent=evil";
 
 pub fn packet(text: &str) -> Vec<u8> {
@@ -11,7 +11,7 @@ pub fn packet(text: &str) -> Vec<u8> {
     packet
 }
 
-pub struct World {
+pub struct GitFixture {
     pub server: Server,
     pub ada: Client,
     tree: WorkTree,
@@ -20,7 +20,7 @@ pub struct World {
     pack: Vec<u8>,
 }
 
-pub async fn world() -> World {
+pub async fn set_up() -> GitFixture {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     server.project(&ada, "p", 20).await;
@@ -28,19 +28,19 @@ pub async fn world() -> World {
     let tree = WorkTree::new().await;
     let commit = tree.commit("f", b"evil\n", "evil").await;
     let blob = tree.git(["rev-parse", "HEAD:f"]).await.ok().line().to_owned();
-    let pack = pack_of(&tree, &["--all"]).await;
-    World { server, ada, tree, commit, blob, pack }
+    let pack = create_pack(&tree, &["--all"]).await;
+    GitFixture { server, ada, tree, commit, blob, pack }
 }
 
-/// The bytes of a pack of all that is in the work tree's repository.
-async fn pack_of(tree: &WorkTree, which: &[&str]) -> Vec<u8> {
-    let name = tree.git(["pack-objects", "-q", "evil"].iter().chain(which)).await.ok().line().to_owned();
+/// Returns the bytes of a pack with these revisions of the work tree's repository.
+async fn create_pack(tree: &WorkTree, revisions: &[&str]) -> Vec<u8> {
+    let name = tree.git(["pack-objects", "-q", "evil"].iter().chain(revisions)).await.ok().line().to_owned();
     std::fs::read(tree.path().join(format!("evil-{name}.pack"))).unwrap()
 }
 
-impl World {
+impl GitFixture {
     async fn post(&self, service: &str, body: Vec<u8>, encoding: Option<&str>) -> (u16, String) {
-        let address = format!("{}/ada/p.git/{service}", self.server.base);
+        let address = format!("{}/ada/p.git/{service}", self.server.base_url);
         let mut request = reqwest::Client::new()
             .post(address)
             .basic_auth("ada", Some(self.ada.token()))
@@ -64,15 +64,15 @@ impl World {
         self.post("git-receive-pack", body, None).await
     }
 
-    pub async fn refs(&self) -> String {
+    pub async fn list_refs(&self) -> String {
         self.tree.git(["ls-remote", &self.server.git_url(&self.ada, "ada/p")]).await.ok().stdout
     }
 }
 
 #[tokio::test]
-async fn packs_that_are_not_what_they_should_be() {
-    let world = world().await;
-    let before = (world.refs().await, world.server.contents().await);
+async fn malformed_packs_are_rejected() {
+    let world = set_up().await;
+    let before = (world.list_refs().await, world.server.dump_database().await);
     let (commit, pack) = (world.commit.as_str(), &world.pack);
     let name = "refs/heads/evil";
     let only_commit = {
@@ -98,20 +98,20 @@ async fn packs_that_are_not_what_they_should_be() {
         ("it is something else", commit, b"PACK but not really", "unpack git index-pack failed"),
         ("a branch at a blob", &world.blob, pack, "a branch must point at a commit"),
     ] {
-        let (status, text) = world.push(&[(NONE, new, name)], pack).await;
+        let (status, text) = world.push(&[(ZERO_ID, new, name)], pack).await;
         assert!(status == 200 && text.contains(says), "{what}: {status} {text}");
         assert!(!text.contains("\nok") && text.contains(&format!("ng {name}")), "{what}: {text}");
     }
-    assert_eq!((world.refs().await, world.server.contents().await), before, "nothing has changed");
-    let (_, text) = world.push(&[(NONE, commit, name)], pack).await;
+    assert_eq!((world.list_refs().await, world.server.dump_database().await), before, "nothing has changed");
+    let (_, text) = world.push(&[(ZERO_ID, commit, name)], pack).await;
     assert!(text.contains("ok refs/heads/evil"), "the same, whole: {text}");
 }
 
-/// Path traversal, options, names that mislead: no such name reaches a file or a command.
+/// Path traversal, options, and misleading names: no such ref name reaches a file or a command.
 #[tokio::test]
-async fn names_that_are_no_names() {
-    let world = world().await;
-    let before = world.refs().await;
+async fn invalid_ref_names_are_rejected() {
+    let world = set_up().await;
+    let before = world.list_refs().await;
     let hex = "a".repeat(40);
     let long = format!("refs/heads/{}", "x".repeat(300));
     let names = [
@@ -142,29 +142,29 @@ async fn names_that_are_no_names() {
         &format!("refs/tags/{}", "0".repeat(64)),
     ];
     for name in names {
-        let (status, text) = world.push(&[(NONE, &world.commit, name)], &world.pack).await;
+        let (status, text) = world.push(&[(ZERO_ID, &world.commit, name)], &world.pack).await;
         assert!(status == 200 && text.contains(&format!("ng {name}")), "{name}: {status} {text}");
     }
-    let twice = [(NONE, world.commit.as_str(), "refs/heads/d"), (NONE, world.commit.as_str(), "refs/heads/d")];
+    let twice = [(ZERO_ID, world.commit.as_str(), "refs/heads/d"), (ZERO_ID, world.commit.as_str(), "refs/heads/d")];
     let (_, text) = world.push(&twice, &world.pack).await;
-    assert_eq!(text.matches("ng refs/heads/d the ref is named twice").count(), 2, "{text}");
-    let both = [(NONE, world.commit.as_str(), "refs/heads/d/f"), (NONE, world.commit.as_str(), "refs/heads/d")];
+    assert_eq!(text.matches("ng refs/heads/d the push updates this ref more than once").count(), 2, "{text}");
+    let both = [(ZERO_ID, world.commit.as_str(), "refs/heads/d/f"), (ZERO_ID, world.commit.as_str(), "refs/heads/d")];
     let (_, text) = world.push(&both, &world.pack).await;
     assert!(
-        text.contains("ok refs/heads/d/f\n") && text.contains("ng refs/heads/d another ref is in the way"),
+        text.contains("ok refs/heads/d/f\n") && text.contains("ng refs/heads/d conflicts with an existing ref"),
         "{text}"
     );
-    let (_, text) = world.push(&[(&world.commit, NONE, "refs/heads/d/f")], b"").await;
+    let (_, text) = world.push(&[(&world.commit, ZERO_ID, "refs/heads/d/f")], b"").await;
     assert!(text.contains("ok refs/heads/d/f"), "{text}");
-    let (_, text) = world.push(&[(&world.commit, NONE, "refs/heads/none")], b"").await;
+    let (_, text) = world.push(&[(&world.commit, ZERO_ID, "refs/heads/none")], b"").await;
     assert!(text.contains("ng refs/heads/none"), "{text}");
-    assert_eq!(world.refs().await, before);
+    assert_eq!(world.list_refs().await, before);
 }
 
 #[tokio::test]
-async fn requests_that_are_no_requests() {
-    let world = world().await;
-    let before = (world.refs().await, world.server.contents().await);
+async fn malformed_requests_are_rejected() {
+    let world = set_up().await;
+    let before = (world.list_refs().await, world.server.dump_database().await);
     assert_eq!(
         world.post("git-receive-pack", b"0000".to_vec(), None).await,
         (200, String::new()),
@@ -178,13 +178,13 @@ async fn requests_that_are_no_requests() {
         }
     }
     assert_eq!(world.post("git-receive-pack", b"0000".to_vec(), Some("br")).await.0, 415);
-    // What is small when it is sent may be large when it is unpacked.
+    // A compressed request may be large when it is decompressed.
     let bomb = gzip_bomb();
     let (status, text) = world.post("git-upload-pack", bomb.clone(), Some("gzip")).await;
     assert!(status == 400, "{status} {text}");
     let (status, _) = world.post("git-receive-pack", bomb, Some("gzip")).await;
     assert!(status < 500);
-    // An id that is none, of something that is not there, and of another kind.
+    // Invalid ids, unknown ids, and ref names instead of ids.
     for want in ["x", "--all", &"f".repeat(40), &"0".repeat(64), "refs/heads/main"] {
         let mut body = packet("command=fetch");
         body.extend_from_slice(b"0001");
@@ -192,7 +192,7 @@ async fn requests_that_are_no_requests() {
         body.extend(packet("done\n"));
         body.extend_from_slice(b"0000");
         let answer = reqwest::Client::new()
-            .post(format!("{}/ada/p.git/git-upload-pack", world.server.base))
+            .post(format!("{}/ada/p.git/git-upload-pack", world.server.base_url))
             .header("Content-Type", "application/x-git-upload-pack-request")
             .header("Git-Protocol", "version=2")
             .body(body)
@@ -202,10 +202,10 @@ async fn requests_that_are_no_requests() {
         let (status, text) = (answer.status().as_u16(), answer.text().await.unwrap());
         assert!(status == 400 || text.contains("ERR upload-pack: not our ref"), "{want}: {status} {text}");
     }
-    assert_eq!((world.refs().await, world.server.contents().await), before);
+    assert_eq!((world.list_refs().await, world.server.dump_database().await), before);
 }
 
-/// 70 MB of pkt-lines in some kilobytes.
+/// Returns 70 MB of pkt-lines, compressed to some kilobytes.
 fn gzip_bomb() -> Vec<u8> {
     use std::io::Write;
     let line = packet(&format!("have {}\n", "1".repeat(40)));
@@ -227,30 +227,31 @@ fn gzip_bomb() -> Vec<u8> {
     output
 }
 
-/// Trees that would write outside of a work tree, or into its repository, and modules whose addresses are options.
+/// Trees that would write outside of a work tree or into its repository, and submodules whose URLs are options.
 #[tokio::test]
-async fn trees_that_attack_whoever_checks_them_out() {
-    let world = world().await;
-    let before = world.refs().await;
+async fn malicious_trees_are_rejected() {
+    let world = set_up().await;
+    let before = world.list_refs().await;
     for entry in [".git", ".GIT", "..", ".", "a/b", ".git ", "git~1", ".g\u{200c}it"] {
         let raw = [b"100644 ", entry.as_bytes(), b"\0", &hex(&world.blob)].concat();
         let (commit, pack) = commit_with_tree(&world.tree, &raw).await;
-        let (_, text) = world.push(&[(NONE, &commit, "refs/heads/tree")], &pack).await;
+        let (_, text) = world.push(&[(ZERO_ID, &commit, "refs/heads/tree")], &pack).await;
         assert!(text.contains("unpack git index-pack failed"), "{entry}: {text}");
     }
     let tree = WorkTree::new().await;
     let modules = "[submodule \"x\"]\n\tpath = x\n\turl = -u./payload\n";
     let commit = tree.commit(".gitmodules", modules.as_bytes(), "modules").await;
-    let (_, text) = world.push(&[(NONE, &commit, "refs/heads/modules")], &pack_of(&tree, &["--all"]).await).await;
+    let (_, text) =
+        world.push(&[(ZERO_ID, &commit, "refs/heads/modules")], &create_pack(&tree, &["--all"]).await).await;
     assert!(text.contains("unpack git index-pack failed"), "{text}");
-    assert_eq!(world.refs().await, before);
-    // A link is only a file whose content is a path: it stays one, and nothing here follows it.
+    assert_eq!(world.list_refs().await, before);
+    // A symbolic link is stored as it is, and the server never follows it.
     let tree = WorkTree::new().await;
     std::os::unix::fs::symlink("/etc/passwd", tree.path().join("link")).unwrap();
     tree.git(["add", "link"]).await.ok();
     tree.git(["commit", "-q", "-m", "link"]).await.ok();
     tree.push(&world.server.git_url(&world.ada, "ada/p"), &["main:link"]).await.ok();
-    only_packs_and_our_own_files(&world.server);
+    assert_no_foreign_files(&world.server);
 }
 
 pub fn hex(text: &str) -> Vec<u8> {
@@ -262,13 +263,13 @@ async fn commit_with_tree(tree: &WorkTree, raw: &[u8]) -> (String, Vec<u8>) {
     let id = tree.git(["hash-object", "-t", "tree", "-w", "--literally", "raw-tree"]).await.ok().line().to_owned();
     let commit = tree.git(["commit-tree", &id, "-m", "tree"]).await.ok().line().to_owned();
     tree.git(["update-ref", "refs/heads/raw", &commit]).await.ok();
-    let pack = pack_of(tree, &["--all"]).await;
+    let pack = create_pack(tree, &["--all"]).await;
     tree.git(["update-ref", "-d", "refs/heads/raw"]).await.ok();
     (commit, pack)
 }
 
-/// Whatever was pushed, the cache holds packs and what we wrote ourselves.
-fn only_packs_and_our_own_files(server: &Server) {
+/// Checks that the cached repository contains nothing but packs and files that the server wrote.
+fn assert_no_foreign_files(server: &Server) {
     let directory = server.cache.path().join("0/repositories/1.git");
     let mut found: Vec<String> =
         std::fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -282,12 +283,12 @@ fn only_packs_and_our_own_files(server: &Server) {
     }
 }
 
-/// More than may be sent is not taken, and what was taken of it does not stay.
+/// A push beyond the maximum size is rejected, and the received part is deleted.
 #[tokio::test]
-async fn a_pack_that_is_too_large() {
+async fn oversized_packs_are_rejected() {
     let mut setup = holdfast_tests::Setup::default();
     setup.settings.git.pack_limits.max_pack_bytes = 10_000;
-    let server = Server::with(setup).await;
+    let server = Server::start_with(setup).await;
     let (_, ada) = server.user("ada").await;
     server.project(&ada, "p", 20).await;
     let tree = WorkTree::new().await;
@@ -295,19 +296,19 @@ async fn a_pack_that_is_too_large() {
         .map(|i| (i.wrapping_mul(i) >> 5) as u8 ^ (i.wrapping_mul(2_654_435_761) >> 24) as u8)
         .collect();
     tree.commit("large", &noise, "large").await;
-    let refused = tree.push(&server.git_url(&ada, "ada/p"), &["main"]).await.refused();
+    let refused = tree.push(&server.git_url(&ada, "ada/p"), &["main"]).await.expect_failure();
     assert!(refused.stderr.contains("exceeds maximum allowed size"), "{}", refused.stderr);
     assert_eq!(std::fs::read_dir(server.cache.path().join("0/incoming")).unwrap().count(), 0);
 }
 
-/// A pack of some kilobytes that unpacks to much more than the server has memory or time for. The headers in it say so, and
-/// it is refused before anything is unpacked; others push meanwhile.
+/// A pack of some kilobytes that decompresses to more than the server has memory or time for. It is rejected by the
+/// sizes in its object headers, before anything is decompressed, and other pushes go on meanwhile.
 #[tokio::test]
-async fn small_packs_of_large_objects() {
+async fn decompression_bombs_are_rejected() {
     let mut setup = holdfast_tests::Setup::default();
     setup.settings.git.pack_limits.max_object_bytes = 4 << 20;
     setup.settings.git.pack_limits.max_inflated_bytes = 16 << 20;
-    let server = Server::with(setup).await;
+    let server = Server::start_with(setup).await;
     let (_, ada) = server.user("ada").await;
     server.project(&ada, "p", 20).await;
     server.push_first(&ada, "ada/p").await;
@@ -319,7 +320,7 @@ async fn small_packs_of_large_objects() {
     for number in 0_u8..10 {
         many.commit("zeros", &vec![number; 3 << 20], "many").await;
     }
-    // Each is a delta of the one before, and unpacks to all of it.
+    // Each object is a delta of the previous one and expands to all of it.
     let deltas = WorkTree::new().await;
     let text = "0".repeat(3 << 20);
     for number in 0..10 {
@@ -329,46 +330,51 @@ async fn small_packs_of_large_objects() {
     let ordinary = WorkTree::new().await;
     ordinary.commit("f", b"ordinary\n", "ordinary").await;
 
-    let before = (server.contents().await, large.git(["ls-remote", &url]).await.ok().stdout);
+    let before = (server.dump_database().await, large.git(["ls-remote", &url]).await.ok().stdout);
     for (tree, says) in [
         (&large, "an object of 67108864 bytes is larger than this server accepts (4194304 bytes)"),
         (&many, "the pack unpacks to more than"),
         (&deltas, "the pack unpacks to more than"),
     ] {
-        let refused = tree.push(&url, &["main:bomb"]).await.refused();
+        let refused = tree.push(&url, &["main:bomb"]).await.expect_failure();
         assert!(refused.stderr.contains(says), "{}", refused.stderr);
     }
-    assert_eq!((server.contents().await, large.git(["ls-remote", &url]).await.ok().stdout), before);
+    assert_eq!((server.dump_database().await, large.git(["ls-remote", &url]).await.ok().stdout), before);
     let (bomb, push) = tokio::join!(large.push(&url, &["main:bomb"]), ordinary.push(&url, &["main:other"]));
-    bomb.refused();
+    bomb.expect_failure();
     push.ok();
     assert_eq!(std::fs::read_dir(server.cache.path().join("0/incoming")).unwrap().count(), 0);
 }
 
-/// Objects that are too many for the memory of one process of git: the process ends, and the client learns why.
+/// More objects than fit into the memory limit of one git process: the process is killed, and the client gets the
+/// reason.
 #[tokio::test]
-async fn a_pack_that_needs_too_much_memory() {
+async fn packs_that_exceed_the_memory_limit_are_rejected() {
     let mut setup = holdfast_tests::Setup::default();
-    setup.settings.git.max_memory_bytes = 64 << 20;
-    let server = Server::with(setup).await;
+    setup.settings.git.max_process_memory_bytes = 64 << 20;
+    let server = Server::start_with(setup).await;
     let (_, ada) = server.user("ada").await;
     server.project(&ada, "p", 20).await;
     let tree = WorkTree::new().await;
     tree.commit("zeros", &vec![0; 90 << 20], "large").await;
-    let refused = tree.push(&server.git_url(&ada, "ada/p"), &["main"]).await.refused();
-    assert!(refused.stderr.contains("needs more memory than this server gives to one process"), "{}", refused.stderr);
+    let refused = tree.push(&server.git_url(&ada, "ada/p"), &["main"]).await.expect_failure();
+    assert!(
+        refused.stderr.contains("needs more memory than this server allows for a git process"),
+        "{}",
+        refused.stderr
+    );
     assert_eq!(std::fs::read_dir(server.cache.path().join("0/incoming")).unwrap().count(), 0);
 }
 
-/// What is read whole must not be larger than anybody writes on purpose.
+/// Commits are read as a whole, so their size is limited.
 #[tokio::test]
-async fn a_commit_that_is_too_large() {
-    let world = world().await;
-    let before = (world.refs().await, world.server.contents().await);
+async fn oversized_commits_are_rejected() {
+    let world = set_up().await;
+    let before = (world.list_refs().await, world.server.dump_database().await);
     let tree = WorkTree::new().await;
     std::fs::write(tree.path().join("message"), "x".repeat(2 << 20)).unwrap();
     tree.git(["commit", "-q", "--allow-empty", "-F", "message"]).await.ok();
-    let refused = tree.push(&world.server.git_url(&world.ada, "ada/p"), &["main:long"]).await.refused();
+    let refused = tree.push(&world.server.git_url(&world.ada, "ada/p"), &["main:long"]).await.expect_failure();
     assert!(refused.stderr.contains("larger than 1 MiB"), "{}", refused.stderr);
-    assert_eq!((world.refs().await, world.server.contents().await), before);
+    assert_eq!((world.list_refs().await, world.server.dump_database().await), before);
 }

@@ -38,33 +38,33 @@ async fn the_creator_owns_the_group() {
 }
 
 #[tokio::test]
-async fn invalid_groups_are_refused() {
+async fn invalid_groups_are_rejected() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     server.group(&ada, "team", 20).await;
-    let before = server.contents().await;
+    let before = server.dump_database().await;
     let create = async |name: &str, path: &str| ada.post("/groups", &[("name", name), ("path", path)]).await;
     let message = |field: &str, text: &str| json!({"message": {field: [text]}});
-    assert_eq!(create("x", "Team").await.both(), (400, &message("path", "has already been taken")));
-    assert_eq!(create("team", "x").await.both(), (400, &message("name", "has already been taken")));
-    assert_eq!(create("x", "ADA").await.both(), (400, &message("path", "has already been taken")));
-    assert_eq!(create("x", "api").await.both(), (400, &message("path", "api is a reserved name")));
+    assert_eq!(create("x", "Team").await.status_and_body(), (400, &message("path", "has already been taken")));
+    assert_eq!(create("team", "x").await.status_and_body(), (400, &message("name", "has already been taken")));
+    assert_eq!(create("x", "ADA").await.status_and_body(), (400, &message("path", "has already been taken")));
+    assert_eq!(create("x", "api").await.status_and_body(), (400, &message("path", "api is a reserved name")));
     assert_eq!(create("<b>", "x").await.status, 400);
     assert_eq!(create("x", "../x").await.status, 400);
     let missing = ada.post("/groups", &[]).await;
-    assert_eq!(missing.both(), (400, &json!({"error": "name is missing, path is missing"})));
+    assert_eq!(missing.status_and_body(), (400, &json!({"error": "name is missing, path is missing"})));
     let level = ada.post("/groups", &[("name", "x"), ("path", "x"), ("visibility_level", "5")]).await;
-    assert_eq!(level.both(), (400, &json!({"error": "visibility_level does not have a valid value"})));
-    assert_eq!(server.contents().await, before);
+    assert_eq!(level.status_and_body(), (400, &json!({"error": "visibility_level does not have a valid value"})));
+    assert_eq!(server.dump_database().await, before);
 }
 
 #[tokio::test]
-async fn hidden_groups_do_not_exist_for_outsiders() {
+async fn private_groups_are_not_found_for_outsiders() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let (_, eve) = server.user("eve").await;
     let private = server.group(&ada, "private", 0).await;
-    let before = server.contents().await;
+    let before = server.dump_database().await;
     let unknown = eve.get("/groups/999999").await;
     for path in [format!("/groups/{private}"), "/groups/private".into(), format!("/groups/{private}/members")] {
         let hidden = eve.get(&path).await;
@@ -73,14 +73,15 @@ async fn hidden_groups_do_not_exist_for_outsiders() {
     assert_eq!(eve.put("/groups/private", &[("description", "x")]).await.status, 404);
     assert_eq!(eve.delete("/groups/private").await.status, 404);
     assert_eq!(eve.get("/groups?all_available=true").await.ids(), [] as [i64; 0]);
-    assert_eq!(server.contents().await, before);
+    assert_eq!(server.dump_database().await, before);
 }
 
 #[tokio::test]
-async fn lists_hold_what_the_caller_may_see() {
+async fn group_lists_show_only_visible_groups() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
-    let external = holdfast_app::accounts::user::UserChanges { external: Some(true), ..holdfast_tests::named("ext") };
+    let external =
+        holdfast_app::accounts::user::UserChanges { external: Some(true), ..holdfast_tests::user_attributes("ext") };
     let (ext_id, ext) = server.user_with(external).await;
     let (_, eve) = server.user("eve").await;
     let private = server.group(&ada, "a-private", 0).await;
@@ -103,16 +104,16 @@ async fn lists_hold_what_the_caller_may_see() {
     assert_eq!(server.admin.get(&format!("/groups?skip_groups={private},{public}")).await.ids(), [internal]);
     let wrong = server.admin.get("/groups?order_by=id&sort=up").await;
     let text = "order_by does not have a valid value, sort does not have a valid value";
-    assert_eq!(wrong.both(), (400, &json!({ "error": text })));
+    assert_eq!(wrong.status_and_body(), (400, &json!({ "error": text })));
     let bad_list = server.admin.get("/groups?skip_groups[]=x").await;
-    assert_eq!(bad_list.both(), (400, &json!({"error": "skip_groups is invalid"})));
-    // The list in pages is the list.
+    assert_eq!(bad_list.status_and_body(), (400, &json!({"error": "skip_groups is invalid"})));
+    // Paging returns the same list.
     let page = eve.get("/groups?all_available=true&per_page=1&page=2").await;
     assert_eq!((page.ids(), page.header("x-total")), (vec![public], Some("2")));
 }
 
 #[tokio::test]
-async fn an_update_keeps_the_rest() {
+async fn an_update_keeps_omitted_attributes() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let id = server.group(&ada, "team", 10).await;
@@ -120,17 +121,17 @@ async fn an_update_keeps_the_rest() {
     let before = ada.get(&path).await.body;
     let mut expected = before;
     expected["description"] = "Only this".into();
-    assert_eq!(ada.put(&path, &[("description", "Only this")]).await.both(), (200, &expected));
+    assert_eq!(ada.put(&path, &[("description", "Only this")]).await.status_and_body(), (200, &expected));
     assert_eq!(ada.get(&path).await.body, expected);
     let nothing = ada.put(&path, &[]).await;
     assert_eq!(nothing.status, 400);
     assert!(nothing.body["error"].as_str().unwrap().ends_with("at least one parameter must be provided"));
-    // Its own name and path are not taken by somebody else.
+    // A group may keep its own name and path.
     assert_eq!(ada.put(&path, &[("name", "team"), ("path", "team")]).await.status, 200);
 }
 
 #[tokio::test]
-async fn search_knows_the_letters_of_all_scripts() {
+async fn search_ignores_case_in_all_scripts() {
     let server = Server::start().await;
     let form = [("name", "\u{c9}quipe \u{391}"), ("path", "Team.One")];
     let id = server.admin.post("/groups", &form).await.body["id"].as_i64().unwrap();
@@ -139,7 +140,7 @@ async fn search_knows_the_letters_of_all_scripts() {
     }
 }
 
-/// Two people who change different things at once both see their change.
+/// Concurrent updates of different attributes are both kept.
 #[tokio::test]
 async fn concurrent_updates_do_not_undo_each_other() {
     let server = Server::start().await;

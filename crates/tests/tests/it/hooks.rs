@@ -1,10 +1,10 @@
-//! Hooks of projects.
+//! Project hooks.
 
 use holdfast_tests::Server;
 use serde_json::json;
 
 #[tokio::test]
-async fn hooks_are_kept_with_all_their_switches() {
+async fn hooks_store_all_event_settings() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let project = server.project(&ada, "engine", 0).await;
@@ -37,18 +37,21 @@ async fn hooks_are_kept_with_all_their_switches() {
     assert_eq!(changed["enable_ssl_verification"], true, "what is not sent stays");
     for url in ["", "ftp://x", "hook.example", "http://", "javascript:alert(1)", "file:///etc/passwd"] {
         let refused = ada.post(&path, &[("url", url)]).await;
-        assert_eq!(refused.both(), (422, &json!({"error": "Invalid url given"})), "{url:?}");
+        assert_eq!(refused.status_and_body(), (422, &json!({"error": "Invalid url given"})), "{url:?}");
     }
-    assert_eq!(ada.put(&one, &[("push_events", "true")]).await.both(), (400, &json!({"error": "url is missing"})));
+    assert_eq!(
+        ada.put(&one, &[("push_events", "true")]).await.status_and_body(),
+        (400, &json!({"error": "url is missing"}))
+    );
     assert_eq!(ada.delete(&one).await.body["id"], made.body["id"]);
     let gone = ada.delete(&one).await;
     assert_eq!((gone.status, gone.text.as_str()), (200, ""));
 }
 
-/// Credentials in addresses are for the receiver alone (GitLab showed them to every master). Who puts back what was
+/// Credentials in hook URLs are for the receiver alone (GitLab showed them to every master). Sending back the URL as
 /// shown changes nothing.
 #[tokio::test]
-async fn a_password_in_an_address_is_not_shown() {
+async fn passwords_in_hook_urls_are_not_shown() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let project = server.project(&ada, "engine", 0).await;
@@ -80,10 +83,10 @@ async fn a_password_in_an_address_is_not_shown() {
     assert!(deleted.status == 200 && !deleted.text.contains("S3cretPass"), "{}", deleted.text);
 }
 
-/// Whoever has a copy of the database does not have the tokens of hooks. Those that were set before there was a key are
-/// encrypted by the nightly job.
+/// A copy of the database does not reveal the tokens of hooks. Tokens that were stored before a key was configured are
+/// encrypted by the daily sweep.
 #[tokio::test]
-async fn tokens_of_hooks_are_not_in_the_database() {
+async fn hook_tokens_are_encrypted_in_the_database() {
     let server = Server::start().await;
     server.end_upgrade(12).await;
     let (_, ada) = server.user("ada").await;
@@ -95,9 +98,9 @@ async fn tokens_of_hooks_are_not_in_the_database() {
     let mut database = server.database().await;
     let clear = "update hooks set token = 's3cret-in-clear', sealed_token = null where id = 2";
     sqlx::query(clear).execute(&mut database).await.unwrap();
-    assert!(!server.contents().await["hooks"].to_string().contains("s3cret-of"));
+    assert!(!server.dump_database().await["hooks"].to_string().contains("s3cret-of"));
     holdfast_app::worker::sweep_now(&server.app, &holdfast_app::Actor::Operator).await.unwrap();
-    assert!(!server.contents().await["hooks"].to_string().contains("s3cret"));
+    assert!(!server.dump_database().await["hooks"].to_string().contains("s3cret"));
     let sealed: i64 = sqlx::query_scalar("select count(*) from hooks where token is null and sealed_token is not null")
         .fetch_one(&mut database)
         .await
@@ -105,7 +108,7 @@ async fn tokens_of_hooks_are_not_in_the_database() {
     assert_eq!(sealed, 2);
 }
 
-/// IDOR across projects (Gogs GHSA-cv22-72px-f4gh and its like): another project's hook is no hook of this one.
+/// IDOR across projects (such as Gogs GHSA-cv22-72px-f4gh): a hook of another project is not found.
 #[tokio::test]
 async fn a_hook_belongs_to_its_project() {
     let server = Server::start().await;
@@ -115,10 +118,10 @@ async fn a_hook_belongs_to_its_project() {
     let own = server.project(&eve, "own", 0).await;
     let form = [("url", "http://h.example")];
     let hook = ada.post(&format!("/projects/{project}/hooks"), &form).await.body["id"].clone();
-    let before = server.contents().await;
+    let before = server.dump_database().await;
     let path = format!("/projects/{own}/hooks/{hook}");
-    assert_eq!(eve.get(&path).await.both(), (404, &json!({"message": "404 Not found"})));
+    assert_eq!(eve.get(&path).await.status_and_body(), (404, &json!({"message": "404 Not found"})));
     assert_eq!(eve.put(&path, &form).await.status, 404);
     assert_eq!(eve.delete(&path).await.text, "");
-    assert_eq!(server.contents().await, before);
+    assert_eq!(server.dump_database().await, before);
 }

@@ -1,6 +1,6 @@
-//! One client cannot stop a node over HTTP: each test tells the attack.
+//! Denial of service by one client over HTTP. Each test describes an attack.
 //!
-//! Attackers and victims have different addresses of this machine: 127.0.0.2 and 127.0.0.1.
+//! Attackers and other clients have different addresses of this machine: 127.0.0.2 and 127.0.0.1.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -12,19 +12,19 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 
-use crate::equal_fetches::noise;
 use crate::pipelines::Runner;
+use crate::shared_fetches::random_bytes;
 
-/// Longer than anything here takes, and shorter than the limits that must not be what ends it.
+/// Longer than any test takes, and shorter than the timeouts that must not be the reason why something ends.
 const DEADLINE: Duration = Duration::from_secs(50);
-const FOREVER: Duration = Duration::from_secs(600);
+const LONG_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Like [`connect`], from the address of a client that attacks.
+/// Like [`connect`], from the address of an attacking client.
 async fn attack(server: &Server) -> TcpStream {
     connect(server, "127.0.0.2").await
 }
 
-/// A connection that takes little before it is read from.
+/// Opens a connection with a small receive buffer.
 async fn connect(server: &Server, from: &str) -> TcpStream {
     connect_with(server, from, 2048).await
 }
@@ -42,51 +42,50 @@ async fn send(server: &Server, request: &str) -> TcpStream {
     socket
 }
 
-/// All that the server says until it closes the connection, which it does within the deadline.
-async fn heard(mut socket: TcpStream) -> String {
-    let mut answer = Vec::new();
-    // A connection that is reset has ended, too.
-    timeout(DEADLINE, socket.read_to_end(&mut answer)).await.expect("the server closes the connection").ok();
-    String::from_utf8_lossy(&answer).into_owned()
+/// Returns everything that the server sends until it closes the connection, within the deadline.
+async fn read_response(mut socket: TcpStream) -> String {
+    let mut response = Vec::new();
+    // A reset also counts as closed.
+    timeout(DEADLINE, socket.read_to_end(&mut response)).await.expect("the server closes the connection").ok();
+    String::from_utf8_lossy(&response).into_owned()
 }
 
-/// Whether the server has said anything yet.
-async fn has_answer(socket: &TcpStream) -> bool {
+/// Returns whether the server has sent anything yet.
+async fn has_response(socket: &TcpStream) -> bool {
     timeout(Duration::from_millis(100), socket.readable()).await.is_ok()
 }
 
-fn status(answer: &str) -> &str {
-    answer.strip_prefix("HTTP/1.1 ").map_or(answer, |rest| &rest[..3])
+fn status(response: &str) -> &str {
+    response.strip_prefix("HTTP/1.1 ").map_or(response, |rest| &rest[..3])
 }
 
-/// The head of a request whose body is announced.
-fn announce(request: &str, headers: &str, bytes: usize) -> String {
+/// Returns the head of a request that announces a body.
+fn head_with_body(request: &str, headers: &str, bytes: usize) -> String {
     format!("{request} HTTP/1.1\r\nHost: x\r\n{headers}Content-Length: {bytes}\r\n\r\n")
 }
 
-fn get(path: &str) -> String {
+fn get_request(path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n")
 }
 
-/// The same request on a connection that the server is to close after its response.
-fn closing(request: &str) -> String {
+/// Returns the request with a header that makes the server close the connection after its response.
+fn with_close(request: &str) -> String {
     request.replacen("Host: x\r\n", "Host: x\r\nConnection: close\r\n", 1)
 }
 
 /// Sends a request from an address that does not attack, and returns the whole response.
-async fn ask(server: &Server, request: &str) -> String {
+async fn send_and_read(server: &Server, request: &str) -> String {
     let mut socket = connect_with(server, "127.0.0.1", 256 << 10).await;
-    socket.write_all(closing(request).as_bytes()).await.unwrap();
-    heard(socket).await
+    socket.write_all(with_close(request).as_bytes()).await.unwrap();
+    read_response(socket).await
 }
 
-/// Checks that a request is refused for now because its client has too many large responses, and that it is told when to try
-/// again.
+/// Checks that a request is rejected because its client has too many large responses, with a Retry-After header.
 async fn assert_busy(server: &Server, request: &str) {
-    let answer = heard(send(server, &closing(request)).await).await;
+    let answer = read_response(send(server, &with_close(request)).await).await;
     assert_eq!(status(&answer), "503", "{}", answer.chars().take(500).collect::<String>());
     assert!(answer.to_lowercase().contains("retry-after: 10"), "{answer}");
-    assert!(answer.contains("Too many large responses are being sent, please try again later"), "{answer}");
+    assert!(answer.contains("Too many large responses are being sent; try again later"), "{answer}");
 }
 
 /// Checks that a response with status 200 begins.
@@ -96,15 +95,15 @@ async fn assert_begins(socket: &mut TcpStream) {
     assert_eq!(start, *b"HTTP/1.1 200");
 }
 
-/// Sends a request again and again until it is answered 200, and returns that response.
-async fn until_served(server: &Server, request: &str) -> String {
+/// Repeats a request until its response is 200, and returns that response.
+async fn wait_until_served(server: &Server, request: &str) -> String {
     let mut every = tokio::time::interval(Duration::from_millis(50));
     let served = async {
         loop {
             every.tick().await;
             let mut socket = connect_with(server, "127.0.0.2", 256 << 10).await;
-            socket.write_all(closing(request).as_bytes()).await.unwrap();
-            let answer = heard(socket).await;
+            socket.write_all(with_close(request).as_bytes()).await.unwrap();
+            let answer = read_response(socket).await;
             if status(&answer) == "200" {
                 return answer;
             }
@@ -116,13 +115,13 @@ async fn until_served(server: &Server, request: &str) -> String {
 const FETCH: &str = "Content-Type: application/x-git-upload-pack-request\r\nGit-Protocol: version=2\r\n";
 const PUSH: &str = "Content-Type: application/x-git-receive-pack-request\r\n";
 
-/// A public project of ada's with one file of so many bytes, and a private one of bea's.
-async fn world(server: &Server, bytes: usize) -> (Client, Client) {
+/// Creates a public project of ada's with one file of `bytes` bytes, and a private one of bea's.
+async fn set_up(server: &Server, bytes: usize) -> (Client, Client) {
     let ((_, ada), (_, bea)) = (server.user("ada").await, server.user("bea").await);
     server.project(&ada, "public", 20).await;
     server.project(&bea, "secret", 0).await;
     let tree = WorkTree::new().await;
-    tree.commit("noise", &noise(bytes, 1), "large").await;
+    tree.commit("noise", &random_bytes(bytes, 1), "large").await;
     tree.push(&server.git_url(&ada, "ada/public"), &["main"]).await.ok();
     server.push_first(&bea, "bea/secret").await;
     (ada, bea)
@@ -130,12 +129,12 @@ async fn world(server: &Server, bytes: usize) -> (Client, Client) {
 
 /// A client sends the heads of many fetch requests without their bodies, to take all permits for reading such requests.
 #[tokio::test]
-async fn unsent_fetch_requests_do_not_stop_others() {
+async fn unsent_fetch_requests_do_not_block_others() {
     let mut setup = Setup::default();
-    (setup.settings.git.request_timeout, setup.limits.stall_timeout) = (FOREVER, FOREVER);
-    let server = Server::with(setup).await;
-    let (_, bea) = world(&server, 10).await;
-    let request = announce("POST /ada/public.git/git-upload-pack", FETCH, 1000) + "0014";
+    (setup.settings.git.request_timeout, setup.limits.stall_timeout) = (LONG_TIMEOUT, LONG_TIMEOUT);
+    let server = Server::start_with(setup).await;
+    let (_, bea) = set_up(&server, 10).await;
+    let request = head_with_body("POST /ada/public.git/git-upload-pack", FETCH, 1000) + "0014";
     let mut silent = Vec::new();
     for _ in 0..80 {
         silent.push(send(&server, &request).await);
@@ -148,29 +147,29 @@ async fn unsent_fetch_requests_do_not_stop_others() {
     }
 }
 
-/// A long request is kept in memory while it is read, so there are places for them; one client gets a quarter.
+/// Long requests are kept in memory while they are read, so they need permits, of which one client gets a quarter.
 #[tokio::test]
-async fn long_fetch_requests_of_one_client_leave_places_to_others() {
+async fn long_fetch_requests_of_one_client_leave_permits_to_others() {
     let mut setup = Setup::default();
-    (setup.settings.git.request_timeout, setup.limits.stall_timeout) = (FOREVER, FOREVER);
-    let server = Server::with(setup).await;
-    world(&server, 10).await;
+    (setup.settings.git.request_timeout, setup.limits.stall_timeout) = (LONG_TIMEOUT, LONG_TIMEOUT);
+    let server = Server::start_with(setup).await;
+    set_up(&server, 10).await;
     let id = "1".repeat(40);
     let haves: String = (0..2000).map(|_| format!("0032have {id}\n")).collect();
     let head = format!("0011command=fetch0001000eofs-delta\n{haves}");
-    let silent = announce("POST /ada/public.git/git-upload-pack", FETCH, 10 << 20) + &head;
+    let silent = head_with_body("POST /ada/public.git/git-upload-pack", FETCH, 10 << 20) + &head;
     let mut silent_ones = Vec::new();
     for _ in 0..64 {
         silent_ones.push(send(&server, &silent).await);
     }
     let complete = format!("{head}0000");
-    let complete = announce("POST /ada/public.git/git-upload-pack", FETCH, complete.len()) + &complete;
+    let complete = head_with_body("POST /ada/public.git/git-upload-pack", FETCH, complete.len()) + &complete;
     let complete = complete.replace("Host: x\r\n", "Host: x\r\nConnection: close\r\n");
-    // At some point its own share is used up, whatever else it asks for.
+    // Eventually the client's own share is used up.
     let waiting = async {
         loop {
             let own = send(&server, &complete).await;
-            if !has_answer(&own).await {
+            if !has_response(&own).await {
                 return own;
             }
         }
@@ -178,19 +177,19 @@ async fn long_fetch_requests_of_one_client_leave_places_to_others() {
     let own = timeout(DEADLINE, waiting).await.expect("one waits");
     let mut other = connect(&server, "127.0.0.1").await;
     other.write_all(complete.as_bytes()).await.unwrap();
-    assert_eq!(status(&heard(other).await), "200");
-    assert!(!has_answer(&own).await);
+    assert_eq!(status(&read_response(other).await), "200");
+    assert!(!has_response(&own).await);
 }
 
-/// A client requests archives and does not read them, to take all fetches of a node.
+/// A client requests archives and does not read them, to take all fetch permits of a node.
 #[tokio::test]
-async fn unread_archives_leave_fetches_to_others() {
+async fn unread_archives_leave_fetch_permits_to_others() {
     let mut setup = Setup::default();
     (setup.settings.git.max_fetches, setup.settings.git.max_fetches_per_repository) = (4, 4);
-    let server = Server::with(setup).await;
-    let (ada, bea) = world(&server, 8 << 20).await;
+    let server = Server::start_with(setup).await;
+    let (ada, bea) = set_up(&server, 8 << 20).await;
     let project = ada.get("/projects/ada%2Fpublic").await.body["id"].clone();
-    let request = get(&format!("/api/v3/projects/{project}/repository/archive.tar"));
+    let request = get_request(&format!("/api/v3/projects/{project}/repository/archive.tar"));
     let unread = send(&server, &request).await;
     timeout(DEADLINE, unread.readable()).await.expect("an archive begins").unwrap();
     let mut waiting = Vec::new();
@@ -202,25 +201,26 @@ async fn unread_archives_leave_fetches_to_others() {
         timeout(DEADLINE, WorkTree::clone(&url, &[])).await.expect("others are served").0.ok();
     }
     for socket in &waiting {
-        assert!(!has_answer(socket).await, "one client gets a quarter of the fetches");
+        assert!(!has_response(socket).await, "one client gets a quarter of the fetches");
     }
     drop(unread);
     let answered = async {
         let mut every = tokio::time::interval(Duration::from_millis(20));
-        while !has_answer(&waiting[0]).await && !has_answer(&waiting[1]).await {
+        while !has_response(&waiting[0]).await && !has_response(&waiting[1]).await {
             every.tick().await;
         }
     };
     timeout(DEADLINE, answered).await.expect("the next one begins");
 }
 
-/// A client requests a long list of refs many times and does not read it, so that the server keeps all copies in memory.
+/// A client requests a long list of refs many times and does not read it, so that the server keeps all responses in
+/// memory.
 #[tokio::test]
 async fn unread_ref_lists_are_limited_for_each_client() {
     let mut setup = Setup::default();
-    setup.limits.stall_timeout = FOREVER;
-    let server = Server::with(setup).await;
-    let (ada, bea) = world(&server, 10).await;
+    setup.limits.stall_timeout = LONG_TIMEOUT;
+    let server = Server::start_with(setup).await;
+    let (ada, bea) = set_up(&server, 10).await;
     let tree = WorkTree::new().await;
     let head = tree.commit("f", b"x", "x").await;
     let long = "x".repeat(180);
@@ -230,13 +230,13 @@ async fn unread_ref_lists_are_limited_for_each_client() {
     tree.git(["-c", &format!("alias.update=!{update}"), "update"]).await.ok();
     let url = server.git_url(&ada, "ada/public");
     tree.push(&url, &["refs/heads/many/*:refs/heads/many/*"]).await.ok();
-    // All of them arrive, whichever way they are asked for.
+    // All refs arrive, with every protocol version.
     for version in ["0", "1", "2"] {
         let protocol = format!("protocol.version={version}");
         let listed = tree.git(["-c", &protocol, "ls-remote", &url, "refs/heads/many/*"]).await.ok();
         assert_eq!(listed.stdout.lines().count(), 3000, "version {version}");
     }
-    let request = get("/ada/public.git/info/refs?service=git-upload-pack");
+    let request = get_request("/ada/public.git/info/refs?service=git-upload-pack");
     let mut unread = Vec::new();
     for _ in 0..16 {
         let socket = send(&server, &request).await;
@@ -246,22 +246,22 @@ async fn unread_ref_lists_are_limited_for_each_client() {
     let waiting = send(&server, &request).await;
     let listed = timeout(DEADLINE, tree.git(["ls-remote", &server.git_url(&bea, "ada/public")])).await;
     assert_eq!(listed.expect("others are served").ok().stdout.lines().count(), 3002);
-    assert!(!has_answer(&waiting).await, "its client has its share");
+    assert!(!has_response(&waiting).await, "its client has its share");
     unread.clear();
     timeout(DEADLINE, waiting.readable()).await.expect("the list begins").unwrap();
 }
 
-/// Every file of up to 4 MiB was in memory for as long as its client did not read it.
+/// Files of up to 4 MiB stayed in memory for as long as the client did not read them.
 #[tokio::test]
 async fn unread_files_are_limited_for_each_client() {
     const SIZE: usize = 4 << 20;
     let mut setup = Setup::default();
-    setup.limits.stall_timeout = FOREVER;
-    let server = Server::with(setup).await;
-    let (ada, _) = world(&server, SIZE).await;
+    setup.limits.stall_timeout = LONG_TIMEOUT;
+    let server = Server::start_with(setup).await;
+    let (ada, _) = set_up(&server, SIZE).await;
     let project = ada.get("/projects/ada%2Fpublic").await.body["id"].clone();
-    let before = server.contents().await;
-    let request = get(&format!("/api/v3/projects/{project}/repository/blobs/main?filepath=noise"));
+    let before = server.dump_database().await;
+    let request = get_request(&format!("/api/v3/projects/{project}/repository/blobs/main?filepath=noise"));
     let mut unread = Vec::new();
     for _ in 0..8 {
         let socket = send(&server, &request).await;
@@ -269,30 +269,30 @@ async fn unread_files_are_limited_for_each_client() {
         unread.push(socket);
     }
     assert_busy(&server, &request).await;
-    // What is small, and what others ask for, is answered as always.
-    let small = get(&format!("/api/v3/projects/{project}/repository/tree"));
-    assert_eq!(status(&heard(send(&server, &closing(&small)).await).await), "200");
+    // Small requests of this client, and requests of others, are served.
+    let small = get_request(&format!("/api/v3/projects/{project}/repository/tree"));
+    assert_eq!(status(&read_response(send(&server, &with_close(&small)).await).await), "200");
     let mut other = connect_with(&server, "127.0.0.1", 256 << 10).await;
-    other.write_all(closing(&request).as_bytes()).await.unwrap();
+    other.write_all(with_close(&request).as_bytes()).await.unwrap();
     let mut answer = Vec::new();
     timeout(DEADLINE, other.read_to_end(&mut answer)).await.expect("others are served").unwrap();
-    assert!(answer.starts_with(b"HTTP/1.1 200") && answer.ends_with(&noise(SIZE, 1)), "{} bytes", answer.len());
-    // One that waits gets what another one of its client gives back.
+    assert!(answer.starts_with(b"HTTP/1.1 200") && answer.ends_with(&random_bytes(SIZE, 1)), "{} bytes", answer.len());
+    // A waiting request is served when another one of the same client ends.
     let mut waiting = send(&server, &request).await;
-    assert!(!has_answer(&waiting).await);
+    assert!(!has_response(&waiting).await);
     unread.pop();
     assert_begins(&mut waiting).await;
     drop((unread, waiting));
-    until_served(&server, &request).await;
-    assert_eq!(server.contents().await, before);
+    wait_until_served(&server, &request).await;
+    assert_eq!(server.dump_database().await, before);
 }
 
-/// A page of long texts was in memory for as long as its client did not read it.
+/// A page of long texts stayed in memory for as long as the client did not read it.
 #[tokio::test]
 async fn unread_pages_are_limited_for_each_client() {
     let mut setup = Setup::default();
-    setup.limits.stall_timeout = FOREVER;
-    let server = Server::with(setup).await;
+    setup.limits.stall_timeout = LONG_TIMEOUT;
+    let server = Server::start_with(setup).await;
     let ((_, ada), (_, bea)) = (server.user("ada").await, server.user("bea").await);
     let project = server.project(&ada, "public", 20).await;
     let text = "x".repeat(64 << 10);
@@ -307,12 +307,12 @@ async fn unread_pages_are_limited_for_each_client() {
     server.database().await.execute(fill).await.unwrap();
     let page = |client: &Client, size: usize| {
         let path = format!("/api/v3/projects/{project}/issues?per_page={size}");
-        get(&path).replacen("Host: x\r\n", &format!("Host: x\r\nPRIVATE-TOKEN: {}\r\n", client.token()), 1)
+        get_request(&path).replacen("Host: x\r\n", &format!("Host: x\r\nPRIVATE-TOKEN: {}\r\n", client.token()), 1)
     };
     let request = page(&ada, 100);
-    let theirs = ask(&server, &page(&bea, 100)).await;
+    let theirs = send_and_read(&server, &page(&bea, 100)).await;
     assert!(status(&theirs) == "200" && theirs.len() > 6 << 20, "{} bytes", theirs.len());
-    // As many as fit into the memory that a client gets, which is counted in units of 64 KiB.
+    // The number that fits into the memory limit of a client, which is counted in units of 64 KiB.
     let bytes = bea.get(&format!("/projects/{project}/issues?per_page=100")).await.text.len();
     let most = (32 << 20) / bytes.next_multiple_of(64 << 10);
     let mut unread = Vec::new();
@@ -322,51 +322,51 @@ async fn unread_pages_are_limited_for_each_client() {
         unread.push(socket);
     }
     assert_busy(&server, &request).await;
-    assert_eq!(status(&heard(send(&server, &closing(&page(&ada, 1))).await).await), "200");
-    let again = ask(&server, &page(&bea, 100)).await;
+    assert_eq!(status(&read_response(send(&server, &with_close(&page(&ada, 1))).await).await), "200");
+    let again = send_and_read(&server, &page(&bea, 100)).await;
     assert_eq!((status(&again), again.len()), ("200", theirs.len()), "others are served");
     let mut waiting = send(&server, &request).await;
-    assert!(!has_answer(&waiting).await);
+    assert!(!has_response(&waiting).await);
     unread.pop();
     assert_begins(&mut waiting).await;
     drop((unread, waiting));
-    assert!(until_served(&server, &request).await.len() > 6 << 20);
+    assert!(wait_until_served(&server, &request).await.len() > 6 << 20);
 }
 
-/// Whoever sends no token could have as many bodies of a megabyte in memory as it had connections.
+/// A client without a token could keep a body of one megabyte in memory for each connection.
 #[tokio::test]
 async fn long_bodies_of_one_client_leave_permits_to_others() {
     let mut setup = Setup::default();
-    (setup.limits.request_timeout, setup.limits.stall_timeout) = (FOREVER, FOREVER);
-    let server = Server::with(setup).await;
-    let before = server.contents().await;
+    (setup.limits.request_timeout, setup.limits.stall_timeout) = (LONG_TIMEOUT, LONG_TIMEOUT);
+    let server = Server::start_with(setup).await;
+    let before = server.dump_database().await;
     let start = format!("x={}", "a".repeat(150 << 10));
-    let silent = announce("POST /api/v3/session", "", 1_000_000) + &start;
+    let silent = head_with_body("POST /api/v3/session", "", 1_000_000) + &start;
     let mut silent_ones = Vec::new();
     for _ in 0..64 {
         silent_ones.push(send(&server, &silent).await);
     }
-    let complete = closing(&(announce("POST /api/v3/session", "", start.len()) + &start));
-    // At some point its own share is used up.
+    let complete = with_close(&(head_with_body("POST /api/v3/session", "", start.len()) + &start));
+    // Eventually the client's own share is used up.
     let waiting = async {
         loop {
             let own = send(&server, &complete).await;
-            if !has_answer(&own).await {
+            if !has_response(&own).await {
                 return own;
             }
         }
     };
     let own = timeout(DEADLINE, waiting).await.expect("one waits");
-    let answer = ask(&server, &(announce("POST /api/v3/session", "", start.len()) + &start)).await;
+    let answer = send_and_read(&server, &(head_with_body("POST /api/v3/session", "", start.len()) + &start)).await;
     assert_eq!(status(&answer), "400", "{answer}");
     assert!(answer.contains("password is missing"), "{answer}");
-    // Its own short ones are read, too.
-    let short = closing(&(announce("POST /api/v3/session", "", 3) + "x=a"));
-    assert_eq!(status(&heard(send(&server, &short).await).await), "400");
-    assert!(!has_answer(&own).await);
+    // Short bodies of the same client are still read.
+    let short = with_close(&(head_with_body("POST /api/v3/session", "", 3) + "x=a"));
+    assert_eq!(status(&read_response(send(&server, &short).await).await), "400");
+    assert!(!has_response(&own).await);
     drop(silent_ones);
-    assert_eq!(status(&heard(own).await), "400");
-    assert_eq!(server.contents().await, before);
+    assert_eq!(status(&read_response(own).await), "400");
+    assert_eq!(server.dump_database().await, before);
 }
 
 /// A client opens connections until the node has no file descriptors left.
@@ -374,15 +374,15 @@ async fn long_bodies_of_one_client_leave_permits_to_others() {
 async fn connections_of_one_address_are_limited() {
     let mut setup = Setup::default();
     setup.limits.max_connections_per_address = 8;
-    setup.limits.head_timeout = FOREVER;
-    let server = Server::with(setup).await;
+    setup.limits.head_timeout = LONG_TIMEOUT;
+    let server = Server::start_with(setup).await;
     let mut idle = Vec::new();
     for _ in 0..8 {
         idle.push(attack(&server).await);
     }
-    assert_eq!(heard(attack(&server).await).await, "");
+    assert_eq!(read_response(attack(&server).await).await, "");
     assert_eq!(server.anonymous().get("/user").await.status, 401);
-    // One that ends makes room for another.
+    // A closed connection frees a slot.
     idle.pop();
     let mut every = tokio::time::interval(Duration::from_millis(20));
     let again = async {
@@ -390,7 +390,7 @@ async fn connections_of_one_address_are_limited() {
             every.tick().await;
             let mut socket = attack(&server).await;
             socket.write_all(b"GET /healthz HTTP/1.0\r\n\r\n").await.ok();
-            if heard(socket).await.starts_with("HTTP/1.0 200") {
+            if read_response(socket).await.starts_with("HTTP/1.0 200") {
                 return;
             }
         }
@@ -398,68 +398,68 @@ async fn connections_of_one_address_are_limited() {
     timeout(DEADLINE, again).await.expect("there is room again");
 }
 
-/// A balancer carries the connections of all clients.
+/// A load balancer carries the connections of all clients.
 #[tokio::test]
 async fn connections_of_trusted_proxies_are_not_limited() {
     let mut setup = Setup::default();
     setup.limits.max_connections_per_address = 2;
-    setup.limits.head_timeout = FOREVER;
+    setup.limits.head_timeout = LONG_TIMEOUT;
     setup.limits.trusted_proxies = vec!["127.0.0.2/32".parse().unwrap()];
-    let server = Server::with(setup).await;
+    let server = Server::start_with(setup).await;
     let mut open = Vec::new();
     for _ in 0..10 {
-        let mut socket = send(&server, &get("/healthz")).await;
+        let mut socket = send(&server, &get_request("/healthz")).await;
         timeout(DEADLINE, socket.read_u8()).await.expect("an answer").unwrap();
         open.push(socket);
     }
 }
 
-/// A client requests a large response and does not read it, to keep the connection and its memory for ever.
+/// A client requests a large response and does not read it, to hold the connection and its memory forever.
 #[tokio::test]
-async fn an_unread_response_ends_its_connection() {
+async fn unread_responses_close_their_connection() {
     let mut setup = Setup::default();
     setup.limits.stall_timeout = Duration::from_secs(1);
     setup.limits.max_connections_per_address = 4;
-    let server = Server::with(setup).await;
-    let (ada, _) = world(&server, 10).await;
+    let server = Server::start_with(setup).await;
+    let (ada, _) = set_up(&server, 10).await;
     let project = ada.get("/projects/ada%2Fpublic").await.body["id"].as_i64().unwrap();
-    let uploaded = crate::uploads::upload(&ada, project, "large.bin", &noise(8 << 20, 2)).await;
-    let request = get(&format!("/ada/public{}", uploaded.body["url"].as_str().unwrap()));
+    let uploaded = crate::uploads::upload(&ada, project, "large.bin", &random_bytes(8 << 20, 2)).await;
+    let request = get_request(&format!("/ada/public{}", uploaded.body["url"].as_str().unwrap()));
     let mut unread = Vec::new();
     for _ in 0..4 {
         let socket = send(&server, &request).await;
         timeout(DEADLINE, socket.readable()).await.expect("the file begins").unwrap();
         unread.push(socket);
     }
-    assert_eq!(heard(attack(&server).await).await, "", "there is no room");
+    assert_eq!(read_response(attack(&server).await).await, "", "there is no room");
     let mut every = tokio::time::interval(Duration::from_millis(50));
     let room = async {
         loop {
             every.tick().await;
             let mut socket = attack(&server).await;
             socket.write_all(b"GET /healthz HTTP/1.0\r\n\r\n").await.ok();
-            if heard(socket).await.starts_with("HTTP/1.0 200") {
+            if read_response(socket).await.starts_with("HTTP/1.0 200") {
                 return;
             }
         }
     };
     timeout(DEADLINE, room).await.expect("the server has closed the unread ones");
     for socket in unread {
-        assert!(heard(socket).await.len() < 8 << 20);
+        assert!(read_response(socket).await.len() < 8 << 20);
     }
 }
 
-/// A client that is slow, but takes what it is sent, gets all of it, however long that takes.
+/// A slow client that keeps reading gets the whole response, however long it takes.
 #[tokio::test]
 async fn a_slow_reader_gets_the_whole_response() {
     let mut setup = Setup::default();
     setup.limits.stall_timeout = Duration::from_secs(1);
-    let server = Server::with(setup).await;
-    let (ada, _) = world(&server, 10).await;
+    let server = Server::start_with(setup).await;
+    let (ada, _) = set_up(&server, 10).await;
     let project = ada.get("/projects/ada%2Fpublic").await.body["id"].as_i64().unwrap();
-    let content = noise(4 << 20, 3);
+    let content = random_bytes(4 << 20, 3);
     let uploaded = crate::uploads::upload(&ada, project, "large.bin", &content).await;
-    let request = get(&format!("/ada/public{}", uploaded.body["url"].as_str().unwrap()));
+    let request = get_request(&format!("/ada/public{}", uploaded.body["url"].as_str().unwrap()));
     let mut socket = connect_with(&server, "127.0.0.2", 64 << 10).await;
     let request = request.replace("Host: x\r\n", "Host: x\r\nConnection: close\r\n");
     socket.write_all(request.as_bytes()).await.unwrap();
@@ -478,11 +478,11 @@ async fn a_slow_reader_gets_the_whole_response() {
 /// A client announces a long body to an unknown route, or with a wrong token, and does not send it, to make the server
 /// wait.
 #[tokio::test]
-async fn refusals_do_not_wait_for_the_body() {
+async fn error_responses_do_not_wait_for_the_body() {
     let mut setup = Setup::default();
-    (setup.limits.stall_timeout, setup.limits.request_timeout) = (FOREVER, FOREVER);
-    let server = Server::with(setup).await;
-    world(&server, 10).await;
+    (setup.limits.stall_timeout, setup.limits.request_timeout) = (LONG_TIMEOUT, LONG_TIMEOUT);
+    let server = Server::start_with(setup).await;
+    set_up(&server, 10).await;
     let wrong = "PRIVATE-TOKEN: wrong\r\n";
     for (request, headers, expected) in [
         ("POST /nothing/here/at/all", "", "404"),
@@ -501,35 +501,35 @@ async fn refusals_do_not_wait_for_the_body() {
         ("POST /ada/public.git/git-receive-pack", PUSH, "401"),
         ("POST /ada/public.git/git-receive-pack", "", "415"),
     ] {
-        let answer = heard(send(&server, &(announce(request, headers, 1_000_000) + "x")).await).await;
+        let answer = read_response(send(&server, &(head_with_body(request, headers, 1_000_000) + "x")).await).await;
         assert_eq!(status(&answer), expected, "{request}: {answer}");
         assert!(answer.to_lowercase().contains("connection: close"), "{request}: {answer}");
     }
 }
 
-/// Whoever sends all of a large request before it reads the response hears what it says.
+/// A client that sends all of a large request before it reads the response still receives the response.
 #[tokio::test]
-async fn a_refusal_is_heard_behind_a_large_body() {
+async fn error_responses_are_received_after_a_large_body() {
     let server = Server::start().await;
     for (request, headers, expected) in
         [("POST /nothing", "", "404"), ("POST /api/v3/session", "", "413"), ("POST /api/v3/user", "Host: y\r\n", "400")]
     {
-        let mut socket = send(&server, &announce(request, headers, 8 << 20)).await;
+        let mut socket = send(&server, &head_with_body(request, headers, 8 << 20)).await;
         socket.write_all(&vec![b'x'; 8 << 20]).await.unwrap();
-        let answer = heard(socket).await;
+        let answer = read_response(socket).await;
         assert_eq!(status(&answer), expected, "{request}: {answer}");
     }
 }
 
-/// A client stops in the middle of a body, or sends a byte of it now and then, to keep the request open for ever.
+/// A client stops in the middle of a body, or sends single bytes slowly, to keep the request open forever.
 #[tokio::test]
-async fn a_body_that_does_not_advance_ends_the_request() {
+async fn stalled_request_bodies_time_out() {
     let mut setup = Setup::default();
     setup.limits.stall_timeout = Duration::from_secs(1);
-    setup.limits.request_timeout = FOREVER;
-    setup.settings.git.request_timeout = FOREVER;
-    let server = Server::with(setup).await;
-    let (ada, _) = world(&server, 10).await;
+    setup.limits.request_timeout = LONG_TIMEOUT;
+    setup.settings.git.request_timeout = LONG_TIMEOUT;
+    let server = Server::start_with(setup).await;
+    let (ada, _) = set_up(&server, 10).await;
     let basic = base64::engine::general_purpose::STANDARD.encode(format!("x:{}", ada.token()));
     let push = format!("{PUSH}Authorization: Basic {basic}\r\n");
     let upload = format!("PRIVATE-TOKEN: {}\r\nContent-Type: multipart/form-data; boundary=b\r\n", ada.token());
@@ -539,14 +539,14 @@ async fn a_body_that_does_not_advance_ends_the_request() {
         ("PUT /api/v4/jobs/1", "", "408"),
         ("POST /api/v3/projects/1/uploads", &upload, "408"),
         ("POST /ada/public.git/git-upload-pack", FETCH, "408"),
-        // It has begun to answer.
+        // The response has already started.
         ("POST /ada/public.git/git-receive-pack", &push, "200"),
     ] {
         for is_dripping in [false, true] {
-            let (mut reader, mut writer) = send(&server, &announce(request, headers, 10_000)).await.into_split();
+            let (mut reader, mut writer) = send(&server, &head_with_body(request, headers, 10_000)).await.into_split();
             let drip = async {
                 let mut every = tokio::time::interval(Duration::from_millis(100));
-                // To git this is the beginning of a packet of 4,369 bytes.
+                // git reads this as the start of a packet of 4,369 bytes.
                 while is_dripping && writer.write_all(b"1").await.is_ok() {
                     every.tick().await;
                 }
@@ -563,28 +563,28 @@ async fn a_body_that_does_not_advance_ends_the_request() {
     }
 }
 
-/// Commands of a push that come one byte at a time, quickly enough for the connection.
+/// The commands of a push arrive one byte at a time, fast enough for the timeout of the connection.
 #[tokio::test]
-async fn git_requests_have_a_limited_time() {
+async fn git_requests_time_out() {
     let mut setup = Setup::default();
-    setup.limits.stall_timeout = FOREVER;
+    setup.limits.stall_timeout = LONG_TIMEOUT;
     setup.settings.git.request_timeout = Duration::from_secs(1);
-    let server = Server::with(setup).await;
-    let (ada, _) = world(&server, 10).await;
+    let server = Server::start_with(setup).await;
+    let (ada, _) = set_up(&server, 10).await;
     let basic = base64::engine::general_purpose::STANDARD.encode(format!("x:{}", ada.token()));
     let push = format!("{PUSH}Authorization: Basic {basic}\r\n");
     for (request, headers, expected) in [
         ("POST /ada/public.git/git-upload-pack", FETCH, "408"),
         ("POST /ada/public.git/git-receive-pack", &push, "200"),
     ] {
-        let answer = heard(send(&server, &(announce(request, headers, 1000) + "00")).await).await;
+        let answer = read_response(send(&server, &(head_with_body(request, headers, 1000) + "00")).await).await;
         assert_eq!(status(&answer), expected, "{request}: {answer}");
     }
 }
 
-/// A body may name another token than the header, and then it is the one that counts.
+/// A body may contain another token than the header, which it then overrides.
 #[tokio::test]
-async fn a_token_in_the_body_still_counts() {
+async fn a_token_in_the_body_overrides_the_header() {
     let server = Server::start().await;
     let ((ada_id, ada), (bea_id, bea)) = (server.user("ada").await, server.user("bea").await);
     let made = ada.post("/projects", &[("name", "one"), ("private_token", bea.token())]).await;
@@ -597,30 +597,30 @@ async fn a_token_in_the_body_still_counts() {
     assert_eq!(refused.status, 401);
 }
 
-/// A client hangs up in the middle of fetch requests, to fill the log with errors.
+/// A client disconnects in the middle of fetch requests, to fill the log with errors.
 #[tokio::test]
-async fn clients_that_hang_up_are_no_errors() {
+async fn client_disconnects_are_not_logged_as_errors() {
     let server = Server::start().await;
-    world(&server, 10).await;
+    set_up(&server, 10).await;
     let path = "/ada/public.git/git-upload-pack";
     for _ in 0..3 {
-        drop(send(&server, &(announce(&format!("POST {path}"), FETCH, 1000) + "0014")).await);
+        drop(send(&server, &(head_with_body(&format!("POST {path}"), FETCH, 1000) + "0014")).await);
     }
-    let told = async {
+    let wait_for_log = async {
         let mut every = tokio::time::interval(Duration::from_millis(20));
-        while !log::captured().contains("client disconnected in the middle of a request") {
+        while !log::captured().contains("client disconnected during request") {
             every.tick().await;
         }
     };
-    timeout(DEADLINE, told).await.expect("it is told");
+    timeout(DEADLINE, wait_for_log).await.expect("the message is logged");
     let is_ours = |line: &&str| line.contains("ERROR") && line.contains(path);
     let log = log::captured();
     let errors: Vec<&str> = log.lines().filter(is_ours).collect();
     assert_eq!(errors, [""; 0]);
 }
 
-/// The start of a gzip stream that stores this as it is. More blocks may follow.
-fn stored(bytes: &[u8]) -> Vec<u8> {
+/// Returns the start of a gzip stream that stores these bytes uncompressed. More blocks may follow.
+fn stored_zlib(bytes: &[u8]) -> Vec<u8> {
     let mut stream = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
     for block in bytes.chunks(60_000) {
         let length = block.len() as u16;
@@ -632,9 +632,9 @@ fn stored(bytes: &[u8]) -> Vec<u8> {
     stream
 }
 
-/// A fetch request that is not the gzip stream that it says it is was answered 500, with an error in the log.
+/// A fetch request with an invalid gzip stream got 500, and an error was logged.
 #[tokio::test]
-async fn damaged_gzip_is_the_fault_of_the_client() {
+async fn damaged_gzip_is_a_client_error() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     server.project(&ada, "gzip", 20).await;
@@ -642,11 +642,11 @@ async fn damaged_gzip_is_the_fault_of_the_client() {
     let path = "/ada/gzip.git/git-upload-pack";
     let haves: String = (0..2000).map(|_| format!("0032have {}\n", "1".repeat(40))).collect();
     let long = format!("0011command=fetch0001000eofs-delta\n{haves}");
-    let mut truncated = stored(b"0014command=ls-refs\n0000");
+    let mut truncated = stored_zlib(b"0014command=ls-refs\n0000");
     truncated.truncate(truncated.len() - 8);
-    let truncated_late = stored(long.as_bytes());
-    // No block has the type 3.
-    let damage = |start: &[u8]| [&stored(start)[..], &[7_u8; 100]].concat();
+    let truncated_late = stored_zlib(long.as_bytes());
+    // DEFLATE has no block type 3.
+    let damage = |start: &[u8]| [&stored_zlib(start)[..], &[7_u8; 100]].concat();
     let (damaged, damaged_late) = (damage(b"0014command=ls-refs\n"), damage(long.as_bytes()));
     let first_version = FETCH.replace("Git-Protocol: version=2\r\n", "");
     for protocol in [FETCH, &first_version] {
@@ -658,9 +658,9 @@ async fn damaged_gzip_is_the_fault_of_the_client() {
             ("damaged late", &damaged_late),
         ] {
             let headers = format!("{protocol}Content-Encoding: gzip\r\nConnection: close\r\n");
-            let mut socket = send(&server, &announce(&format!("POST {path}"), &headers, body.len())).await;
+            let mut socket = send(&server, &head_with_body(&format!("POST {path}"), &headers, body.len())).await;
             socket.write_all(body).await.unwrap();
-            let answer = heard(socket).await;
+            let answer = read_response(socket).await;
             assert_eq!(status(&answer), "400", "{name} {protocol}: {answer}");
             assert!(answer.contains("{\"message\":\""), "{name} {protocol}: {answer}");
         }
@@ -672,9 +672,9 @@ async fn damaged_gzip_is_the_fault_of_the_client() {
     tree.git(["ls-remote", &server.git_url(&ada, "ada/gzip")]).await.ok();
 }
 
-/// A client sends requests that a proxy and a server may understand differently, or whose heads are very long.
+/// Request smuggling: requests that a proxy and the server may parse differently, or with very long heads.
 #[tokio::test]
-async fn ambiguous_requests_are_refused() {
+async fn ambiguous_requests_are_rejected() {
     let server = Server::start().await;
     let long = format!("GET /healthz HTTP/1.1\r\nHost: x\r\nX: {}\r\n\r\n", "a".repeat(500_000));
     let many: String = (0..200).map(|number| format!("X{number}: a\r\n")).collect();
@@ -698,13 +698,13 @@ async fn ambiguous_requests_are_refused() {
         read.expect("an answer");
         assert_eq!(status(&String::from_utf8_lossy(&answer)), expected, "{}", &request[..40]);
     }
-    let answer = heard(send(&server, "GET /healthz HTTP/1.0\r\n\r\n").await).await;
+    let answer = read_response(send(&server, "GET /healthz HTTP/1.0\r\n\r\n").await).await;
     assert!(answer.starts_with("HTTP/1.0 200"), "{answer}");
 }
 
-/// Paths that the router cannot decode are answered like unknown ones.
+/// Paths that the router cannot decode get the response of unknown paths.
 #[tokio::test]
-async fn unreadable_paths_are_unknown() {
+async fn undecodable_paths_are_not_found() {
     let server = Server::start().await;
     let http = reqwest::Client::builder().no_proxy().build().unwrap();
     for (method, path) in [
@@ -716,7 +716,7 @@ async fn unreadable_paths_are_unknown() {
         ("PUT", "/api/v4/jobs/x"),
         ("PATCH", "/ci/api/v1/builds/x/trace"),
     ] {
-        let request = http.request(method.parse().unwrap(), format!("{}{path}", server.base));
+        let request = http.request(method.parse().unwrap(), format!("{}{path}", server.base_url));
         let answer = request.send().await.unwrap();
         assert_eq!(answer.status(), 404, "{path}");
         let body: serde_json::Value = answer.json().await.unwrap();
@@ -724,17 +724,17 @@ async fn unreadable_paths_are_unknown() {
     }
 }
 
-/// An attacker shows the page of the documentation in a frame, has it load other scripts, or finds secrets in the cache of
-/// a browser.
+/// An attacker shows the documentation page in a frame, makes it load other scripts, or finds secrets in the cache of a
+/// browser.
 #[tokio::test]
-async fn browsers_and_caches_are_told_what_not_to_do() {
+async fn security_and_cache_headers_are_set() {
     for url in ["http://holdfast.test", "https://holdfast.test"] {
         let mut setup = Setup::default();
-        setup.settings.site = holdfast_http::Site::new(&url.parse().unwrap(), 22);
-        let server = Server::with(setup).await;
+        setup.settings.site = holdfast_http::InstanceUrls::new(&url.parse().unwrap(), 22);
+        let server = Server::start_with(setup).await;
         let http = reqwest::Client::builder().no_proxy().build().unwrap();
         let get = async |path: &str| {
-            let request = http.get(format!("{}{path}", server.base)).header("private-token", server.admin.token());
+            let request = http.get(format!("{}{path}", server.base_url)).header("private-token", server.admin.token());
             request.send().await.unwrap().headers().clone()
         };
         for path in ["/api/docs/", "/api/docs/swagger-ui-bundle.js", "/api/v3/user", "/nothing", "/healthz"] {
@@ -750,7 +750,7 @@ async fn browsers_and_caches_are_told_what_not_to_do() {
             let is_kept = header("cache-control") != Some("no-store");
             assert_eq!(is_kept, !path.starts_with("/api/v3"), "{path}");
         }
-        let page = http.get(format!("{}/api/docs/", server.base)).send().await.unwrap().text().await.unwrap();
+        let page = http.get(format!("{}/api/docs/", server.base_url)).send().await.unwrap().text().await.unwrap();
         assert!(!page.contains("<script>") && !page.contains("onload="), "{page}");
     }
     let server = Server::start().await;
@@ -758,13 +758,13 @@ async fn browsers_and_caches_are_told_what_not_to_do() {
     assert_eq!((refused.status, refused.header("cache-control")), (401, Some("no-store")));
 }
 
-/// A runner waits for work without a byte in either direction for longer than a client may stall.
+/// A runner waits for a build without traffic for longer than a client may stall.
 #[tokio::test]
-async fn long_polls_are_no_stalls() {
+async fn long_polls_do_not_time_out_as_stalled() {
     let mut setup = Setup::default();
     setup.limits.stall_timeout = Duration::from_millis(200);
-    setup.settings.ci.longest_wait = Duration::from_secs(1);
-    let server = Server::with(setup).await;
+    setup.settings.ci.long_poll_timeout = Duration::from_secs(1);
+    let server = Server::start_with(setup).await;
     let (_, ada) = server.user("ada").await;
     let project = server.project(&ada, "p", 20).await;
     let token = ada.get(&format!("/projects/{project}")).await.body["runners_token"].clone();

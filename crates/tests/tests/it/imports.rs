@@ -1,4 +1,4 @@
-//! Copying repositories from elsewhere.
+//! Importing repositories from other servers.
 
 use axum::Router;
 use axum::response::Redirect;
@@ -6,21 +6,21 @@ use axum::routing::get;
 use holdfast_tests::{Client, Server, Setup, WorkTree};
 use serde_json::{Value, json};
 
-async fn with_loopback() -> Server {
+async fn start_with_loopback() -> Server {
     let mut setup = Setup::default();
     setup.settings.import_networks = vec!["127.0.0.0/8".parse().unwrap()];
-    Server::with(setup).await
+    Server::start_with(setup).await
 }
 
-async fn import(client: &Client, path: &str, url: &str) -> Value {
+async fn create_import(client: &Client, path: &str, url: &str) -> Value {
     let made = client.post("/projects", &[("name", path), ("import_url", url)]).await;
     assert_eq!(made.status, 201, "{}", made.text);
     made.body["id"].clone()
 }
 
 #[tokio::test]
-async fn a_repository_comes_whole() {
-    let server = with_loopback().await;
+async fn imports_copy_the_whole_repository() {
+    let server = start_with_loopback().await;
     let (_, ada) = server.user("ada").await;
     server.project(&ada, "source", 0).await;
     let tree = WorkTree::new().await;
@@ -32,11 +32,11 @@ async fn a_repository_comes_whole() {
     tree.push(&url, &["trunk"]).await.ok();
     tree.push(&url, &["main", "v1"]).await.ok();
 
-    let id = import(&ada, "copy", &url).await;
+    let id = create_import(&ada, "copy", &url).await;
     let waiting = ada.get(&format!("/projects/{id}/import")).await;
     assert_eq!(waiting.body["phase"], "waiting");
-    assert_eq!(waiting.body["url"], format!("{}/ada/source.git", server.base), "no secrets");
-    server.work().await;
+    assert_eq!(waiting.body["url"], format!("{}/ada/source.git", server.base_url), "no secrets");
+    server.run_jobs().await;
     let done = ada.get(&format!("/projects/{id}/import")).await.body;
     assert_eq!((&done["phase"], &done["percent"], &done["error"]), (&json!("finished"), &json!(100), &Value::Null));
     let kept: Vec<(Option<String>, Option<String>)> =
@@ -53,13 +53,13 @@ async fn a_repository_comes_whole() {
     assert!(listed.contains(&first));
     let feed = ada.get(&format!("/projects/{id}/events")).await;
     assert_eq!(feed.body[0]["action_name"], "imported");
-    // There is something in it now.
+    // The repository is not empty any more.
     let again = ada.put(&format!("/projects/{id}"), &[("name", "copy"), ("import_url", &url)]).await;
     assert_eq!(again.status, 400, "{}", again.text);
 }
 
 #[tokio::test]
-async fn what_is_no_address_of_the_network_is_refused_at_once() {
+async fn non_network_urls_are_rejected() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     for url in [
@@ -74,14 +74,14 @@ async fn what_is_no_address_of_the_network_is_refused_at_once() {
     ] {
         let refused = ada.post("/projects", &[("name", "n"), ("import_url", url)]).await;
         let message = json!({ "message": { "import_url": ["must be a valid URL"] } });
-        assert_eq!(refused.both(), (400, &message), "{url}");
+        assert_eq!(refused.status_and_body(), (400, &message), "{url}");
     }
     assert_eq!(ada.get("/projects/owned").await.body, json!([]));
 }
 
-/// Whatever the neighbours are, who imports learns nothing about them: the same words for all.
+/// Imports reveal nothing about private addresses: the error is the same for all.
 #[tokio::test]
-async fn neighbours_are_not_called() {
+async fn imports_do_not_contact_private_addresses() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let port = server.address().split(':').nth(1).unwrap().to_owned();
@@ -102,8 +102,9 @@ async fn neighbours_are_not_called() {
     .enumerate()
     {
         for scheme in ["http", "git"] {
-            let id = import(&ada, &format!("{scheme}{n}"), &format!("{scheme}://{host}:{port}/ada/source.git")).await;
-            server.work().await;
+            let id =
+                create_import(&ada, &format!("{scheme}{n}"), &format!("{scheme}://{host}:{port}/ada/source.git")).await;
+            server.run_jobs().await;
             let done = ada.get(&format!("/projects/{id}/import")).await.body;
             assert_eq!(done["phase"], "failed", "{host}: {done}");
             texts.insert(done["error"].as_str().unwrap().to_owned());
@@ -112,19 +113,19 @@ async fn neighbours_are_not_called() {
     assert_eq!(texts.len(), 1, "{texts:?}");
 }
 
-/// Every hop is checked, not only the first.
+/// Every redirect is checked, not only the first URL.
 #[tokio::test]
-async fn a_redirect_to_a_neighbour_is_not_followed() {
+async fn redirects_to_private_addresses_are_not_followed() {
     let mut setup = Setup::default();
     setup.settings.import_networks = vec!["127.0.0.1/32".parse().unwrap()];
-    let server = Server::with(setup).await;
+    let server = Server::start_with(setup).await;
     let (_, ada) = server.user("ada").await;
     server.project(&ada, "source", 20).await;
     server.push_first(&ada, "ada/source").await;
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}", listener.local_addr().unwrap());
     let suffix = "/info/refs?service=git-upload-pack";
-    let outwards = format!("{}/ada/source.git{suffix}", server.base);
+    let outwards = format!("{}/ada/source.git{suffix}", server.base_url);
     let inwards = format!("http://127.0.0.2:{}/ada/source.git{suffix}", server.address().split(':').nth(1).unwrap());
     let to_file = format!("file:///etc{suffix}");
     let router = Router::new()
@@ -134,31 +135,31 @@ async fn a_redirect_to_a_neighbour_is_not_followed() {
         .route("/loop.git/info/refs", get(move || async move { Redirect::temporary(&format!("/loop.git{suffix}")) }));
     tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
     for (name, phase) in [("good", "finished"), ("bad", "failed"), ("file", "failed"), ("loop", "failed")] {
-        let id = import(&ada, name, &format!("{base}/{name}.git")).await;
-        server.work().await;
+        let id = create_import(&ada, name, &format!("{base}/{name}.git")).await;
+        server.run_jobs().await;
         let done = ada.get(&format!("/projects/{id}/import")).await.body;
         assert_eq!(done["phase"], phase, "{name}: {done}");
     }
 }
 
 #[tokio::test]
-async fn an_import_can_be_stopped_and_tried_again() {
-    let server = with_loopback().await;
+async fn an_import_can_be_canceled_and_retried() {
+    let server = start_with_loopback().await;
     let (_, ada) = server.user("ada").await;
     server.project(&ada, "source", 20).await;
     server.push_first(&ada, "ada/source").await;
-    let url = format!("{}/ada/source.git", server.base);
-    let id = import(&ada, "copy", &url).await;
+    let url = format!("{}/ada/source.git", server.base_url);
+    let id = create_import(&ada, "copy", &url).await;
     let canceled = ada.delete(&format!("/projects/{id}/import")).await;
     assert_eq!((canceled.status, &canceled.body["phase"]), (200, &json!("canceled")));
     assert_eq!(ada.delete(&format!("/projects/{id}/import")).await.status, 404);
-    server.work().await;
+    server.run_jobs().await;
     assert_eq!(ada.get(&format!("/projects/{id}")).await.body["default_branch"], Value::Null);
     assert_eq!(ada.put(&format!("/projects/{id}"), &[("name", "copy"), ("import_url", &url)]).await.status, 200);
-    server.work().await;
+    server.run_jobs().await;
     assert_eq!(ada.get(&format!("/projects/{id}")).await.body["default_branch"], "main");
-    let missing = import(&ada, "missing", &format!("{}/ada/none.git", server.base)).await;
-    server.work().await;
+    let missing = create_import(&ada, "missing", &format!("{}/ada/none.git", server.base_url)).await;
+    server.run_jobs().await;
     let done = ada.get(&format!("/projects/{missing}/import")).await.body;
     assert!(done["error"].as_str().unwrap().starts_with("There is no repository at this address"), "{done}");
 }

@@ -1,25 +1,25 @@
-//! Jobs, and the one that tidies up every night.
+//! Background jobs, and the daily sweep.
 
 use chrono::TimeDelta;
 use holdfast_tests::Server;
 use serde_json::json;
 
 pub async fn sweep(server: &Server) {
-    by_the_clock(server, "sweep").await;
+    run_task(server, "sweep").await;
 }
 
-/// As it comes from the table of times: with nothing.
-async fn by_the_clock(server: &Server, task: &str) {
+/// Enqueues a task with the empty payload of a scheduled one, and runs it.
+async fn run_task(server: &Server, task: &str) {
     let mut database = server.database().await;
     sqlx::query("select graphile_worker.add_job($1, 'null'::json)").bind(task).execute(&mut database).await.unwrap();
-    server.work().await;
+    server.run_jobs().await;
 }
 
 #[tokio::test]
-async fn what_comes_by_the_clock_is_done() {
+async fn scheduled_tasks_run() {
     let server = Server::start().await;
     for task in ["sweep", "tend_builds"] {
-        by_the_clock(&server, task).await;
+        run_task(&server, task).await;
         let mut database = server.database().await;
         let left: Vec<Option<String>> =
             sqlx::query_scalar("select last_error from graphile_worker.jobs").fetch_all(&mut database).await.unwrap();
@@ -28,18 +28,18 @@ async fn what_comes_by_the_clock_is_done() {
 }
 
 #[tokio::test]
-async fn finished_jobs_are_forgotten_after_a_month_and_others_never() {
+async fn finished_jobs_are_deleted_after_a_month_and_others_never() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let project = server.project(&ada, "engine", 0).await;
     ada.delete(&format!("/projects/{project}")).await;
-    server.work().await;
+    server.run_jobs().await;
     sqlx::query("insert into jobs (task, subject, total, requested_at) values ('x', 'unfinished', 1, '2020-01-01')")
         .execute(&mut server.database().await)
         .await
         .unwrap();
     let subjects = async || {
-        let jobs = server.contents().await["jobs"].clone();
+        let jobs = server.dump_database().await["jobs"].clone();
         let mut subjects: Vec<_> = jobs.as_array().unwrap().iter().map(|job| job["subject"].clone()).collect();
         subjects.sort_by_key(ToString::to_string);
         subjects
@@ -52,7 +52,7 @@ async fn finished_jobs_are_forgotten_after_a_month_and_others_never() {
     assert_eq!(subjects().await, [json!("unfinished")]);
 }
 
-/// Each part of the sweep is done whether or not another fails.
+/// A part of the sweep that fails does not prevent the others.
 #[tokio::test]
 async fn one_failure_does_not_stop_the_sweep() {
     let server = Server::start().await;
@@ -64,14 +64,14 @@ async fn one_failure_does_not_stop_the_sweep() {
     assert_eq!(ada.post(&format!("/projects/{project}/members"), &form).await.status, 201);
     let mut database = server.database().await;
     sqlx::query("update uploads set stored_at = null").execute(&mut database).await.unwrap();
-    // A directory where the file was: its removal fails.
+    // A directory replaces the file, so that deleting it fails.
     let uploads = server.directory.path().join("uploads");
     let object = std::fs::read_dir(&uploads).unwrap().next().unwrap().unwrap().path();
     std::fs::remove_file(&object).unwrap();
     std::fs::create_dir(&object).unwrap();
     server.advance(TimeDelta::days(3));
     sweep(&server).await;
-    assert_ne!(server.contents().await["uploads"], json!([]), "it failed");
+    assert_ne!(server.dump_database().await["uploads"], json!([]), "it failed");
     let feed = ada.get(&format!("/projects/{project}/events")).await.body;
     assert_eq!(feed[0]["action_name"], "removed due to membership expiration from", "and the rest was done");
 }

@@ -14,55 +14,55 @@ async fn owners_manage_members() {
     assert_eq!((added.status, &added.body["username"], &added.body["access_level"]), (201, &json!("bob"), &json!(40)));
     assert_eq!(bob.get(&format!("{members}/3")).await.body, added.body);
 
-    // Short of an owner nobody manages members.
-    let before = server.contents().await;
+    // Only owners manage members.
+    let before = server.dump_database().await;
     assert_eq!(bob.post(&members, &[("user_id", "4"), ("access_level", "10")]).await.status, 403);
     assert_eq!(bob.put(&format!("{members}/3"), &[("access_level", "50")]).await.status, 403);
     assert_eq!(bob.delete(&format!("{members}/2")).await.status, 403);
     let again = ada.post(&members, &[("user_id", "3"), ("access_level", "10")]).await;
-    assert_eq!(again.both(), (409, &json!({"message": "Member already exists"})));
+    assert_eq!(again.status_and_body(), (409, &json!({"message": "Member already exists"})));
     let unknown = ada.post(&members, &[("user_id", "4"), ("access_level", "35")]).await;
-    assert_eq!(unknown.both(), (422, &json!({"message": "Access level is not known"})));
+    assert_eq!(unknown.status_and_body(), (422, &json!({"message": "Access level is not known"})));
     assert_eq!(ada.post(&members, &[("user_id", "99"), ("access_level", "10")]).await.status, 404);
     let absent = ada.delete(&format!("{members}/4")).await;
-    assert_eq!(absent.both(), (404, &json!({"message": "404 Member: user_id:4 Not Found"})));
-    assert_eq!(server.contents().await, before);
+    assert_eq!(absent.status_and_body(), (404, &json!({"message": "404 Member: user_id:4 Not Found"})));
+    assert_eq!(server.dump_database().await, before);
 
     assert_eq!(ada.put(&format!("{members}/3"), &[("access_level", "10")]).await.body["access_level"], 10);
     assert_eq!(ada.get(&format!("{members}?query=BO")).await.ids(), [3]);
-    // Everybody may leave.
+    // Every member may leave.
     assert_eq!(bob.delete(&format!("{members}/3")).await.status, 200);
     assert_eq!(bob.get(&members).await.status, 404);
 }
 
 #[tokio::test]
-async fn the_last_owner_stays() {
+async fn the_last_owner_cannot_leave_or_be_demoted() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     server.user("bob").await;
     let group = server.group(&ada, "team", 0).await;
     let own = format!("/groups/{group}/members/2");
-    let before = server.contents().await;
+    let before = server.dump_database().await;
     assert_eq!(ada.delete(&own).await.status, 403);
     assert_eq!(ada.put(&own, &[("access_level", "40")]).await.status, 403);
     assert_eq!(ada.put(&own, &[("access_level", "50"), ("expires_at", "2026-02-01")]).await.status, 403);
     assert_eq!(server.admin.delete(&own).await.status, 403);
-    assert_eq!(server.contents().await, before);
-    // An owner for a while is none to rely on.
+    assert_eq!(server.dump_database().await, before);
+    // An owner whose membership expires does not count as the remaining owner.
     let other = [("user_id", "3"), ("access_level", "50"), ("expires_at", "2026-02-01")];
     assert_eq!(ada.post(&format!("/groups/{group}/members"), &other).await.status, 201);
     assert_eq!(ada.put(&own, &[("access_level", "50"), ("expires_at", "2026-03-01")]).await.status, 403);
     assert_eq!(server.admin.delete("/users/2").await.status, 409);
     let other = format!("/groups/{group}/members/3");
-    // What is not given stays; what is given empty goes.
+    // A missing parameter keeps the expiry date; an empty one removes it.
     assert_eq!(ada.put(&other, &[("access_level", "50")]).await.body["expires_at"], "2026-02-01");
     assert_eq!(ada.put(&other, &[("access_level", "50"), ("expires_at", "")]).await.body["expires_at"], json!(null));
     assert_eq!(ada.delete(&own).await.status, 200);
 }
 
-/// Two owners who leave at the same moment must not both succeed.
+/// Two owners who leave concurrently must not both succeed.
 #[tokio::test]
-async fn of_two_owners_leaving_at_once_one_stays() {
+async fn one_of_two_owners_leaving_concurrently_stays() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let (_, bob) = server.user("bob").await;
@@ -80,7 +80,7 @@ async fn of_two_owners_leaving_at_once_one_stays() {
 }
 
 #[tokio::test]
-async fn a_membership_ends_on_its_day() {
+async fn memberships_end_on_their_expiry_date() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let (_, bob) = server.user("bob").await;
@@ -93,7 +93,7 @@ async fn a_membership_ends_on_its_day() {
     assert_eq!(bob.get(&members).await.status, 404);
     assert_eq!(bob.get("/groups").await.ids(), [] as [i64; 0]);
     assert_eq!(ada.get(&members).await.ids(), [2]);
-    // He can be taken in again.
+    // The former member can be added again.
     assert_eq!(ada.post(&members, &[("user_id", "3"), ("access_level", "10")]).await.status, 201);
     let past = ada.put(&format!("{members}/3"), &[("access_level", "10"), ("expires_at", "2026-01-05")]).await;
     assert_eq!(past.status, 400);

@@ -1,4 +1,4 @@
-//! Steps of the schema, made while others work.
+//! Schema migrations under load.
 
 use std::time::Duration;
 
@@ -7,9 +7,10 @@ use holdfast_store::migrate;
 use holdfast_tests::database;
 use sqlx::{Connection, Executor, PgConnection};
 
-/// A step that has to wait for a table makes nobody wait behind it for long, and is made as soon as it can be.
+/// A migration that waits for a table lock blocks other transactions only briefly, and is applied as soon as the table
+/// is free.
 #[tokio::test]
-async fn a_step_lets_others_through_until_its_table_is_free() {
+async fn a_migration_waiting_for_a_lock_does_not_block_others() {
     let url = database::create().await;
     let connect = async || PgConnection::connect(&url).await.unwrap();
     let (mut busy, mut other) = (connect().await, connect().await);
@@ -26,13 +27,14 @@ async fn a_step_lets_others_through_until_its_table_is_free() {
             }
         };
         tokio::time::timeout(Duration::from_secs(120), waits).await.expect("the step waits for its table");
-        // A push, which the step stands before: it would wait for ever, as nothing else ends meanwhile.
+        // The lock of a push queues behind that of the migration. It would wait forever, because the blocking
+        // transaction does not end.
         other.execute("set statement_timeout = '20s'").await.unwrap();
         other.execute("begin; lock table ref_log in row exclusive mode; commit").await.unwrap();
-        assert_ne!(migrate::state(&url).await.unwrap(), migrate::State::Current);
+        assert_ne!(migrate::state(&url).await.unwrap(), migrate::SchemaState::Current);
         busy.execute("commit").await.unwrap();
     };
     let (migrated, ()) = tokio::join!(migrate::run(&url, today), others);
     migrated.unwrap();
-    assert_eq!(migrate::state(&url).await.unwrap(), migrate::State::Current);
+    assert_eq!(migrate::state(&url).await.unwrap(), migrate::SchemaState::Current);
 }

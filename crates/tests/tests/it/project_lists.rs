@@ -1,15 +1,15 @@
-//! The lists of projects, against a plain count of who may see what.
+//! Lists of projects, compared with a simple model of visibility.
 
 use std::collections::BTreeSet;
 
 use holdfast_app::accounts::user::UserChanges;
-use holdfast_tests::{Client, Server, named};
+use holdfast_tests::{Client, Server, user_attributes};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
-/// Everything a list could get wrong, in a few hundred rows: every visibility, archived or not, in users' and groups'
-/// namespaces, with every way in, some of them run out, shared, starred, deleted.
-const WORLD: &str = "
+/// A few hundred rows with all relevant combinations: every visibility, archived or not, in namespaces of users and
+/// groups, with every kind of membership, some expired, shared, starred, deleted.
+const FIXTURE_SQL: &str = "
     insert into namespaces (kind, path, name, visibility_level, created_at, updated_at)
     select 'group', 'g' || n, 'g' || n, 20, now(), now() from generate_series(1, 20) n;
     insert into group_members (group_id, user_id, access_level, expires_at, created_at)
@@ -40,8 +40,8 @@ const WORLD: &str = "
     analyze;
 ";
 
-/// Who may see what, written the long way, one row for each pair.
-const MODEL: &str = "
+/// The model: one row for each pair of user and project.
+const MODEL_SQL: &str = "
     select p.id, p.visibility_level, p.archived, p.builds_enabled, p.namespace_id, p.name, p.path,
       to_char(p.created_at, 'YYYY-MM-DD') as created_at, to_char(p.updated_at, 'YYYY-MM-DD') as updated_at,
       to_char(p.last_activity_at, 'YYYY-MM-DD') as last_activity_at,
@@ -64,12 +64,12 @@ const MODEL: &str = "
 
 async fn model(database: &mut PgConnection, user: Option<i64>) -> Vec<Value> {
     let mut query = sqlx::QueryBuilder::<sqlx::Postgres>::new("with reader as (select ");
-    query.push_bind(user).push("::bigint as id) select to_jsonb(m) from (").push(MODEL).push(") m order by id");
+    query.push_bind(user).push("::bigint as id) select to_jsonb(m) from (").push(MODEL_SQL).push(") m order by id");
     query.build_query_scalar().fetch_all(database).await.unwrap()
 }
 
-/// All pages of a list.
-async fn all(client: &Client, path: &str, query: &str) -> Vec<i64> {
+/// Returns the ids of all pages of a list.
+async fn list_all(client: &Client, path: &str, query: &str) -> Vec<i64> {
     let mut ids = Vec::new();
     for page in 1.. {
         let answer = client.get(&format!("{path}?per_page=7&page={page}&{query}")).await;
@@ -84,16 +84,16 @@ async fn all(client: &Client, path: &str, query: &str) -> Vec<i64> {
 }
 
 #[tokio::test]
-async fn every_list_shows_exactly_what_it_should() {
+async fn every_list_shows_exactly_the_visible_projects() {
     let seed = std::env::var("LISTS_SEED").unwrap_or_else(|_| format!("0.{}", std::process::id()));
     println!("LISTS_SEED={seed}");
     let server = Server::start().await;
     let (ada_id, ada) = server.user("ada").await;
     let (bob_id, bob) = server.user("bob").await;
-    let (eve_id, eve) = server.user_with(UserChanges { external: Some(true), ..named("eve") }).await;
+    let (eve_id, eve) = server.user_with(UserChanges { external: Some(true), ..user_attributes("eve") }).await;
     let mut database = server.database().await;
     sqlx::query("select setseed($1)").bind(seed.parse::<f64>().unwrap()).execute(&mut database).await.unwrap();
-    sqlx::raw_sql(WORLD).execute(&mut database).await.unwrap();
+    sqlx::raw_sql(FIXTURE_SQL).execute(&mut database).await.unwrap();
     let callers = [
         (Some(ada_id.get()), &ada, 10),
         (Some(bob_id.get()), &bob, 10),
@@ -127,14 +127,14 @@ async fn every_list_shows_exactly_what_it_should() {
         for (path, rows) in lists {
             let mut expected: Vec<i64> = rows.iter().map(|row| row["id"].as_i64().unwrap()).collect();
             expected.sort_unstable();
-            let mut got = all(client, &path, "").await;
+            let mut got = list_all(client, &path, "").await;
             got.sort_unstable();
             assert_eq!(got, expected, "{path} of {user:?}, LISTS_SEED={seed}");
             compared += 1;
             for (filter, keep) in filters() {
                 let expected: BTreeSet<i64> =
                     rows.iter().filter(|row| keep(row)).map(|row| row["id"].as_i64().unwrap()).collect();
-                let got = all(client, &path, filter).await;
+                let got = list_all(client, &path, filter).await;
                 assert_eq!(got.len(), expected.len(), "{path}?{filter} of {user:?}, LISTS_SEED={seed}");
                 assert_eq!(BTreeSet::from_iter(got), expected, "{path}?{filter} of {user:?}, LISTS_SEED={seed}");
                 compared += 1;
@@ -143,9 +143,13 @@ async fn every_list_shows_exactly_what_it_should() {
                 let mut expected = rows.clone();
                 expected.sort_by_key(|row| (sort_key(row, key), row["id"].as_i64()));
                 let mut expected: Vec<i64> = expected.iter().map(|row| row["id"].as_i64().unwrap()).collect();
-                assert_eq!(all(client, &path, &format!("order_by={key}&sort=asc")).await, expected, "{path} {key}");
+                assert_eq!(
+                    list_all(client, &path, &format!("order_by={key}&sort=asc")).await,
+                    expected,
+                    "{path} {key}"
+                );
                 expected.reverse();
-                assert_eq!(all(client, &path, &format!("order_by={key}")).await, expected, "{path} {key}");
+                assert_eq!(list_all(client, &path, &format!("order_by={key}")).await, expected, "{path} {key}");
                 compared += 2;
             }
         }
@@ -158,9 +162,9 @@ fn sort_key(row: &Value, key: &str) -> (Option<i64>, Option<String>) {
     (row[key].as_i64(), row[key].as_str().map(str::to_owned))
 }
 
-type Keep = fn(&Value) -> bool;
+type Predicate = fn(&Value) -> bool;
 
-fn filters() -> Vec<(&'static str, Keep)> {
+fn filters() -> Vec<(&'static str, Predicate)> {
     vec![
         ("archived=true", |row| row["archived"] == true),
         ("archived=false", |row| row["archived"] == false),
@@ -177,7 +181,7 @@ fn filters() -> Vec<(&'static str, Keep)> {
 }
 
 #[tokio::test]
-async fn group_lists_put_builds_first_when_asked() {
+async fn group_lists_sort_ci_enabled_projects_first_on_request() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let group = server.group(&ada, "team", 20).await;
@@ -191,14 +195,14 @@ async fn group_lists_put_builds_first_when_asked() {
     assert_eq!(ada.get("/groups/team/projects?order_by=name&sort=asc&ci_enabled_first=true").await.ids(), [a, c, b]);
     assert_eq!(ada.get("/groups/team/projects?order_by=size").await.status, 400);
     assert_eq!(
-        ada.get("/projects?visibility=secret").await.both(),
+        ada.get("/projects?visibility=secret").await.status_and_body(),
         (400, &json!({"error": "visibility does not have a valid value"}))
     );
 }
 
-/// However many projects a group has, its detail holds no more than a page of them.
+/// The details of a group contain at most one page of its projects.
 #[tokio::test]
-async fn the_detail_of_a_group_is_bounded() {
+async fn group_details_show_at_most_a_page_of_projects() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let group = server.group(&ada, "team", 20).await;
@@ -221,12 +225,12 @@ async fn the_detail_of_a_group_is_bounded() {
     let detail = ada.get("/groups/team").await.body;
     let projects = detail["projects"].as_array().unwrap();
     assert_eq!((projects.len(), &projects[0]["name"]), (100, &json!("n149")), "the newest hundred");
-    assert_eq!(all(&ada, "/groups/team/projects", "").await.len(), 150);
+    assert_eq!(list_all(&ada, "/groups/team/projects", "").await.len(), 150);
 }
 
-/// A total beyond ten thousand is left out; that one reader has so many says nothing about what others are told.
+/// Totals beyond ten thousand are left out. This depends on the viewer alone.
 #[tokio::test]
-async fn totals_are_bounded_for_each_reader() {
+async fn totals_are_bounded_per_viewer() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let (_, eve) = server.user("eve").await;
@@ -237,13 +241,13 @@ async fn totals_are_bounded_for_each_reader() {
         assert_eq!(answer.status, 200);
         answer.header("x-total").map(str::to_owned)
     };
-    fill(&mut database, 0).await;
+    insert_projects(&mut database, 0).await;
     server.add_repositories().await;
     assert_eq!((total(&ada, "").await, total(&ada, "").await), (None, None));
     assert_eq!(total(&eve, "").await.as_deref(), Some("1"));
     assert_eq!(ada.get("/projects").await.header("x-total"), None);
     assert_eq!(ada.get("/projects/owned?page=600").await.header("x-next-page"), Some(""));
-    fill(&mut database, 20).await;
+    insert_projects(&mut database, 20).await;
     server.add_repositories().await;
     assert_eq!((total(&eve, "").await, total(&eve, "visibility=public").await), (None, None));
     assert_eq!(total(&eve, "archived=true").await.as_deref(), Some("0"));
@@ -253,8 +257,8 @@ async fn totals_are_bounded_for_each_reader() {
     assert_eq!((last.ids().len(), last.header("x-next-page"), last.header("x-total")), (2, Some(""), None));
 }
 
-/// Ten thousand projects of that visibility in the first namespace that has one.
-async fn fill(database: &mut PgConnection, visibility: i16) {
+/// Inserts ten thousand projects of this visibility into the first namespace that has one.
+async fn insert_projects(database: &mut PgConnection, visibility: i16) {
     sqlx::query(
         "insert into projects (namespace_id, creator_id, name, path, visibility_level, issues_enabled,
            merge_requests_enabled, wiki_enabled, builds_enabled, snippets_enabled, container_registry_enabled,

@@ -1,20 +1,20 @@
-//! What holds however many ask at once.
+//! Limits and invariants of projects under concurrent requests.
 
 use std::process::Stdio;
 
 use holdfast_app::accounts::user::UserChanges;
-use holdfast_tests::ssh::Key;
-use holdfast_tests::{Client, Server, WorkTree, named};
+use holdfast_tests::ssh::KeyPair;
+use holdfast_tests::{Client, Server, WorkTree, user_attributes};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::git_security::{NONE, packet};
+use crate::git_security::{ZERO_ID, packet};
 
-/// However many ask at once, no more than the limit are made.
+/// Concurrent requests cannot exceed the project limit.
 #[tokio::test]
-async fn the_limit_holds_under_concurrency() {
+async fn the_project_limit_holds_under_concurrency() {
     let server = Server::start().await;
-    let (_, ada) = server.user_with(UserChanges { projects_limit: Some(3), ..named("ada") }).await;
+    let (_, ada) = server.user_with(UserChanges { projects_limit: Some(3), ..user_attributes("ada") }).await;
     let create = |n: usize| {
         let ada = ada.clone();
         tokio::spawn(async move { ada.post("/projects", &[("name", &*format!("p{n}"))]).await.status })
@@ -28,9 +28,9 @@ async fn the_limit_holds_under_concurrency() {
     assert_eq!(ada.get("/projects/owned").await.ids().len(), 3);
 }
 
-/// Whoever comes first: a project is never more visible than its group.
+/// In any order, a project is never more visible than its group.
 #[tokio::test]
-async fn visibility_holds_when_both_change_at_once() {
+async fn the_visibility_limit_holds_under_concurrency() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     for round in 0..15 {
@@ -56,10 +56,10 @@ async fn visibility_holds_when_both_change_at_once() {
     }
 }
 
-/// Deleting a group or a user while its projects are renamed, moved, filled and created: one after the other, in
-/// whatever order, never a fault.
+/// Groups and users are deleted while their projects are renamed, moved, filled and created: the requests are
+/// serialized in any order, without a server error.
 #[tokio::test]
-async fn deletion_and_change_at_once_end_in_order() {
+async fn concurrent_deletion_and_updates_are_serialized() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let (bob_id, _) = server.user("bob").await;
@@ -108,15 +108,16 @@ async fn deletion_and_change_at_once_end_in_order() {
             assert!(answer.status < 500, "{method} {path}: {} {}", answer.status, answer.text);
         }
     }
-    server.work().await;
+    server.run_jobs().await;
     assert_eq!(server.admin.get("/projects/all").await.body, json!([]));
-    let left = server.contents().await;
+    let left = server.dump_database().await;
     assert_eq!(left["projects"], json!([]));
 }
 
-/// A push that began before counts only now: what is the default branch by now stays, and other branches go.
+/// A push started before the default branch was changed: the deletion of the new default branch is rejected, and that
+/// of another branch is accepted.
 #[tokio::test]
-async fn what_has_become_the_default_branch_is_not_deleted() {
+async fn a_branch_that_became_the_default_is_not_deleted() {
     let server = Server::start().await;
     let ssh = server.ssh().await;
     let (_, ada) = server.user("ada").await;
@@ -126,7 +127,7 @@ async fn what_has_become_the_default_branch_is_not_deleted() {
     let tree = WorkTree::new().await;
     tree.git(["fetch", "-q", &url, "main"]).await.ok();
     tree.push(&url, &["FETCH_HEAD:refs/heads/next", "FETCH_HEAD:refs/heads/old"]).await.ok();
-    let key = Key::of(&ada).await;
+    let key = KeyPair::registered(&ada).await;
     let mut push = ssh
         .command(&key, &["-T"])
         .arg("git-receive-pack 'ada/p.git'")
@@ -135,7 +136,7 @@ async fn what_has_become_the_default_branch_is_not_deleted() {
         .spawn()
         .unwrap();
     let (mut stdin, mut stdout) = (push.stdin.take().unwrap(), push.stdout.take().unwrap());
-    // Whoever is told the refs has the repository open.
+    // When the client has received the refs, the server has opened the repository.
     loop {
         let mut length = [0; 4];
         stdout.read_exact(&mut length).await.unwrap();
@@ -147,8 +148,8 @@ async fn what_has_become_the_default_branch_is_not_deleted() {
     }
     let changed = ada.put(&project, &[("name", "p"), ("default_branch", "next")]).await;
     assert_eq!((changed.status, &changed.body["default_branch"]), (200, &json!("next")));
-    let mut commands = packet(&format!("{id} {NONE} refs/heads/next\0 report-status"));
-    commands.extend(packet(&format!("{id} {NONE} refs/heads/old")));
+    let mut commands = packet(&format!("{id} {ZERO_ID} refs/heads/next\0 report-status"));
+    commands.extend(packet(&format!("{id} {ZERO_ID} refs/heads/old")));
     commands.extend_from_slice(b"0000");
     stdin.write_all(&commands).await.unwrap();
     let mut report = String::new();

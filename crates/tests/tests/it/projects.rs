@@ -1,7 +1,7 @@
-//! Projects: create, read, edit, move, delete.
+//! Projects: create, read, update, move, delete.
 
 use holdfast_app::accounts::user::UserChanges;
-use holdfast_tests::{Client, Server, named};
+use holdfast_tests::{Client, Server, user_attributes};
 use serde_json::json;
 
 #[tokio::test]
@@ -77,7 +77,7 @@ async fn a_new_project_shows_everything_the_specification_lists() {
     }
     "#);
     let shown = ada.get("/projects/ada%2Fmy-engine").await;
-    assert_eq!(shown.both(), (200, &made.body));
+    assert_eq!(shown.status_and_body(), (200, &made.body));
     assert_eq!(ada.get("/projects/ADA%2FMY-ENGINE").await.body, made.body);
     let simple = ada.get("/projects?simple=true").await;
     insta::assert_json_snapshot!(simple.body, @r#"
@@ -96,7 +96,7 @@ async fn a_new_project_shows_everything_the_specification_lists() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_told_per_field() {
+async fn project_errors_are_reported_per_field() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let group = server.group(&ada, "team", 10).await.to_string();
@@ -106,7 +106,7 @@ async fn what_is_wrong_is_told_per_field() {
         (&[("name", "")], json!({"name": ["can't be blank"], "path": ["can't be blank"]})),
         (&[("name", "engine"), ("path", "other")], json!({"name": ["has already been taken"]})),
         (&[("name", "other"), ("path", "ENGINE")], json!({"path": ["has already been taken"]})),
-        // The wiki of a project is a repository of that name.
+        // The wiki of a project uses this path.
         (&[("name", "other"), ("path", "engine.wiki")], json!({"path": ["has already been taken"]})),
         (
             &[("name", "x"), ("description", &long)],
@@ -119,63 +119,63 @@ async fn what_is_wrong_is_told_per_field() {
             json!({"visibility_level": ["public is not allowed in a internal group."]}),
         ),
     ];
-    let before = server.contents().await;
+    let before = server.dump_database().await;
     for (form, messages) in cases {
         let answer = ada.post("/projects", form).await;
-        assert_eq!(answer.both(), (400, &json!({ "message": messages })), "{form:?}");
+        assert_eq!(answer.status_and_body(), (400, &json!({ "message": messages })), "{form:?}");
     }
-    assert_eq!(ada.post("/projects", &[]).await.both(), (400, &json!({"error": "name is missing"})));
+    assert_eq!(ada.post("/projects", &[]).await.status_and_body(), (400, &json!({"error": "name is missing"})));
     let wrong = ada.post("/projects", &[("name", "x"), ("visibility_level", "5"), ("builds_enabled", "often")]).await;
     assert_eq!(
-        wrong.both(),
+        wrong.status_and_body(),
         (400, &json!({"error": "builds_enabled is invalid, visibility_level does not have a valid value"}))
     );
-    assert_eq!(server.contents().await, before);
+    assert_eq!(server.dump_database().await, before);
 }
 
-/// Path traversal from names (Gogs CVE-2026-52813, GitLab CVE-2020-10977): no name of a project leads out of it.
+/// Path traversal by names (Gogs CVE-2026-52813, GitLab CVE-2020-10977): project names cannot contain paths.
 #[tokio::test]
-async fn names_cannot_be_paths() {
+async fn project_names_cannot_traverse_paths() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let project = server.project(&ada, "engine", 0).await;
-    let before = server.contents().await;
+    let before = server.dump_database().await;
     for path in ["..", ".", "../x", "a/b", "-x", "x.git", "x.atom", "a b", "a\u{0}b", "a%2fb", "a\\b", "ä"] {
         let created = ada.post("/projects", &[("name", "x"), ("path", path)]).await;
         let changed = ada.put(&format!("/projects/{project}"), &[("path", path)]).await;
         assert_eq!((created.status, changed.status), (400, 400), "{path:?}");
     }
-    assert_eq!(server.contents().await, before);
+    assert_eq!(server.dump_database().await, before);
 }
 
 #[tokio::test]
-async fn the_limit_counts_the_own_namespace_alone() {
+async fn the_project_limit_counts_only_the_personal_namespace() {
     let server = Server::start().await;
-    let (id, ada) = server.user_with(UserChanges { projects_limit: Some(1), ..named("ada") }).await;
+    let (id, ada) = server.user_with(UserChanges { projects_limit: Some(1), ..user_attributes("ada") }).await;
     let group = server.group(&ada, "team", 20).await;
     assert_eq!(ada.get("/user").await.body["can_create_project"], true);
     let own = server.project(&ada, "one", 0).await;
     assert_eq!(ada.get("/user").await.body["can_create_project"], false);
     let text = "Your project limit is 1 projects! Please contact your administrator to increase it";
-    assert_eq!(ada.post("/projects", &[("name", "two")]).await.both(), (403, &json!({ "error": [text] })));
+    assert_eq!(ada.post("/projects", &[("name", "two")]).await.status_and_body(), (403, &json!({ "error": [text] })));
     let for_ada = server.admin.post(&format!("/projects/user/{id}"), &[("name", "two")]).await;
-    assert_eq!(for_ada.both(), (400, &json!({"message": {"limit_reached": [text]}})));
+    assert_eq!(for_ada.status_and_body(), (400, &json!({"message": {"limit_reached": [text]}})));
     server.project_in(&ada, "in-group", 0, Some(group)).await;
-    assert_eq!(ada.delete(&format!("/projects/{own}")).await.both(), (200, &json!(true)));
+    assert_eq!(ada.delete(&format!("/projects/{own}")).await.status_and_body(), (200, &json!(true)));
     server.project(&ada, "two", 0).await;
-    let (_, none) = server.user_with(UserChanges { projects_limit: Some(0), ..named("bob") }).await;
+    let (_, none) = server.user_with(UserChanges { projects_limit: Some(0), ..user_attributes("bob") }).await;
     let refused = none.post("/projects", &[("name", "x")]).await;
     assert!(refused.text.contains("Personal project creation is not allowed"), "{}", refused.text);
 }
 
 #[tokio::test]
-async fn masters_edit_but_only_owners_rename_or_open_up() {
+async fn masters_edit_but_only_owners_rename_or_change_visibility() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let (bob_id, bob) = server.user("bob").await;
     let project = server.project(&ada, "engine", 0).await;
     let path = format!("/projects/{project}");
-    add(&ada, &path, bob_id.get(), 40).await;
+    add_member(&ada, &path, bob_id.get(), 40).await;
     let edited = bob.put(&path, &[("name", "engine"), ("description", "d"), ("wiki_enabled", "false")]).await;
     assert_eq!((edited.status, &edited.body["description"]), (200, &json!("d")));
     assert_eq!(edited.body["wiki_enabled"], false);
@@ -183,13 +183,13 @@ async fn masters_edit_but_only_owners_rename_or_open_up() {
         assert_eq!(bob.put(&path, &[form]).await.status, 403, "{form:?}");
     }
     assert_eq!(ada.put(&path, &[("name", "Motor"), ("public", "true")]).await.body["visibility_level"], 20);
-    // An empty description clears it; what is not sent stays.
+    // An empty description clears it; missing attributes keep their values.
     let cleared = ada.put(&path, &[("description", "")]).await.body;
     assert_eq!((&cleared["description"], &cleared["name"]), (&json!(""), &json!("Motor")));
 }
 
 #[tokio::test]
-async fn old_paths_lead_to_the_project() {
+async fn old_paths_redirect_to_the_project() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let (_, eve) = server.user("eve").await;
@@ -201,9 +201,9 @@ async fn old_paths_lead_to_the_project() {
     for old in ["team%2Fengine", "team%2Fmotor", "crew%2Fengine", "crew%2Fmotor", "TEAM%2FENGINE"] {
         let found = ada.get(&format!("/projects/{old}")).await;
         assert_eq!((found.status, &found.body["path_with_namespace"]), (200, &json!("crew/motor")), "{old}");
-        // Where a hidden project was is as unknown as where none ever was.
+        // The former path of a private project has the same response as an unknown path.
         assert_eq!(
-            eve.get(&format!("/projects/{old}")).await.both(),
+            eve.get(&format!("/projects/{old}")).await.status_and_body(),
             (404, &json!({"message": "404 Project Not Found"}))
         );
     }
@@ -212,21 +212,21 @@ async fn old_paths_lead_to_the_project() {
     let own = server.project(&ada, "notes", 0).await;
     assert_eq!(ada.get("/projects/ada%2Fnotes").await.body["id"], own);
 
-    // What is there now comes before what was.
+    // A current path takes precedence over a former one.
     let newcomer = server.project_in(&ada, "engine", 0, Some(group)).await;
     assert_eq!(ada.get("/projects/crew%2Fengine").await.body["id"], newcomer);
     let taken = server.group(&ada, "team", 20).await;
     assert_eq!(ada.get("/groups/team").await.body["id"], taken);
     assert_eq!(ada.get("/projects/team%2Fmotor").await.body["id"], project);
-    // Nothing is deleted by a name that it no longer has.
+    // A project cannot be deleted by its former path.
     assert_eq!(ada.delete("/projects/team%2Fmotor").await.status, 404);
     assert_eq!(ada.delete("/projects/crew%2Fmotor").await.status, 200);
     assert_eq!(ada.get("/projects/team%2Fmotor").await.status, 404);
 }
 
-/// An administrator creates as if by the user, wherever it is told to.
+/// An administrator creates a project in any namespace on behalf of a user.
 #[tokio::test]
-async fn a_project_for_somebody_else() {
+async fn administrators_create_projects_for_other_users() {
     let server = Server::start().await;
     let (id, ada) = server.user("ada").await;
     let group = server.group(&ada, "team", 20).await.to_string();
@@ -236,13 +236,13 @@ async fn a_project_for_somebody_else() {
     let theirs = server.admin.post(&path, &[("name", "theirs"), ("namespace_id", &group)]).await.body;
     assert_eq!((&theirs["path_with_namespace"], &theirs["creator_id"]), (&json!("team/theirs"), &json!(id.get())));
     assert_eq!(
-        server.admin.post("/projects/user/99", &[("name", "x")]).await.both(),
+        server.admin.post("/projects/user/99", &[("name", "x")]).await.status_and_body(),
         (404, &json!({"message": "404 User Not Found"}))
     );
 }
 
 #[tokio::test]
-async fn a_transfer_moves_the_project_and_what_leads_to_it() {
+async fn a_transfer_moves_the_project_and_redirects_its_old_path() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let group = server.group(&ada, "team", 10).await;
@@ -255,7 +255,7 @@ async fn a_transfer_moves_the_project_and_what_leads_to_it() {
     assert_eq!(ada.get("/projects/ada%2Fengine").await.body["id"], project);
     let again = server.admin.post(&format!("/groups/{group}/projects/{project}"), &[]).await;
     assert_eq!(
-        again.both(),
+        again.status_and_body(),
         (400, &json!({"message": "Failed to transfer project {:new_namespace=>[\"is invalid\"]}"}))
     );
     let namesake = server.project(&ada, "engine", 20).await;
@@ -265,15 +265,15 @@ async fn a_transfer_moves_the_project_and_what_leads_to_it() {
     assert_eq!(server.admin.post(&format!("/groups/{group}/projects/999"), &[]).await.status, 404);
 }
 
-/// Path traversal by the names in a transfer (Gogs CVE-2026-52813): what is named is a group and a project that exist, and
-/// nothing that looks like one.
+/// Path traversal by the names in a transfer (Gogs CVE-2026-52813): only an existing group and an existing project are
+/// accepted.
 #[tokio::test]
-async fn a_transfer_names_what_exists() {
+async fn transfers_require_existing_groups_and_projects() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let group = server.group(&ada, "team", 20).await;
     let project = server.project(&ada, "engine", 20).await;
-    let before = (server.contents().await, files(&server));
+    let before = (server.dump_database().await, list_files(&server));
     let (group, project) = (group.to_string(), project.to_string());
     let encode = |text: &str| -> String { text.bytes().map(|byte| format!("%{byte:02X}")).collect() };
     let of_group = |text: &str| [text.to_owned(), format!("../{text}"), format!("{text}/.."), format!("./{text}")];
@@ -283,7 +283,7 @@ async fn a_transfer_names_what_exists() {
     let odd = ["..", ".", "", "/", "../..", "..\\..", "-1", "--help", "a\0b", "%2e%2e", "'; --", "*", "\u{202e}maet"];
     let mut groups: Vec<String> = odd.iter().map(|text| (*text).to_owned()).chain(spelled(&group)).collect();
     groups.extend(of_group("team").into_iter().skip(1));
-    // The namespace of a user is no group.
+    // The namespace of a user is not a group.
     groups.push("ada".into());
     let mut projects: Vec<String> = odd.iter().map(|text| (*text).to_owned()).chain(spelled(&project)).collect();
     projects.extend(of_group("ada/engine").into_iter().skip(1));
@@ -294,14 +294,14 @@ async fn a_transfer_names_what_exists() {
         let refused = server.admin.post(&path, &[]).await;
         assert!(matches!(refused.status, 400 | 404), "{group:?} {project:?}: {} {}", refused.status, refused.text);
     }
-    assert_eq!((server.contents().await, files(&server)), before);
-    // The same by their names.
+    assert_eq!((server.dump_database().await, list_files(&server)), before);
+    // The group and the project can be given by path.
     let path = format!("/groups/{}/projects/{}", encode("team"), encode("ada/engine"));
     assert_eq!(server.admin.post(&path, &[]).await.status, 201);
 }
 
-/// The paths of all files and directories that a node keeps, in the object store and in its cache.
-fn files(server: &Server) -> Vec<String> {
+/// Returns the paths of all files and directories of a node, in the object store and in its cache.
+fn list_files(server: &Server) -> Vec<String> {
     let mut found = Vec::new();
     let mut directories = vec![server.directory.path().to_owned(), server.cache.path().to_owned()];
     while let Some(directory) = directories.pop() {
@@ -317,10 +317,10 @@ fn files(server: &Server) -> Vec<String> {
     found
 }
 
-/// The class of all path traversals: names become parts of files. Here ids do, so no name of a user, a group, a project, a
-/// branch, a tag or a file is found in any, however it came about: by creation, renaming, transfer, fork or push.
+/// Path traversal in general: names become parts of file paths. Here only ids do, so no file path contains the name of
+/// a user, a group, a project, a branch, a tag or a file, whether by creation, renaming, transfer, fork or push.
 #[tokio::test]
-async fn no_name_is_part_of_a_file() {
+async fn stored_file_paths_contain_no_names() {
     let server = Server::start().await;
     let (_, ada) = server.user("zebra-user").await;
     let group = server.group(&ada, "zebra-group", 20).await;
@@ -341,7 +341,7 @@ async fn no_name_is_part_of_a_file() {
     assert_eq!(ada.put(&format!("/groups/{group}"), &renamed).await.status, 200);
     let fork = ada.post(&format!("/projects/fork/{project}"), &[("namespace", "zebra-user")]).await;
     assert_eq!(fork.status, 201, "{}", fork.text);
-    server.work().await;
+    server.run_jobs().await;
     for path in ["zebra-renamed-group/zebra-renamed", "zebra-user/zebra-renamed"] {
         let (cloned, clone) = holdfast_tests::WorkTree::clone(&server.git_url(&ada, path), &["-b", "zebra-made"]).await;
         cloned.ok();
@@ -351,7 +351,7 @@ async fn no_name_is_part_of_a_file() {
     let archive = ada.request("GET", &format!("{path}/repository/archive.zip")).send().await.unwrap();
     assert_eq!(archive.status(), 200);
     archive.bytes().await.unwrap();
-    let found = files(&server);
+    let found = list_files(&server);
     assert!(found.iter().any(|file| file.ends_with(".pack")) && found.len() > 10, "{found:?}");
     let named: Vec<_> = found.iter().filter(|file| file.contains("zebra")).collect();
     assert!(named.is_empty(), "{named:?}");
@@ -366,12 +366,12 @@ async fn a_group_is_never_less_visible_than_its_projects() {
     let path = format!("/groups/{group}");
     let text = "private is not allowed since there are projects with higher visibility.";
     let refused = ada.put(&path, &[("visibility_level", "0")]).await;
-    assert_eq!(refused.both(), (400, &json!({"message": {"visibility_level": [text]}})));
+    assert_eq!(refused.status_and_body(), (400, &json!({"message": {"visibility_level": [text]}})));
     assert_eq!(ada.put(&path, &[("visibility_level", "10")]).await.status, 200);
 }
 
 #[tokio::test]
-async fn an_archived_project_takes_nothing_in() {
+async fn archived_projects_are_read_only() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let project = server.project(&ada, "engine", 0).await;
@@ -379,8 +379,8 @@ async fn an_archived_project_takes_nothing_in() {
     assert_eq!(ada.post(&format!("{path}/archive"), &[]).await.body["archived"], true);
     assert_eq!(ada.post(&format!("{path}/archive"), &[]).await.status, 201);
     let upload = crate::uploads::upload(&ada, project, "a.txt", b"a").await;
-    let text = "403 Forbidden  - The project is archived: unarchive it to add to it";
-    assert_eq!(upload.both(), (403, &json!({ "message": text })));
+    let text = "403 Forbidden  - The project is archived. Unarchive it to change its content";
+    assert_eq!(upload.status_and_body(), (403, &json!({ "message": text })));
     assert_eq!(ada.post(&format!("{path}/unarchive"), &[]).await.body["archived"], false);
     assert_eq!(crate::uploads::upload(&ada, project, "a.txt", b"a").await.status, 201);
 }
@@ -403,13 +403,14 @@ async fn stars_are_counted_once_each() {
     assert_eq!(ada.get(&format!("/projects/{project}")).await.body["star_count"], 0);
 }
 
-/// Gone at once from every door, and removed to the last row and byte by a job that goes on where it was cut off.
+/// A deleted group disappears from every entry point at once. A job that can be interrupted and resumed deletes all its
+/// rows and objects.
 #[tokio::test]
-async fn a_deleted_group_is_gone_at_once_and_removed_by_a_job() {
+async fn a_deleted_group_is_hidden_at_once_and_removed_by_a_job() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let (bob_id, bob) = server.user("bob").await;
-    let before = server.contents().await;
+    let before = server.dump_database().await;
     let group = server.group(&ada, "team", 20).await;
     let mut projects = Vec::new();
     for n in 0..5 {
@@ -417,18 +418,18 @@ async fn a_deleted_group_is_gone_at_once_and_removed_by_a_job() {
         let path = format!("/projects/{project}");
         assert_eq!(crate::uploads::upload(&ada, project, "a.txt", b"bytes").await.status, 201);
         ada.post(&format!("{path}/hooks"), &[("url", "http://hook.example")]).await;
-        add(&ada, &path, bob_id.get(), 10).await;
+        add_member(&ada, &path, bob_id.get(), 10).await;
         bob.post(&format!("{path}/star"), &[]).await;
         projects.push(project);
     }
     assert_eq!(ada.delete("/groups/team").await.status, 200);
-    let told: i64 = sqlx::query_scalar(
+    let event_count: i64 = sqlx::query_scalar(
         "select count(*) from outbox where kind = 'project_destroy' and payload ->> 'owner_name' = 'team'",
     )
     .fetch_one(&mut server.database().await)
     .await
     .unwrap();
-    assert_eq!(told, 5);
+    assert_eq!(event_count, 5);
     for client in [&ada, &bob, &server.admin] {
         for path in ["/groups/team".into(), format!("/projects/{}", projects[0]), "/projects/team%2Fp0".into()] {
             assert_eq!(client.get(&path).await.status, 404, "{path}");
@@ -441,8 +442,8 @@ async fn a_deleted_group_is_gone_at_once_and_removed_by_a_job() {
     server.group(&ada, "team", 20).await;
     ada.delete("/groups/team").await;
 
-    server.work().await;
-    let mut after = server.contents().await;
+    server.run_jobs().await;
+    let mut after = server.dump_database().await;
     let job = after["jobs"][0].clone();
     assert_eq!((&job["subject"], &job["total"], &job["done"]), (&json!("group team"), &json!(5), &json!(5)));
     assert!(!job["finished_at"].is_null());
@@ -454,7 +455,7 @@ async fn a_deleted_group_is_gone_at_once_and_removed_by_a_job() {
     assert!(left.is_empty(), "{left:?}");
 }
 
-pub async fn add(owner: &Client, path: &str, user: i64, level: i64) {
+pub async fn add_member(owner: &Client, path: &str, user: i64, level: i64) {
     let form = [("user_id", &*user.to_string()), ("access_level", &*level.to_string())];
     let added = owner.post(&format!("{path}/members"), &form).await;
     assert_eq!(added.status, 201, "{}", added.text);

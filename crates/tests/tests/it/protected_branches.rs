@@ -1,15 +1,15 @@
-//! Protecting branches: what the interface says is what git meets.
+//! Protected branches: the API shows the rules that apply to pushes.
 
 use holdfast_tests::{Server, WorkTree};
 use serde_json::{Value, json};
 
 #[tokio::test]
-async fn who_may_push_is_said_by_the_rules() {
+async fn push_access_follows_the_protection_rules() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let (bob_id, bob) = server.user("bob").await;
     let project = server.project(&ada, "p", 0).await;
-    crate::projects::add(&ada, &format!("/projects/{project}"), bob_id.get(), 30).await;
+    crate::projects::add_member(&ada, &format!("/projects/{project}"), bob_id.get(), 30).await;
     let tree = WorkTree::new().await;
     tree.commit("f", b"0\n", "zero").await;
     tree.push(&server.git_url(&ada, "ada/p"), &["main", "main:refs/heads/a/b"]).await.ok();
@@ -22,14 +22,14 @@ async fn who_may_push_is_said_by_the_rules() {
     let mut bob_pushes = async || {
         number += 1;
         tree.commit("f", format!("{number}\n").as_bytes(), "next").await;
-        tree.push(&url, &["main:a/b"]).await.success
+        tree.push(&url, &["main:a/b"]).await.is_success
     };
     assert_eq!(flags(&ada.get(&branch).await.body), [false, false, false]);
     assert!(bob_pushes().await);
     for (form, expected, may_push) in [
         (&[][..], [true, false, false], false),
         (&[("developers_can_push", "true")], [true, true, false], true),
-        // What is left out is false, each time anew.
+        // A missing parameter means false in every request.
         (&[("developers_can_merge", "1")], [true, false, true], false),
         (&[("developers_can_push", "yes"), ("developers_can_merge", "on")], [true, true, true], true),
         (&[], [true, false, false], false),
@@ -39,13 +39,16 @@ async fn who_may_push_is_said_by_the_rules() {
         assert_eq!(flags(&ada.get(&branch).await.body), expected);
         assert_eq!(bob_pushes().await, may_push, "{form:?}");
     }
-    assert_eq!(ada.delete(&branch).await.both(), (400, &json!({ "message": "Protected branch cant be removed" })));
+    assert_eq!(
+        ada.delete(&branch).await.status_and_body(),
+        (400, &json!({ "message": "Protected branch cant be removed" }))
+    );
     for _ in 0..2 {
         let answer = ada.put(&format!("{branch}/unprotect"), &[]).await;
         assert_eq!((answer.status, flags(&answer.body)), (200, [false, false, false]));
     }
     assert!(bob_pushes().await);
-    // A rule for several branches stays when the one for this branch goes.
+    // A wildcard rule remains when the rule of this branch is deleted.
     sqlx::query("insert into protected_branches (project_id, name, push_level, merge_level, created_at) values ($1, 'a/*', 40, 30, now())")
         .bind(project)
         .execute(&mut server.database().await)
@@ -55,14 +58,14 @@ async fn who_may_push_is_said_by_the_rules() {
     assert!(!bob_pushes().await);
     for verb in ["protect", "unprotect"] {
         let missing = ada.put(&format!("/projects/{project}/repository/branches/none/{verb}"), &[]).await;
-        assert_eq!(missing.both(), (404, &json!({ "message": "404 Branch Not Found" })));
+        assert_eq!(missing.status_and_body(), (404, &json!({ "message": "404 Branch Not Found" })));
         assert_eq!(bob.put(&format!("{branch}/{verb}"), &[]).await.status, 403);
     }
 }
 
-/// Slashes in names may be written as they are, as scripts of the era do.
+/// Slashes in names need no encoding, as v3 scripts send them.
 #[tokio::test]
-async fn names_with_slashes_need_no_encoding() {
+async fn branch_and_tag_names_with_slashes_need_no_encoding() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let project = server.project(&ada, "p", 0).await;

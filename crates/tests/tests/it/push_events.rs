@@ -1,12 +1,12 @@
-//! What the feed and the outbox say of pushes.
+//! Push events in the feed and in the outbox.
 
 use holdfast_tests::{Client, Server, WorkTree};
 use serde_json::json;
 
-use crate::projects::add;
+use crate::projects::add_member;
 
 #[tokio::test]
-async fn a_push_is_told_with_its_commits() {
+async fn push_events_contain_their_commits() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let project = server.project(&ada, "p", 20).await;
@@ -80,10 +80,10 @@ async fn a_push_is_told_with_its_commits() {
     assert_eq!(feed.body[1]["data"]["before"], "0".repeat(40));
 }
 
-/// Exactly one event and one notice for each ref that moved, none for one that did not; a branch's commits are those that
-/// are new to it.
+/// Each ref update creates exactly one event and one outbox row, and an unchanged ref creates none. The commits of an
+/// event are those that are new to the branch.
 #[tokio::test]
-async fn one_for_each_ref() {
+async fn each_updated_ref_creates_one_event() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let project = server.project(&ada, "p", 20).await;
@@ -97,16 +97,16 @@ async fn one_for_each_ref() {
     }
     tree.git(["tag", "-a", "v1", "-m", "v1"]).await.ok();
     tree.push(&url, &["topic", "v1", "main:bad/../name", "main:same"]).await;
-    tree.push(&url, &["topic", "v1", "main:same", "topic:topic/conflict"]).await.refused();
+    tree.push(&url, &["topic", "v1", "main:same", "topic:topic/conflict"]).await.expect_failure();
     tree.push(&url, &[":same"]).await.ok();
     ada.post(&format!("/projects/{project}/repository/branches"), &[("branch_name", "made"), ("ref", "main")]).await;
     let feed = ada.get(&format!("/projects/{project}/events?per_page=50")).await.body;
-    let told: Vec<_> = feed.as_array().unwrap().iter().filter(|event| !event["data"].is_null()).collect();
+    let events: Vec<_> = feed.as_array().unwrap().iter().filter(|event| !event["data"].is_null()).collect();
     let short = |event: &&&serde_json::Value| {
         let (data, name) = (&event["data"], event["action_name"].clone());
         (name, data["ref"].clone(), data["total_commits_count"].clone(), data["commits"].as_array().unwrap().len())
     };
-    let summary: Vec<_> = told.iter().map(|event| short(&event)).collect();
+    let summary: Vec<_> = events.iter().map(|event| short(&event)).collect();
     let expected = [
         ("pushed new", "refs/heads/made", 0, 0),
         ("deleted", "refs/heads/same", 0, 0),
@@ -118,7 +118,7 @@ async fn one_for_each_ref() {
     let expected: Vec<_> =
         expected.map(|(name, full, total, shown)| (json!(name), json!(full), json!(total), shown)).into();
     assert_eq!(summary, expected);
-    let commits = told[4]["data"]["commits"].as_array().unwrap();
+    let commits = events[4]["data"]["commits"].as_array().unwrap();
     assert_eq!(
         (&commits[0]["message"], &commits[19]["message"]),
         (&json!("5\n"), &json!("24\n")),
@@ -143,10 +143,10 @@ async fn one_for_each_ref() {
     );
 }
 
-/// More refs than are written with one statement: each has its notice, in the order of the push, and all name the default
-/// branch that the push itself sets.
+/// More refs than are written with one statement: each has its outbox row, in the order of the push, and all name the
+/// default branch that the push itself sets.
 #[tokio::test]
-async fn a_push_of_many_refs_has_one_notice_for_each() {
+async fn a_push_of_many_refs_creates_one_event_per_ref() {
     const REFS: usize = 2100;
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
@@ -155,33 +155,33 @@ async fn a_push_of_many_refs_has_one_notice_for_each() {
     let commit = tree.commit("f", b"one\n", "one").await;
     let names: Vec<String> = (0..REFS).map(|n| format!("refs/heads/many/{n:04}")).collect();
     let stream: String = names.iter().map(|name| format!("reset {name}\nfrom {commit}\n\n")).collect();
-    tree.import(stream.into_bytes()).await;
+    tree.fast_import(stream.into_bytes()).await;
     tree.push(&server.git_url(&ada, "ada/p"), &["refs/heads/*:refs/heads/*"]).await.ok();
-    let told: Vec<(String, String)> = sqlx::query_as(
+    let events: Vec<(String, String)> = sqlx::query_as(
         "select payload ->> 'ref', payload -> 'project' ->> 'default_branch' from outbox where kind = 'push' order by id",
     )
     .fetch_all(&mut server.database().await)
     .await
     .unwrap();
-    let refs: Vec<&str> = told.iter().map(|(name, _)| name.as_str()).collect();
+    let refs: Vec<&str> = events.iter().map(|(name, _)| name.as_str()).collect();
     let expected: Vec<&str> = ["refs/heads/main"].into_iter().chain(names.iter().map(String::as_str)).collect();
     assert_eq!(refs, expected);
-    assert!(told.iter().all(|(_, branch)| branch == "main"));
+    assert!(events.iter().all(|(_, branch)| branch == "main"));
     let events = "select count(*) from events where data ->> 'ref' like 'refs/heads/many/%'";
     let events: i64 = sqlx::query_scalar(events).fetch_one(&mut server.database().await).await.unwrap();
     assert_eq!(events, REFS as i64);
 }
 
-/// Who may not read the code is not told what was pushed either.
+/// Users who cannot read the code do not see push events either.
 #[tokio::test]
-async fn guests_of_a_private_project_are_not_told_of_pushes() {
+async fn guests_of_a_private_project_do_not_see_push_events() {
     let server = Server::start().await;
     let (ada_id, ada) = server.user("ada").await;
     let (gus_id, gus) = server.user("gus").await;
     let (rob_id, rob) = server.user("rob").await;
     let project = server.project(&ada, "p", 0).await;
-    add(&ada, &format!("/projects/{project}"), gus_id.get(), 10).await;
-    add(&ada, &format!("/projects/{project}"), rob_id.get(), 20).await;
+    add_member(&ada, &format!("/projects/{project}"), gus_id.get(), 10).await;
+    add_member(&ada, &format!("/projects/{project}"), rob_id.get(), 20).await;
     server.push_first(&ada, "ada/p").await;
     let actions = async |client: &Client, path: String| {
         let feed = client.get(&path).await;
@@ -194,8 +194,11 @@ async fn guests_of_a_private_project_are_not_told_of_pushes() {
     };
     for path in [format!("/projects/{project}/events"), format!("/users/{ada_id}/events")] {
         assert!(actions(&rob, path.clone()).await.contains(&"pushed new".to_owned()), "{path}");
-        let told = actions(&gus, path.clone()).await;
-        assert!(told.contains(&"created".to_owned()) && !told.contains(&"pushed new".to_owned()), "{path}: {told:?}");
+        let events = actions(&gus, path.clone()).await;
+        assert!(
+            events.contains(&"created".to_owned()) && !events.contains(&"pushed new".to_owned()),
+            "{path}: {events:?}"
+        );
     }
     assert_eq!(ada.put(&format!("/projects/{project}"), &[("visibility_level", "10")]).await.status, 200);
     assert!(actions(&gus, format!("/projects/{project}/events")).await.contains(&"pushed new".to_owned()));

@@ -1,16 +1,16 @@
-//! Packs, copies and what keeps them in order.
+//! Packs, the repository cache, and their cleanup.
 
 use chrono::TimeDelta;
 use holdfast_app::Actor;
 use holdfast_app::projects::project::ProjectRef;
-use holdfast_app::repository::maintenance::{self, Extent, Maintained};
+use holdfast_app::repository::maintenance::{self, MaintenanceReport, RepackScope};
 use holdfast_tests::{Server, Setup, WorkTree};
 
-async fn compact(server: &Server, project: i64) -> holdfast_app::Result<Maintained> {
-    maintenance::maintain(&server.app, &Actor::Operator, &ProjectRef::Id(project.into()), Extent::Whole).await
+async fn repack(server: &Server, project: i64) -> holdfast_app::Result<MaintenanceReport> {
+    maintenance::maintain(&server.app, &Actor::Operator, &ProjectRef::Id(project.into()), RepackScope::Full).await
 }
 
-async fn packs(server: &Server) -> Vec<(String, i64)> {
+async fn list_packs(server: &Server) -> Vec<(String, i64)> {
     sqlx::query_as("select state, count(*) from packs group by state order by state")
         .fetch_all(&mut server.database().await)
         .await
@@ -18,10 +18,10 @@ async fn packs(server: &Server) -> Vec<(String, i64)> {
 }
 
 #[tokio::test]
-async fn many_packs_become_one_and_nothing_is_lost() {
+async fn repacking_merges_packs_without_loss() {
     let mut setup = Setup::default();
-    setup.settings.git.compact_at = 5;
-    let server = Server::with(setup).await;
+    setup.settings.maintenance.repack_threshold_packs = 5;
+    let server = Server::start_with(setup).await;
     let (_, ada) = server.user("ada").await;
     let project = server.project(&ada, "p", 20).await;
     let url = server.git_url(&ada, "ada/p");
@@ -30,14 +30,14 @@ async fn many_packs_become_one_and_nothing_is_lost() {
         tree.commit("f", format!("{n}\n").as_bytes(), "more").await;
         tree.push(&url, &["main"]).await.ok();
     }
-    // What no ref leads to any more is kept all the same.
+    // Unreachable objects are kept for now.
     tree.git(["checkout", "-q", "-b", "gone"]).await.ok();
     let lost = tree.commit("g", b"gone\n", "gone").await;
     tree.push(&url, &["gone"]).await.ok();
     tree.push(&url, &[":gone"]).await.ok();
-    server.work().await;
-    // One for what refs lead to, and one for what they do not.
-    assert_eq!(packs(&server).await, [("condemned".into(), 5), ("live".into(), 2)]);
+    server.run_jobs().await;
+    // One pack of reachable objects, and one cruft pack.
+    assert_eq!(list_packs(&server).await, [("condemned".into(), 5), ("live".into(), 2)]);
     let log: Vec<Vec<u8>> = sqlx::query_scalar("select old from ref_log where new is null")
         .fetch_all(&mut server.database().await)
         .await
@@ -47,29 +47,29 @@ async fn many_packs_become_one_and_nothing_is_lost() {
     let (cloned, clone) = WorkTree::clone(&url.replace(&server.address(), &other), &["--mirror"]).await;
     cloned.ok();
     clone.git(["fsck", "--full", "--strict"]).await.ok();
-    // The way back: the commit is in the pack, so a branch can be made of it again.
+    // The commit is in the cruft pack, so its branch can be restored.
     let found = std::process::Command::new("git")
-        .args(["--git-dir", &repository(&server), "cat-file", "-t", &lost])
+        .args(["--git-dir", &repository_path(&server), "cat-file", "-t", &lost])
         .output()
         .unwrap();
     assert_eq!(String::from_utf8_lossy(&found.stdout).trim(), "commit");
-    assert_eq!(compact(&server, project).await.unwrap(), Maintained { before: 2, after: 2 });
-    // Replaced packs are removed, but not before the last reader and the last backup are done with them.
+    assert_eq!(repack(&server, project).await.unwrap(), MaintenanceReport { packs_before: 2, packs_after: 2 });
+    // Replaced packs are deleted only after the time for which requests and backups may need them.
     server.advance(TimeDelta::days(13));
     crate::jobs::sweep(&server).await;
-    assert_eq!(packs(&server).await, [("condemned".into(), 5), ("live".into(), 2)]);
+    assert_eq!(list_packs(&server).await, [("condemned".into(), 5), ("live".into(), 2)]);
     server.advance(TimeDelta::days(2));
     crate::jobs::sweep(&server).await;
-    // What could still be brought back was packed anew.
-    assert_eq!(packs(&server).await, [("condemned".into(), 1), ("live".into(), 2)]);
+    // The cruft pack was rewritten, since its objects can still be restored.
+    assert_eq!(list_packs(&server).await, [("condemned".into(), 1), ("live".into(), 2)]);
 }
 
-fn repository(server: &Server) -> String {
+fn repository_path(server: &Server) -> String {
     server.cache.path().join("0/repositories/1.git").to_str().unwrap().to_owned()
 }
 
 #[tokio::test]
-async fn packs_that_forks_share_stay_shared() {
+async fn packs_shared_by_forks_stay_shared() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let project = server.project(&ada, "p", 20).await;
@@ -86,9 +86,9 @@ async fn packs_that_forks_share_stay_shared() {
         tree.commit("f", format!("{n}\n").as_bytes(), "more").await;
         tree.push(&url, &["main"]).await.ok();
     }
-    assert_eq!(compact(&server, project).await.unwrap(), Maintained { before: 6, after: 2 });
-    assert_eq!(packs(&server).await, [("condemned".into(), 6), ("live".into(), 2)]);
-    assert_eq!(compact(&server, fork_id).await.unwrap(), Maintained { before: 1, after: 1 });
+    assert_eq!(repack(&server, project).await.unwrap(), MaintenanceReport { packs_before: 6, packs_after: 2 });
+    assert_eq!(list_packs(&server).await, [("condemned".into(), 6), ("live".into(), 2)]);
+    assert_eq!(repack(&server, fork_id).await.unwrap(), MaintenanceReport { packs_before: 1, packs_after: 1 });
     let other = server.another_node().await;
     for path in ["ada/p", "team/p"] {
         let url = server.git_url(&ada, path).replace(&server.address(), &other);
@@ -96,22 +96,22 @@ async fn packs_that_forks_share_stay_shared() {
         cloned.ok();
         clone.git(["fsck", "--full", "--strict"]).await.ok();
     }
-    // When both are gone, so is everything.
+    // When both projects are deleted, all packs are deleted.
     for id in [project, fork_id] {
         assert_eq!(ada.delete(&format!("/projects/{id}")).await.status, 200);
     }
-    server.work().await;
-    assert_eq!(packs(&server).await, [("condemned".into(), 8)]);
+    server.run_jobs().await;
+    assert_eq!(list_packs(&server).await, [("condemned".into(), 8)]);
     let left: i64 =
         sqlx::query_scalar("select count(*) from repositories").fetch_one(&mut server.database().await).await.unwrap();
     assert_eq!(left, 0);
 }
 
 #[tokio::test]
-async fn the_disk_is_a_cache_with_a_budget() {
+async fn the_repository_cache_stays_within_its_budget() {
     let mut setup = Setup::default();
     setup.settings.git.cache_max_bytes = 100_000;
-    let server = Server::with(setup).await;
+    let server = Server::start_with(setup).await;
     let (_, ada) = server.user("ada").await;
     let mut heads = Vec::new();
     for n in 0..6 {
@@ -123,10 +123,10 @@ async fn the_disk_is_a_cache_with_a_budget() {
         heads.push(tree.commit("f", &noise, "noise").await);
         tree.push(&server.git_url(&ada, &format!("ada/p{n}")), &["main"]).await.ok();
     }
-    let bytes = server.app.engine.cache().unwrap().bytes();
+    let bytes = server.app.git_runtime.cache().unwrap().bytes();
     let kept = std::fs::read_dir(server.cache.path().join("0/repositories")).unwrap().count();
     assert!(bytes < 150_000 && kept < 6, "{bytes} bytes of {kept} repositories are kept");
-    // What was evicted, and what somebody deleted, comes back.
+    // Evicted and deleted files are downloaded again.
     std::fs::remove_dir_all(server.cache.path().join("0/packs")).unwrap();
     std::fs::create_dir(server.cache.path().join("0/packs")).unwrap();
     let other = server.another_node().await;
@@ -140,9 +140,9 @@ async fn the_disk_is_a_cache_with_a_budget() {
     }
 }
 
-/// What a crash leaves before the push counts is known, and goes.
+/// A crash before the commit of a push leaves an intent row, and the sweep deletes its pack.
 #[tokio::test]
-async fn an_upload_that_never_counted_is_swept() {
+async fn uncommitted_packs_are_swept() {
     let server = Server::start().await;
     let mut database = server.database().await;
     server.app.objects.put("packs/left", "bytes".into()).await.unwrap();
@@ -151,14 +151,14 @@ async fn an_upload_that_never_counted_is_swept() {
         .await
         .unwrap();
     crate::jobs::sweep(&server).await;
-    assert_eq!(packs(&server).await, [("condemned".into(), 1)], "its push may not count any more");
+    assert_eq!(list_packs(&server).await, [("condemned".into(), 1)], "its push may not count any more");
     server.advance(TimeDelta::days(15));
     crate::jobs::sweep(&server).await;
-    assert_eq!(packs(&server).await, []);
+    assert_eq!(list_packs(&server).await, []);
     assert!(server.app.objects.get("packs/left").await.unwrap().is_none());
 }
 
-/// What is on the disk may be deleted under a running node, too.
+/// The cache may be deleted under a running node.
 #[tokio::test]
 async fn the_cache_may_be_deleted_at_any_time() {
     let server = Server::start().await;
@@ -176,10 +176,10 @@ async fn the_cache_may_be_deleted_at_any_time() {
     }
 }
 
-/// In a database that was set back in time, ids are given out a second time; what the cache has under them is not taken
-/// for what is meant.
+/// After a rollback of the database, ids are assigned again. Cached files of the old ids must not be used for the new
+/// ones.
 #[tokio::test]
-async fn an_id_that_comes_a_second_time_is_something_else() {
+async fn reused_ids_do_not_match_stale_cache_entries() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     server.project(&ada, "p", 20).await;
@@ -194,7 +194,7 @@ async fn an_id_that_comes_a_second_time_is_something_else() {
     .execute(&mut database)
     .await
     .unwrap();
-    server.app.engine.forget().await;
+    server.app.git_runtime.invalidate_caches().await;
     let tree = WorkTree::new().await;
     let other = tree.commit("other", b"other\n", "other").await;
     tree.push(&url, &["main"]).await.ok();
@@ -205,9 +205,9 @@ async fn an_id_that_comes_a_second_time_is_something_else() {
     tree.push(&url, &["main"]).await.ok();
 }
 
-/// A page far behind is the page that it should be, whatever place the list is entered at.
+/// A page is correct however far back it is, whichever anchor the list is entered at.
 #[tokio::test]
-async fn long_lists_of_branches_and_tags() {
+async fn long_branch_and_tag_lists_are_paged_correctly() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let project = server.project(&ada, "p", 20).await;
@@ -220,7 +220,7 @@ async fn long_lists_of_branches_and_tags() {
     .execute(&mut server.database().await)
     .await
     .unwrap();
-    server.app.engine.forget().await;
+    server.app.git_runtime.invalidate_caches().await;
     let names = async |what: &str, page: usize| {
         let list = ada.get(&format!("/projects/{project}/repository/{what}?per_page=100&page={page}")).await;
         let names = list.body.as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap().to_owned());

@@ -1,11 +1,11 @@
-//! What every response has, whatever it is a response to, and what a fault does not tell.
+//! Headers that every response has, and error responses that do not reveal their cause.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use holdfast_app::Clock;
-use holdfast_tests::ssh::Key;
-use holdfast_tests::{BEGINNING, Server, Setup, log};
+use holdfast_tests::ssh::KeyPair;
+use holdfast_tests::{START_TIME, Server, Setup, log};
 use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -14,14 +14,14 @@ use tokio::net::TcpStream;
 use crate::pipelines::Runner;
 use crate::uploads::upload;
 
-/// A browser that guesses at types makes a page of what is none (Gitea #37354); a cookie would let other pages act for the
-/// user. The routes of the API are asked for both by `access::responses`; here are all other kinds of responses.
+/// A browser that sniffs content types can treat a file as a page (Gitea #37354), and a cookie would let other sites
+/// act for the user. `access::responses` checks the routes of the API; this test checks all other kinds of responses.
 #[tokio::test]
-async fn no_kind_of_response_is_guessed_at_or_sets_a_cookie() {
+async fn responses_disable_content_sniffing_and_set_no_cookies() {
     let mut setup = Setup::default();
     setup.limits.anonymous_requests_per_minute = 100;
-    setup.settings.ci.longest_wait = std::time::Duration::ZERO;
-    let server = Server::with(setup).await;
+    setup.settings.ci.long_poll_timeout = std::time::Duration::ZERO;
+    let server = Server::start_with(setup).await;
     let (_, ada) = server.user("ada").await;
     let project = server.project(&ada, "p", 20).await;
     server.push_first(&ada, "ada/p").await;
@@ -71,7 +71,7 @@ async fn no_kind_of_response_is_guessed_at_or_sets_a_cookie() {
     ];
     let http = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build().unwrap();
     let send = async |method: &str, path: &str, form: &str| {
-        let mut request = http.request(method.parse().unwrap(), format!("{}{path}", server.base));
+        let mut request = http.request(method.parse().unwrap(), format!("{}{path}", server.base_url));
         if !form.is_empty() {
             request = request.header("content-type", "application/x-www-form-urlencoded").body(form.to_owned());
         }
@@ -83,7 +83,7 @@ async fn no_kind_of_response_is_guessed_at_or_sets_a_cookie() {
         assert_eq!(status, expected, "{method} {path}");
         assert_protected(&format!("{method} {path}"), &headers);
     }
-    // Whoever has asked too often.
+    // A client that exceeds the rate limit.
     let mut status = 0;
     for _ in 0..200 {
         let (now, headers) = send("GET", &api(""), "").await;
@@ -94,7 +94,7 @@ async fn no_kind_of_response_is_guessed_at_or_sets_a_cookie() {
         }
     }
     assert_eq!(status, 429);
-    // What is refused before there is a route to it.
+    // A request that is rejected before routing.
     let mut stream = TcpStream::connect(server.address()).await.unwrap();
     let two_hosts = "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n";
     stream.write_all(two_hosts.as_bytes()).await.unwrap();
@@ -121,25 +121,25 @@ async fn get(url: String) -> (u16, String) {
     (response.status().as_u16(), response.text().await.unwrap())
 }
 
-const FAULT: &str = r#"{"message":"500 Internal Server Error"}"#;
+const INTERNAL_ERROR: &str = r#"{"message":"500 Internal Server Error"}"#;
 
-/// The text of a fault names tables, files and programs, for whoever looks for a way in. It is for operators.
+/// The text of an internal error names tables, files and programs, which helps attackers. It is logged and not sent.
 #[tokio::test]
-async fn the_cause_of_a_fault_is_logged_and_not_shown() {
+async fn causes_of_internal_errors_are_logged_and_not_shown() {
     let server = Server::start().await;
     let (ssh, (_, ada)) = (server.ssh().await, server.user("ada").await);
     let project = server.project(&ada, "p", 20).await;
     server.push_first(&ada, "ada/p").await;
-    let key = Key::of(&ada).await;
+    let key = KeyPair::registered(&ada).await;
     let token = ada.get(&format!("/projects/{project}")).await.body["runners_token"].clone();
     let runner = Runner::register(&server, json!({ "token": token })).await;
     let mut database = server.database().await;
     let mut execute = async |statement: &'static str| {
         sqlx::raw_sql(statement).execute(&mut database).await.unwrap();
     };
-    let issues = format!("{}/api/v3/projects/{project}/issues?private_token={}", server.base, ada.token());
-    let refs = format!("{}/ada/p.git/info/refs?service=git-upload-pack", server.base);
-    let request = format!("{}/api/v4/jobs/request", server.base);
+    let issues = format!("{}/api/v3/projects/{project}/issues?private_token={}", server.base_url, ada.token());
+    let refs = format!("{}/ada/p.git/info/refs?service=git-upload-pack", server.base_url);
+    let request = format!("{}/api/v4/jobs/request", server.base_url);
     let body = json!({ "token": runner.token });
     let over_ssh = async || ssh.run(&key, &["git-upload-pack 'ada/p.git'"]).await;
     execute(
@@ -147,19 +147,22 @@ async fn the_cause_of_a_fault_is_logged_and_not_shown() {
          alter table runners rename to canary_runners",
     )
     .await;
-    assert_eq!(get(issues.clone()).await, (500, FAULT.to_owned()));
-    assert_eq!(get(refs.clone()).await, (500, FAULT.to_owned()));
-    assert_eq!(post(request.clone(), &body).await, (500, FAULT.to_owned()));
+    assert_eq!(get(issues.clone()).await, (500, INTERNAL_ERROR.to_owned()));
+    assert_eq!(get(refs.clone()).await, (500, INTERNAL_ERROR.to_owned()));
+    assert_eq!(post(request.clone(), &body).await, (500, INTERNAL_ERROR.to_owned()));
     let refused = over_ssh().await;
     assert_eq!((refused.status, refused.stdout.as_str()), (Some(128), ""), "{refused:?}");
-    assert_eq!(refused.stderr, "ERROR: Something went wrong on our side.\n");
+    assert_eq!(
+        refused.stderr,
+        "ERROR: Internal server error. Try again, or ask an administrator to check the server log.\n"
+    );
     let logged = log::captured();
     let logged: Vec<&str> = logged.lines().filter(|line| line.contains("does not exist")).collect();
     for table in ["issues", "repositories", "runners"] {
         let is_logged = logged.iter().any(|line| line.contains("ERROR") && line.contains(table));
         assert!(is_logged, "the cause is logged: {table}: {logged:#?}");
     }
-    // It was one request, and no more.
+    // Only these requests failed; the node recovers.
     execute(
         "alter table canary_issues rename to issues; alter table canary_repositories rename to repositories;
          alter table canary_runners rename to runners",
@@ -171,10 +174,10 @@ async fn the_cause_of_a_fault_is_logged_and_not_shown() {
     assert!(over_ssh().await.stdout.contains("refs/heads/main"));
 }
 
-/// A handler that panics is answered for, without the text of the panic, and the node goes on. The clock is what panics
-/// here: every request asks for the time.
+/// A handler that panics yields an error response without the text of the panic, and the node goes on. The clock panics
+/// here, since every request reads it.
 #[tokio::test]
-async fn a_panic_is_one_response_without_its_text() {
+async fn a_panic_yields_an_error_response_without_its_text() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let project = server.project(&ada, "p", 20).await;
@@ -186,11 +189,11 @@ async fn a_panic_is_one_response_without_its_text() {
         let is_broken = is_broken.clone();
         move || {
             assert!(!is_broken.load(Ordering::SeqCst), "canary-panic-93ab");
-            BEGINNING.parse().unwrap()
+            START_TIME.parse().unwrap()
         }
     });
     let node = server.another_node_with_clock(clock).await;
-    let (client, base) = (ada.at(&node), format!("http://{node}"));
+    let (client, base) = (ada.for_node(&node), format!("http://{node}"));
     let requests = async || {
         [
             get(format!("{base}/api/v3/projects/{project}")).await,
@@ -203,14 +206,14 @@ async fn a_panic_is_one_response_without_its_text() {
             },
         ]
     };
-    let before = server.contents().await;
+    let before = server.dump_database().await;
     for _ in 0..3 {
         is_broken.store(true, Ordering::SeqCst);
         for (place, response) in requests().await.into_iter().enumerate() {
-            assert_eq!(response, (500, FAULT.to_owned()), "request {place}");
+            assert_eq!(response, (500, INTERNAL_ERROR.to_owned()), "request {place}");
         }
     }
-    assert_eq!(server.contents().await, before);
+    assert_eq!(server.dump_database().await, before);
     assert!(log::captured().contains("canary-panic-93ab"), "the text is logged");
     is_broken.store(false, Ordering::SeqCst);
     let statuses = requests().await.map(|(status, _)| status);

@@ -3,7 +3,7 @@ use holdfast_tests::{PASSWORD, Server, Setup};
 use serde_json::json;
 
 #[tokio::test]
-async fn signing_in_gives_a_token_for_a_while() {
+async fn sign_in_returns_an_expiring_token() {
     let server = Server::start().await;
     server.user("ada").await;
     for login in [("login", "ada"), ("login", "ADA@example.com"), ("email", "ada@example.com")] {
@@ -21,49 +21,49 @@ async fn signing_in_gives_a_token_for_a_while() {
 }
 
 #[tokio::test]
-async fn wrong_credentials_are_all_the_same() {
+async fn all_failed_sign_ins_get_the_same_response() {
     let server = Server::start().await;
     server.user("ada").await;
     server.user("eve").await;
     server.admin.put("/users/3/block", &[]).await;
-    let before = server.contents().await;
+    let before = server.dump_database().await;
     let unauthorized = json!({"message": "401 Unauthorized"});
     for (login, password) in [("ada", "wrong password"), ("nobody", PASSWORD), ("eve", PASSWORD), ("ada", "")] {
         let answer = server.anonymous().post("/session", &[("login", login), ("password", password)]).await;
-        assert_eq!(answer.both(), (401, &unauthorized), "{login}");
+        assert_eq!(answer.status_and_body(), (401, &unauthorized), "{login}");
     }
-    assert_eq!(server.contents().await, before);
+    assert_eq!(server.dump_database().await, before);
     let nothing = server.anonymous().post("/session", &[("password", PASSWORD)]).await;
     assert_eq!(nothing.status, 400);
     let no_password = server.anonymous().post("/session", &[("login", "ada")]).await;
-    assert_eq!(no_password.both(), (400, &json!({"error": "password is missing"})));
+    assert_eq!(no_password.status_and_body(), (400, &json!({"error": "password is missing"})));
 }
 
 #[tokio::test]
-async fn too_many_tries_have_to_wait() {
+async fn excess_sign_in_attempts_are_throttled() {
     let mut setup = Setup::default();
     setup.settings.sign_ins_per_minute = 3;
-    let server = Server::with(setup).await;
+    let server = Server::start_with(setup).await;
     server.user("ada").await;
     let sign_in =
         async |password: &str| server.anonymous().post("/session", &[("login", "ada"), ("password", password)]).await;
     for _ in 0..3 {
         assert_eq!(sign_in("wrong password").await.status, 401);
     }
-    // Now the right one is not even tried.
+    // Now the correct password is rejected without being checked.
     let refused = sign_in(PASSWORD).await;
-    assert_eq!(refused.both(), (429, &json!({"message": "429 Too Many Requests"})));
+    assert_eq!(refused.status_and_body(), (429, &json!({"message": "429 Too Many Requests"})));
     assert!(refused.header("retry-after").unwrap().parse::<u64>().unwrap() >= 1);
 }
 
-/// One account is attacked from many addresses: by a botnet, or by whoever rents a few networks. The attempts count for the
-/// name, at every entry point, however it is written. Other names, and the tokens of this one, are not concerned.
+/// One account is attacked from many addresses, as by a botnet. Attempts are counted per name, at every entry point and
+/// in every spelling. Other names, and the tokens of this account, are not affected.
 #[tokio::test]
-async fn attempts_count_for_the_name_whatever_address_they_come_from() {
+async fn sign_in_attempts_are_limited_per_account_across_addresses() {
     let mut setup = Setup::default();
     setup.settings.sign_ins_per_minute = 3;
     setup.limits.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
-    let server = Server::with(setup).await;
+    let server = Server::start_with(setup).await;
     let (_, ada) = server.user("ada").await;
     server.user("bob").await;
     server.project(&ada, "p", 0).await;
@@ -71,11 +71,11 @@ async fn attempts_count_for_the_name_whatever_address_they_come_from() {
     let mut count = 0;
     let mut sign_in = async |is_rest: bool, name: &str, password: &str| {
         count += 1;
-        let refs = format!("{}/ada/p.git/info/refs?service=git-upload-pack", server.base);
+        let refs = format!("{}/ada/p.git/info/refs?service=git-upload-pack", server.base_url);
         let request = match is_rest {
-            true => {
-                http.post(format!("{}/api/v3/session", server.base)).form(&[("login", name), ("password", password)])
-            }
+            true => http
+                .post(format!("{}/api/v3/session", server.base_url))
+                .form(&[("login", name), ("password", password)]),
             false => http.get(refs).basic_auth(name, Some(password)),
         };
         let request = request.header("X-Forwarded-For", format!("203.0.{count}.7"));
@@ -84,48 +84,48 @@ async fn attempts_count_for_the_name_whatever_address_they_come_from() {
     assert_eq!(sign_in(true, "ada", "wrong password").await, 401);
     assert_eq!(sign_in(false, "ada", "wrong password").await, 401);
     assert_eq!(sign_in(true, "ADA", "wrong password").await, 401);
-    let before = server.contents().await;
+    let before = server.dump_database().await;
     for is_rest in [true, false] {
         assert_eq!(sign_in(is_rest, "ada", PASSWORD).await, 429);
         assert_eq!(sign_in(is_rest, "aDa", PASSWORD).await, 429);
     }
-    // Whether there is such a name makes no difference.
+    // Unknown names are counted in the same way.
     for _ in 0..3 {
         assert_eq!(sign_in(true, "nobody", PASSWORD).await, 401);
     }
     assert_eq!(sign_in(true, "nobody", PASSWORD).await, 429);
-    assert_eq!(server.contents().await, before);
+    assert_eq!(server.dump_database().await, before);
     assert_eq!(sign_in(true, "bob", PASSWORD).await, 201);
     assert_eq!(ada.get("/user").await.status, 200);
 }
 
-/// Whoever has an IPv6 network has more addresses than can be counted.
+/// The owner of an IPv6 network has too many addresses to count each.
 #[tokio::test]
-async fn a_network_is_one_client_at_every_door() {
-    for door in ["/api/v3/session", "/ada/p.git/info/refs?service=git-upload-pack"] {
+async fn sign_in_attempts_are_limited_per_ipv6_network() {
+    for path in ["/api/v3/session", "/ada/p.git/info/refs?service=git-upload-pack"] {
         let mut setup = Setup::default();
         setup.settings.sign_ins_per_minute = 3;
         setup.limits.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
-        let server = Server::with(setup).await;
+        let server = Server::start_with(setup).await;
         let sign_in = async |from: &str, name: &str| {
             let client = reqwest::Client::new();
-            let url = format!("http://{}{door}", server.address());
-            let request = match door.contains("session") {
+            let url = format!("http://{}{path}", server.address());
+            let request = match path.contains("session") {
                 true => client.post(url).form(&[("login", name), ("password", "wrong password")]),
                 false => client.get(url).basic_auth(name, Some("wrong password")),
             };
             request.header("X-Forwarded-For", from).send().await.unwrap().status().as_u16()
         };
         for n in 1..=3 {
-            assert_eq!(sign_in(&format!("2001:db8::{n}"), &format!("user-{n}")).await, 401, "{door}");
+            assert_eq!(sign_in(&format!("2001:db8::{n}"), &format!("user-{n}")).await, 401, "{path}");
         }
-        assert_eq!(sign_in("2001:db8::4", "user-4").await, 429, "{door}");
-        assert_eq!(sign_in("2001:db8:0:1::4", "user-4").await, 401, "{door}");
+        assert_eq!(sign_in("2001:db8::4", "user-4").await, 429, "{path}");
+        assert_eq!(sign_in("2001:db8:0:1::4", "user-4").await, 401, "{path}");
     }
 }
 
 #[tokio::test]
-async fn a_reset_password_signs_out() {
+async fn a_password_reset_ends_sessions() {
     use holdfast_app::{Actor, accounts::user};
     let server = Server::start().await;
     let (id, personal) = server.user("ada").await;
@@ -139,9 +139,9 @@ async fn a_reset_password_signs_out() {
     assert_eq!(new.status, 201);
 }
 
-/// Somebody has got hold of a password and signed in; the administrator sets another one. The sign-ins end with it.
+/// An attacker has signed in with a stolen password; the administrator sets a new one. The sessions end with it.
 #[tokio::test]
-async fn a_password_that_an_administrator_changes_signs_out() {
+async fn a_password_change_by_an_administrator_ends_sessions() {
     let server = Server::start().await;
     let (id, personal) = server.user("ada").await;
     let (_, eve) = server.user("eve").await;
@@ -152,7 +152,7 @@ async fn a_password_that_an_administrator_changes_signs_out() {
         async |login: &str| server.with_token(sign_in(login, PASSWORD).await.body["private_token"].as_str().unwrap());
     let (of_ada, of_eve) = (session("ada").await, session("eve").await);
     let path = format!("/users/{id}");
-    // Other changes, and those that are refused, leave them.
+    // Other updates, and rejected ones, keep the sessions.
     assert_eq!(server.admin.put(&path, &[("bio", "b"), ("password", "")]).await.status, 200);
     assert_eq!(server.admin.put(&path, &[("password", "password1")]).await.status, 400);
     assert_eq!(of_ada.get("/user").await.status, 200);
@@ -162,12 +162,12 @@ async fn a_password_that_an_administrator_changes_signs_out() {
     assert_eq!((of_eve.get("/user").await.status, eve.get("/user").await.status), (200, 200));
 }
 
-/// Passwords that are tried first: the most common ones, and what everybody knows of the account.
+/// Guessable passwords: the most common ones, and public attributes of the account.
 #[tokio::test]
-async fn passwords_that_are_easily_guessed_are_rejected() {
+async fn guessable_passwords_are_rejected() {
     let server = Server::start().await;
     server.user("ada-lovelace").await;
-    let before = server.contents().await;
+    let before = server.dump_database().await;
     let known = "must not be the username, the name or the e-mail address";
     for (password, problem) in [
         ("12345678", "is too common"),
@@ -184,11 +184,11 @@ async fn passwords_that_are_easily_guessed_are_rejected() {
             ("password", password),
         ];
         let refused = json!({ "message": { "password": [problem] } });
-        assert_eq!(server.admin.post("/users", &form).await.both(), (400, &refused), "{password}");
+        assert_eq!(server.admin.post("/users", &form).await.status_and_body(), (400, &refused), "{password}");
     }
     let refused = server.admin.put("/users/2", &[("password", "ada-lovelace")]).await;
-    assert_eq!(refused.both(), (400, &json!({ "message": { "password": [known] } })));
-    assert_eq!(server.contents().await, before);
+    assert_eq!(refused.status_and_body(), (400, &json!({ "message": { "password": [known] } })));
+    assert_eq!(server.dump_database().await, before);
 }
 
 #[tokio::test]
@@ -196,14 +196,14 @@ async fn requests_can_be_limited_per_user_and_per_address() {
     let mut setup = Setup::default();
     setup.limits.requests_per_minute = 5;
     setup.limits.anonymous_requests_per_minute = 2;
-    let server = Server::with(setup).await;
+    let server = Server::start_with(setup).await;
     let (_, ada) = server.user("ada").await;
     for _ in 0..5 {
         assert_eq!(ada.get("/user").await.status, 200);
     }
     assert_eq!(ada.get("/user").await.status, 429);
     assert_eq!(server.admin.get("/user").await.status, 200);
-    // A wrong token is nobody's, and counts as such.
+    // A request with a wrong token counts as anonymous.
     assert_eq!(server.with_token("wrong").get("/user").await.status, 401);
     for expected in [404, 429] {
         assert_eq!(server.anonymous().get("/groups/1").await.status, expected);
@@ -211,7 +211,7 @@ async fn requests_can_be_limited_per_user_and_per_address() {
 }
 
 #[tokio::test]
-async fn signing_in_needs_no_token_and_exactly_one_name() {
+async fn sign_in_needs_no_token_and_exactly_one_name() {
     let server = Server::start().await;
     server.user("ada").await;
     let stale = server.with_token("hfs_0000000000000000000000000000000000000000");
@@ -222,7 +222,8 @@ async fn signing_in_needs_no_token_and_exactly_one_name() {
     assert_eq!(server.anonymous().post("/session", &form).await.status, 400);
 }
 
-/// Whether an account exists cannot be told from the time an answer takes: an unknown name costs a hash as well.
+/// Timing attack: the time of a response must not reveal whether an account exists, so a hash is computed for unknown
+/// names as well.
 #[tokio::test]
 async fn an_unknown_name_takes_as_long_as_a_wrong_password() {
     let server = Server::start().await;
@@ -240,6 +241,6 @@ async fn an_unknown_name_takes_as_long_as_a_wrong_password() {
         times.sort_by(f64::total_cmp);
         times[times.len() / 2]
     });
-    // Without the hash it would be a tenth or less.
+    // Without the hash, the time would be a tenth or less.
     assert!(unknown > known / 3.0, "known {known}, unknown {unknown}");
 }

@@ -1,13 +1,13 @@
-//! Memory for the asking: whoever stores long texts and then asks for pages of 100 of them makes the server hold hundreds
-//! of megabytes, in every response that nobody reads. So texts have a maximum size, and a list shows a bounded part of what
-//! has none (commits) or was stored before there was one.
+//! Memory exhaustion: a client that stores long texts and then requests pages of 100 of them makes the server hold
+//! hundreds of megabytes for every response that is not read. So texts have a maximum size, and lists truncate texts
+//! without one (commits) and those that were stored before there was one.
 
 use holdfast_tests::{Client, Server, WorkTree};
 use serde_json::json;
 use sqlx::Executor;
 
 const MAX_TEXT: usize = 64 << 10;
-/// More than any page of the largest texts may have, with all that is around them.
+/// Larger than any page of the largest texts, including the other attributes.
 const MAX_PAGE: usize = 14 << 20;
 
 #[tokio::test]
@@ -33,38 +33,38 @@ async fn texts_beyond_the_maximum_size_are_rejected() {
     let labels = [("title", "t"), ("labels", &*hundred[..100].join(","))];
     create("/issues", &labels).await;
 
-    let before = server.contents().await;
+    let before = server.dump_database().await;
     let too_long = |field: &str, maximum: usize| json!({ "message": { field: [format!("is too long (maximum is {maximum} bytes)")] } });
     let long = [("title", "t"), ("description", &*more)];
     let refused = ada.post(&path("/issues"), &long).await;
-    assert_eq!(refused.both(), (400, &too_long("description", MAX_TEXT)));
+    assert_eq!(refused.status_and_body(), (400, &too_long("description", MAX_TEXT)));
     let refused = ada.put(&path(&format!("/issues/{issue}")), &long).await;
-    assert_eq!(refused.both(), (400, &too_long("description", MAX_TEXT)));
+    assert_eq!(refused.status_and_body(), (400, &too_long("description", MAX_TEXT)));
     let labels = [("title", "t"), ("labels", &*hundred.join(","))];
     let refused = ada.post(&path("/issues"), &labels).await;
-    assert_eq!(refused.both(), (400, &json!({ "error": "labels is invalid" })));
-    // What is wrong with a note is answered 404, as existing clients know it.
+    assert_eq!(refused.status_and_body(), (400, &json!({ "error": "labels is invalid" })));
+    // Validation errors of a note are 404, as v3 clients expect.
     let refused = ada.post(&path(&format!("/issues/{issue}/notes")), &[("body", &more)]).await;
-    assert_eq!(refused.both(), (404, &too_long("note", MAX_TEXT)));
+    assert_eq!(refused.status_and_body(), (404, &too_long("note", MAX_TEXT)));
     let refused = ada.put(&path(&format!("/issues/{issue}/notes/{note}")), &[("body", &more)]).await;
     let text = format!("Failed to save note {{:note=>[\"is too long (maximum is {MAX_TEXT} bytes)\"]}}");
-    assert_eq!(refused.both(), (400, &json!({ "message": text })));
+    assert_eq!(refused.status_and_body(), (400, &json!({ "message": text })));
     let long = [("title", "n"), ("description", &*more_of_milestone)];
     let refused = ada.post(&path("/milestones"), &long).await;
-    assert_eq!(refused.both(), (400, &too_long("description", 16 << 10)));
+    assert_eq!(refused.status_and_body(), (400, &too_long("description", 16 << 10)));
     let refused = ada.put(&path(&format!("/milestones/{milestone}")), &long).await;
-    assert_eq!(refused.both(), (400, &too_long("description", 16 << 10)));
+    assert_eq!(refused.status_and_body(), (400, &too_long("description", 16 << 10)));
     let refused = ada.put(&path("/repository/tags/v1/release"), &[("description", &more)]).await;
-    assert_eq!(refused.both(), (400, &too_long("description", MAX_TEXT)));
+    assert_eq!(refused.status_and_body(), (400, &too_long("description", MAX_TEXT)));
     for field in ["message", "release_description"] {
         let tag = [("tag_name", "v2"), ("ref", "main"), (field, &*more)];
         let refused = ada.post(&path("/repository/tags"), &tag).await;
-        assert_eq!(refused.both(), (405, &too_long(field, MAX_TEXT)));
+        assert_eq!(refused.status_and_body(), (405, &too_long(field, MAX_TEXT)));
     }
-    assert_eq!(server.contents().await, before);
+    assert_eq!(server.dump_database().await, before);
 }
 
-/// Fetches a page of 100, checks that it is whole and not too large, and returns its first item.
+/// Fetches a page of 100, checks that it is complete and not too large, and returns its first item.
 async fn first_of_page(client: &Client, path: &str) -> serde_json::Value {
     let page = client.get(&format!("{path}?per_page=100")).await;
     assert_eq!(page.status, 200, "{path}: {}", &page.text[..page.text.len().min(1000)]);
@@ -75,7 +75,7 @@ async fn first_of_page(client: &Client, path: &str) -> serde_json::Value {
 }
 
 #[tokio::test]
-async fn a_page_of_what_was_stored_before_the_limits_is_bounded() {
+async fn a_page_of_texts_stored_before_the_limits_is_bounded() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let project = server.project(&ada, "p", 20).await;
@@ -112,7 +112,7 @@ async fn a_page_of_what_was_stored_before_the_limits_is_bounded() {
     let commits = listed["data"]["commits"].as_array().unwrap();
     assert_eq!((commits.len(), commits[0]["message"].as_str().unwrap().len()), (20, 1000));
 
-    // By itself each is whole, and what is not changed is not checked.
+    // A single item is not truncated, and unchanged texts are not validated.
     let one = path(&format!("/issues/{issue}"));
     assert_eq!(ada.get(&one).await.body["description"].as_str().unwrap().len(), 1_000_000);
     for form in [("title", "other"), ("description", &*"i".repeat(1_000_000))] {
@@ -164,7 +164,7 @@ async fn a_page_of_commits_with_long_messages_is_bounded() {
     let shown = ada.get(&path("/repository/tags/t1")).await;
     assert_eq!(shown.body["message"].as_str().unwrap().len(), 900_000);
 
-    // Pushes in a feed: all messages of one together have a maximum, and the short ones stay whole.
+    // Pushes in a feed: all commit messages of one push together have a maximum size, and short ones are not truncated.
     for n in 0..19 {
         tree.git(["commit", "-q", "--allow-empty", "-m", &"m".repeat(1000 * (n % 2) + 10)]).await.ok();
     }

@@ -1,24 +1,24 @@
-//! Git over SSH, with the real programs.
+//! Git over SSH, with ssh and git as clients.
 
-use holdfast_tests::ssh::{Key, Ssh};
+use holdfast_tests::ssh::{KeyPair, SshServer};
 use holdfast_tests::{Server, WorkTree};
 
-/// Ada, her key and her project `ada/tools`, with two commits and a tag on it.
-struct World {
+/// Ada, her key, and her project `ada/tools` with two commits and a tag.
+struct SshFixture {
     server: Server,
-    ssh: Ssh,
-    key: Key,
+    ssh: SshServer,
+    key: KeyPair,
     tree: WorkTree,
     url: String,
 }
 
-impl World {
+impl SshFixture {
     async fn new() -> Self {
         let server = Server::start().await;
         let ssh = server.ssh().await;
         let (_, ada) = server.user("ada").await;
         server.project(&ada, "tools", 0).await;
-        let key = Key::of(&ada).await;
+        let key = KeyPair::registered(&ada).await;
         let tree = WorkTree::new().await;
         tree.commit("README.md", b"Hello\n", "First").await;
         tree.commit("src/main.c", b"int main;\n", "Second").await;
@@ -29,47 +29,47 @@ impl World {
         world
     }
 
-    /// In the work tree; it works.
+    /// Runs git in the work tree, and checks that it succeeds.
     async fn git(&self, arguments: &[&str]) -> String {
-        self.git_in(&self.tree, arguments).await
+        self.git_in_tree(&self.tree, arguments).await
     }
 
-    async fn git_in(&self, tree: &WorkTree, arguments: &[&str]) -> String {
+    async fn git_in_tree(&self, tree: &WorkTree, arguments: &[&str]) -> String {
         self.ssh.git(&self.key, tree, arguments).await.ok().line().to_owned()
     }
 
-    /// Into the directory `copy` of a new work tree.
+    /// Clones into the directory `copy` of a new work tree.
     async fn clone(&self, options: &[&str]) -> WorkTree {
         let tree = WorkTree::new().await;
         let mut arguments = options.to_vec();
         arguments.extend([&self.url, "copy"]);
-        self.git_in(&tree, &arguments).await;
+        self.git_in_tree(&tree, &arguments).await;
         tree
     }
 
-    async fn refs(&self) -> String {
+    async fn list_refs(&self) -> String {
         self.git(&["ls-remote", &self.url]).await
     }
 }
 
 #[tokio::test]
 async fn every_version_of_the_protocol_clones_and_fetches() {
-    let world = World::new().await;
+    let world = SshFixture::new().await;
     for version in ["protocol.version=0", "protocol.version=1", "protocol.version=2"] {
         let clone = world.clone(&["-c", version, "clone", "-q"]).await;
-        assert_eq!(world.git_in(&clone, &["-C", "copy", "rev-parse", "HEAD"]).await, world.tree.head().await);
-        assert_eq!(world.git_in(&clone, &["-C", "copy", "tag"]).await, "v1");
+        assert_eq!(world.git_in_tree(&clone, &["-C", "copy", "rev-parse", "HEAD"]).await, world.tree.head().await);
+        assert_eq!(world.git_in_tree(&clone, &["-C", "copy", "tag"]).await, "v1");
         let next = world.tree.commit("next", version.as_bytes(), version).await;
         world.git(&["-c", version, "push", "-q", &world.url, "main"]).await;
-        world.git_in(&clone, &["-C", "copy", "-c", version, "pull", "-q"]).await;
-        assert_eq!(world.git_in(&clone, &["-C", "copy", "rev-parse", "HEAD"]).await, next, "{version}");
-        world.git_in(&clone, &["-C", "copy", "fsck", "--strict"]).await;
+        world.git_in_tree(&clone, &["-C", "copy", "-c", version, "pull", "-q"]).await;
+        assert_eq!(world.git_in_tree(&clone, &["-C", "copy", "rev-parse", "HEAD"]).await, next, "{version}");
+        world.git_in_tree(&clone, &["-C", "copy", "fsck", "--strict"]).await;
     }
 }
 
 #[tokio::test]
-async fn paths_are_taken_as_people_write_them() {
-    let world = World::new().await;
+async fn common_path_spellings_are_accepted() {
+    let world = SshFixture::new().await;
     for path in ["ada/tools", "/ada/tools.git", "Ada/Tools.git", "ada/tools.git/"] {
         let url = world.ssh.url(path);
         assert!(world.git(&["ls-remote", &url, "main"]).await.ends_with("refs/heads/main"), "{path}");
@@ -79,75 +79,75 @@ async fn paths_are_taken_as_people_write_them() {
 }
 
 #[tokio::test]
-async fn refs_are_forced_tagged_and_deleted() {
-    let world = World::new().await;
+async fn forced_pushes_tags_and_deletions_work() {
+    let world = SshFixture::new().await;
     let first = world.tree.git(["rev-parse", "HEAD~1"]).await.ok().line().to_owned();
     world.tree.git(["checkout", "-q", "-b", "side", &first]).await.ok();
     let side = world.tree.commit("side", b"1", "Side").await;
     world.git(&["push", "-q", &world.url, "side"]).await;
     world.tree.git(["reset", "-q", "--hard", &first]).await.ok();
     let other = world.tree.commit("side", b"2", "Other").await;
-    let refused = world.ssh.git(&world.key, &world.tree, &["push", &world.url, "side"]).await.refused();
+    let refused = world.ssh.git(&world.key, &world.tree, &["push", &world.url, "side"]).await.expect_failure();
     assert!(
         refused.stderr.contains("fetch first") || refused.stderr.contains("non-fast-forward"),
         "{}",
         refused.stderr
     );
-    assert!(world.refs().await.contains(&side));
+    assert!(world.list_refs().await.contains(&side));
     world.git(&["push", "-q", "-f", &world.url, "side"]).await;
-    assert!(world.refs().await.contains(&other));
+    assert!(world.list_refs().await.contains(&other));
     world.git(&["push", "-q", &world.url, "side:refs/tags/light", ":side", ":v1"]).await;
-    let refs = world.refs().await;
+    let refs = world.list_refs().await;
     assert!(refs.contains("refs/tags/light") && !refs.contains("refs/heads/side") && !refs.contains("v1"), "{refs}");
 }
 
 #[tokio::test]
-async fn part_of_the_history_is_enough_to_work_with() {
-    let world = World::new().await;
+async fn shallow_clones_can_push_and_unshallow() {
+    let world = SshFixture::new().await;
     for version in ["protocol.version=0", "protocol.version=2"] {
         let shallow = world.clone(&["-c", version, "clone", "-q", "--depth=1", "--no-tags"]).await;
-        assert_eq!(world.git_in(&shallow, &["-C", "copy", "rev-list", "--count", "HEAD"]).await, "1");
-        world.git_in(&shallow, &["-C", "copy", "commit", "-q", "--allow-empty", "-m", version]).await;
-        world.git_in(&shallow, &["-C", "copy", "push", "-q", "origin", "HEAD:main"]).await;
-        world.git_in(&shallow, &["-C", "copy", "-c", version, "fetch", "-q", "--unshallow"]).await;
-        let head = world.git_in(&shallow, &["-C", "copy", "rev-parse", "HEAD"]).await;
-        assert!(world.refs().await.contains(&head), "{version}");
+        assert_eq!(world.git_in_tree(&shallow, &["-C", "copy", "rev-list", "--count", "HEAD"]).await, "1");
+        world.git_in_tree(&shallow, &["-C", "copy", "commit", "-q", "--allow-empty", "-m", version]).await;
+        world.git_in_tree(&shallow, &["-C", "copy", "push", "-q", "origin", "HEAD:main"]).await;
+        world.git_in_tree(&shallow, &["-C", "copy", "-c", version, "fetch", "-q", "--unshallow"]).await;
+        let head = world.git_in_tree(&shallow, &["-C", "copy", "rev-parse", "HEAD"]).await;
+        assert!(world.list_refs().await.contains(&head), "{version}");
     }
 }
 
 #[tokio::test]
-async fn blobs_can_come_later() {
-    let world = World::new().await;
+async fn partial_clones_fetch_missing_blobs() {
+    let world = SshFixture::new().await;
     let partial = world.clone(&["clone", "-q", "--no-checkout", "--filter=blob:none"]).await;
     let missing = ["-C", "copy", "rev-list", "--objects", "--missing=print", "HEAD"];
-    assert_eq!(world.git_in(&partial, &missing).await.matches('?').count(), 2);
-    assert_eq!(world.git_in(&partial, &["-C", "copy", "show", "HEAD:README.md"]).await, "Hello");
-    assert_eq!(world.git_in(&partial, &missing).await.matches('?').count(), 1);
+    assert_eq!(world.git_in_tree(&partial, &missing).await.matches('?').count(), 2);
+    assert_eq!(world.git_in_tree(&partial, &["-C", "copy", "show", "HEAD:README.md"]).await, "Hello");
+    assert_eq!(world.git_in_tree(&partial, &missing).await.matches('?').count(), 1);
 }
 
-/// F3: what no ref leads to any more is out of reach, also for who knows its id.
+/// Unreachable objects are not served, even by id (storage risk F3).
 #[tokio::test]
-async fn what_no_ref_leads_to_is_not_given_out() {
-    let world = World::new().await;
+async fn unreachable_objects_are_not_served() {
+    let world = SshFixture::new().await;
     let secret = world.tree.commit("secret", b"1", "Secret").await;
     world.git(&["push", "-q", &world.url, "main:oops"]).await;
     world.git(&["push", "-q", &world.url, ":oops"]).await;
     for version in ["protocol.version=0", "protocol.version=1", "protocol.version=2"] {
         let empty = WorkTree::new().await;
         let fetch = ["-c", version, "fetch", &world.url, &secret];
-        let refused = world.ssh.git(&world.key, &empty, &fetch).await.refused();
+        let refused = world.ssh.git(&world.key, &empty, &fetch).await.expect_failure();
         let text = &refused.stderr;
         assert!(text.contains("not our ref") || text.contains("unadvertised object"), "{version}: {text}");
     }
     let empty = WorkTree::new().await;
     let archive = ["archive", "--remote", world.url.as_str(), &secret];
-    let refused = world.ssh.git(&world.key, &empty, &archive).await.refused();
-    assert!(refused.stderr.contains("is no branch"), "{}", refused.stderr);
+    let refused = world.ssh.git(&world.key, &empty, &archive).await.expect_failure();
+    assert!(refused.stderr.contains("is not a branch"), "{}", refused.stderr);
 }
 
 #[tokio::test]
-async fn files_come_in_an_archive() {
-    let world = World::new().await;
+async fn git_archive_works_over_ssh() {
+    let world = SshFixture::new().await;
     let head = world.tree.head().await;
     for revision in ["HEAD", "main", "v1", "refs/heads/main", &head] {
         let archive = ["archive", "--remote", world.url.as_str(), "--prefix=a/", "-o", "a.tar", revision, "src"];
@@ -160,14 +160,14 @@ async fn files_come_in_an_archive() {
     assert!(std::fs::read(world.tree.path().join("a.tgz")).unwrap().starts_with(b"\x1f\x8b"));
     for arguments in [&["--add-file=README.md", "main"][..], &["main:src"], &["main~99"], &["nothing"], &["--list"]] {
         let arguments = [&["archive", "--remote", world.url.as_str()], arguments].concat();
-        let refused = world.ssh.git(&world.key, &world.tree, &arguments).await.refused();
+        let refused = world.ssh.git(&world.key, &world.tree, &arguments).await.expect_failure();
         assert!(refused.stderr.contains("NACK"), "{arguments:?}: {}", refused.stderr);
     }
 }
 
 #[tokio::test]
-async fn a_moved_project_tells_where_it_is() {
-    let world = World::new().await;
+async fn a_renamed_project_announces_its_new_url() {
+    let world = SshFixture::new().await;
     let ada = world.server.with_token(&world.server.token(2.into(), &["api"]).await);
     let renamed = ada.put("/projects/ada%2Ftools", &[("path", "instruments"), ("name", "instruments")]).await;
     assert_eq!(renamed.status, 200, "{}", renamed.text);
@@ -180,30 +180,30 @@ async fn a_moved_project_tells_where_it_is() {
 
 #[tokio::test]
 async fn an_empty_repository_can_be_cloned() {
-    let world = World::new().await;
+    let world = SshFixture::new().await;
     let ada = world.server.with_token(&world.server.token(2.into(), &["api"]).await);
     world.server.project(&ada, "empty", 0).await;
     for version in ["protocol.version=0", "protocol.version=2"] {
         let tree = WorkTree::new().await;
-        world.git_in(&tree, &["-c", version, "clone", "-q", &world.ssh.url("ada/empty"), "copy"]).await;
+        world.git_in_tree(&tree, &["-c", version, "clone", "-q", &world.ssh.url("ada/empty"), "copy"]).await;
     }
 }
 
 #[tokio::test]
-async fn many_bytes_go_both_ways() {
-    let world = World::new().await;
+async fn large_pushes_and_fetches_work() {
+    let world = SshFixture::new().await;
     let mut state = 1_u64;
     let mut random = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         (state >> 33) as u8
     };
-    // More than fits into all buffers and windows on the way.
+    // More than fits into all buffers and windows of the connection.
     let noise: Vec<u8> = (0..8 << 20).map(|_| random()).collect();
     let head = world.tree.commit("noise", &noise, "Noise").await;
     world.git(&["push", "-q", &world.url, "main"]).await;
     for version in ["protocol.version=0", "protocol.version=2"] {
         let clone = world.clone(&["-c", version, "clone", "-q"]).await;
-        assert_eq!(world.git_in(&clone, &["-C", "copy", "rev-parse", "HEAD"]).await, head);
+        assert_eq!(world.git_in_tree(&clone, &["-C", "copy", "rev-parse", "HEAD"]).await, head);
         assert!(std::fs::read(clone.path().join("copy/noise")).unwrap() == noise, "{version}");
     }
 }

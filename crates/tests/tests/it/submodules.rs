@@ -1,11 +1,11 @@
-//! Repositories that name others.
+//! Repositories with submodules.
 
-use holdfast_tests::{Server, WorkTree, programs};
+use holdfast_tests::{Server, WorkTree, git_programs};
 
-/// One by its address, one by its place beside the other: both come with a clone, for who may see them.
+/// A submodule with an absolute URL and one with a relative URL are cloned, for users who can see them.
 #[tokio::test]
-async fn submodules_come_along() {
-    for program in programs() {
+async fn submodules_are_cloned_with_their_project() {
+    for program in git_programs() {
         let server = Server::start().await;
         let (_, ada) = server.user("ada").await;
         let (_, eve) = server.user("eve").await;
@@ -13,12 +13,12 @@ async fn submodules_come_along() {
             server.project(&ada, path, visibility).await;
         }
         for path in ["open", "hidden"] {
-            let module = WorkTree::with(program.clone()).await;
+            let module = WorkTree::with_program(program.clone()).await;
             module.commit("f", path.as_bytes(), path).await;
             module.push(&server.git_url(&ada, &format!("ada/{path}")), &["main"]).await.ok();
         }
         let url = server.git_url(&ada, "ada/main");
-        let tree = WorkTree::with(program.clone()).await;
+        let tree = WorkTree::with_program(program.clone()).await;
         tree.git(["remote", "add", "origin", &url]).await.ok();
         let open = server.git_url(&server.anonymous(), "ada/open");
         tree.git(["submodule", "--quiet", "add", &open, "open"]).await.ok();
@@ -34,10 +34,10 @@ async fn submodules_come_along() {
         let status = clone.git(["submodule", "status"]).await.ok().stdout;
         assert!(status.lines().count() == 2 && status.lines().all(|line| line.starts_with(' ')), "{status}");
 
-        // A name for it is no way to what is hidden.
+        // Naming a private project as a submodule does not grant access to it.
         let url = server.git_url(&eve, "ada/main");
         let (cloned, clone) = WorkTree::clone_with(program, &url, &["--recurse-submodules"]).await;
-        let refused = cloned.refused();
+        let refused = cloned.expect_failure();
         assert!(refused.stderr.contains("could not be found"), "{}", refused.stderr);
         assert_eq!(read(&clone, "below/hidden/f"), None);
     }

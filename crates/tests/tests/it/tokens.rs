@@ -3,7 +3,7 @@ use insta::assert_json_snapshot;
 use serde_json::json;
 
 #[tokio::test]
-async fn a_token_is_told_once() {
+async fn a_token_is_shown_only_once() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let form = [("name", "backup"), ("scopes[]", "read_user"), ("expires_at", "2026-02-01")];
@@ -29,9 +29,9 @@ async fn a_token_is_told_once() {
     assert_eq!(listed.body[0]["name"], "backup");
 }
 
-/// A sign-in has a number, too, which no list shows.
+/// A session has an id as well, which no list shows.
 #[tokio::test]
-async fn only_personal_tokens_are_revoked() {
+async fn only_personal_tokens_can_be_revoked_by_id() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let signed_in = server.anonymous().post("/session", &[("login", "ada"), ("password", PASSWORD)]).await;
@@ -43,10 +43,10 @@ async fn only_personal_tokens_are_revoked() {
 }
 
 #[tokio::test]
-async fn wrong_tokens_are_refused() {
+async fn invalid_token_attributes_are_rejected() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
-    let before = server.contents().await;
+    let before = server.dump_database().await;
     for form in [
         [("name", ""), ("scopes", "api")],
         [("name", "x"), ("scopes", "root")],
@@ -55,16 +55,16 @@ async fn wrong_tokens_are_refused() {
     ] {
         assert_eq!(ada.post("/user/personal_access_tokens", &form).await.status, 400, "{form:?}");
     }
-    assert_eq!(server.contents().await, before);
+    assert_eq!(server.dump_database().await, before);
 }
 
 #[tokio::test]
-async fn tokens_of_others_are_out_of_reach() {
+async fn tokens_of_other_users_cannot_be_revoked() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let (_, eve) = server.user("eve").await;
     let id = ada.get("/user/personal_access_tokens").await.ids()[0];
     let refused = eve.delete(&format!("/user/personal_access_tokens/{id}")).await;
-    assert_eq!(refused.both(), (404, &json!({"message": "404 Token Not Found"})));
+    assert_eq!(refused.status_and_body(), (404, &json!({"message": "404 Token Not Found"})));
     assert_eq!(ada.get("/user").await.status, 200);
 }

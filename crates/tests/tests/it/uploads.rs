@@ -1,17 +1,17 @@
-//! Uploads, on a directory and on an S3 server.
+//! Uploads, stored in a directory and on an S3 server.
 
 use holdfast_store::objects;
-use holdfast_tests::{Answer, Client, Server, Setup};
+use holdfast_tests::{Client, Server, Setup, TestResponse};
 use serde_json::json;
 
-pub async fn upload(client: &Client, project: i64, name: &str, bytes: &[u8]) -> Answer {
+pub async fn upload(client: &Client, project: i64, name: &str, bytes: &[u8]) -> TestResponse {
     let file = reqwest::multipart::Part::bytes(bytes.to_vec()).file_name(name.to_owned());
     let form = reqwest::multipart::Form::new().part("file", file);
     client.send(client.request("POST", &format!("/projects/{project}/uploads")).multipart(form)).await
 }
 
-/// A server on each kind of store there is.
-pub async fn on_every_store() -> Vec<(&'static str, Server)> {
+/// Starts a server on each kind of object store.
+pub async fn start_on_every_store() -> Vec<(&'static str, Server)> {
     let endpoint = std::env::var("HOLDFAST_TEST_S3_ENDPOINT").expect(
         "HOLDFAST_TEST_S3_ENDPOINT is not set: run the tests with dev/test, which starts an S3 server for them",
     );
@@ -24,14 +24,14 @@ pub async fn on_every_store() -> Vec<(&'static str, Server)> {
     };
     vec![
         ("directory", Server::start().await),
-        ("S3", Server::with(Setup { objects: Some(bucket), ..Setup::default() }).await),
+        ("S3", Server::start_with(Setup { objects: Some(bucket), ..Setup::default() }).await),
     ]
 }
 
 async fn download(server: &Server, client: &Client, path: &str) -> (u16, reqwest::header::HeaderMap, Vec<u8>) {
     let http = reqwest::Client::builder().no_proxy().build().unwrap();
-    let mut request = http.get(format!("{}{path}", server.base));
-    if let Some(token) = client.has_token() {
+    let mut request = http.get(format!("{}{path}", server.base_url));
+    if let Some(token) = client.token_opt() {
         request = request.header("PRIVATE-TOKEN", token);
     }
     let response = request.send().await.unwrap();
@@ -40,8 +40,8 @@ async fn download(server: &Server, client: &Client, path: &str) -> (u16, reqwest
 }
 
 #[tokio::test]
-async fn a_file_comes_back_as_it_was_sent() {
-    for (store, server) in on_every_store().await {
+async fn uploads_are_downloaded_unchanged() {
+    for (store, server) in start_on_every_store().await {
         let (_, ada) = server.user("ada").await;
         let (_, eve) = server.user("eve").await;
         let project = server.project(&ada, "engine", 0).await;
@@ -59,7 +59,7 @@ async fn a_file_comes_back_as_it_was_sent() {
             assert_eq!(headers["x-content-type-options"], "nosniff");
             assert_eq!(headers["content-disposition"], format!("attachment; filename=\"{name}\""));
             assert_eq!(headers["content-security-policy"], "sandbox; default-src 'none'");
-            // Who cannot see the project, or guesses, gets nothing.
+            // A user who cannot see the project, or guesses the secret, gets 404.
             for client in [&eve, &server.anonymous()] {
                 let (status, _, body) = download(&server, client, &path).await;
                 assert_eq!((status, body), (404, br#"{"message":"404 Project Not Found"}"#.to_vec()));
@@ -72,18 +72,18 @@ async fn a_file_comes_back_as_it_was_sent() {
         let made = upload(&ada, project, "a.txt", b"a").await.body["url"].as_str().unwrap().to_owned();
         assert_eq!(download(&server, &server.anonymous(), &format!("/ada/engine{made}")).await.0, 200);
 
-        // Deleting the project takes its files along.
+        // Deleting the project deletes its files.
         assert_eq!(ada.delete(&format!("/projects/{project}")).await.status, 200);
         assert_eq!(download(&server, &ada, &format!("/ada/engine{made}")).await.0, 404);
-        server.work().await;
-        assert_eq!(server.contents().await["uploads"], json!([]), "{store}");
+        server.run_jobs().await;
+        assert_eq!(server.dump_database().await["uploads"], json!([]), "{store}");
     }
 }
 
-/// IDOR (Gogs GHSA-p9f5-h3rx-j5qw: attachments by their id alone): a file is found under its own project only.
+/// IDOR (Gogs GHSA-p9f5-h3rx-j5qw: attachments by their id alone): a file is found only under its own project.
 #[tokio::test]
-async fn a_file_belongs_to_one_project() {
-    for (store, server) in on_every_store().await {
+async fn uploads_are_found_only_under_their_project() {
+    for (store, server) in start_on_every_store().await {
         let (_, ada) = server.user("ada").await;
         let (_, eve) = server.user("eve").await;
         let secret = server.project(&ada, "secret", 0).await;
@@ -94,10 +94,10 @@ async fn a_file_belongs_to_one_project() {
     }
 }
 
-/// Stored XSS (Gogs GHSA-xh32-cx6c-cp4v, GHSA-26gq-grmh-6xm6) and names that lead elsewhere.
+/// Stored XSS (Gogs GHSA-xh32-cx6c-cp4v, GHSA-26gq-grmh-6xm6), and file names that are paths.
 #[tokio::test]
-async fn no_file_is_ever_a_page() {
-    for (store, server) in on_every_store().await {
+async fn uploads_are_never_served_as_web_pages() {
+    for (store, server) in start_on_every_store().await {
         let (_, ada) = server.user("ada").await;
         let project = server.project(&ada, "engine", 20).await;
         let names = ["x.html", "x.svg", "x.xml", "x.pdf", "x.js", "../../x.html", "a\"; b.html", ".."];
@@ -113,14 +113,14 @@ async fn no_file_is_ever_a_page() {
             assert!(headers["content-disposition"].to_str().unwrap().starts_with("attachment;"));
             assert!(!headers.contains_key("set-cookie"));
         }
-        // A line break does not even come through as part of a name.
+        // A line break in a file name is rejected.
         assert_eq!(upload(&ada, project, "x.html\r\nSet-Cookie: a=b", b"x").await.status, 400);
     }
 }
 
-/// Path traversal by a file's name: the store holds ids, never names.
+/// Path traversal by a file name: the object store contains ids, never names.
 #[tokio::test]
-async fn no_name_becomes_a_path() {
+async fn upload_names_do_not_become_paths() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let project = server.project(&ada, "engine", 20).await;
@@ -138,27 +138,34 @@ async fn no_name_becomes_a_path() {
 }
 
 #[tokio::test]
-async fn wrong_uploads_are_refused_and_leave_nothing() {
-    for (store, server) in on_every_store().await {
+async fn invalid_uploads_are_rejected_and_leave_nothing() {
+    for (store, server) in start_on_every_store().await {
         let (_, ada) = server.user("ada").await;
         let project = server.project(&ada, "engine", 0).await;
-        let before = server.contents().await;
+        let before = server.dump_database().await;
         let path = format!("/projects/{project}/uploads");
-        assert_eq!(ada.post(&path, &[]).await.both(), (400, &json!({"error": "file is missing"})));
-        assert_eq!(ada.post(&path, &[("file", "text")]).await.both(), (400, &json!({"error": "file is invalid"})));
+        assert_eq!(ada.post(&path, &[]).await.status_and_body(), (400, &json!({"error": "file is missing"})));
+        assert_eq!(
+            ada.post(&path, &[("file", "text")]).await.status_and_body(),
+            (400, &json!({"error": "file is invalid"}))
+        );
         for size in [(10 << 20) + 1, 11 << 20, 20 << 20] {
             let large = upload(&ada, project, "a.bin", &vec![0; size]).await;
-            assert_eq!(large.both(), (413, &json!({"message": "413 Request Entity Too Large"})), "{store} {size}");
+            assert_eq!(
+                large.status_and_body(),
+                (413, &json!({"message": "413 Request Entity Too Large"})),
+                "{store} {size}"
+            );
         }
         assert_eq!(upload(&server.anonymous(), project, "a.bin", &vec![0; 9 << 20]).await.status, 401);
-        assert_eq!(server.contents().await, before);
+        assert_eq!(server.dump_database().await, before);
     }
 }
 
-/// Token scope bypass by another door (Gitea CVE-2026-28744): `user` is a namespace here, not an area of the interface.
+/// Token scope bypass (Gitea CVE-2026-28744): `user` is a namespace here, not a path of the API.
 #[tokio::test]
-async fn a_token_that_reads_users_reads_no_files() {
-    for (store, server) in on_every_store().await {
+async fn read_user_scope_does_not_read_uploads() {
+    for (store, server) in start_on_every_store().await {
         let (id, user) = server.user("user").await;
         let project = server.project(&user, "engine", 0).await;
         let url = upload(&user, project, "a.txt", b"a").await.body["url"].as_str().unwrap().to_owned();
@@ -168,9 +175,9 @@ async fn a_token_that_reads_users_reads_no_files() {
     }
 }
 
-/// Deleting a project while a file is on its way: the removal leaves what it cannot know to the sweeper.
+/// A project is deleted during an upload: the sweep deletes the file that the deletion job cannot know.
 #[tokio::test]
-async fn a_file_on_its_way_outlives_no_project() {
+async fn unfinished_uploads_of_a_deleted_project_are_swept() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let project = server.project(&ada, "engine", 0).await;
@@ -178,19 +185,19 @@ async fn a_file_on_its_way_outlives_no_project() {
     let mut database = server.database().await;
     sqlx::query("update uploads set stored_at = null").execute(&mut database).await.unwrap();
     assert_eq!(ada.delete(&format!("/projects/{project}")).await.status, 200);
-    server.work().await;
-    let after = server.contents().await;
+    server.run_jobs().await;
+    let after = server.dump_database().await;
     assert_eq!((&after["projects"], &after["uploads"][0]["project_id"]), (&json!([]), &json!(null)));
     server.advance(chrono::TimeDelta::days(2));
     sqlx::query("select graphile_worker.add_job('sweep', '{}'::json)").execute(&mut database).await.unwrap();
-    server.work().await;
-    assert_eq!(server.contents().await["uploads"], json!([]));
+    server.run_jobs().await;
+    assert_eq!(server.dump_database().await["uploads"], json!([]));
     assert_eq!(std::fs::read_dir(server.directory.path().join("uploads")).unwrap().count(), 0);
 }
 
-/// A job that fails says so, is tried again, and can be told to begin anew.
+/// A failed job is listed as failed, is retried, and can be restarted.
 #[tokio::test]
-async fn a_removal_that_fails_is_seen_and_goes_on() {
+async fn failed_deletion_jobs_are_visible_and_retried() {
     use holdfast_app::{Actor, worker::job};
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
@@ -201,24 +208,24 @@ async fn a_removal_that_fails_is_seen_and_goes_on() {
     std::fs::remove_file(&object).unwrap();
     std::fs::create_dir(&object).unwrap();
     ada.delete(&format!("/projects/{project}")).await;
-    server.work().await;
+    server.run_jobs().await;
     let failing = job::list(&server.app, &Actor::Operator, 10).await.unwrap().remove(0);
     assert_eq!((failing.done, failing.total, failing.finished_at, failing.attempts), (0, 1, None, Some(1)));
     assert!(failing.last_error.is_some());
     assert_eq!(ada.get(&format!("/projects/{project}")).await.status, 404, "gone all the same");
     std::fs::remove_dir(&object).unwrap();
-    server.work().await;
+    server.run_jobs().await;
     assert_eq!(job::list(&server.app, &Actor::Operator, 10).await.unwrap()[0].done, 0, "not yet due again");
     job::retry(&server.app, &Actor::Operator, failing.id).await.unwrap();
-    server.work().await;
+    server.run_jobs().await;
     let done = job::list(&server.app, &Actor::Operator, 10).await.unwrap().remove(0);
     assert_eq!((done.done, done.finished_at.is_some()), (1, true));
     assert!(job::retry(&server.app, &Actor::Operator, failing.id).await.is_err(), "nothing waits any more");
 }
 
-/// A node that dies between the row and the bytes leaves a row that the sweeper takes.
+/// A node that dies between writing the row and the file leaves a row that the sweep deletes.
 #[tokio::test]
-async fn what_was_never_finished_is_swept() {
+async fn unfinished_uploads_are_swept() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let project = server.project(&ada, "engine", 0).await;
@@ -228,11 +235,11 @@ async fn what_was_never_finished_is_swept() {
     assert_eq!(download(&server, &ada, &format!("/ada/engine{url}")).await.0, 404);
     let sweep = "select graphile_worker.add_job('sweep', '{}'::json)";
     sqlx::query(sweep).execute(&mut database).await.unwrap();
-    server.work().await;
-    assert_ne!(server.contents().await["uploads"], json!([]), "it may still be on its way");
+    server.run_jobs().await;
+    assert_ne!(server.dump_database().await["uploads"], json!([]), "it may still be on its way");
     server.advance(chrono::TimeDelta::days(2));
     sqlx::query(sweep).execute(&mut database).await.unwrap();
-    server.work().await;
-    assert_eq!(server.contents().await["uploads"], json!([]));
+    server.run_jobs().await;
+    assert_eq!(server.dump_database().await["uploads"], json!([]));
     assert_eq!(std::fs::read_dir(server.directory.path().join("uploads")).unwrap().count(), 0);
 }

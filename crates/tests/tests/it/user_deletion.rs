@@ -1,15 +1,15 @@
-//! What goes with a user, and what stays with the ghost account.
+//! Deleting users: their own data is deleted, and their contributions to other projects move to the ghost account.
 
 use holdfast_domain::ids::UserId;
 use holdfast_tests::{Client, PASSWORD, Server};
 use serde_json::{Value, json};
 
-use crate::projects::add;
+use crate::projects::add_member;
 
 #[tokio::test]
-async fn deletion_is_idempotent_and_takes_everything_along() {
+async fn deletion_is_idempotent_and_removes_owned_data() {
     let server = Server::start().await;
-    let before = server.contents().await;
+    let before = server.dump_database().await;
     let (id, ada) = server.user("ada").await;
     ada.post("/user/emails", &[("email", "work@example.com")]).await;
     let project = server.project(&ada, "engine", 20).await;
@@ -18,21 +18,22 @@ async fn deletion_is_idempotent_and_takes_everything_along() {
     let deleted = server.admin.delete(&path).await;
     assert_eq!((deleted.status, &deleted.body["username"]), (200, &json!("ada")));
     assert_eq!(server.admin.get(&format!("/projects/{project}")).await.status, 404);
-    server.work().await;
-    let mut after = server.contents().await;
-    // What was done, and what there was to tell, stays. The first deletion makes the ghost account.
+    server.run_jobs().await;
+    let mut after = server.dump_database().await;
+    // Jobs and outbox rows remain and are not compared. The first deletion creates the ghost account.
     for table in ["jobs", "outbox", "outbox_queue"] {
         after[table] = before[table].clone();
     }
     let users = after["users"].as_array_mut().unwrap();
     assert_eq!(users.pop().map(|ghost| ghost["ghost"].clone()), Some(json!(true)));
     assert_eq!(after, before);
-    assert_eq!(server.admin.delete(&path).await.both(), (200, &json!(null)));
+    assert_eq!(server.admin.delete(&path).await.status_and_body(), (200, &json!(null)));
     assert_eq!(ada.get("/user").await.status, 401);
 }
 
-/// A project of ada's, an issue in it by gus with a note of ada's, and one by ada with a note of gus's that gus has to do.
-struct World {
+/// A project of ada's with an issue by gus that has a note of ada's, and an issue by ada that has a note of gus's and
+/// is assigned to gus.
+struct DeletionFixture {
     server: Server,
     ada: Client,
     gus: UserId,
@@ -40,13 +41,13 @@ struct World {
     issues: [i64; 2],
 }
 
-impl World {
+impl DeletionFixture {
     async fn new() -> Self {
         let server = Server::start().await;
         let (_, ada) = server.user("ada").await;
         let (gus, client) = server.user("gus").await;
         let project = server.project(&ada, "engine", 20).await;
-        add(&ada, &format!("/projects/{project}"), gus.get(), 40).await;
+        add_member(&ada, &format!("/projects/{project}"), gus.get(), 40).await;
         server.push_first(&client, "ada/engine").await;
         let mut issues = [0; 2];
         for (issue, (author, other)) in issues.iter_mut().zip([(&client, &ada), (&ada, &client)]) {
@@ -60,7 +61,7 @@ impl World {
         Self { server, ada, gus, project, issues }
     }
 
-    /// Who is shown as the author of the issues, of the notes on each, and of what happened.
+    /// Returns the authors that are shown for the issues, for the notes on each, and for the events.
     async fn authors(&self) -> Value {
         let names = |answer: &Value| answer.as_array().unwrap().iter().map(|it| it["author"]["name"].clone()).collect();
         let path = format!("/projects/{}", self.project);
@@ -81,18 +82,18 @@ impl World {
     }
 }
 
-/// An administrator deletes a user who opened issues in projects of others: what others said on these issues was deleted
-/// with them, and so was the evidence of what the user had written. All of it stays, and the ghost account is its author
-/// from the answer on.
+/// An administrator deletes a user who opened issues in projects of others. Notes of others on these issues were
+/// deleted with them, and so was the evidence of what the user had written. Now everything remains, and the ghost
+/// account is its author from the response on.
 #[tokio::test]
-async fn what_a_deleted_user_wrote_belongs_to_the_ghost_account() {
-    let world = World::new().await;
+async fn content_of_a_deleted_user_belongs_to_the_ghost_account() {
+    let world = DeletionFixture::new().await;
     let before = world.authors().await.to_string();
     assert!(before.contains("User gus"), "{before}");
     let expected: Value = serde_json::from_str(&before.replace("User gus", "Ghost User")).unwrap();
     let counted =
         |contents: &Value| ["issues", "notes", "events"].map(|table| contents[table].as_array().unwrap().len());
-    let rows = counted(&world.server.contents().await);
+    let rows = counted(&world.server.dump_database().await);
 
     assert_eq!(world.server.admin.delete(&format!("/users/{}", world.gus)).await.status, 200);
     assert_eq!(world.authors().await, expected, "before the job");
@@ -100,7 +101,7 @@ async fn what_a_deleted_user_wrote_belongs_to_the_ghost_account() {
         world.ada.get(&format!("/projects/{}/issues/{issue}", world.project)).await.body["assignee"].clone()
     };
     assert_eq!(assignee(world.issues[0]).await, json!(null));
-    // One that is moved meanwhile takes all its notes along.
+    // An issue that is moved meanwhile keeps all its notes.
     let other = world.server.project(&world.ada, "other", 20).await;
     let path = format!("/projects/{}/issues/{}/move", world.project, world.issues[1]);
     let moved = world.ada.post(&path, &[("to_project_id", &*other.to_string())]).await;
@@ -109,9 +110,9 @@ async fn what_a_deleted_user_wrote_belongs_to_the_ghost_account() {
     assert_eq!((&notes[0]["author"]["username"], &notes[0]["body"]), (&json!("ghost"), &json!("a long answer")));
     world.server.admin.delete(&format!("/projects/{other}")).await;
 
-    world.server.work().await;
-    let contents = world.server.contents().await;
-    // The move closed the issue and left two remarks and two events, of which one is in the deleted project.
+    world.server.run_jobs().await;
+    let contents = world.server.dump_database().await;
+    // The move closed the issue and created two system notes and two events, one of which is in the deleted project.
     assert_eq!(counted(&contents), [rows[0], rows[1] + 2, rows[2] + 1]);
     let text = ["issues", "notes", "events", "event_authors"].map(|table| contents[table].to_string()).concat();
     assert!(!text.contains("gus"), "{text}");
@@ -126,10 +127,10 @@ async fn what_a_deleted_user_wrote_belongs_to_the_ghost_account() {
     assert!(feed.status == 200 && feed.body.as_array().unwrap().len() > 2, "{}", feed.text);
 }
 
-/// A job that a node of the version before has queued, which would have deleted everything.
+/// A job that a node of the previous version has enqueued, which would have deleted everything.
 #[tokio::test]
 async fn a_removal_that_was_queued_before_an_upgrade_deletes_nothing() {
-    let world = World::new().await;
+    let world = DeletionFixture::new().await;
     let mut database = world.server.database().await;
     for statement in [
         "insert into jobs (id, task, subject, total, requested_at) values (99, 'remove_author', 'user ' || $1::bigint, 0, now())",
@@ -138,18 +139,18 @@ async fn a_removal_that_was_queued_before_an_upgrade_deletes_nothing() {
     ] {
         sqlx::query(statement).bind(world.gus.get()).execute(&mut database).await.unwrap();
     }
-    world.server.work().await;
+    world.server.run_jobs().await;
     let shown = world.authors().await.to_string();
     assert!(shown.contains("Ghost User") && shown.contains("User ada"), "{shown}");
 }
 
-/// Nobody becomes the ghost account, and nothing can be done to it: it would speak for everybody who was deleted.
+/// The ghost account cannot be used or changed, because it stands for all deleted users.
 #[tokio::test]
-async fn the_ghost_account_is_no_user() {
-    let world = World::new().await;
+async fn the_ghost_account_cannot_be_used_or_changed() {
+    let world = DeletionFixture::new().await;
     let (server, admin) = (&world.server, &world.server.admin);
     admin.delete(&format!("/users/{}", world.gus)).await;
-    server.work().await;
+    server.run_jobs().await;
     let id =
         world.ada.get(&format!("/projects/{}/issues/{}", world.project, world.issues[0])).await.body["author"]["id"]
             .as_i64()
@@ -165,7 +166,7 @@ async fn the_ghost_account_is_no_user() {
     }
 
     let group = server.group(&world.ada, "team", 20).await;
-    let before = server.contents().await;
+    let before = server.dump_database().await;
     let user = id.to_string();
     let member = [("user_id", &*user), ("access_level", "30")];
     let (project, issue) = (world.project, world.issues[0]);
@@ -174,7 +175,7 @@ async fn the_ghost_account_is_no_user() {
         ("PUT", format!("/users/{id}"), &[("password", "another password")][..]),
         ("PUT", format!("/users/{id}/block"), &[]),
         ("PUT", format!("/users/{id}/unblock"), &[]),
-        ("POST", format!("/users/{id}/keys"), &[("title", "t"), ("key", crate::ssh_keys::ANOTHER)]),
+        ("POST", format!("/users/{id}/keys"), &[("title", "t"), ("key", crate::ssh_keys::OTHER_ED25519)]),
         ("POST", format!("/users/{id}/emails"), &[("email", "ghost@example.com")]),
         ("POST", format!("/projects/user/{id}"), &[("name", "haunted")]),
         ("POST", format!("/projects/{project}/members"), &member),
@@ -183,8 +184,8 @@ async fn the_ghost_account_is_no_user() {
         let answer = admin.send(admin.request(method, &path).form(form)).await;
         assert_eq!(answer.status, 404, "{method} {path}: {}", answer.text);
     }
-    assert_eq!(admin.post(&format!("/projects/{project}/members"), &member).await.both(), (404, &missing));
-    assert_eq!(admin.delete(&format!("/users/{id}")).await.both(), (200, &json!(null)));
+    assert_eq!(admin.post(&format!("/projects/{project}/members"), &member).await.status_and_body(), (404, &missing));
+    assert_eq!(admin.delete(&format!("/users/{id}")).await.status_and_body(), (200, &json!(null)));
     for sudo in [&*user, "ghost"] {
         assert_eq!(admin.get(&format!("/user?sudo={sudo}")).await.status, 404);
     }
@@ -196,23 +197,23 @@ async fn the_ghost_account_is_no_user() {
     }
     let form = [("username", "Ghost"), ("email", "g@example.com"), ("name", "G"), ("password", PASSWORD)];
     let taken = json!({ "message": "Username has already been taken" });
-    assert_eq!(admin.post("/users", &form).await.both(), (409, &taken));
-    assert_eq!(server.contents().await, before);
+    assert_eq!(admin.post("/users", &form).await.status_and_body(), (409, &taken));
+    assert_eq!(server.dump_database().await, before);
 }
 
-/// Somebody has the name of the ghost account already.
+/// A user already has the name of the ghost account.
 #[tokio::test]
-async fn the_ghost_account_takes_a_username_that_is_free() {
-    let world = World::new().await;
+async fn the_ghost_account_gets_a_free_username() {
+    let world = DeletionFixture::new().await;
     let (id, client) = world.server.user("Ghost").await;
     world.server.group(&world.ada, "ghost1", 20).await;
     world.server.admin.delete(&format!("/users/{}", world.gus)).await;
     let issue = world.ada.get(&format!("/projects/{}/issues/{}", world.project, world.issues[0])).await.body;
     assert_eq!(issue["author"]["username"], "ghost2");
     assert_eq!(client.get("/user").await.body["id"], json!(id));
-    // There is one for all.
+    // There is only one ghost account.
     world.server.admin.delete(&format!("/users/{id}")).await;
-    world.server.work().await;
+    world.server.run_jobs().await;
     let ghosts: i64 = sqlx::query_scalar("select count(*) from users where ghost")
         .fetch_one(&mut world.server.database().await)
         .await

@@ -1,4 +1,4 @@
-use holdfast_tests::{PASSWORD, Server, named};
+use holdfast_tests::{PASSWORD, Server, user_attributes};
 use insta::assert_json_snapshot;
 use serde_json::json;
 
@@ -43,7 +43,7 @@ async fn the_current_user_is_shown_in_full() {
 }
 
 #[tokio::test]
-async fn others_see_a_profile_and_in_lists_a_summary() {
+async fn other_users_see_a_profile_and_a_summary_in_lists() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     assert_json_snapshot!(ada.get("/users/1").await.body, @r#"
@@ -80,7 +80,7 @@ async fn others_see_a_profile_and_in_lists_a_summary() {
 }
 
 #[tokio::test]
-async fn administrators_see_everything() {
+async fn administrators_see_all_user_attributes() {
     let server = Server::start().await;
     server.user("ada").await;
     let full = server.admin.get("/users/2").await.body;
@@ -89,7 +89,7 @@ async fn administrators_see_everything() {
 }
 
 #[tokio::test]
-async fn creation_takes_json_form_query_and_multipart_alike() {
+async fn creation_accepts_json_form_query_and_multipart() {
     let server = Server::start().await;
     let fields = |username: &str| {
         [
@@ -121,18 +121,21 @@ async fn creation_takes_json_form_query_and_multipart_alike() {
 }
 
 #[tokio::test]
-async fn missing_parameters_are_all_named() {
+async fn all_missing_parameters_are_reported() {
     let server = Server::start().await;
-    let before = server.contents().await;
+    let before = server.dump_database().await;
     let answer = server.admin.post("/users", &[("email", "x@example.com")]).await;
-    assert_eq!(answer.both(), (400, &json!({"error": "password is missing, name is missing, username is missing"})));
-    assert_eq!(server.contents().await, before);
+    assert_eq!(
+        answer.status_and_body(),
+        (400, &json!({"error": "password is missing, name is missing, username is missing"}))
+    );
+    assert_eq!(server.dump_database().await, before);
 }
 
 #[tokio::test]
-async fn invalid_attributes_are_all_named() {
+async fn all_invalid_attributes_are_reported() {
     let server = Server::start().await;
-    let before = server.contents().await;
+    let before = server.dump_database().await;
     let form = [
         ("email", "no address"),
         ("password", "short"),
@@ -167,31 +170,31 @@ async fn invalid_attributes_are_all_named() {
       }
     }
     "#);
-    assert_eq!(server.contents().await, before);
+    assert_eq!(server.dump_database().await, before);
 }
 
 #[tokio::test]
-async fn a_taken_address_is_told_before_a_taken_username() {
+async fn a_taken_address_is_reported_before_a_taken_username() {
     let server = Server::start().await;
     server.user("ada").await;
     let create = async |username: &str, email: &str| {
         let form = [("username", username), ("email", email), ("name", "x"), ("password", PASSWORD)];
         server.admin.post("/users", &form).await
     };
-    let before = server.contents().await;
+    let before = server.dump_database().await;
     let taken_email = json!({"message": "Email has already been taken"});
-    assert_eq!(create("ADA", "Ada@Example.com").await.both(), (409, &taken_email));
-    assert_eq!(create("grace", "ada@example.com").await.both(), (409, &taken_email));
+    assert_eq!(create("ADA", "Ada@Example.com").await.status_and_body(), (409, &taken_email));
+    assert_eq!(create("grace", "ada@example.com").await.status_and_body(), (409, &taken_email));
     let taken_username = json!({"message": "Username has already been taken"});
-    assert_eq!(create("ADA", "other@example.com").await.both(), (409, &taken_username));
-    assert_eq!(server.contents().await, before);
+    assert_eq!(create("ADA", "other@example.com").await.status_and_body(), (409, &taken_username));
+    assert_eq!(server.dump_database().await, before);
     server.group(&server.admin, "team", 20).await;
     let taken_by_group = json!({"message": {"username": ["has already been taken"]}});
-    assert_eq!(create("Team", "team@example.com").await.both(), (400, &taken_by_group));
+    assert_eq!(create("Team", "team@example.com").await.status_and_body(), (400, &taken_by_group));
 }
 
 #[tokio::test]
-async fn an_update_changes_what_is_given_and_nothing_else() {
+async fn an_update_changes_only_given_attributes() {
     let server = Server::start().await;
     server.user("ada").await;
     let before = server.admin.get("/users/2").await.body;
@@ -202,7 +205,7 @@ async fn an_update_changes_what_is_given_and_nothing_else() {
     expected["skype"] = "ada.l".into();
     assert_eq!(answer.body, expected);
     assert_eq!(server.admin.get("/users/2").await.body, expected);
-    // An empty text clears, null too.
+    // An empty text clears an attribute, and so does null.
     let cleared =
         server.admin.send(server.admin.request("PUT", "/users/2").json(&json!({"location": null, "skype": ""})));
     let cleared = cleared.await.body;
@@ -215,12 +218,12 @@ async fn a_conflicting_update_is_not_found_and_changes_nothing() {
     server.user("ada").await;
     server.user("grace").await;
     server.group(&server.admin, "team", 0).await;
-    let before = server.contents().await;
+    let before = server.dump_database().await;
     for form in [("email", "ada@example.com"), ("username", "ADA"), ("username", "team")] {
         let answer = server.admin.put("/users/3", &[form, ("bio", "changed")]).await;
         assert_eq!(answer.status, 404, "{form:?}");
     }
-    assert_eq!(server.contents().await, before);
+    assert_eq!(server.dump_database().await, before);
 }
 
 #[tokio::test]
@@ -251,11 +254,11 @@ async fn the_only_owner_of_a_group_is_not_deleted() {
     let (_, ada) = server.user("ada").await;
     server.user("grace").await;
     let group = server.group(&ada, "team", 20).await;
-    let before = server.contents().await;
+    let before = server.dump_database().await;
     let refused = server.admin.delete("/users/2").await;
     assert_eq!(refused.status, 409);
     assert!(refused.body["message"].as_str().unwrap().contains("team"), "{}", refused.body);
-    assert_eq!(server.contents().await, before);
+    assert_eq!(server.dump_database().await, before);
     let members = format!("/groups/{group}/members");
     assert_eq!(ada.post(&members, &[("user_id", "3"), ("access_level", "50")]).await.status, 201);
     assert_eq!(server.admin.delete("/users/2").await.status, 200);
@@ -263,46 +266,46 @@ async fn the_only_owner_of_a_group_is_not_deleted() {
 }
 
 #[tokio::test]
-async fn blocking_says_whether_anything_changed() {
+async fn blocking_returns_whether_the_state_changed() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
     let put = async |path: &str| server.admin.put(path, &[]).await;
-    assert_eq!(put("/users/2/block").await.both(), (200, &json!(true)));
+    assert_eq!(put("/users/2/block").await.status_and_body(), (200, &json!(true)));
     assert_eq!(ada.get("/user").await.status, 401);
-    assert_eq!(put("/users/2/block").await.both(), (200, &json!(false)));
-    assert_eq!(put("/users/2/unblock").await.both(), (200, &json!(true)));
+    assert_eq!(put("/users/2/block").await.status_and_body(), (200, &json!(false)));
+    assert_eq!(put("/users/2/unblock").await.status_and_body(), (200, &json!(true)));
     assert_eq!(ada.get("/user").await.status, 200);
-    assert_eq!(put("/users/2/unblock").await.both(), (200, &json!(false)));
-    assert_eq!(put("/users/99/block").await.both(), (404, &json!({"message": "404 User Not Found"})));
+    assert_eq!(put("/users/2/unblock").await.status_and_body(), (200, &json!(false)));
+    assert_eq!(put("/users/99/block").await.status_and_body(), (404, &json!({"message": "404 User Not Found"})));
 }
 
 #[tokio::test]
-async fn a_block_by_the_directory_is_for_the_directory_to_lift() {
+async fn directory_blocks_can_only_be_lifted_by_the_directory() {
     use holdfast_app::{Actor, accounts::user};
     let server = Server::start().await;
     let (id, _) = server.user("ada").await;
-    user::synchronise_state(&server.app, &Actor::Operator, id, true).await.unwrap();
+    user::set_directory_block(&server.app, &Actor::Operator, id, true).await.unwrap();
     for (path, reason) in [
         ("/users/2/block", "403 Forbidden  - LDAP blocked users cannot be modified by the API"),
         ("/users/2/unblock", "403 Forbidden  - LDAP blocked users cannot be unblocked by the API"),
     ] {
-        assert_eq!(server.admin.put(path, &[]).await.both(), (403, &json!({"message": reason})));
+        assert_eq!(server.admin.put(path, &[]).await.status_and_body(), (403, &json!({"message": reason})));
     }
     assert_eq!(server.admin.get("/users/2").await.body["state"], "blocked");
     assert_eq!(server.admin.get("/users?blocked=true").await.ids(), [2]);
 }
 
 #[tokio::test]
-async fn external_users_create_nothing_unless_told_so() {
+async fn external_users_create_nothing_unless_allowed() {
     let server = Server::start().await;
-    let external = holdfast_app::accounts::user::UserChanges { external: Some(true), ..named("guest") };
+    let external = holdfast_app::accounts::user::UserChanges { external: Some(true), ..user_attributes("guest") };
     let (_, guest) = server.user_with(external).await;
     let body = guest.get("/user").await.body;
     assert_eq!((&body["can_create_group"], &body["projects_limit"]), (&json!(false), &json!(0)));
     let form = [("name", "x"), ("path", "x")];
     assert_eq!(guest.post("/groups", &form).await.status, 403);
     assert_eq!(server.admin.get("/users?external=true").await.ids(), [2]);
-    // Who is external is not for everybody to ask.
+    // Only administrators can filter by external users.
     let (_, ada) = server.user("ada").await;
     assert_eq!(ada.get("/users?external=true").await.ids(), [3, 2, 1]);
 }
@@ -317,12 +320,12 @@ async fn search_matches_parts_of_username_and_address_literally() {
     {
         assert_eq!(server.admin.get(&format!("/users?search={term}")).await.ids(), found, "{term}");
     }
-    // Neither across the two nor by the name.
+    // A search matches neither across both fields nor by name.
     assert_eq!(server.admin.get("/users?search=l%0Aada").await.ids(), [] as [i64; 0]);
 }
 
 #[tokio::test]
-async fn what_is_sent_empty_is_not_given() {
+async fn empty_parameters_count_as_absent() {
     let server = Server::start().await;
     let form = [
         ("username", "ada"),
@@ -342,39 +345,39 @@ async fn what_is_sent_empty_is_not_given() {
 }
 
 #[tokio::test]
-async fn the_directory_lifts_no_block_but_its_own() {
+async fn the_directory_lifts_only_its_own_blocks() {
     use holdfast_app::{Actor, accounts::user};
     let server = Server::start().await;
     let (id, ada) = server.user("ada").await;
     server.admin.put("/users/2/block", &[]).await;
-    assert!(!user::synchronise_state(&server.app, &Actor::Operator, id, false).await.unwrap());
+    assert!(!user::set_directory_block(&server.app, &Actor::Operator, id, false).await.unwrap());
     assert_eq!(ada.get("/user").await.status, 401);
     server.admin.put("/users/2/unblock", &[]).await;
-    assert!(user::synchronise_state(&server.app, &Actor::Operator, id, true).await.unwrap());
-    assert!(user::synchronise_state(&server.app, &Actor::Operator, id, false).await.unwrap());
+    assert!(user::set_directory_block(&server.app, &Actor::Operator, id, true).await.unwrap());
+    assert!(user::set_directory_block(&server.app, &Actor::Operator, id, false).await.unwrap());
     assert_eq!(ada.get("/user").await.status, 200);
 }
 
-/// A line break or a mark that turns the direction of writing makes one name look like another.
+/// A line break or a bidirectional control character makes one name look like another.
 #[tokio::test]
-async fn one_line_of_plain_text_is_one_line_of_plain_text() {
+async fn control_characters_in_profile_fields_are_rejected() {
     let server = Server::start().await;
     server.user("ada").await;
-    let before = server.contents().await;
+    let before = server.dump_database().await;
     for text in ["a\nb", "a\rb", "a\tb", "a\u{1b}[31m", "a\u{202e}b", "a\u{2066}b"] {
         for field in ["name", "location", "organization", "website_url"] {
             let answer = server.admin.put("/users/2", &[(field, text)]).await;
-            assert_eq!(answer.both(), (400, &json!({"message": {field: ["is invalid"]}})), "{text:?}");
+            assert_eq!(answer.status_and_body(), (400, &json!({"message": {field: ["is invalid"]}})), "{text:?}");
         }
         assert_eq!(server.admin.post("/user/personal_access_tokens", &[("name", text)]).await.status, 400);
     }
-    assert_eq!(server.contents().await, before);
+    assert_eq!(server.dump_database().await, before);
     assert_eq!(server.admin.put("/users/2", &[("bio", "two\nlines"), ("password", "")]).await.status, 200);
 }
 
-/// Somebody is deleted while something is being added to him.
+/// A user is deleted while something is being added to the account.
 #[tokio::test]
-async fn what_has_just_gone_is_not_found() {
+async fn additions_to_a_concurrently_deleted_user_are_not_found() {
     let server = Server::start().await;
     server.user("ada").await;
     for round in 0..10 {

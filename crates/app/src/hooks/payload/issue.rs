@@ -1,34 +1,36 @@
-use holdfast_domain::Site;
+//! Bodies of issue and note events.
+
+use holdfast_domain::InstanceUrls;
 use serde_json::{Value, json};
 
-use super::{Addresses, project, repository, user};
+use super::{ProjectUrls, project, repository, user};
 
-pub(super) fn issue(facts: &Value, site: &Site) -> Value {
-    let at = Addresses::of(&facts["project"], site);
-    let mut attributes = attributes(facts);
-    attributes["url"] = url(facts, &at).into();
-    attributes["action"] = facts["action"].clone();
+pub(super) fn issue(payload: &Value, site: &InstanceUrls) -> Value {
+    let urls = ProjectUrls::new(&payload["project"], site);
+    let mut attributes = attributes(payload);
+    attributes["url"] = url(payload, &urls).into();
+    attributes["action"] = payload["action"].clone();
     let mut body = json!({
         "object_kind": "issue",
-        "user": user(&facts["user"], site),
-        "project": project(&facts["project"], &at),
+        "user": user(&payload["user"], site),
+        "project": project(&payload["project"], &urls),
         "object_attributes": attributes,
-        "repository": repository(&facts["project"], &at),
+        "repository": repository(&payload["project"], &urls),
     });
-    if facts["issue"]["assignee"].is_object() {
-        body["assignee"] = user(&facts["issue"]["assignee"], site);
+    if payload["issue"]["assignee"].is_object() {
+        body["assignee"] = user(&payload["issue"]["assignee"], site);
     }
     body
 }
 
-pub(super) fn note(facts: &Value, site: &Site) -> Value {
-    let at = Addresses::of(&facts["project"], site);
-    let note = &facts["note"];
+pub(super) fn note(payload: &Value, site: &InstanceUrls) -> Value {
+    let urls = ProjectUrls::new(&payload["project"], site);
+    let note = &payload["note"];
     json!({
         "object_kind": "note",
-        "user": user(&facts["user"], site),
-        "project_id": facts["project"]["id"],
-        "project": project(&facts["project"], &at),
+        "user": user(&payload["user"], site),
+        "project_id": payload["project"]["id"],
+        "project": project(&payload["project"], &urls),
         "object_attributes": {
             "id": note["id"],
             "note": note["body"],
@@ -36,11 +38,11 @@ pub(super) fn note(facts: &Value, site: &Site) -> Value {
             "author_id": note["author_id"],
             "created_at": note["created_at"],
             "updated_at": note["updated_at"],
-            "project_id": facts["project"]["id"],
+            "project_id": payload["project"]["id"],
             "attachment": null,
             "line_code": null,
             "commit_id": "",
-            "noteable_id": facts["issue"]["id"],
+            "noteable_id": payload["issue"]["id"],
             "system": false,
             "st_diff": null,
             "updated_by_id": null,
@@ -51,25 +53,25 @@ pub(super) fn note(facts: &Value, site: &Site) -> Value {
             "resolved_by_id": null,
             "discussion_id": null,
             "original_discussion_id": null,
-            "url": format!("{}#note_{}", url(facts, &at), note["id"]),
+            "url": format!("{}#note_{}", url(payload, &urls), note["id"]),
         },
-        "repository": repository(&facts["project"], &at),
-        "issue": attributes(facts),
+        "repository": repository(&payload["project"], &urls),
+        "issue": attributes(payload),
     })
 }
 
-fn url(facts: &Value, at: &Addresses) -> String {
-    format!("{}/issues/{}", at.home, facts["issue"]["iid"])
+fn url(payload: &Value, urls: &ProjectUrls) -> String {
+    format!("{}/issues/{}", urls.home, payload["issue"]["iid"])
 }
 
-fn attributes(facts: &Value) -> Value {
-    let issue = &facts["issue"];
+fn attributes(payload: &Value) -> Value {
+    let issue = &payload["issue"];
     json!({
         "id": issue["id"],
         "title": issue["title"],
         "assignee_id": issue["assignee"]["id"],
         "author_id": issue["author_id"],
-        "project_id": facts["project"]["id"],
+        "project_id": payload["project"]["id"],
         "created_at": issue["created_at"],
         "updated_at": issue["updated_at"],
         "position": 0,

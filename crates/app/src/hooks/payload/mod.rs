@@ -1,27 +1,27 @@
-//! What stands in a delivery: what happened, in the words that receivers know.
+//! Bodies of deliveries, as existing clients expect.
 
 mod issue;
 mod pipeline;
 mod push;
 
-use holdfast_domain::Site;
-use holdfast_domain::hooks::Kind;
+use holdfast_domain::InstanceUrls;
+use holdfast_domain::hooks::EventKind;
 use holdfast_store::hooks::stored_event::StoredEvent;
 use serde_json::{Value, json};
 
 use crate::{App, Result};
 
-/// The instance's own hooks are told less of a push than a project's.
-pub(super) async fn body(app: &App, event: &StoredEvent, is_of_project: bool) -> Result<Value> {
+/// Returns the body for an event. Push events have fewer details for hooks of the instance than for hooks of a project.
+pub(super) async fn body(app: &App, event: &StoredEvent, is_project_hook: bool) -> Result<Value> {
     let site = &app.settings.site;
-    Ok(match Kind::from_word(&event.kind) {
-        Some(Kind::Push) => push::push(app, event, is_of_project).await?,
-        Some(Kind::TagPush) => push::tag_push(app, event, is_of_project).await?,
-        Some(Kind::Issue) => issue::issue(&event.payload, site),
-        Some(Kind::Note) => issue::note(&event.payload, site),
-        Some(Kind::Build) => pipeline::build(&event.payload, site),
-        Some(Kind::Pipeline) => pipeline::pipeline(&event.payload, site),
-        Some(Kind::Test) => event.payload.clone(),
+    Ok(match EventKind::from_str_opt(&event.kind) {
+        Some(EventKind::Push) => push::push(app, event, is_project_hook).await?,
+        Some(EventKind::TagPush) => push::tag_push(app, event, is_project_hook).await?,
+        Some(EventKind::Issue) => issue::issue(&event.payload, site),
+        Some(EventKind::Note) => issue::note(&event.payload, site),
+        Some(EventKind::Build) => pipeline::build(&event.payload, site),
+        Some(EventKind::Pipeline) => pipeline::pipeline(&event.payload, site),
+        Some(EventKind::Test) => event.payload.clone(),
         _ => {
             let mut body = event.payload.clone();
             body["event_name"] = event.kind.as_str().into();
@@ -30,68 +30,70 @@ pub(super) async fn body(app: &App, event: &StoredEvent, is_of_project: bool) ->
     })
 }
 
-/// Where a project is.
-struct Addresses {
+/// The URLs of a project.
+struct ProjectUrls {
     home: String,
     ssh: String,
     http: String,
 }
 
-impl Addresses {
-    fn of(project: &Value, site: &Site) -> Self {
+impl ProjectUrls {
+    fn new(project: &Value, site: &InstanceUrls) -> Self {
         let path = project["path_with_namespace"].as_str().unwrap_or_default();
         let home = site.url(&format!("/{path}"));
         Self { ssh: site.ssh_url(path), http: format!("{home}.git"), home }
     }
 }
 
-fn project(facts: &Value, at: &Addresses) -> Value {
-    let mut body = new_project(facts, at);
-    // The old names of the same.
-    for (name, value) in [("homepage", &at.home), ("url", &at.ssh), ("ssh_url", &at.ssh), ("http_url", &at.http)] {
+fn project(project: &Value, urls: &ProjectUrls) -> Value {
+    let mut body = base_project(project, urls);
+    // Older names of the same URLs.
+    for (name, value) in
+        [("homepage", &urls.home), ("url", &urls.ssh), ("ssh_url", &urls.ssh), ("http_url", &urls.http)]
+    {
         body[name] = value.as_str().into();
     }
     body
 }
 
-/// Without the old names, as pipelines tell it.
-fn new_project(facts: &Value, at: &Addresses) -> Value {
+/// Like [`project`], but without the older names of URLs, as in pipeline events.
+fn base_project(project: &Value, urls: &ProjectUrls) -> Value {
     json!({
-        "name": facts["name"],
-        "description": facts["description"],
-        "web_url": at.home,
+        "name": project["name"],
+        "description": project["description"],
+        "web_url": urls.home,
         "avatar_url": null,
-        "git_ssh_url": at.ssh,
-        "git_http_url": at.http,
-        "namespace": facts["namespace"],
-        "visibility_level": facts["visibility_level"],
-        "path_with_namespace": facts["path_with_namespace"],
-        "default_branch": facts["default_branch"],
+        "git_ssh_url": urls.ssh,
+        "git_http_url": urls.http,
+        "namespace": project["namespace"],
+        "visibility_level": project["visibility_level"],
+        "path_with_namespace": project["path_with_namespace"],
+        "default_branch": project["default_branch"],
     })
 }
 
-fn repository(facts: &Value, at: &Addresses) -> Value {
+fn repository(project: &Value, urls: &ProjectUrls) -> Value {
     json!({
-        "name": facts["name"],
-        "url": at.ssh,
-        "description": facts["description"],
-        "homepage": at.home,
+        "name": project["name"],
+        "url": urls.ssh,
+        "description": project["description"],
+        "homepage": urls.home,
     })
 }
 
-/// With where it is fetched from, as pushes and builds tell it.
-fn whole_repository(facts: &Value, at: &Addresses) -> Value {
-    let mut body = repository(facts, at);
-    body["git_http_url"] = at.http.as_str().into();
-    body["git_ssh_url"] = at.ssh.as_str().into();
-    body["visibility_level"] = facts["visibility_level"].clone();
+/// Like [`repository`], but with clone URLs and visibility, as in push and build events.
+fn full_repository(project: &Value, urls: &ProjectUrls) -> Value {
+    let mut body = repository(project, urls);
+    body["git_http_url"] = urls.http.as_str().into();
+    body["git_ssh_url"] = urls.ssh.as_str().into();
+    body["visibility_level"] = project["visibility_level"].clone();
     body
 }
 
-fn user(facts: &Value, site: &Site) -> Value {
+fn user(user: &Value, site: &InstanceUrls) -> Value {
     json!({
-        "name": facts["name"],
-        "username": facts["username"],
-        "avatar_url": site.avatar(facts["email"].as_str().unwrap_or_default()),
+        "name": user["name"],
+        "username": user["username"],
+        "avatar_url": site.avatar_url(user["email"].as_str().unwrap_or_default()),
     })
 }

@@ -1,12 +1,14 @@
+//! Bodies of build and pipeline events.
+
 use chrono::{DateTime, Utc};
-use holdfast_domain::Site;
+use holdfast_domain::InstanceUrls;
 use serde_json::{Value, json};
 
-use super::{Addresses, new_project, user, whole_repository};
+use super::{ProjectUrls, base_project, full_repository, user};
 
-pub(super) fn build(facts: &Value, site: &Site) -> Value {
-    let at = Addresses::of(&facts["project"], site);
-    let (build, pipeline) = (&facts["build"], &facts["pipeline"]);
+pub(super) fn build(payload: &Value, site: &InstanceUrls) -> Value {
+    let urls = ProjectUrls::new(&payload["project"], site);
+    let (build, pipeline) = (&payload["build"], &payload["pipeline"]);
     let commit = &pipeline["commit"];
     json!({
         "object_kind": "build",
@@ -20,10 +22,10 @@ pub(super) fn build(facts: &Value, site: &Site) -> Value {
         "build_status": build["status"],
         "build_started_at": build["started_at"],
         "build_finished_at": build["finished_at"],
-        "build_duration": seconds(build),
+        "build_duration": duration_seconds(build),
         "build_allow_failure": build["allow_failure"],
-        "project_id": facts["project"]["id"],
-        "project_name": facts["project"]["path_with_namespace"],
+        "project_id": payload["project"]["id"],
+        "project_name": payload["project"]["path_with_namespace"],
         "user": { "id": build["user"]["id"], "name": build["user"]["name"], "email": build["user"]["email"] },
         "commit": {
             "id": pipeline["id"],
@@ -36,58 +38,58 @@ pub(super) fn build(facts: &Value, site: &Site) -> Value {
             "started_at": pipeline["started_at"],
             "finished_at": pipeline["finished_at"],
         },
-        "repository": whole_repository(&facts["project"], &at),
+        "repository": full_repository(&payload["project"], &urls),
     })
 }
 
-pub(super) fn pipeline(facts: &Value, site: &Site) -> Value {
-    let at = Addresses::of(&facts["project"], site);
-    let it = &facts["pipeline"];
-    let builds = facts["builds"].as_array().map_or(&[][..], Vec::as_slice);
+pub(super) fn pipeline(payload: &Value, site: &InstanceUrls) -> Value {
+    let urls = ProjectUrls::new(&payload["project"], site);
+    let pipeline = &payload["pipeline"];
+    let builds = payload["builds"].as_array().map_or(&[][..], Vec::as_slice);
     let mut stages: Vec<&Value> = builds.iter().map(|build| &build["stage"]).collect();
     stages.dedup();
     json!({
         "object_kind": "pipeline",
         "object_attributes": {
-            "id": it["id"],
-            "ref": it["ref"],
-            "tag": it["tag"],
-            "sha": it["sha"],
-            "before_sha": it["before_sha"],
-            "status": it["status"],
+            "id": pipeline["id"],
+            "ref": pipeline["ref"],
+            "tag": pipeline["tag"],
+            "sha": pipeline["sha"],
+            "before_sha": pipeline["before_sha"],
+            "status": pipeline["status"],
             "stages": stages,
-            "created_at": it["created_at"],
-            "finished_at": it["finished_at"],
-            "duration": it["duration"],
+            "created_at": pipeline["created_at"],
+            "finished_at": pipeline["finished_at"],
+            "duration": pipeline["duration"],
         },
-        "user": person(&it["user"], site),
-        "project": new_project(&facts["project"], &at),
+        "user": user_or_null(&pipeline["user"], site),
+        "project": base_project(&payload["project"], &urls),
         "commit": {
-            "id": it["commit"]["id"],
-            "message": it["commit"]["message"],
-            "timestamp": it["commit"]["created_at"],
-            "url": format!("{}/commit/{}", at.home, it["sha"].as_str().unwrap_or_default()),
-            "author": { "name": it["commit"]["author_name"], "email": it["commit"]["author_email"] },
+            "id": pipeline["commit"]["id"],
+            "message": pipeline["commit"]["message"],
+            "timestamp": pipeline["commit"]["created_at"],
+            "url": format!("{}/commit/{}", urls.home, pipeline["sha"].as_str().unwrap_or_default()),
+            "author": { "name": pipeline["commit"]["author_name"], "email": pipeline["commit"]["author_email"] },
         },
-        "builds": builds.iter().map(|build| one(build, site)).collect::<Vec<_>>(),
+        "builds": builds.iter().map(|build| build_json(build, site)).collect::<Vec<_>>(),
     })
 }
 
-fn one(build: &Value, site: &Site) -> Value {
+fn build_json(build: &Value, site: &InstanceUrls) -> Value {
     let mut body = build.clone();
     body["manual"] = (build["when"] == "manual").into();
-    body["user"] = person(&build["user"], site);
+    body["user"] = user_or_null(&build["user"], site);
     if let Some(fields) = body.as_object_mut() {
         fields.remove("allow_failure");
     }
     body
 }
 
-fn person(facts: &Value, site: &Site) -> Value {
-    if facts.is_null() { Value::Null } else { user(facts, site) }
+fn user_or_null(stored: &Value, site: &InstanceUrls) -> Value {
+    if stored.is_null() { Value::Null } else { user(stored, site) }
 }
 
-fn seconds(build: &Value) -> Option<f64> {
+fn duration_seconds(build: &Value) -> Option<f64> {
     let time = |name: &str| build[name].as_str()?.parse::<DateTime<Utc>>().ok();
     Some((time("finished_at")? - time("started_at")?).num_milliseconds() as f64 / 1000.0)
 }

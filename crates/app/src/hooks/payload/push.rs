@@ -1,3 +1,5 @@
+//! Bodies of push and tag push events, with details from the repository.
+
 use std::collections::HashMap;
 
 use chrono::TimeDelta;
@@ -5,24 +7,24 @@ use holdfast_git::ObjectId;
 use holdfast_store::hooks::stored_event::StoredEvent;
 use serde_json::{Value, json};
 
-use super::{Addresses, project, whole_repository};
+use super::{ProjectUrls, full_repository, project};
 use crate::repository::push_event_details;
 use crate::{App, Error, Result};
 
-pub(super) async fn push(app: &App, event: &StoredEvent, is_of_project: bool) -> Result<Value> {
-    let facts = &event.payload;
+pub(super) async fn push(app: &App, event: &StoredEvent, is_project_hook: bool) -> Result<Value> {
+    let payload = &event.payload;
     let mut body = common(app, event, "push");
-    if is_of_project {
-        let commits = facts["commits"].as_array().cloned().unwrap_or_default();
+    if is_project_hook {
+        let commits = payload["commits"].as_array().cloned().unwrap_or_default();
         body["commits"] = with_paths(app, event, commits).await?;
-        body["total_commits_count"] = facts["total_commits_count"].clone();
+        body["total_commits_count"] = payload["total_commits_count"].clone();
     }
     Ok(body)
 }
 
-pub(super) async fn tag_push(app: &App, event: &StoredEvent, is_of_project: bool) -> Result<Value> {
+pub(super) async fn tag_push(app: &App, event: &StoredEvent, is_project_hook: bool) -> Result<Value> {
     let mut body = common(app, event, "tag_push");
-    if !is_of_project {
+    if !is_project_hook {
         body["message"] = "".into();
         return Ok(body);
     }
@@ -38,32 +40,32 @@ pub(super) async fn tag_push(app: &App, event: &StoredEvent, is_of_project: bool
     Ok(body)
 }
 
-/// Without commits.
+/// Returns the fields that do not depend on the repository, with an empty list of commits.
 fn common(app: &App, event: &StoredEvent, kind: &str) -> Value {
-    let facts = &event.payload;
-    let at = Addresses::of(&facts["project"], &app.settings.site);
-    let repository = whole_repository(&facts["project"], &at);
+    let payload = &event.payload;
+    let urls = ProjectUrls::new(&payload["project"], &app.settings.site);
+    let repository = full_repository(&payload["project"], &urls);
     json!({
         "object_kind": kind,
         "event_name": kind,
-        "before": facts["before"],
-        "after": facts["after"],
-        "ref": facts["ref"],
-        "checkout_sha": facts["checkout_sha"],
+        "before": payload["before"],
+        "after": payload["after"],
+        "ref": payload["ref"],
+        "checkout_sha": payload["checkout_sha"],
         "message": null,
-        "user_id": facts["user_id"],
-        "user_name": facts["user_name"],
-        "user_email": facts["user_email"],
-        "user_avatar": app.settings.site.avatar(facts["user_email"].as_str().unwrap_or_default()),
-        "project_id": facts["project"]["id"],
-        "project": project(&facts["project"], &at),
+        "user_id": payload["user_id"],
+        "user_name": payload["user_name"],
+        "user_email": payload["user_email"],
+        "user_avatar": app.settings.site.avatar_url(payload["user_email"].as_str().unwrap_or_default()),
+        "project_id": payload["project"]["id"],
+        "project": project(&payload["project"], &urls),
         "commits": [],
         "total_commits_count": 0,
         "repository": repository,
     })
 }
 
-/// Commits with their addresses, and with the files they changed.
+/// Adds URLs and changed paths to the commits.
 async fn with_paths(app: &App, event: &StoredEvent, mut commits: Vec<Value>) -> Result<Value> {
     let id = |commit: &Value| commit["id"].as_str().and_then(|id| id.parse::<ObjectId>().ok());
     let ids: Vec<ObjectId> = commits.iter().filter_map(id).collect();
@@ -73,7 +75,7 @@ async fn with_paths(app: &App, event: &StoredEvent, mut commits: Vec<Value>) -> 
         }
         _ => HashMap::new(),
     };
-    let home = Addresses::of(&event.payload["project"], &app.settings.site).home;
+    let home = ProjectUrls::new(&event.payload["project"], &app.settings.site).home;
     for commit in &mut commits {
         let paths = id(commit).and_then(|id| paths.remove(&id)).unwrap_or_default();
         commit["url"] = format!("{home}/commit/{}", commit["id"].as_str().unwrap_or_default()).into();
@@ -85,17 +87,17 @@ async fn with_paths(app: &App, event: &StoredEvent, mut commits: Vec<Value>) -> 
 }
 
 /// How long an event waits for a repository that cannot be read, as while the object store is down. After that the
-/// delivery is sent without the details, so that those behind it are not held up any longer. The hour is arbitrary.
+/// delivery is sent without the details, so that later deliveries are not held up any longer. The hour is arbitrary.
 const UNREADABLE_REPOSITORY_TIMEOUT: TimeDelta = TimeDelta::hours(1);
 
 /// Returns the details, or none of them if the project has been deleted or its repository cannot be read for too long.
-/// Any other failure passes, as a full disk does: the delivery is tried again later.
+/// Any other error, such as a full disk, is returned, and the delivery is tried again later.
 fn or_default<T: Default>(app: &App, event: &StoredEvent, found: Result<T>) -> Result<T> {
     let is_old = app.clock.now() - event.created_at > UNREADABLE_REPOSITORY_TIMEOUT;
     match found {
         Err(Error::NotFound(_)) => Ok(T::default()),
         Err(error @ (Error::Git(_) | Error::Internal(_))) if is_old => {
-            tracing::warn!(%error, "push payload made without repository details");
+            tracing::warn!(%error, "push payload sent without repository details");
             Ok(T::default())
         }
         other => other,

@@ -1,9 +1,12 @@
-//! Keeping repositories quick and small, for as long as they last.
+//! Repository maintenance: repacks repositories and prunes unreachable objects.
 //!
-//! Every push leaves a pack. From time to time the small ones are made into one, and seldom all of them; what no ref leads
-//! to is then set apart, and removed for good much later. Packs that forks share are made fewer for all of them at once.
+//! - Every push adds a pack. A geometric repack merges the small packs, and more rarely a full repack merges all of
+//!   them.
+//! - A full repack moves unreachable objects to a cruft pack; a prune deletes them after a grace period.
+//! - Packs that forks share are merged for all repositories that list them at once.
+//! - A lease ensures that one process at a time maintains a repository.
 
-mod held;
+mod lease_guard;
 mod network;
 mod prune;
 mod repack;
@@ -20,184 +23,199 @@ use holdfast_store::repository::pack::{self, Pack};
 use holdfast_store::repository::{network as rows, repository};
 use holdfast_store::worker::maintenance;
 
-use super::fetch::{self, Opened};
-use crate::{Actor, App, Error, Result, Thing, access};
-use held::Held;
+use super::fetch::{self, OpenRepository};
+use crate::{Actor, App, Error, Resource, Result, access};
+use lease_guard::LeaseGuard;
 
-/// What operators decide about what is no longer needed.
+/// Runtime settings of maintenance, converted from the configuration file.
 #[derive(Clone, Copy, Debug)]
 pub struct MaintenanceSettings {
-    /// So long what refs have left behind can be brought back.
-    pub undo: TimeDelta,
-    /// So long objects are kept after it was found that nothing leads to them.
+    /// The number of packs of a repository at which a job merges the small ones.
+    pub repack_threshold_packs: i64,
+    /// How long after a ref update the old value of the ref can be restored.
+    pub ref_restore_period: TimeDelta,
+    /// How long objects are kept in a cruft pack before they are pruned.
     pub prune_after: TimeDelta,
-    /// So long the bytes of packs are kept that no repository lists: until the last reader has gone, and until no backup
-    /// of the database that is restored could want them back.
-    pub backup_window: TimeDelta,
+    /// How long unreferenced packs are kept: until their last reader has finished, and until no database backup that is
+    /// restored can refer to them.
+    pub unreferenced_pack_retention: TimeDelta,
 }
 
-/// After a push; twice for the same repository is once. Not in the push's own transaction: queueing wakes workers, for
-/// which all commits of the database would wait in line.
+/// Enqueues a maintenance job after a push if the repository has enough packs. Idempotent. Enqueued outside the push's
+/// transaction: NOTIFY takes a database-wide lock at commit, which would serialize all pushes.
 pub(super) async fn request_if_due(app: &App, project: &Project) -> Result<()> {
     let mut connection = app.database.connection().await?;
-    let load = pack::load(&mut connection, project.repository.id).await?;
-    metrics::histogram!("holdfast_pushed_repository_packs").record(load.own as f64);
-    if load.own.max(load.shared) >= app.engine.settings.compact_at {
+    let pack_counts = pack::count(&mut connection, project.repository.id).await?;
+    metrics::histogram!("holdfast_repository_packs_after_push").record(pack_counts.own as f64);
+    if pack_counts.own.max(pack_counts.shared) >= app.settings.maintenance.repack_threshold_packs {
         maintenance::enqueue(&mut connection, project.id).await?;
     }
     Ok(())
 }
 
-/// A repository has at most so many times the packs at which they are made fewer.
-const TOO_MANY: i64 = 5;
-/// So long a push waits for somebody else who makes them fewer.
-const WAIT: Duration = Duration::from_secs(60);
+/// A push repacks first if the repository has this many times the packs at which a job merges them.
+const BACKPRESSURE_FACTOR: i64 = 5;
+/// Maximum time that a push waits for another process that repacks.
+const BACKPRESSURE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Where packs have piled up faster than they are made fewer, a push first makes room, or waits for who does. It is never
-/// refused for that.
-pub(super) async fn make_room(app: &App, project: &Project, progress: &mut impl Progress) -> Result<()> {
-    let most = TOO_MANY * app.engine.settings.compact_at;
-    let is_crowded = async || {
-        let load = pack::load(&mut *app.database.connection().await?, project.repository.id).await?;
-        Ok::<_, Error>(load.own >= most)
+/// Repacks before a push, or waits for the process that does, if packs are added faster than jobs merge them. A push is
+/// never rejected because of that.
+pub(super) async fn apply_backpressure(app: &App, project: &Project, progress: &mut impl Progress) -> Result<()> {
+    let max_packs = BACKPRESSURE_FACTOR * app.settings.maintenance.repack_threshold_packs;
+    let has_too_many_packs = async || {
+        let pack_counts = pack::count(&mut *app.database.connection().await?, project.repository.id).await?;
+        Ok::<_, Error>(pack_counts.own >= max_packs)
     };
-    if !is_crowded().await? {
+    if !has_too_many_packs().await? {
         return Ok(());
     }
-    progress.say(b"The repository is being packed, please wait\n").await?;
-    // What it has begun itself it ends: otherwise the next one would begin it anew, and so on.
+    progress.send_message(b"The repository is being repacked, please wait\n").await?;
+    // A repack that this push runs itself has no timeout: otherwise the next push would start it again, and so on.
     let work = async {
-        let begun = Instant::now();
-        let mut every = tokio::time::interval(Duration::from_millis(500));
+        let started_at = Instant::now();
+        let mut interval = tokio::time::interval(Duration::from_millis(500));
         loop {
-            every.tick().await;
-            match Box::pin(maintain(app, &Actor::Operator, &ProjectRef::Id(project.id), Extent::Small)).await {
-                Err(Error::Conflict(_)) if begun.elapsed() < WAIT && is_crowded().await? => {}
+            interval.tick().await;
+            match Box::pin(maintain(app, &Actor::Operator, &ProjectRef::Id(project.id), RepackScope::Geometric)).await {
+                Err(Error::Conflict(_))
+                    if started_at.elapsed() < BACKPRESSURE_TIMEOUT && has_too_many_packs().await? => {}
                 Err(Error::Conflict(_)) => return Ok(()),
                 outcome => return outcome.map(drop),
             }
         }
     };
-    // Beside it: who does not listen must not hold up what is locked meanwhile.
-    let company = async {
-        let mut every = tokio::time::interval(Duration::from_secs(5));
+    // Sent concurrently: a client that does not read must not delay the repack, which holds the lease.
+    let keep_alive = async {
+        let mut interval = tokio::time::interval(Duration::from_secs(5));
         loop {
-            every.tick().await;
-            if let Err(error) = progress.keep_alive().await {
+            interval.tick().await;
+            if let Err(error) = progress.send_keepalive().await {
                 return error;
             }
         }
     };
     tokio::select! {
-        done = work => {
-            if let Err(error) = done {
-                tracing::warn!(%error, project = project.id.get(), "packs pile up and cannot be made fewer");
+        result = work => {
+            if let Err(error) = result {
+                tracing::warn!(%error, project = project.id.get(), "repack before push failed");
             }
             Ok(())
         }
-        error = company => Err(error.into()),
+        error = keep_alive => Err(error.into()),
     }
 }
 
-/// What was done, for who asked for it.
+/// The number of packs before and after a maintenance run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Maintained {
-    pub before: usize,
-    pub after: usize,
+pub struct MaintenanceReport {
+    pub packs_before: usize,
+    pub packs_after: usize,
 }
 
-/// How much is done.
+/// How much of a repository is repacked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extent {
-    /// What pays: a pack that is larger than all smaller ones together stays as it is. So a byte is written again only when
-    /// the repository has doubled, and now and then.
+pub enum RepackScope {
+    /// A full repack if one is due, otherwise a geometric repack. The latter keeps a pack that is larger than all
+    /// smaller ones together, so it rewrites a byte only when the repository has doubled in size.
     Due,
-    /// All that can be.
-    Whole,
-    /// What is quick: only the small packs.
-    Small,
+    /// A full repack, also of the shared packs, unless nothing has changed since the last one.
+    Full,
+    /// Only a geometric repack, which is quick.
+    Geometric,
 }
 
-const WHOLE_EVERY: TimeDelta = TimeDelta::days(5);
-pub(super) const BUSY: &str = "Somebody else is at it";
+/// If the last full repack is older than this, maintenance does another one as soon as the repository has changed.
+const FULL_REPACK_INTERVAL: TimeDelta = TimeDelta::days(5);
+pub(super) const ALREADY_RUNNING: &str = "Maintenance of this repository is already running";
 
-/// Does what is due. What is pushed meanwhile is not touched: it is not on the list that was read.
-pub async fn maintain(app: &App, actor: &Actor, project: &ProjectRef, extent: Extent) -> Result<Maintained> {
-    access::instance(actor, InstanceAction::ManageUsers)?;
-    let opened = fetch::open(app, actor, project, ProjectAction::Read).await?;
-    let id = opened.project.repository.id;
-    let held = Held::take(app, format!("repository/{id}")).await?;
-    let done = take_turns(app, &held, opened, extent).await;
-    held.give_back().await;
-    done
+/// Runs the maintenance of a repository. Packs that are pushed meanwhile are not affected: they are not in the pack
+/// list that was read.
+pub async fn maintain(app: &App, actor: &Actor, project: &ProjectRef, scope: RepackScope) -> Result<MaintenanceReport> {
+    access::authorize_instance(actor, InstanceAction::ManageUsers)?;
+    let repository = fetch::open_repository(app, actor, project, ProjectAction::Read).await?;
+    let id = repository.project.repository.id;
+    let guard = LeaseGuard::acquire(app, format!("repository/{id}")).await?;
+    let result = run_steps(app, &guard, repository, scope).await;
+    guard.release().await;
+    result
 }
 
-async fn take_turns(app: &App, held: &Held, opened: Opened, extent: Extent) -> Result<Maintained> {
-    let id = opened.project.repository.id;
-    let before = Listing::read(app, id).await?;
-    let is_network_due = network::is_due(app, &before, id, extent);
-    if extent != Extent::Small && (is_network_due || is_whole_due(app, &before, id, extent).await?) {
-        repack::whole(app, held, &opened.project).await?;
-    } else if extent != Extent::Whole {
-        repack::small(app, held, id, &before).await?;
+async fn run_steps(
+    app: &App,
+    guard: &LeaseGuard,
+    repository: OpenRepository,
+    scope: RepackScope,
+) -> Result<MaintenanceReport> {
+    let id = repository.project.repository.id;
+    let before = PackList::read(app, id).await?;
+    let is_network_due = network::is_due(app, &before, id, scope);
+    if scope != RepackScope::Geometric && (is_network_due || is_full_repack_due(app, &before, id, scope).await?) {
+        repack::full(app, guard, &repository.project).await?;
+    } else if scope != RepackScope::Full {
+        repack::geometric(app, guard, id, &before).await?;
     }
-    // Behind it, so that what no ref leads to of its own does not become everybody's.
-    if is_network_due && let Err(error) = network::repack(app, held, &opened).await {
-        tracing::warn!(%error, repository = id.get(), "packs that forks share cannot be made fewer");
+    // After the full repack, which has moved unreachable objects to a cruft pack, so that they do not get into the
+    // shared pack.
+    if is_network_due && let Err(error) = network::repack(app, guard, &repository).await {
+        tracing::warn!(%error, repository = id.get(), "shared-pack repack failed");
     }
-    if extent != Extent::Small {
-        prune::prune(app, held, &opened.project).await?;
+    if scope != RepackScope::Geometric {
+        prune::prune(app, guard, &repository.project).await?;
     }
-    Ok(Maintained { before: before.packs.len(), after: Listing::read(app, id).await?.packs.len() })
+    Ok(MaintenanceReport { packs_before: before.packs.len(), packs_after: PackList::read(app, id).await?.packs.len() })
 }
 
-async fn is_whole_due(app: &App, listing: &Listing, id: RepositoryId, extent: Extent) -> Result<bool> {
+async fn is_full_repack_due(app: &App, pack_list: &PackList, id: RepositoryId, scope: RepackScope) -> Result<bool> {
     let last = repository::repacked(&mut *app.database.connection().await?, id).await?;
     Ok(match last {
-        // Packs may have become its own since, because forks went.
-        Some((_, generation)) if generation == listing.generation && listing.own().count() < 2 => false,
-        _ if extent == Extent::Whole => true,
-        // Where all would be made one anyhow, it is to have a bitmap. What came since has none: every clone walks through it.
-        Some((at, generation)) if app.clock.now() - at < WHOLE_EVERY => {
-            let is_all_small = listing.small().len() == listing.own().count();
-            let pushes = (listing.generation - generation).unsigned_abs();
-            let pays = is_all_small || pushes * BYTES_PER_PUSH >= bytes(listing.own());
-            listing.shared.is_empty() && pays && pushes >= listing.set_apart() * PUSHES_PER_PACK_SET_APART
+        // The own packs are counted because shared packs become own packs when forks are deleted.
+        Some((_, generation)) if generation == pack_list.generation && pack_list.own().count() < 2 => false,
+        _ if scope == RepackScope::Full => true,
+        // If a geometric repack would merge all packs anyway, a full repack also writes a bitmap. Objects pushed since
+        // the last one are in no bitmap, and every clone walks them.
+        Some((repacked_at, generation)) if app.clock.now() - repacked_at < FULL_REPACK_INTERVAL => {
+            let is_all_geometric = pack_list.geometric_tail().len() == pack_list.own().count();
+            let pushes = (pack_list.generation - generation).unsigned_abs();
+            let is_worthwhile = is_all_geometric || pushes * REWRITE_BYTES_PER_PUSH >= total_bytes(pack_list.own());
+            pack_list.shared.is_empty() && is_worthwhile && pushes >= pack_list.cruft_count() * PUSHES_PER_CRUFT_PACK
         }
         _ => true,
     })
 }
 
-/// So many bytes may be written again for each push.
-const BYTES_PER_PUSH: u64 = 64 << 10;
-/// Each time may leave another one: by a thousand pushes a day there are some eighty of them in two weeks.
-const PUSHES_PER_PACK_SET_APART: u64 = 4;
+/// Bytes a full repack may rewrite per push since the last one. Bounds write amplification.
+const REWRITE_BYTES_PER_PUSH: u64 = 64 << 10;
+/// Minimum number of pushes between full repacks for each cruft pack that exists, since a full repack may add another
+/// one: at a thousand pushes a day there are about eighty of them in two weeks.
+const PUSHES_PER_CRUFT_PACK: u64 = 4;
 
 /// The packs of a repository at one generation.
-struct Listing {
+struct PackList {
     generation: i64,
     packs: Vec<Pack>,
-    /// Those that others list, too, with who did so first.
+    /// Packs that other repositories list, too, with the oldest repository that lists them.
     shared: HashMap<PackId, RepositoryId>,
 }
 
-impl Listing {
+impl PackList {
     async fn read(app: &App, id: RepositoryId) -> Result<Self> {
         let mut connection = app.database.connection().await?;
-        let (generation, packs) = pack::list(&mut connection, id).await?.ok_or(Error::NotFound(Thing::Project))?;
-        Ok(Self { generation, packs, shared: rows::shared(&mut connection, id).await? })
+        let (generation, packs) = pack::list(&mut connection, id).await?.ok_or(Error::NotFound(Resource::Project))?;
+        Ok(Self { generation, packs, shared: rows::find_shared_packs(&mut connection, id).await? })
     }
 
+    /// Returns the packs that only this repository lists, without cruft packs.
     fn own(&self) -> impl Iterator<Item = &Pack> {
         self.packs.iter().filter(|pack| pack.cruft_since.is_none() && !self.shared.contains_key(&pack.id))
     }
 
-    fn set_apart(&self) -> u64 {
+    fn cruft_count(&self) -> u64 {
         self.packs.iter().filter(|pack| pack.cruft_since.is_some()).count() as u64
     }
 
-    /// Of its own those that are not larger than all smaller ones together.
-    fn small(&self) -> Vec<&Pack> {
+    /// Returns the own packs that a geometric repack merges: all but the largest ones that are larger than all smaller
+    /// packs together.
+    fn geometric_tail(&self) -> Vec<&Pack> {
         let mut own: Vec<&Pack> = self.own().collect();
         own.sort_by_key(|pack| pack.bytes());
         while let Some((largest, smaller)) = own.split_last()
@@ -209,6 +227,6 @@ impl Listing {
     }
 }
 
-fn bytes<'a>(packs: impl IntoIterator<Item = &'a Pack>) -> u64 {
+fn total_bytes<'a>(packs: impl IntoIterator<Item = &'a Pack>) -> u64 {
     packs.into_iter().map(Pack::bytes).sum()
 }

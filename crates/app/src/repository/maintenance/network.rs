@@ -1,117 +1,131 @@
-//! Making few packs of those that a repository and its forks share, for all of them at once. No fork gets a copy of its
-//! own, and what only a fork has stays its own.
+//! Repacks the packs that a repository and its forks share, for all of them at once.
+//!
+//! All of them list the new pack, so no object is stored twice. Packs that only a fork lists are not affected.
 
 use std::collections::HashSet;
 
 use holdfast_domain::ids::{PackId, RepositoryId};
-use holdfast_git::index_pack::{Index, IndexedPack};
-use holdfast_git::repack::{self, Kept, Unreachable};
-use holdfast_git::{Bare, ObjectId, Target};
-use holdfast_store::cache::stem;
+use holdfast_git::index_pack::{IndexedPack, PackIndex};
+use holdfast_git::repack::{self, KeepPacks, Unreachable};
+use holdfast_git::{BareRepository, ObjectId, RefTarget};
+use holdfast_store::cache::pack_file_stem;
 use holdfast_store::commit;
 use holdfast_store::repository::pack::{self, Pack};
 use holdfast_store::repository::{network, repository, retained};
 
-use super::repack::{check_complete, check_room, keep};
-use super::{Extent, Held, Listing, bytes};
-use crate::repository::fetch::Opened;
-use crate::repository::pack::store;
+use super::repack::{add_to_cache, ensure_disk_space, ensure_no_object_lost};
+use super::{LeaseGuard, PackList, RepackScope, total_bytes};
+use crate::repository::fetch::OpenRepository;
+use crate::repository::pack::store_pack;
 use crate::{App, Error, Result};
 
-/// Those that this repository shared first. Those of others are their affair.
-fn shared(listing: &Listing, id: RepositoryId) -> impl Iterator<Item = &Pack> {
-    listing.packs.iter().filter(move |pack| pack.cruft_since.is_none() && listing.shared.get(&pack.id) == Some(&id))
+/// Returns the shared packs whose oldest repository is this one. Other shared packs are repacked by their oldest
+/// repository.
+fn shared_packs(pack_list: &PackList, id: RepositoryId) -> impl Iterator<Item = &Pack> {
+    pack_list.packs.iter().filter(move |pack| pack.cruft_since.is_none() && pack_list.shared.get(&pack.id) == Some(&id))
 }
 
-pub(super) fn is_due(app: &App, listing: &Listing, id: RepositoryId, extent: Extent) -> bool {
-    let count = shared(listing, id).count();
-    extent != Extent::Small && count > 1 && (extent == Extent::Whole || count as i64 >= app.engine.settings.compact_at)
+pub(super) fn is_due(app: &App, pack_list: &PackList, id: RepositoryId, scope: RepackScope) -> bool {
+    let count = shared_packs(pack_list, id).count();
+    scope != RepackScope::Geometric
+        && count > 1
+        && (scope == RepackScope::Full || count as i64 >= app.settings.maintenance.repack_threshold_packs)
 }
 
-/// Where forks began is written in the log at most so far back.
-const RECENT: i64 = 1000;
+/// Maximum number of ref log entries, newest first, that are searched for the tips at which forks were created.
+const MAX_RECENT_TIPS: i64 = 1000;
 
-/// All that is in them goes into one, whether refs lead to it or not: to find out, every fork would have to be walked
-/// through.
-pub(super) async fn repack(app: &App, held: &Held, opened: &Opened) -> Result<()> {
-    let id = opened.project.repository.id;
-    let listing = &Listing::read(app, id).await?;
-    let mut old: Vec<&Pack> = shared(listing, id).collect();
-    // What has been pushed since the last fork, once it is much: the one bitmap that git uses is that of the shared pack.
-    if 2 * bytes(listing.own()) >= bytes(old.iter().copied()) {
-        old.extend(listing.own());
+/// Merges the shared packs into one, with their unreachable objects: to find these, every fork would have to be walked.
+pub(super) async fn repack(app: &App, guard: &LeaseGuard, repository: &OpenRepository) -> Result<()> {
+    let id = repository.project.repository.id;
+    let pack_list = &PackList::read(app, id).await?;
+    let mut old: Vec<&Pack> = shared_packs(pack_list, id).collect();
+    // Own packs are included once they are half as large as the shared ones: git uses only one bitmap, that of the
+    // shared pack.
+    if 2 * total_bytes(pack_list.own()) >= total_bytes(old.iter().copied()) {
+        old.extend(pack_list.own());
     }
     let ids: Vec<PackId> = old.iter().map(|pack| pack.id).collect();
-    let lease = app.lease(id, listing.generation).await?;
-    check_room(app, bytes(old.iter().copied()))?;
-    let owners = network::owners(&mut *app.database.connection().await?, &ids).await?;
-    let recent = retained::recent(&mut *app.database.connection().await?, id, RECENT).await?;
-    let tips: HashSet<ObjectId> = opened.refs.tips().chain(recent).collect();
-    let cache = app.engine.cache()?;
-    let copy = cache.copy(&lease, old.iter().copied(), &[])?;
-    let indices = old.iter().map(|pack| cache.index(&lease, pack)).collect();
-    write_tips(copy.bare().clone(), indices, tips).await?;
-    let git = &app.engine.git;
-    let made = match repack::by_refs(git, copy.bare(), Kept::Nothing, Unreachable::Included, copy.directory()).await {
-        Ok(made) => {
-            if let Some(made) = &made {
-                repack::write_graph(git, copy.bare(), made).await?;
+    let cached_repository = app.cached_repository(id, pack_list.generation).await?;
+    ensure_disk_space(app, total_bytes(old.iter().copied()))?;
+    let owners = network::find_repositories_listing(&mut *app.database.connection().await?, &ids).await?;
+    let recent = retained::list_recent(&mut *app.database.connection().await?, id, MAX_RECENT_TIPS).await?;
+    let tips: HashSet<ObjectId> = repository.refs.tips().chain(recent).collect();
+    let cache = app.git_runtime.cache()?;
+    let scratch = cache.scratch_repository(&cached_repository, old.iter().copied(), &[])?;
+    let indices = old.iter().map(|pack| cache.index_path(&cached_repository, pack)).collect();
+    write_tips(scratch.bare().clone(), indices, tips).await?;
+    let git = &app.git_runtime.git;
+    let new_pack =
+        match repack::pack_reachable(git, scratch.bare(), KeepPacks::None, Unreachable::Include, scratch.directory())
+            .await
+        {
+            Ok(made) => {
+                if let Some(new_pack) = &made {
+                    repack::write_commit_graph(git, scratch.bare(), new_pack).await?;
+                }
+                made
             }
-            made
-        }
-        // Something is elsewhere: then it is one pack, without a bitmap.
-        Err(holdfast_git::Error::Failed { said, .. }) if !old.iter().any(|pack| pack.has_bitmap()) => {
-            tracing::info!(said, repository = id.get(), "shared packs are not closed");
-            let names: Vec<String> = old.iter().copied().map(stem).collect();
-            repack::of_packs(git, copy.bare(), &names, &[], copy.directory()).await?
-        }
-        Err(error) => return Err(error.into()),
-    };
-    let Some(made) = made else { return Ok(()) };
-    let indices = old.iter().map(|pack| cache.index(&lease, pack)).collect();
-    check_complete(indices, vec![made.file("idx")], copy.directory().join("missing")).await?;
-    let new = swap(app, held, id, &owners, &ids, &made).await?;
-    keep(app, &lease, &new, &made).await;
+            // The packs refer to objects outside of them, so they are merged without a bitmap.
+            Err(holdfast_git::Error::CommandFailed { detail: stderr, .. })
+                if !old.iter().any(|pack| pack.has_bitmap()) =>
+            {
+                tracing::info!(
+                    stderr,
+                    repository = id.get(),
+                    "shared packs refer to objects outside of them, merged without a bitmap"
+                );
+                let names: Vec<String> = old.iter().copied().map(pack_file_stem).collect();
+                repack::merge_packs(git, scratch.bare(), &names, &[], scratch.directory()).await?
+            }
+            Err(error) => return Err(error.into()),
+        };
+    let Some(new_pack) = new_pack else { return Ok(()) };
+    let indices = old.iter().map(|pack| cache.index_path(&cached_repository, pack)).collect();
+    ensure_no_object_lost(indices, vec![new_pack.file_path("idx")], scratch.directory().join("missing")).await?;
+    let listed_pack = replace_shared(app, guard, id, &owners, &ids, &new_pack).await?;
+    add_to_cache(app, &cached_repository, &listed_pack, &new_pack).await;
     Ok(())
 }
 
-/// Those of the tips that are in the packs.
-async fn write_tips(bare: Bare, indices: Vec<std::path::PathBuf>, tips: HashSet<ObjectId>) -> Result<()> {
+/// Writes a ref for each tip that is in the packs.
+async fn write_tips(bare: BareRepository, indices: Vec<std::path::PathBuf>, tips: HashSet<ObjectId>) -> Result<()> {
     let writing = tokio::task::spawn_blocking(move || {
-        let indices = indices.into_iter().map(Index::open).collect::<holdfast_git::Result<Vec<_>>>()?;
-        let mut there: Vec<ObjectId> =
+        let indices = indices.into_iter().map(PackIndex::open).collect::<holdfast_git::Result<Vec<_>>>()?;
+        let mut present_tips: Vec<ObjectId> =
             tips.into_iter().filter(|id| indices.iter().any(|it| it.contains(*id))).collect();
-        there.sort_unstable();
-        let names: Vec<String> = there.iter().map(|id| format!("refs/tips/{id}")).collect();
-        let refs = names.iter().zip(&there).map(|(name, id)| (name.as_str(), Target { id: *id, peeled: None }));
+        present_tips.sort_unstable();
+        let names: Vec<String> = present_tips.iter().map(|id| format!("refs/tips/{id}")).collect();
+        let refs =
+            names.iter().zip(&present_tips).map(|(name, id)| (name.as_str(), RefTarget { id: *id, peeled: None }));
         Ok(bare.write_refs("refs/heads/master", refs)?)
     });
     writing.await.map_err(|panicked| Error::Internal(panicked.into()))?
 }
 
-/// In the lists of all of them, or of none.
-async fn swap(
+/// Replaces the old packs in the pack lists of all owners, or of none.
+async fn replace_shared(
     app: &App,
-    held: &Held,
+    guard: &LeaseGuard,
     id: RepositoryId,
     owners: &[RepositoryId],
     old: &[PackId],
-    made: &IndexedPack,
+    new_files: &IndexedPack,
 ) -> Result<Pack> {
-    let new = store(app, made, None).await?;
+    let new = store_pack(app, new_files, None).await?;
     let now = app.clock.now();
     let mut transaction = app.database.begin().await?;
     repository::lock_all(&mut transaction, owners).await?;
-    held.check(&mut transaction).await?;
-    // From here on nobody forks any of them.
-    let is_same = network::owners(&mut transaction, old).await? == owners
-        && pack::count_of(&mut transaction, id, old).await? == old.len() as i64;
+    guard.check(&mut transaction).await?;
+    // The row locks keep the owners from being forked until the commit.
+    let is_same = network::find_repositories_listing(&mut transaction, old).await? == owners
+        && pack::count_listed(&mut transaction, id, old).await? == old.len() as i64;
     if !is_same {
-        return Err(Error::Conflict("The packs were changed by somebody else".into()));
+        return Err(Error::Conflict("The pack list was changed by another process during the repack".into()));
     }
     let added = pack::add(&mut transaction, id, &new, now).await?;
-    let added = added.ok_or_else(|| Error::Conflict("Packing took too long".into()))?;
-    network::replace(&mut transaction, owners, old, added, now).await?;
+    let added = added.ok_or_else(|| Error::Conflict("The repack took too long: its pack has been deleted".into()))?;
+    network::replace_packs(&mut transaction, owners, old, added, now).await?;
     commit(transaction).await?;
     Ok(Pack { id: added, checksum: new.checksum, object_key: None, sizes: new.sizes, cruft_since: None })
 }

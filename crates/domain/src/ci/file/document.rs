@@ -1,73 +1,76 @@
-//! The first document of a YAML text as a value. Aliases are followed without copying what they stand for; how large
-//! and how deep it all would be is counted nevertheless, so that nobody downstream is surprised.
+//! Reads the first document of a YAML text as a value.
+//!
+//! Aliases share the value they refer to. The size and the depth of the document are limited as if aliases were
+//! expanded, so that later steps can process it without further checks.
 
 use std::collections::HashMap;
 use std::rc::Rc;
 
 use serde_saphyr::granit_parser::{self, ErrorKind, Event, Marker, Parser, ScalarStyle, StructureStyle};
 
-use super::value::{Key, MapBuilder, Value};
-use super::{LARGEST_EXPANDED, scalar, syntax};
+use super::value::{MapBuilder, MapKey, Value};
+use super::{MAX_EXPANDED_BYTES, scalar, syntax};
 
-const DEEPEST: usize = 100;
-/// What a value counts besides its text.
-pub(super) const WEIGHT: usize = 16;
+const MAX_DEPTH: usize = 100;
+/// The weight of a value in addition to the length of its text. The number is an estimate.
+pub(super) const NODE_WEIGHT: usize = 16;
 
 pub(super) fn read(text: &str) -> Result<Value, String> {
     if !text.chars().all(is_allowed) {
-        return Err(no_control_characters());
+        return Err(control_character_error());
     }
     let options = granit_parser::options! { emit_comments: false, emit_unresolved_aliases: true };
     let mut document = Document::default();
     for event in Parser::new_from_str_with_options(text, options) {
         let (event, span) = event.map_err(|error| match error.kind() {
-            ErrorKind::RecursionLimitExceeded => too_deep(),
-            _ => syntax::describe(&error, text, document.innermost()),
+            ErrorKind::RecursionLimitExceeded => too_deep_error(),
+            _ => syntax::describe(&error, text, document.innermost_collection()),
         })?;
         match event {
             Event::Scalar(text, style, anchor, tag) => {
-                // An escape can still make what could not be written, and what no database takes.
+                // An escape sequence can still produce a zero byte, which PostgreSQL cannot store.
                 if text.contains('\0') {
-                    return Err(no_control_characters());
+                    return Err(control_character_error());
                 }
                 let value = match tag {
-                    Some(tag) => document.known(scalar::tagged(&tag, &text)),
-                    None if style == ScalarStyle::Plain => document.known(scalar::plain(&text)),
+                    Some(tag) => document.value_or_record_error(scalar::resolve_tagged(&tag, &text)),
+                    None if style == ScalarStyle::Plain => document.value_or_record_error(scalar::resolve_plain(&text)),
                     None => Value::Text(text.into()),
                 };
-                let weight = WEIGHT + span.byte_range().map_or(0, |range| range.len());
-                document.count(weight)?;
-                document.add(Node { value, weight, depth: 0 }, anchor, Origin::Here)?;
+                let weight = NODE_WEIGHT + span.byte_range().map_or(0, |range| range.len());
+                document.add_weight(weight)?;
+                document.add(Node { value, weight, depth: 0 }, anchor, NodeOrigin::Inline)?;
             }
             Event::SequenceStart(style, anchor, tag) => {
-                document.known(tag.map_or(Ok(Value::Null), |tag| scalar::allowed(&tag)));
+                document.value_or_record_error(tag.map_or(Ok(Value::Null), |tag| scalar::check_tag(&tag)));
                 document.open(Content::List(Vec::new()), style, anchor, span.start)?;
             }
             Event::MappingStart(style, anchor, tag) => {
-                document.known(tag.map_or(Ok(Value::Null), |tag| scalar::allowed(&tag)));
+                document.value_or_record_error(tag.map_or(Ok(Value::Null), |tag| scalar::check_tag(&tag)));
                 document.open(Content::Map(MapBuilder::default(), None), style, anchor, span.start)?;
             }
             Event::SequenceEnd | Event::MappingEnd => document.close()?,
             Event::Alias(anchor) => {
-                // What is not known stands for something that it is itself a part of.
+                // The anchor is unknown while its collection is incomplete, so the alias refers to a collection that
+                // contains it.
                 let name = span.slice(text).unwrap_or_default().trim_start_matches('*');
                 let node = document.anchors.get(&anchor).cloned().unwrap_or_else(|| document.unknown_alias(name));
-                document.count(node.weight)?;
-                document.add(node, 0, Origin::Alias)?;
+                document.add_weight(node.weight)?;
+                document.add(node, 0, NodeOrigin::Alias)?;
             }
             Event::UnresolvedAlias(name) => {
                 let node = document.unknown_alias(&name);
-                document.add(node, 0, Origin::Alias)?;
+                document.add(node, 0, NodeOrigin::Alias)?;
             }
             Event::DocumentEnd | Event::StreamEnd => break,
             _ => {}
         }
     }
-    document.unknown.map_or(Ok(document.root.unwrap_or(Value::Null)), Err)
+    document.first_error.map_or(Ok(document.root.unwrap_or(Value::Null)), Err)
 }
 
-fn no_control_characters() -> String {
-    syntax::at_start("control characters are not allowed")
+fn control_character_error() -> String {
+    syntax::error_at_start("control characters are not allowed")
 }
 
 fn is_allowed(c: char) -> bool {
@@ -82,14 +85,14 @@ struct Node {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Origin {
-    Here,
+enum NodeOrigin {
+    Inline,
     Alias,
 }
 
 enum Content {
     List(Vec<Value>),
-    /// With the key that waits for its value.
+    /// A map, with a key whose value has not been read yet.
     Map(MapBuilder, Option<Value>),
 }
 
@@ -108,42 +111,43 @@ struct Document {
     anchors: HashMap<usize, Node>,
     weight: usize,
     root: Option<Value>,
-    /// What means nothing is told after all else has been read: an error of the grammar comes first.
-    unknown: Option<String>,
+    /// The first error about a value. It is reported after the whole text has been parsed, because syntax errors take
+    /// precedence.
+    first_error: Option<String>,
 }
 
 impl Document {
-    fn known(&mut self, value: Result<Value, String>) -> Value {
+    fn value_or_record_error(&mut self, value: Result<Value, String>) -> Value {
         value.unwrap_or_else(|error| {
-            self.unknown.get_or_insert(error);
+            self.first_error.get_or_insert(error);
             Value::Null
         })
     }
 
     fn unknown_alias(&mut self, name: &str) -> Node {
-        Node { value: self.known(Err(format!("Unknown alias: {name}"))), weight: WEIGHT, depth: 0 }
+        Node { value: self.value_or_record_error(Err(format!("Unknown alias: {name}"))), weight: NODE_WEIGHT, depth: 0 }
     }
 
-    fn innermost(&self) -> Option<syntax::Within> {
-        self.stack.last().map(|collection| syntax::Within {
+    fn innermost_collection(&self) -> Option<syntax::EnclosingCollection> {
+        self.stack.last().map(|collection| syntax::EnclosingCollection {
             is_map: matches!(collection.content, Content::Map(..)),
             is_flow: matches!(collection.style, StructureStyle::Flow),
             start: collection.start,
         })
     }
 
-    fn count(&mut self, weight: usize) -> Result<(), String> {
+    fn add_weight(&mut self, weight: usize) -> Result<(), String> {
         self.weight = self.weight.saturating_add(weight);
-        if self.weight > LARGEST_EXPANDED {
+        if self.weight > MAX_EXPANDED_BYTES {
             return Err("The file is larger than 4 MiB with its aliases followed".into());
         }
         Ok(())
     }
 
     fn open(&mut self, content: Content, style: StructureStyle, anchor: usize, start: Marker) -> Result<(), String> {
-        self.count(WEIGHT)?;
+        self.add_weight(NODE_WEIGHT)?;
         check_depth(self.stack.len())?;
-        self.stack.push(Collection { content, style, start, anchor, weight: WEIGHT, depth: 1 });
+        self.stack.push(Collection { content, style, start, anchor, weight: NODE_WEIGHT, depth: 1 });
         Ok(())
     }
 
@@ -154,10 +158,10 @@ impl Document {
             Content::Map(map, _) => Value::Map(Rc::new(map.build())),
         };
         let node = Node { value, weight: collection.weight, depth: collection.depth };
-        self.add(node, collection.anchor, Origin::Here)
+        self.add(node, collection.anchor, NodeOrigin::Inline)
     }
 
-    fn add(&mut self, node: Node, anchor: usize, origin: Origin) -> Result<(), String> {
+    fn add(&mut self, node: Node, anchor: usize, origin: NodeOrigin) -> Result<(), String> {
         check_depth(self.stack.len() + node.depth)?;
         if anchor != 0 {
             self.anchors.insert(anchor, node.clone());
@@ -170,8 +174,8 @@ impl Document {
         parent.depth = parent.depth.max(node.depth + 1);
         match &mut parent.content {
             Content::List(items) => items.push(node.value),
-            Content::Map(map, waiting) => match waiting.take() {
-                None => *waiting = Some(node.value),
+            Content::Map(map, pending_key) => match pending_key.take() {
+                None => *pending_key = Some(node.value),
                 Some(key) => set_or_merge(map, &key, node.value, origin),
             },
         }
@@ -180,20 +184,21 @@ impl Document {
 }
 
 fn check_depth(depth: usize) -> Result<(), String> {
-    if depth > DEEPEST { Err(too_deep()) } else { Ok(()) }
+    if depth > MAX_DEPTH { Err(too_deep_error()) } else { Ok(()) }
 }
 
-fn too_deep() -> String {
-    format!("The file is nested more than {DEEPEST} levels deep")
+fn too_deep_error() -> String {
+    format!("The file is nested more than {MAX_DEPTH} levels deep")
 }
 
-/// `<<` takes over the keys of another map, or of several of which the first counts most. What stands below it in the
-/// file counts more, what stands above it less. If there is nothing to take over, it is a key like any other.
-fn set_or_merge(map: &mut MapBuilder, key: &Value, value: Value, origin: Origin) {
+/// Sets a key of a map. The key `<<` merges the keys of another map, or of a list of maps in which the first takes
+/// precedence. Keys below it in the file override the merged ones, and merged keys override those above it. If its
+/// value is not a map or a list of maps, `<<` is an ordinary key.
+fn set_or_merge(map: &mut MapBuilder, key: &Value, value: Value, origin: NodeOrigin) {
     if matches!(key, Value::Text(name) if &**name == "<<") {
         match &value {
             Value::Map(other) => return map.set_all(other),
-            Value::List(others) if origin == Origin::Here => {
+            Value::List(others) if origin == NodeOrigin::Inline => {
                 let maps: Option<Vec<_>> =
                     others.iter().map(|other| if let Value::Map(other) = other { Some(other) } else { None }).collect();
                 if let Some(maps) = maps {
@@ -204,5 +209,5 @@ fn set_or_merge(map: &mut MapBuilder, key: &Value, value: Value, origin: Origin)
             _ => {}
         }
     }
-    map.set(Key::of(key), value);
+    map.set(MapKey::from_value(key), value);
 }

@@ -1,40 +1,42 @@
-//! Durations as people write them: `3 weeks and 2 days`, `1h30m`, `1:20`.
+//! Parses durations in natural notation: `3 weeks and 2 days`, `1h30m`, `1:20`.
 
 const MINUTE: f64 = 60.0;
 const HOUR: f64 = 60.0 * MINUTE;
 const DAY: f64 = 24.0 * HOUR;
 const MONTH: f64 = 30.0 * DAY;
 const YEAR: f64 = 365.25 * DAY;
-/// Below the largest number of seconds there is.
-const LONGEST: f64 = 9.2e18;
+/// Upper bound of a duration, below the maximum of `i64`.
+const MAX_SECONDS: f64 = 9.2e18;
 
 #[derive(Clone, Copy)]
 enum Token {
     Number(f64),
-    /// So many seconds.
+    /// A unit, in seconds.
     Unit(f64),
 }
 
-/// Whole seconds; a number without a unit is one of seconds. None for what is no duration, and for nothing at all.
-pub fn seconds(text: &str) -> Option<i64> {
-    let mut tokens = tokens(&clock(&text.to_lowercase())?)?;
+/// Returns a duration in whole seconds. A number without a unit is in seconds. Returns None if the text is not a
+/// duration, or if the duration is zero or too large.
+pub fn parse_seconds(text: &str) -> Option<i64> {
+    let mut tokens = tokenize(&expand_clock(&text.to_lowercase())?)?;
     if let Some(Token::Unit(_)) = tokens.first() {
         tokens.insert(0, Token::Number(1.0));
     }
     let mut sum = 0.0;
-    for (place, token) in tokens.iter().enumerate() {
-        sum += match (token, tokens.get(place + 1)) {
+    for (index, token) in tokens.iter().enumerate() {
+        sum += match (token, tokens.get(index + 1)) {
             (Token::Number(number), Some(Token::Unit(unit))) => number * unit,
             (Token::Number(number), None) => *number,
-            // One number behind another, or a unit without one, is noise.
+            // A number before another number is ignored. A unit is counted together with its number.
             (Token::Number(_), Some(Token::Number(_))) | (Token::Unit(_), _) => 0.0,
         };
     }
-    (sum > 0.0 && sum < LONGEST).then_some(sum as i64)
+    (sum > 0.0 && sum < MAX_SECONDS).then_some(sum as i64)
 }
 
-/// `1:20` with its units written out.
-fn clock(text: &str) -> Option<String> {
+/// Writes out the units of a clock notation such as `1:20`, and returns other texts unchanged. Returns None if the
+/// notation has too many parts.
+fn expand_clock(text: &str) -> Option<String> {
     let dense: String = text.split_whitespace().collect();
     let bytes = dense.as_bytes();
     let is_clock = bytes
@@ -52,18 +54,18 @@ fn clock(text: &str) -> Option<String> {
     Some(parts.join(" "))
 }
 
-fn tokens(text: &str) -> Option<Vec<Token>> {
+fn tokenize(text: &str) -> Option<Vec<Token>> {
     let mut tokens = Vec::new();
     let mut rest = text.trim_start();
     while !rest.is_empty() {
-        let number = number_at(rest);
+        let number = number_length(rest);
         let length = if number > 0 {
             tokens.push(Token::Number(rest[..number].parse().ok()?));
             number
         } else {
             let end = rest
                 .char_indices()
-                .find(|(place, c)| c.is_whitespace() || number_at(&rest[*place..]) > 0)
+                .find(|(place, c)| c.is_whitespace() || number_length(&rest[*place..]) > 0)
                 .map_or(rest.len(), |(place, _)| place);
             add_word(&rest[..end], &mut tokens)?;
             end
@@ -73,8 +75,8 @@ fn tokens(text: &str) -> Option<Vec<Token>> {
     Some(tokens)
 }
 
-/// How many bytes of a number the text begins with: `12`, `1.5`, `.5`.
-fn number_at(text: &str) -> usize {
+/// Returns the length of the number that the text begins with: `12`, `1.5`, `.5`. Returns 0 if there is none.
+fn number_length(text: &str) -> usize {
     let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
     let whole = digits(text);
     match text[whole..].strip_prefix('.').map_or(0, digits) {
@@ -86,11 +88,11 @@ fn number_at(text: &str) -> usize {
 fn add_word(word: &str, tokens: &mut Vec<Token>) -> Option<()> {
     let word = word.strip_prefix(',').unwrap_or(word);
     let word = word.strip_suffix(',').unwrap_or(word);
-    if let Some(unit) = unit(word) {
+    if let Some(unit) = unit_seconds(word) {
         tokens.push(Token::Unit(unit));
-    } else if let Some(number) = word.split('-').map(spelt_out).sum::<Option<f64>>() {
+    } else if let Some(number) = word.split('-').map(parse_number_word).sum::<Option<f64>>() {
         match tokens.last_mut() {
-            // Twenty and five are twenty-five.
+            // "twenty five" is twenty-five.
             Some(Token::Number(tens)) if *tens >= 20.0 && *tens % 10.0 == 0.0 => *tens += number,
             _ => tokens.push(Token::Number(number)),
         }
@@ -100,7 +102,7 @@ fn add_word(word: &str, tokens: &mut Vec<Token>) -> Option<()> {
     Some(())
 }
 
-fn unit(word: &str) -> Option<f64> {
+fn unit_seconds(word: &str) -> Option<f64> {
     Some(match word {
         "seconds" | "second" | "secs" | "sec" | "s" => 1.0,
         "minutes" | "minute" | "mins" | "min" | "m" => MINUTE,
@@ -113,7 +115,7 @@ fn unit(word: &str) -> Option<f64> {
     })
 }
 
-fn spelt_out(word: &str) -> Option<f64> {
+fn parse_number_word(word: &str) -> Option<f64> {
     const SMALL: [&str; 20] = [
         "zero",
         "one",
@@ -143,10 +145,10 @@ fn spelt_out(word: &str) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::seconds;
+    use super::parse_seconds;
 
     #[test]
-    fn durations() {
+    fn durations_are_parsed() {
         for (text, expected) in [
             ("1 day", 86_400),
             ("2 weeks", 1_209_600),
@@ -178,12 +180,12 @@ mod tests {
             ("1 2 days", 172_800),
             ("1 hour 30", 3_630),
         ] {
-            assert_eq!(seconds(text), Some(expected), "{text:?}");
+            assert_eq!(parse_seconds(text), Some(expected), "{text:?}");
         }
     }
 
     #[test]
-    fn what_is_none() {
+    fn invalid_durations_are_rejected() {
         for text in [
             "",
             " ",
@@ -204,8 +206,8 @@ mod tests {
             "1::2",
             "İ",
         ] {
-            assert_eq!(seconds(text), None, "{text:?}");
+            assert_eq!(parse_seconds(text), None, "{text:?}");
         }
-        assert_eq!(seconds(&"9".repeat(10_000)), None);
+        assert_eq!(parse_seconds(&"9".repeat(10_000)), None);
     }
 }

@@ -1,41 +1,46 @@
-//! Regular expressions that users write. They take time that grows only with the text they are held against; what
-//! cannot be had that way (a look around, a reference back) is not to be had.
+//! Regular expressions that users write. Matching takes time linear in the text, so lookaround and backreferences are
+//! not supported.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use regex::{Regex, RegexBuilder};
 
-/// Of what one expression takes in memory.
-const LARGEST: usize = 256 * 1024;
-/// Different ones, in a file. A file that has more is not one that somebody wrote.
-const MOST: usize = 200;
+/// Maximum memory of one compiled expression.
+const MAX_REGEX_BYTES: usize = 256 * 1024;
+/// Maximum number of different expressions in a file. The number is arbitrary; real files have far fewer.
+const MAX_PATTERNS: usize = 200;
 
-/// Each is compiled once, however many jobs share it.
+/// A cache of compiled expressions, so that jobs with the same expression share it.
 #[derive(Default)]
 pub(super) struct Patterns(HashMap<String, Option<Regex>>);
 
 impl Patterns {
     pub fn compile(&mut self, pattern: &str) -> Option<Regex> {
-        let is_full = self.0.len() >= MOST;
+        let is_full = self.0.len() >= MAX_PATTERNS;
         match self.0.entry(pattern.to_owned()) {
-            Entry::Occupied(known) => known.get().clone(),
+            Entry::Occupied(entry) => entry.get().clone(),
             Entry::Vacant(_) if is_full => None,
-            Entry::Vacant(place) => place.insert(compiled(pattern)).clone(),
+            Entry::Vacant(entry) => entry.insert(compile_regex(pattern)).clone(),
         }
     }
 }
 
-/// None where it is none that we have, or too large.
-pub(super) fn compiled(pattern: &str) -> Option<Regex> {
-    // A line's end is a line's end, as in Ruby.
-    RegexBuilder::new(&spelt_out(pattern)).multi_line(true).size_limit(LARGEST).dfa_size_limit(LARGEST).build().ok()
+/// Compiles an expression. Returns None if it is invalid, unsupported or too large.
+pub(super) fn compile_regex(pattern: &str) -> Option<Regex> {
+    // As in Ruby, `^` and `$` match at every line.
+    RegexBuilder::new(&to_rust_syntax(pattern))
+        .multi_line(true)
+        .size_limit(MAX_REGEX_BYTES)
+        .dfa_size_limit(MAX_REGEX_BYTES)
+        .build()
+        .ok()
 }
 
-/// How much of the code a build says it covers: the last number that the pattern finds.
-pub fn coverage_in(pattern: &str, text: &str) -> Option<f64> {
-    let found = compiled(pattern)?.captures_iter(text).last()?;
-    // What is in brackets, if something is.
+/// Returns the code coverage that a trace reports: the number in the last match of the pattern.
+pub fn find_coverage(pattern: &str, text: &str) -> Option<f64> {
+    let found = compile_regex(pattern)?.captures_iter(text).last()?;
+    // The last capture group that matched, or else the whole match.
     let part = found.iter().flatten().last()?.as_str();
     let start = part.find(|c: char| c.is_ascii_digit())?;
     let number = &part[start..];
@@ -45,31 +50,32 @@ pub fn coverage_in(pattern: &str, text: &str) -> Option<f64> {
     format!("{whole}.{fraction}0").parse().ok()
 }
 
-/// To Ruby a word is of ASCII. So are digits and spaces, and that keeps patterns small.
-fn spelt_out(pattern: &str) -> String {
-    let mut ours = String::with_capacity(pattern.len());
+/// Translates an expression from Ruby's syntax. Character classes contain only ASCII, which also keeps expressions
+/// small.
+fn to_rust_syntax(pattern: &str) -> String {
+    let mut translated = String::with_capacity(pattern.len());
     let mut chars = pattern.chars();
     while let Some(c) = chars.next() {
         let escaped = if c == '\\' { chars.next() } else { None };
         match escaped {
-            Some('w') => ours.push_str("[0-9A-Za-z_]"),
-            Some('W') => ours.push_str("[^0-9A-Za-z_]"),
-            Some('d') => ours.push_str("[0-9]"),
-            Some('D') => ours.push_str("[^0-9]"),
-            Some('s') => ours.push_str(r"[\t-\r ]"),
-            Some('S') => ours.push_str(r"[^\t-\r ]"),
-            Some('h') => ours.push_str("[0-9A-Fa-f]"),
-            Some('H') => ours.push_str("[^0-9A-Fa-f]"),
-            Some('Z') => ours.push_str(r"\n?\z"),
-            Some(escaped) => ours.extend([c, escaped]),
-            None => ours.push(c),
+            Some('w') => translated.push_str("[0-9A-Za-z_]"),
+            Some('W') => translated.push_str("[^0-9A-Za-z_]"),
+            Some('d') => translated.push_str("[0-9]"),
+            Some('D') => translated.push_str("[^0-9]"),
+            Some('s') => translated.push_str(r"[\t-\r ]"),
+            Some('S') => translated.push_str(r"[^\t-\r ]"),
+            Some('h') => translated.push_str("[0-9A-Fa-f]"),
+            Some('H') => translated.push_str("[^0-9A-Fa-f]"),
+            Some('Z') => translated.push_str(r"\n?\z"),
+            Some(escaped) => translated.extend([c, escaped]),
+            None => translated.push(c),
         }
     }
-    ours
+    translated
 }
 
-/// What stands between slashes.
-pub(super) fn between_slashes(text: &str) -> Option<&str> {
+/// Returns the text between slashes, or None if the text is not enclosed in slashes.
+pub(super) fn strip_slashes(text: &str) -> Option<&str> {
     let rest = text.strip_prefix('/')?;
     if rest.is_empty() { Some(rest) } else { rest.strip_suffix('/') }
 }
@@ -79,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns_are_ruby_s() {
+    fn patterns_follow_ruby_syntax() {
         for (pattern, yes, no) in [
             (r"^\w+$", "a_1", "ä"),
             (r"^[\w.-]+$", "a-1.x", "a/b"),
@@ -94,11 +100,11 @@ mod tests {
             (r"\(\d+.\d+\%\) covered", "(98.29%) covered", "(98.29) covered"),
             (r"^[\w--]$", "a", "."),
         ] {
-            let compiled = compiled(pattern).unwrap_or_else(|| panic!("{pattern}"));
-            assert!(compiled.is_match(yes) && !compiled.is_match(no), "{pattern}");
+            let regex = compile_regex(pattern).unwrap_or_else(|| panic!("{pattern}"));
+            assert!(regex.is_match(yes) && !regex.is_match(no), "{pattern}");
         }
         for pattern in ["(", "\\", "(?=a)", r"(a)\1", "*"] {
-            assert!(compiled(pattern).is_none(), "{pattern}");
+            assert!(compile_regex(pattern).is_none(), "{pattern}");
         }
     }
 }

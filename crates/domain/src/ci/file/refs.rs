@@ -1,72 +1,72 @@
-//! For which refs a job runs.
+//! The filters `only` and `except`, which select the refs that a job runs for.
 
 use regex::Regex;
 
-use super::Target;
-use super::pattern::{Patterns, between_slashes};
+use super::PipelineTarget;
+use super::pattern::{Patterns, strip_slashes};
 use super::value::Value;
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Refs(Vec<Ref>);
+pub(super) struct RefFilters(Vec<RefFilter>);
 
 #[derive(Clone, Debug)]
-struct Ref {
-    name: Name,
-    /// The only project in which it counts.
+struct RefFilter {
+    matcher: RefMatcher,
+    /// The only project in which the filter applies, or None for all projects.
     project: Option<String>,
 }
 
 #[derive(Clone, Debug)]
-enum Name {
-    /// A ref's own, or `branches`, `tags`, `triggers`.
-    Word(String),
-    Like(Regex),
+enum RefMatcher {
+    /// The name of a ref, or one of the keywords `branches`, `tags` and `triggers`.
+    Name(String),
+    Pattern(Regex),
 }
 
-impl Refs {
-    /// None where it is no list of refs.
+impl RefFilters {
+    /// Reads a list of filters. Returns None if the value is not one.
     pub fn read(value: &Value, patterns: &mut Patterns) -> Option<Self> {
         let Value::List(items) = value else { return None };
-        items.iter().map(|item| Ref::parse(item.text_or_symbol()?, patterns)).collect::<Option<_>>().map(Self)
+        items.iter().map(|item| RefFilter::parse(item.text_or_symbol()?, patterns)).collect::<Option<_>>().map(Self)
     }
 
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    pub fn matches(&self, target: &Target<'_>) -> bool {
+    pub fn matches(&self, target: &PipelineTarget<'_>) -> bool {
         self.0.iter().any(|entry| entry.matches(target))
     }
 }
 
-impl Ref {
+impl RefFilter {
     fn parse(text: &str, patterns: &mut Patterns) -> Option<Self> {
-        // The first `@` begins the project, even within slashes: it has always been so.
+        // The first `@` begins the project, even within a regular expression, as existing clients expect.
         let (name, project) = match text.split_once('@') {
             Some((name, project)) => (name, Some(project.to_owned())),
             None => (text, None),
         };
-        let name = match between_slashes(name) {
-            Some(pattern) => Name::Like(patterns.compile(pattern)?),
-            None => Name::Word(name.to_owned()),
+        let name = match strip_slashes(name) {
+            Some(pattern) => RefMatcher::Pattern(patterns.compile(pattern)?),
+            None => RefMatcher::Name(name.to_owned()),
         };
-        Some(Self { name, project })
+        Some(Self { matcher: name, project })
     }
 
-    fn matches(&self, target: &Target<'_>) -> bool {
+    fn matches(&self, target: &PipelineTarget<'_>) -> bool {
         if self.project.as_deref().is_some_and(|project| project != target.project_path) {
             return false;
         }
-        match &self.name {
-            Name::Like(pattern) => pattern.is_match(target.ref_name),
-            Name::Word(word) => {
-                let is_meant = match word.as_str() {
-                    "tags" => target.tag,
-                    "branches" => !target.tag,
-                    "triggers" => target.triggered,
+        match &self.matcher {
+            RefMatcher::Pattern(pattern) => pattern.is_match(target.ref_name),
+            RefMatcher::Name(word) => {
+                let is_keyword_match = match word.as_str() {
+                    "tags" => target.is_tag,
+                    "branches" => !target.is_tag,
+                    "triggers" => target.is_triggered,
                     _ => false,
                 };
-                is_meant || word == target.ref_name
+                is_keyword_match || word == target.ref_name
             }
         }
     }

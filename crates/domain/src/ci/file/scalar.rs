@@ -1,13 +1,13 @@
-//! What an unquoted word means: the rules of YAML 1.1, as Ruby reads them.
+//! Resolves unquoted scalars by the rules of YAML 1.1, as Ruby implements them.
 
 use chrono::NaiveDate;
 use serde_saphyr::granit_parser::Tag;
 
 use super::value::Value;
 
-pub(super) fn plain(text: &str) -> Result<Value, String> {
-    if let Some(word) = reserved(text) {
-        return Ok(word);
+pub(super) fn resolve_plain(text: &str) -> Result<Value, String> {
+    if let Some(value) = resolve_keyword(text) {
+        return Ok(value);
     }
     if is_date(text) {
         return Err(unknown_class("Date"));
@@ -16,34 +16,34 @@ pub(super) fn plain(text: &str) -> Result<Value, String> {
         return Err(unknown_class("Time"));
     }
     if let Some(name) = text.strip_prefix(':').filter(|name| !name.is_empty()) {
-        return Ok(Value::Symbol(unquoted(name).into()));
+        return Ok(Value::Symbol(strip_quotes(name).into()));
     }
-    Ok(match sexagesimal(text).or_else(|| float(text)).or_else(|| integer(text)) {
+    Ok(match parse_sexagesimal(text).or_else(|| parse_float(text)).or_else(|| parse_integer(text)) {
         Some(number) => Value::Number(number.into()),
         None => Value::Text(text.into()),
     })
 }
 
-/// A tag that asks for an object of Ruby's is an error; one that nobody knows means nothing.
-pub(super) fn tagged(tag: &Tag, text: &str) -> Result<Value, String> {
-    allowed(tag)?;
-    match word_of(tag) {
+/// Resolves a scalar with a tag. A tag of a Ruby object is an error; an unknown tag is ignored.
+pub(super) fn resolve_tagged(tag: &Tag, text: &str) -> Result<Value, String> {
+    check_tag(tag)?;
+    match tag_name(tag) {
         Some("str" | "binary" | "ruby/string") => Ok(Value::Text(text.into())),
         Some("ruby/sym" | "ruby/symbol") => Ok(Value::Symbol(text.into())),
-        _ => plain(text),
+        _ => resolve_plain(text),
     }
 }
 
-/// Null, where the tag is one that a list or a map may have.
-pub(super) fn allowed(tag: &Tag) -> Result<Value, String> {
-    match word_of(tag).and_then(|word| word.strip_prefix("ruby/")) {
+/// Fails if the tag is not allowed. Returns null otherwise.
+pub(super) fn check_tag(tag: &Tag) -> Result<Value, String> {
+    match tag_name(tag).and_then(|word| word.strip_prefix("ruby/")) {
         None | Some("string" | "sym" | "symbol") => Ok(Value::Null),
         Some(word) => Err(unknown_class(word.rsplit(':').next().unwrap_or(word))),
     }
 }
 
-/// `!!str` and `!str` are the same.
-fn word_of(tag: &Tag) -> Option<&str> {
+/// Returns the name of a tag. `!!str` and `!str` are equivalent.
+fn tag_name(tag: &Tag) -> Option<&str> {
     tag.core_suffix().or_else(|| (tag.handle() == "!").then_some(tag.suffix()))
 }
 
@@ -51,7 +51,7 @@ fn unknown_class(name: &str) -> String {
     format!("Tried to load unspecified class: {name}")
 }
 
-fn reserved(text: &str) -> Option<Value> {
+fn resolve_keyword(text: &str) -> Option<Value> {
     if text.len() > 5 {
         return None;
     }
@@ -66,8 +66,8 @@ fn reserved(text: &str) -> Option<Value> {
     }
 }
 
-/// `:"two words"` is a symbol of two words.
-fn unquoted(name: &str) -> &str {
+/// Removes the quotes of a symbol: `:"two words"` is the symbol `two words`.
+fn strip_quotes(name: &str) -> &str {
     ['"', '\'']
         .into_iter()
         .find_map(|quote| name.strip_prefix(quote)?.strip_suffix(quote))
@@ -76,7 +76,7 @@ fn unquoted(name: &str) -> &str {
 }
 
 fn is_date(text: &str) -> bool {
-    // A day that does not exist is a text.
+    // A date that does not exist is a text.
     date_parts(text).is_some_and(|(year, month, day)| NaiveDate::from_ymd_opt(year, month, day).is_some())
 }
 
@@ -98,24 +98,24 @@ fn is_time(text: &str) -> bool {
         return false;
     };
     let mut parts = time.trim_start().splitn(3, ':');
-    let two_digits = |part: &str| part.len() == 2 && part.bytes().all(|digit| digit.is_ascii_digit());
+    let is_two_digits = |part: &str| part.len() == 2 && part.bytes().all(|digit| digit.is_ascii_digit());
     let (Some(hour), Some(minute), Some(rest)) = (parts.next(), parts.next(), parts.next()) else { return false };
     date_parts(date).is_some()
-        && (two_digits(hour) || (hour.len() == 1 && hour.as_bytes()[0].is_ascii_digit()))
-        && two_digits(minute)
-        && rest.get(..2).is_some_and(two_digits)
+        && (is_two_digits(hour) || (hour.len() == 1 && hour.as_bytes()[0].is_ascii_digit()))
+        && is_two_digits(minute)
+        && rest.get(..2).is_some_and(is_two_digits)
         && rest[2..]
             .chars()
             .all(|c| c.is_ascii_digit() || c.is_whitespace() || matches!(c, '.' | ':' | 'Z' | '+' | '-'))
 }
 
-fn signed(text: &str) -> (&str, &str) {
+fn split_sign(text: &str) -> (&str, &str) {
     if text.starts_with(['-', '+']) { text.split_at(1) } else { ("", text) }
 }
 
-/// `1:30` is ninety. Nobody wants it, so what it comes to is not told.
-fn sexagesimal(text: &str) -> Option<String> {
-    let (_, digits) = signed(text);
+/// Recognizes base-60 numbers: `1:30` is ninety. No key needs the value, so the text is returned unchanged.
+fn parse_sexagesimal(text: &str) -> Option<String> {
+    let (_, digits) = split_sign(text);
     let (first, rest) = digits.split_once(':')?;
     let rest =
         rest.split_once('.').map_or(rest, |(whole, fraction)| if is_number(fraction, "_") { whole } else { "x" });
@@ -126,12 +126,12 @@ fn sexagesimal(text: &str) -> Option<String> {
         .then(|| text.to_owned())
 }
 
-fn is_number(text: &str, besides: &str) -> bool {
-    text.chars().all(|c| c.is_ascii_digit() || besides.contains(c))
+fn is_number(text: &str, extra_chars: &str) -> bool {
+    text.chars().all(|c| c.is_ascii_digit() || extra_chars.contains(c))
 }
 
-fn float(text: &str) -> Option<String> {
-    let (sign, digits) = signed(text);
+fn parse_float(text: &str) -> Option<String> {
+    let (sign, digits) = split_sign(text);
     let (whole, rest) = digits.split_once('.')?;
     let (fraction, exponent) = match rest.split_once(['e', 'E']) {
         Some((fraction, exponent)) => {
@@ -149,8 +149,8 @@ fn float(text: &str) -> Option<String> {
     Some(format!("{number:?}"))
 }
 
-fn integer(text: &str) -> Option<String> {
-    let (sign, digits) = signed(text);
+fn parse_integer(text: &str) -> Option<String> {
+    let (sign, digits) = split_sign(text);
     let sign = if sign == "-" { "-" } else { "" };
     let (digits, radix) = if let Some(digits) = digits.strip_prefix("0b") {
         (digits.replace('_', ""), 2)
@@ -166,7 +166,7 @@ fn integer(text: &str) -> Option<String> {
     if digits.is_empty() || !digits.chars().all(|digit| digit.is_digit(radix)) {
         return None;
     }
-    // What is too large for us is a number all the same.
+    // A number that exceeds 128 bits keeps its text.
     Some(u128::from_str_radix(&digits, radix).map_or_else(|_| text.to_owned(), |number| format!("{sign}{number}")))
 }
 
@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words() {
+    fn plain_scalars_follow_yaml_1_1() {
         let number = |text: &str| Value::Number(text.into());
         for (text, value) in [
             ("", Value::Null),
@@ -206,7 +206,7 @@ mod tests {
             ("1:30", number("1:30")),
             ("12:30:45.5", number("12:30:45.5")),
         ] {
-            assert_eq!(plain(text), Ok(value), "{text:?}");
+            assert_eq!(resolve_plain(text), Ok(value), "{text:?}");
         }
         for text in [
             "y",
@@ -244,18 +244,18 @@ mod tests {
             "1.x",
             "😀",
         ] {
-            let said = plain(text).unwrap();
-            assert!(matches!(&said, Value::Text(same) if &**same == text) || text == "::", "{text:?} {said:?}");
+            let resolved = resolve_plain(text).unwrap();
+            assert!(matches!(&resolved, Value::Text(same) if &**same == text) || text == "::", "{text:?} {resolved:?}");
         }
     }
 
     #[test]
     fn dates_are_refused() {
         for text in ["2016-01-01", "2016-1-2"] {
-            assert_eq!(plain(text), Err("Tried to load unspecified class: Date".into()), "{text}");
+            assert_eq!(resolve_plain(text), Err("Tried to load unspecified class: Date".into()), "{text}");
         }
         for text in ["2016-01-01 10:00:00", "2016-01-01T1:00:00.5Z", "2016-01-01t10:00:00 +02:00"] {
-            assert_eq!(plain(text), Err("Tried to load unspecified class: Time".into()), "{text}");
+            assert_eq!(resolve_plain(text), Err("Tried to load unspecified class: Time".into()), "{text}");
         }
     }
 }

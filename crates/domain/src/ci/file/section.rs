@@ -1,24 +1,24 @@
-//! A map of the file at its place, and the questions that everybody asks of one.
+//! A map of the file with its path, for reading keys and reporting errors.
 
 use std::rc::Rc;
 
-use super::value::{Key, Map, Value};
+use super::value::{Map, MapKey, Value};
 
 pub(super) struct Section {
-    /// `jobs:rspec:cache`; nothing for the file itself.
-    place: String,
+    /// The path in error messages, such as `jobs:rspec:cache`. Empty for the file itself.
+    path: String,
     map: Rc<Map>,
 }
 
 impl Section {
-    pub fn whole_file(map: Rc<Map>) -> Self {
-        Self { place: String::new(), map }
+    pub fn for_file(map: Rc<Map>) -> Self {
+        Self { path: String::new(), map }
     }
 
-    pub fn of(place: String, value: &Value) -> Result<Self, String> {
+    pub fn from_value(path: String, value: &Value) -> Result<Self, String> {
         match value {
-            Value::Map(map) => Ok(Self { place, map: Rc::clone(map) }),
-            _ => Err(wrong(&place, "config should be a hash")),
+            Value::Map(map) => Ok(Self { path, map: Rc::clone(map) }),
+            _ => Err(format_error(&path, "config should be a hash")),
         }
     }
 
@@ -30,63 +30,64 @@ impl Section {
         self.map.get(key)
     }
 
-    pub fn place_of(&self, key: &str) -> String {
-        if self.place.is_empty() { key.to_owned() } else { format!("{}:{key}", self.place) }
+    pub fn error_path(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}:{key}", self.path) }
     }
 
-    /// Of the map itself.
-    pub fn wrong(&self, what: &str) -> String {
-        wrong(&self.place, what)
+    /// Returns an error about the map itself.
+    pub fn error(&self, message: &str) -> String {
+        format_error(&self.path, message)
     }
 
-    /// Of what stands below the key.
-    pub fn wrong_at(&self, key: &str, what: &str) -> String {
-        wrong(&self.place_of(key), &format!("config {what}"))
+    /// Returns an error about the value of a key.
+    pub fn error_at(&self, key: &str, message: &str) -> String {
+        format_error(&self.error_path(key), &format!("config {message}"))
     }
 
-    pub fn has_only(&self, known: &[&str]) -> Result<(), String> {
+    pub fn reject_unknown_keys(&self, known: &[&str]) -> Result<(), String> {
         let unknown: Vec<&str> = self
             .map
             .iter()
-            .filter(|(key, _)| !matches!(key, Key::Name(name) if known.contains(&&**name)))
-            .map(|(key, _)| key.printed())
+            .filter(|(key, _)| !matches!(key, MapKey::Name(name) if known.contains(&&**name)))
+            .map(|(key, _)| key.as_str())
             .collect();
         if unknown.is_empty() {
             return Ok(());
         }
-        Err(self.wrong(&format!("config contains unknown keys: {}", unknown.join(", "))))
+        Err(self.error(&format!("config contains unknown keys: {}", unknown.join(", "))))
     }
 
-    /// An entry: what is wrong with it is told at its own place.
+    /// Reads an entry. An error is reported at the path of the entry.
     pub fn entry<T>(
         &self,
         key: &str,
         read: impl FnOnce(&Value) -> Option<T>,
-        otherwise: &str,
+        message: &str,
     ) -> Result<Option<T>, String> {
-        self.get(key).map(|value| read(value).ok_or_else(|| self.wrong_at(key, otherwise))).transpose()
+        self.get(key).map(|value| read(value).ok_or_else(|| self.error_at(key, message))).transpose()
     }
 
-    /// An attribute: what is wrong with it is told at the place of the map that has it.
+    /// Reads an attribute. Unlike with [`Self::entry`], an error is reported at the path of the map that contains it.
     pub fn attribute<T>(
         &self,
         key: &str,
         read: impl FnOnce(&Value) -> Option<T>,
-        otherwise: &str,
+        message: &str,
     ) -> Result<Option<T>, String> {
-        let wrong = || self.wrong(&format!("{} {otherwise}", key.replace('_', " ")));
-        self.get(key).map(|value| read(value).ok_or_else(wrong)).transpose()
+        let error = || self.error(&format!("{} {message}", key.replace('_', " ")));
+        self.get(key).map(|value| read(value).ok_or_else(error)).transpose()
     }
 }
 
-/// Everything that is told of the contents is in lower case, names of jobs included.
-pub(super) fn wrong(place: &str, what: &str) -> String {
-    format!("{place} {what}").to_ascii_lowercase()
+/// Formats an error about the content of the file. It is in lower case, including the names of jobs, as existing
+/// clients expect.
+pub(super) fn format_error(path: &str, message: &str) -> String {
+    format!("{path} {message}").to_ascii_lowercase()
 }
 
-pub(super) const A_STRING: &str = "should be a string";
-pub(super) const A_BOOLEAN: &str = "should be a boolean value";
-pub(super) const STRINGS: &str = "should be an array of strings";
+pub(super) const SHOULD_BE_STRING: &str = "should be a string";
+pub(super) const SHOULD_BE_BOOLEAN: &str = "should be a boolean value";
+pub(super) const SHOULD_BE_STRINGS: &str = "should be an array of strings";
 
 pub(super) fn string(value: &Value) -> Option<String> {
     match value {

@@ -1,37 +1,37 @@
-//! Errors of YAML's grammar, in the words and at the places that users know from libyaml: not where reading stopped,
-//! but where that began which could not be read.
+//! Formats YAML syntax errors with the wording and positions of libyaml, which users know: an error is reported at the
+//! beginning of the construct that cannot be parsed, not where parsing stopped.
 
 use serde_saphyr::granit_parser::{ErrorKind, Marker, ScanError};
 
-/// The innermost list or map that was open.
+/// The innermost list or map that is not closed at the position of an error.
 #[derive(Clone, Copy)]
-pub(super) struct Within {
+pub(super) struct EnclosingCollection {
     pub is_map: bool,
-    /// With brackets.
+    /// Whether the collection is in flow style, with brackets.
     pub is_flow: bool,
     pub start: Marker,
 }
 
-pub(super) fn at_start(what: &str) -> String {
-    at(what, 1, 1)
+pub(super) fn error_at_start(what: &str) -> String {
+    error_at(what, 1, 1)
 }
 
-fn at(what: &str, line: usize, column: usize) -> String {
+fn error_at(what: &str, line: usize, column: usize) -> String {
     format!("(<unknown>): {what} at line {line} column {column}")
 }
 
-pub(super) fn not_utf8(error: std::str::Utf8Error) -> String {
-    at_start(match error.error_len() {
+pub(super) fn invalid_utf8(error: std::str::Utf8Error) -> String {
+    error_at_start(match error.error_len() {
         Some(1) => "invalid leading UTF-8 octet",
         Some(_) => "invalid trailing UTF-8 octet",
         None => "incomplete UTF-8 octet sequence",
     })
 }
 
-pub(super) fn describe(error: &ScanError, text: &str, within: Option<Within>) -> String {
+pub(super) fn describe(error: &ScanError, text: &str, enclosing: Option<EnclosingCollection>) -> String {
     let mark = error.marker();
     let (line, column) = (mark.line(), mark.col() + 1);
-    let here = |what: &str| at(what, line, column);
+    let error_here = |what: &str| error_at(what, line, column);
     match error.kind() {
         ErrorKind::ExpectedBlockMappingKey
         | ErrorKind::ExpectedBlockSequenceEntry
@@ -40,20 +40,20 @@ pub(super) fn describe(error: &ScanError, text: &str, within: Option<Within>) ->
         | ErrorKind::InvalidTrailingSingleQuotedScalar
         | ErrorKind::InvalidTrailingDoubleQuotedScalar
         | ErrorKind::CommentInterceptedScalar
-        | ErrorKind::InvalidColonPlacement => unexpected(within),
+        | ErrorKind::InvalidColonPlacement => unexpected_content(enclosing),
         ErrorKind::UnclosedFlowCollection { open } | ErrorKind::MismatchedFlowCollectionEnd { open, .. } => {
-            here(unclosed(*open == '{'))
+            error_here(unclosed_message(*open == '{'))
         }
-        ErrorKind::UnclosedQuotedScalar => here("found unexpected end of stream while scanning a quoted scalar"),
+        ErrorKind::UnclosedQuotedScalar => error_here("found unexpected end of stream while scanning a quoted scalar"),
         ErrorKind::SimpleKeyExpected | ErrorKind::InvalidSimpleKey => {
-            here("could not find expected ':' while scanning a simple key")
+            error_here("could not find expected ':' while scanning a simple key")
         }
-        ErrorKind::UnexpectedCharacter { .. } => here(NO_TOKEN),
+        ErrorKind::UnexpectedCharacter { .. } => error_here(INVALID_TOKEN_START),
         ErrorKind::TabInBlockIndentation | ErrorKind::TabInIndentation | ErrorKind::TabNotAllowed => {
-            at(NO_TOKEN, line, tab_in(text, line).unwrap_or(column))
+            error_at(INVALID_TOKEN_START, line, tab_column(text, line).unwrap_or(column))
         }
         ErrorKind::TabAtBlockScalarStart => {
-            here("found a tab character where an indentation space is expected while scanning a block scalar")
+            error_here("found a tab character where an indentation space is expected while scanning a block scalar")
         }
         ErrorKind::MisplacedFlowCollectionEnd
         | ErrorKind::ExpectedNodeContent
@@ -63,26 +63,28 @@ pub(super) fn describe(error: &ScanError, text: &str, within: Option<Within>) ->
         | ErrorKind::UnexpectedEofFlowMapping
         | ErrorKind::UnexpectedEofFlowSequence
         | ErrorKind::UnexpectedEofImplicitFlowMapping => {
-            let kind = if within.is_some_and(|within| within.is_flow) { "flow" } else { "block" };
-            here(&format!("did not find expected node content while parsing a {kind} node"))
+            let kind = if enclosing.is_some_and(|enclosing| enclosing.is_flow) { "flow" } else { "block" };
+            error_here(&format!("did not find expected node content while parsing a {kind} node"))
         }
-        ErrorKind::UndeclaredTagHandle => here("found undefined tag handle while parsing a node"),
-        ErrorKind::BlockEntryInFlowCollection => here("did not find expected node content while parsing a flow node"),
+        ErrorKind::UndeclaredTagHandle => error_here("found undefined tag handle while parsing a node"),
+        ErrorKind::BlockEntryInFlowCollection => {
+            error_here("did not find expected node content while parsing a flow node")
+        }
         ErrorKind::TabInPlainScalar => {
-            here("found a tab character that violates indentation while scanning a plain scalar")
+            error_here("found a tab character that violates indentation while scanning a plain scalar")
         }
         ErrorKind::MissingAnchorOrAliasName => {
             let is_alias = mark.byte_offset().and_then(|place| text.as_bytes().get(place)) == Some(&b'*');
             let kind = if is_alias { "alias" } else { "anchor" };
-            here(&format!("did not find expected alphabetic or numeric character while scanning an {kind}"))
+            error_here(&format!("did not find expected alphabetic or numeric character while scanning an {kind}"))
         }
-        _ => here(&what_first(&error.info())),
+        _ => error_here(&problem_before_context(&error.info())),
     }
 }
 
-const NO_TOKEN: &str = "found character that cannot start any token while scanning for the next token";
+const INVALID_TOKEN_START: &str = "found character that cannot start any token while scanning for the next token";
 
-const fn unclosed(is_map: bool) -> &'static str {
+const fn unclosed_message(is_map: bool) -> &'static str {
     if is_map {
         "did not find expected ',' or '}' while parsing a flow mapping"
     } else {
@@ -90,24 +92,24 @@ const fn unclosed(is_map: bool) -> &'static str {
     }
 }
 
-/// Something follows that cannot follow.
-fn unexpected(within: Option<Within>) -> String {
-    let Some(within) = within else { return at_start("did not find expected <document start>") };
-    let what = match within {
-        Within { is_flow: true, is_map, .. } => unclosed(is_map),
-        Within { is_map: true, .. } => "did not find expected key while parsing a block mapping",
-        Within { .. } => "did not find expected '-' indicator while parsing a block collection",
+/// Returns the error for content that cannot follow in this collection.
+fn unexpected_content(enclosing: Option<EnclosingCollection>) -> String {
+    let Some(enclosing) = enclosing else { return error_at_start("did not find expected <document start>") };
+    let what = match enclosing {
+        EnclosingCollection { is_flow: true, is_map, .. } => unclosed_message(is_map),
+        EnclosingCollection { is_map: true, .. } => "did not find expected key while parsing a block mapping",
+        EnclosingCollection { .. } => "did not find expected '-' indicator while parsing a block collection",
     };
-    at(what, within.start.line(), within.start.col() + 1)
+    error_at(what, enclosing.start.line(), enclosing.start.col() + 1)
 }
 
-fn tab_in(text: &str, line: usize) -> Option<usize> {
+fn tab_column(text: &str, line: usize) -> Option<usize> {
     let line = text.split('\n').nth(line.checked_sub(1)?)?;
     line.chars().position(|c| c == '\t').map(|place| place + 1)
 }
 
-/// The parser says when, then what; users know it the other way round.
-fn what_first(info: &str) -> String {
+/// Reorders a message of the parser, which puts the context before the problem. Libyaml does it the other way round.
+fn problem_before_context(info: &str) -> String {
     match info.split_once(", ") {
         Some((when, what)) if when.starts_with("while ") => format!("{what} {when}"),
         _ => info.to_owned(),
@@ -118,9 +120,8 @@ fn what_first(info: &str) -> String {
 mod tests {
     use super::super::document;
 
-    /// As libyaml says it.
     #[test]
-    fn errors_are_told_as_ever() {
+    fn syntax_errors_match_libyaml() {
         for (text, error) in [
             ("invalid: yaml: test", "mapping values are not allowed in this context at line 1 column 14"),
             ("job:\n  script: echo: x\n", "mapping values are not allowed in this context at line 2 column 15"),

@@ -1,14 +1,14 @@
-//! What a YAML text says, before anybody asks whether it makes sense.
+//! YAML values, before they are validated.
 
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Shared, so that an alias costs no more than a pointer.
+/// A YAML value. Parts are shared, so that an alias costs no more than a pointer.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value {
     Null,
     Bool(bool),
-    /// As it is printed.
+    /// The number as it is printed.
     Number(Rc<str>),
     Text(Rc<str>),
     /// `:word`, without the colon.
@@ -28,7 +28,7 @@ impl Value {
         }
     }
 
-    /// Most places that want a text take a symbol as well.
+    /// Returns the text of a text or a symbol. Most keys that expect a text also accept a symbol.
     pub fn text_or_symbol(&self) -> Option<&str> {
         match self {
             Self::Text(text) | Self::Symbol(text) => Some(text),
@@ -38,19 +38,19 @@ impl Value {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Key {
-    /// A text or a symbol: as keys they are the same.
+pub(super) enum MapKey {
+    /// A text or a symbol, which are equal as keys.
     Name(Rc<str>),
-    /// Anything else, as it is printed.
+    /// Any other value, as it is printed.
     Other(Rc<str>),
     /// `~` and `false`.
-    Nothing,
+    Null,
 }
 
-impl Key {
-    pub fn of(value: &Value) -> Self {
+impl MapKey {
+    pub fn from_value(value: &Value) -> Self {
         match value {
-            Value::Null | Value::Bool(false) => Self::Nothing,
+            Value::Null | Value::Bool(false) => Self::Null,
             Value::Bool(true) => Self::Other("true".into()),
             Value::Number(number) => Self::Other(Rc::clone(number)),
             Value::Text(text) | Value::Symbol(text) => Self::Name(Rc::clone(text)),
@@ -59,49 +59,49 @@ impl Key {
         }
     }
 
-    pub fn printed(&self) -> &str {
+    pub fn as_str(&self) -> &str {
         match self {
             Self::Name(text) | Self::Other(text) => text,
-            Self::Nothing => "",
+            Self::Null => "",
         }
     }
 }
 
-/// In the order of the file.
+/// A YAML map, in the order of the file.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Map(Vec<(Key, Value)>);
+pub(super) struct Map(Vec<(MapKey, Value)>);
 
 impl Map {
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// None where the value is null, too: nobody tells the two apart.
+    /// Returns the value of a key, or None if the key is missing or its value is null.
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.iter()
-            .find(|(key, _)| matches!(key, Key::Name(known) if &**known == name))
+            .find(|(key, _)| matches!(key, MapKey::Name(known) if &**known == name))
             .map(|(_, value)| value)
             .filter(|value| **value != Value::Null)
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = (&Key, &Value)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&MapKey, &Value)> {
         self.0.iter().map(|(key, value)| (key, value))
     }
 }
 
 #[derive(Default)]
 pub(super) struct MapBuilder {
-    entries: Vec<(Key, Value)>,
-    places: HashMap<Key, usize>,
+    entries: Vec<(MapKey, Value)>,
+    indexes: HashMap<MapKey, usize>,
 }
 
 impl MapBuilder {
-    /// The last value of a key counts; its place is that of the first.
-    pub fn set(&mut self, key: Key, value: Value) {
-        match self.places.get(&key) {
+    /// Sets a key. The last value of a key wins; the position is that of its first occurrence.
+    pub fn set(&mut self, key: MapKey, value: Value) {
+        match self.indexes.get(&key) {
             Some(&place) => self.entries[place].1 = value,
             None => {
-                self.places.insert(key.clone(), self.entries.len());
+                self.indexes.insert(key.clone(), self.entries.len());
                 self.entries.push((key, value));
             }
         }

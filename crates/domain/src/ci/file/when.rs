@@ -1,20 +1,22 @@
+//! The key `when` of a job.
+
 use serde::{Deserialize, Serialize};
 
-/// After what a job runs.
+/// The condition under which a job runs after the earlier stages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum When {
     OnSuccess,
     OnFailure,
     Always,
-    /// When somebody says so.
+    /// Only when a user starts it.
     Manual,
 }
 
 impl When {
     pub const ALL: [Self; 4] = [Self::OnSuccess, Self::OnFailure, Self::Always, Self::Manual];
 
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::OnSuccess => "on_success",
             Self::OnFailure => "on_failure",
@@ -23,7 +25,7 @@ impl When {
         }
     }
 
-    pub fn named(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|when| when.word() == word)
+    pub fn from_str_opt(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|when| when.as_str() == word)
     }
 }

@@ -7,12 +7,12 @@ use holdfast_domain::ids::UserId;
 use holdfast_domain::policy::{GroupAction, ProjectAction};
 
 use super::ApiResult;
-use crate::answer::{Body, Created, Listed};
 use crate::present::access_request::{AccessRequestBody, access_request as present};
 use crate::present::member::{MemberBody, member as present_member};
-use crate::{Access, Cx, Routes, params};
+use crate::response::{Body, Created, PageBody};
+use crate::{Access, RequestContext, Routes, params};
 
-/// The same four endpoints for groups and for projects.
+/// Defines the same endpoints for groups and for projects.
 macro_rules! endpoints {
     ($source:ident, $Ref:ty, $requests:ident) => {
         mod $source {
@@ -20,47 +20,49 @@ macro_rules! endpoints {
 
             params! {
                 pub struct One {
-                    /// Number or path.
+                    /// Id or path of the group or project.
                     required id: $Ref,
                 }
             }
 
-            pub async fn list(cx: Cx, params: One) -> ApiResult<Listed<AccessRequestBody>> {
-                let page = $requests::list(cx.app(), &cx.actor, &params.id, cx.page).await?;
-                Ok(Listed(page.map(|request| present(request, cx.site()))))
+            pub async fn list(context: RequestContext, params: One) -> ApiResult<PageBody<AccessRequestBody>> {
+                let page = $requests::list(context.app(), &context.actor, &params.id, context.page).await?;
+                Ok(PageBody(page.map(|request| present(request, context.site()))))
             }
 
-            pub async fn create(cx: Cx, params: One) -> ApiResult<Created<AccessRequestBody>> {
-                let request = $requests::create(cx.app(), &cx.actor, &params.id).await?;
-                Ok(Created(present(request, cx.site())))
+            pub async fn create(context: RequestContext, params: One) -> ApiResult<Created<AccessRequestBody>> {
+                let request = $requests::create(context.app(), &context.actor, &params.id).await?;
+                Ok(Created(present(request, context.site())))
             }
 
             params! {
                 pub struct Approve {
-                    /// Number or path.
+                    /// Id or path of the group or project.
                     required id: $Ref,
+                    /// Id of the user that requested access.
                     required user_id: UserId,
-                    /// 30, developer, by default.
+                    /// Access level of the new member, 30 (developer) by default.
                     optional access_level: i64,
                 }
             }
 
-            pub async fn approve(cx: Cx, params: Approve) -> ApiResult<Created<MemberBody>> {
+            pub async fn approve(context: RequestContext, params: Approve) -> ApiResult<Created<MemberBody>> {
                 let (user, level) = (params.user_id, params.access_level);
-                let member = $requests::approve(cx.app(), &cx.actor, &params.id, user, level).await?;
-                Ok(Created(present_member(member, cx.site())))
+                let member = $requests::approve(context.app(), &context.actor, &params.id, user, level).await?;
+                Ok(Created(present_member(member, context.site())))
             }
 
             params! {
                 pub struct Deny {
-                    /// Number or path.
+                    /// Id or path of the group or project.
                     required id: $Ref,
+                    /// Id of the user that requested access.
                     required user_id: UserId,
                 }
             }
 
-            pub async fn delete(cx: Cx, params: Deny) -> ApiResult<Body<bool>> {
-                $requests::delete(cx.app(), &cx.actor, &params.id, params.user_id).await?;
+            pub async fn delete(context: RequestContext, params: Deny) -> ApiResult<Body<bool>> {
+                $requests::delete(context.app(), &context.actor, &params.id, params.user_id).await?;
                 Ok(Body(true))
             }
         }
@@ -75,18 +77,18 @@ pub fn routes(routes: &mut Routes) {
     const ONE_OF_GROUP: &str = "/groups/:id/access_requests/:user_id";
     const APPROVE_OF_GROUP: &str = "/groups/:id/access_requests/:user_id/approve";
     let (manage, request) = (Access::Group(GroupAction::ManageMembers), Access::Group(GroupAction::RequestAccess));
-    routes.add(Method::GET, GROUP, manage, "Lists who asks for access to a group", groups::list);
-    routes.add(Method::POST, GROUP, request, "Asks for access to a group", groups::create);
-    routes.add(Method::PUT, APPROVE_OF_GROUP, manage, "Makes a requester a member of a group", groups::approve);
-    routes.add(Method::DELETE, ONE_OF_GROUP, manage, "Denies or withdraws a request", groups::delete);
+    routes.add(Method::GET, GROUP, manage, "List the access requests of a group", groups::list);
+    routes.add(Method::POST, GROUP, request, "Request access to a group", groups::create);
+    routes.add(Method::PUT, APPROVE_OF_GROUP, manage, "Approve an access request to a group", groups::approve);
+    routes.add(Method::DELETE, ONE_OF_GROUP, manage, "Deny or withdraw an access request", groups::delete);
 
     const PROJECT: &str = "/projects/:id/access_requests";
     const ONE_OF_PROJECT: &str = "/projects/:id/access_requests/:user_id";
     const APPROVE_OF_PROJECT: &str = "/projects/:id/access_requests/:user_id/approve";
     let manage = Access::Project(ProjectAction::ManageMembers);
     let request = Access::Project(ProjectAction::RequestAccess);
-    routes.add(Method::GET, PROJECT, manage, "Lists who asks for access to a project", projects::list);
-    routes.add(Method::POST, PROJECT, request, "Asks for access to a project", projects::create);
-    routes.add(Method::PUT, APPROVE_OF_PROJECT, manage, "Makes a requester a member of a project", projects::approve);
-    routes.add(Method::DELETE, ONE_OF_PROJECT, manage, "Denies or withdraws a request", projects::delete);
+    routes.add(Method::GET, PROJECT, manage, "List the access requests of a project", projects::list);
+    routes.add(Method::POST, PROJECT, request, "Request access to a project", projects::create);
+    routes.add(Method::PUT, APPROVE_OF_PROJECT, manage, "Approve an access request to a project", projects::approve);
+    routes.add(Method::DELETE, ONE_OF_PROJECT, manage, "Deny or withdraw an access request", projects::delete);
 }

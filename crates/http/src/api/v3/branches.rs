@@ -5,91 +5,87 @@ use holdfast_domain::policy::ProjectAction::{ProtectBranches, ReadCode, WriteCod
 
 use super::ApiResult;
 use super::projects::OneProject;
-use crate::answer::{Body, Listed};
-use crate::present::branch::{Begun, BranchBody, RemovedBranch, branch as present};
-use crate::{Access, Cx, Routes, params};
+use crate::present::branch::{BackgroundWorkBody, BranchBody, RemovedBranch, branch as present};
+use crate::response::{Body, PageBody};
+use crate::{Access, RequestContext, Routes, params};
 
-async fn list(cx: Cx, params: OneProject) -> ApiResult<Listed<BranchBody>> {
-    Ok(Listed(branch::list(cx.app(), &cx.actor, &params.id, cx.page).await?.map(present)))
+async fn list(context: RequestContext, params: OneProject) -> ApiResult<PageBody<BranchBody>> {
+    Ok(PageBody(branch::list(context.app(), &context.actor, &params.id, context.page).await?.map(present)))
 }
 
 params! {
     struct OneBranch {
-        /// Number, or NAMESPACE%2FPROJECT.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
-        /// Its slashes as %2F.
+        /// Name of the branch, with slashes as %2F.
         required branch: String,
     }
 }
 
-async fn show(cx: Cx, params: OneBranch) -> ApiResult<Body<BranchBody>> {
-    Ok(Body(present(branch::show(cx.app(), &cx.actor, &params.id, &params.branch).await?)))
+async fn show(context: RequestContext, params: OneBranch) -> ApiResult<Body<BranchBody>> {
+    Ok(Body(present(branch::show(context.app(), &context.actor, &params.id, &params.branch).await?)))
 }
 
 params! {
     struct CreateBranch {
-        /// Number, or NAMESPACE%2FPROJECT.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
+        /// Name of the new branch.
         required branch_name: String,
-        /// A branch, a tag or the id of a commit.
+        /// Branch, tag or commit that the new branch starts at.
         required r#ref: String,
     }
 }
 
-async fn create(cx: Cx, params: CreateBranch) -> ApiResult<Body<BranchBody>> {
-    let made = branch::create(cx.app(), &cx.actor, &params.id, &params.branch_name, &params.r#ref).await?;
-    Ok(Body(present(made)))
+async fn create(context: RequestContext, params: CreateBranch) -> ApiResult<Body<BranchBody>> {
+    let branch = branch::create(context.app(), &context.actor, &params.id, &params.branch_name, &params.r#ref).await?;
+    Ok(Body(present(branch)))
 }
 
-async fn delete(cx: Cx, params: OneBranch) -> ApiResult<Body<RemovedBranch>> {
-    let branch_name = branch::delete(cx.app(), &cx.actor, &params.id, &params.branch).await?;
+async fn delete(context: RequestContext, params: OneBranch) -> ApiResult<Body<RemovedBranch>> {
+    let branch_name = branch::delete(context.app(), &context.actor, &params.id, &params.branch).await?;
     Ok(Body(RemovedBranch { branch_name }))
 }
 
 params! {
     struct ProtectBranch {
-        including branch: OneBranch,
-        /// False if it is left out, as is the other.
+        flatten branch: OneBranch,
+        /// Whether developers may push to the branch, false by default.
         optional developers_can_push: bool,
+        /// Whether developers may merge into the branch, false by default.
         optional developers_can_merge: bool,
     }
 }
 
-async fn protect(cx: Cx, params: ProtectBranch) -> ApiResult<Body<BranchBody>> {
+async fn protect(context: RequestContext, params: ProtectBranch) -> ApiResult<Body<BranchBody>> {
     let ProtectBranch { branch: OneBranch { id, branch }, developers_can_push: push, developers_can_merge: merge } =
         params;
     let (push, merge) = (push.unwrap_or(false), merge.unwrap_or(false));
-    Ok(Body(present(branch::protect(cx.app(), &cx.actor, &id, &branch, push, merge).await?)))
+    Ok(Body(present(branch::protect(context.app(), &context.actor, &id, &branch, push, merge).await?)))
 }
 
-async fn unprotect(cx: Cx, params: OneBranch) -> ApiResult<Body<BranchBody>> {
-    Ok(Body(present(branch::unprotect(cx.app(), &cx.actor, &params.id, &params.branch).await?)))
+async fn unprotect(context: RequestContext, params: OneBranch) -> ApiResult<Body<BranchBody>> {
+    Ok(Body(present(branch::unprotect(context.app(), &context.actor, &params.id, &params.branch).await?)))
 }
 
-async fn delete_merged(cx: Cx, params: OneProject) -> ApiResult<Body<Begun>> {
-    merged_branches::delete(cx.app(), &cx.actor, &params.id).await?;
-    Ok(Body(Begun { message: "The branches that are merged are being deleted" }))
+async fn delete_merged(context: RequestContext, params: OneProject) -> ApiResult<Body<BackgroundWorkBody>> {
+    merged_branches::delete(context.app(), &context.actor, &params.id).await?;
+    Ok(Body(BackgroundWorkBody { message: "The branches that are merged are being deleted" }))
 }
 
 pub fn routes(routes: &mut Routes) {
     const PATH: &str = "/projects/:id/repository/branches";
     const ONE: &str = "/projects/:id/repository/branches/:branch";
     let (read, write) = (Access::Project(ReadCode), Access::Project(WriteCode));
-    routes.add(Method::GET, PATH, read, "Lists branches by name", list);
-    routes.add(Method::GET, ONE, read, "Shows a branch", show);
-    routes.add(Method::POST, PATH, write, "Creates a branch; the answer is 200", create);
-    routes.add(Method::DELETE, ONE, write, "Removes a branch", delete);
+    routes.add(Method::GET, PATH, read, "List branches", list);
+    routes.add(Method::GET, ONE, read, "Get a branch", show);
+    routes.add(Method::POST, PATH, write, "Create a branch", create);
+    routes.add(Method::DELETE, ONE, write, "Delete a branch", delete);
     let protects = Access::Project(ProtectBranches);
     const PROTECT: &str = "/projects/:id/repository/branches/:branch/protect";
-    routes.add(Method::PUT, PROTECT, protects, "Protects a branch", protect);
+    routes.add(Method::PUT, PROTECT, protects, "Protect a branch", protect);
     const UNPROTECT: &str = "/projects/:id/repository/branches/:branch/unprotect";
-    routes.add(Method::PUT, UNPROTECT, protects, "Ends the protection of a branch", unprotect);
+    routes.add(Method::PUT, UNPROTECT, protects, "Unprotect a branch", unprotect);
     const MERGED: &str = "/projects/:id/repository/merged_branches";
-    routes.add(
-        Method::DELETE,
-        MERGED,
-        write,
-        "Begins to remove the branches merged into the default one",
-        delete_merged,
-    );
+    routes.add(Method::DELETE, MERGED, write, "Delete the branches merged into the default branch", delete_merged);
 }

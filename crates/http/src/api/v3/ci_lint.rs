@@ -4,28 +4,29 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::ApiResult;
-use crate::answer::Body;
-use crate::{Access, Cx, Routes, params};
+use crate::response::Body;
+use crate::{Access, RequestContext, Routes, params};
 
 params! {
     struct Lint {
-        /// The text of a `.gitlab-ci.yml`.
+        /// Content of a `.gitlab-ci.yml`.
         required content: String,
     }
 }
 
 #[derive(Serialize, ToSchema)]
-struct Linted {
+struct LintBody {
     /// `valid` or `invalid`.
     status: &'static str,
+    /// Errors in the file, empty if it is valid.
     errors: Vec<String>,
 }
 
-async fn lint(cx: Cx, params: Lint) -> ApiResult<Body<Linted>> {
-    let errors: Vec<String> = creation::lint(cx.app(), params.content).await?.into_iter().collect();
-    Ok(Body(Linted { status: if errors.is_empty() { "valid" } else { "invalid" }, errors }))
+async fn lint(context: RequestContext, params: Lint) -> ApiResult<Body<LintBody>> {
+    let errors: Vec<String> = creation::lint(context.app(), params.content).await?.into_iter().collect();
+    Ok(Body(LintBody { status: if errors.is_empty() { "valid" } else { "invalid" }, errors }))
 }
 
 pub fn routes(routes: &mut Routes) {
-    routes.add(Method::POST, "/ci/lint", Access::Anyone, "Tells what is wrong with a CI file; the answer is 200", lint);
+    routes.add(Method::POST, "/ci/lint", Access::Anyone, "Validate a CI file", lint);
 }

@@ -5,29 +5,32 @@ use holdfast_domain::ci::Status;
 use holdfast_domain::policy::ProjectAction::{ManageBuilds, ReadBuilds};
 
 use super::ApiResult;
-use crate::answer::{Created, Listed};
 use crate::present::build::{StatusBody, status as present};
-use crate::{Access, Cx, Routes, choice, params};
+use crate::response::{Created, PageBody};
+use crate::{Access, RequestContext, Routes, choice, params};
 
 params! {
     struct StatusesOfCommit {
-        /// Number, or NAMESPACE%2FPROJECT.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
-        /// A commit, a branch or a tag.
+        /// Commit, branch or tag.
         required sha: String,
+        /// Only statuses for this branch or tag.
         optional r#ref: String,
+        /// Only statuses of this stage.
         optional stage: String,
+        /// Only statuses with this name.
         optional name: String,
-        /// Older ones of the same name, too.
+        /// Whether to include older statuses with the same name.
         optional all: bool,
     }
 }
 
-async fn list(cx: Cx, params: StatusesOfCommit) -> ApiResult<Listed<StatusBody>> {
+async fn list(context: RequestContext, params: StatusesOfCommit) -> ApiResult<PageBody<StatusBody>> {
     let StatusesOfCommit { id, sha, r#ref: ref_name, stage, name, all } = params;
     let input = ListStatuses { ref_name, stage, name, all: all.unwrap_or(false) };
-    let page = commit_status::list(cx.app(), &cx.actor, &id, &sha, input, cx.page).await?;
-    Ok(Listed(page.map(|it| present(it, cx.site()))))
+    let page = commit_status::list(context.app(), &context.actor, &id, &sha, input, context.page).await?;
+    Ok(PageBody(page.map(|it| present(it, context.site()))))
 }
 
 choice! {
@@ -42,24 +45,28 @@ choice! {
 
 params! {
     struct SetStatusOfCommit {
-        /// Number, or NAMESPACE%2FPROJECT.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
-        /// A commit.
+        /// Commit to set the status of.
         required sha: String,
+        /// New state of the status.
         required state: State,
-        /// The branch or tag that it is about; the first branch that holds the commit if it is left out.
+        /// Branch or tag of the status. By default the first branch that contains the commit.
         optional r#ref: String,
-        /// Who says it; `default` if it is left out.
+        /// Name of the service that sets the status, `default` by default.
         optional name: String,
-        /// Another word for `name`.
+        /// Alias of `name`.
         optional context: String,
+        /// HTTP or HTTPS URL with details about the status.
         optional target_url: String,
+        /// Short text about the status.
         optional description: String,
+        /// Test coverage in percent.
         optional coverage: f64,
     }
 }
 
-async fn set(cx: Cx, params: SetStatusOfCommit) -> ApiResult<Created<StatusBody>> {
+async fn set(context: RequestContext, params: SetStatusOfCommit) -> ApiResult<Created<StatusBody>> {
     let status = match params.state {
         State::Pending => Status::Pending,
         State::Running => Status::Running,
@@ -75,14 +82,14 @@ async fn set(cx: Cx, params: SetStatusOfCommit) -> ApiResult<Created<StatusBody>
         description: params.description,
         coverage: params.coverage,
     };
-    let saved = commit_status::set(cx.app(), &cx.actor, &params.id, &params.sha, input).await?;
-    Ok(Created(present(saved, cx.site())))
+    let saved = commit_status::set(context.app(), &context.actor, &params.id, &params.sha, input).await?;
+    Ok(Created(present(saved, context.site())))
 }
 
 pub fn routes(routes: &mut Routes) {
     const OF_COMMIT: &str = "/projects/:id/repository/commits/:sha/statuses";
     let read = Access::Project(ReadBuilds);
-    routes.add(Method::GET, OF_COMMIT, read, "Lists what builds and others say of a commit", list);
+    routes.add(Method::GET, OF_COMMIT, read, "List the statuses of a commit", list);
     const SET: &str = "/projects/:id/statuses/:sha";
-    routes.add(Method::POST, SET, Access::Project(ManageBuilds), "Says how a commit does", set);
+    routes.add(Method::POST, SET, Access::Project(ManageBuilds), "Set a commit status", set);
 }

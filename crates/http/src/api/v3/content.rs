@@ -1,10 +1,10 @@
-//! What is in a repository.
+//! Endpoints that read the content of a repository: trees, files, comparisons, contributors and archives.
 
 use axum::body::Body as HttpBody;
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use holdfast_app::projects::project::ProjectRef;
-use holdfast_app::repository::archive::{self, Format};
+use holdfast_app::repository::archive::{self, ArchiveFormat};
 use holdfast_app::repository::compare::Comparison;
 use holdfast_app::repository::tree::ListTree;
 use holdfast_app::repository::{blob, compare, contributor, tree};
@@ -14,96 +14,100 @@ use utoipa::{PartialSchema, ToSchema};
 
 use super::ApiResult;
 use super::projects::OneProject;
-use crate::answer::{Answer, Facts, Listed};
 use crate::error::ApiError;
 use crate::present::compare::{CompareBody, compare as present_compare};
 use crate::present::contributor::{ContributorBody, contributor as present_contributor};
 use crate::present::tree::{TreeEntryBody, tree_entry};
-use crate::stored::{File, Packed};
-use crate::{Access, Cx, Routes, params};
+use crate::response::{ApiResponse, PageBody, ResponseContext};
+use crate::user_content::{ArchiveResponse, RawFile};
+use crate::{Access, RequestContext, Routes, params};
 
 params! {
     struct ReadTree {
-        /// Number, or NAMESPACE%2FPROJECT.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
-        /// A directory; the top if it is left out.
+        /// Path of the directory, the root of the repository by default.
         optional path: String,
-        /// A branch, a tag or a commit; the default branch if it is left out.
+        /// Branch, tag or commit, the default branch by default.
         optional ref_name: String,
-        /// With all that is below.
+        /// Whether to list subdirectories recursively.
         optional recursive: bool,
     }
 }
 
-async fn list_tree(cx: Cx, params: ReadTree) -> ApiResult<Listed<TreeEntryBody>> {
+async fn list_tree(context: RequestContext, params: ReadTree) -> ApiResult<PageBody<TreeEntryBody>> {
     let input = ListTree {
         path: params.path.unwrap_or_default(),
         revision: params.ref_name,
-        recursive: params.recursive.unwrap_or(false),
+        is_recursive: params.recursive.unwrap_or(false),
     };
-    Ok(Listed(tree::list(cx.app(), &cx.actor, &params.id, input, cx.page).await?.map(tree_entry)))
+    Ok(PageBody(tree::list(context.app(), &context.actor, &params.id, input, context.page).await?.map(tree_entry)))
 }
 
 params! {
     struct ReadFile {
-        /// Number, or NAMESPACE%2FPROJECT.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
-        /// A branch, a tag or a commit.
+        /// Branch, tag or commit.
         required sha: String,
-        /// Where the file is. It must be sent.
+        /// Path of the file. Required.
         optional filepath: String,
     }
 }
 
-async fn show_file(cx: Cx, params: ReadFile) -> ApiResult<File> {
+async fn show_file(context: RequestContext, params: ReadFile) -> ApiResult<RawFile> {
     let Some(path) = params.filepath.filter(|path| !path.is_empty()) else {
         return Err(ApiError::message(StatusCode::BAD_REQUEST, "400 (Bad request) \"filepath\" not given"));
     };
-    Ok(File(blob::at_path(cx.app(), &cx.actor, &params.id, &params.sha, &path).await?))
+    Ok(RawFile(blob::show_at_path(context.app(), &context.actor, &params.id, &params.sha, &path).await?))
 }
 
 params! {
     struct ReadBlob {
-        /// Number, or NAMESPACE%2FPROJECT.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
-        /// Of a blob; the beginning is enough if there is no other that begins so.
+        /// Object id of the blob, or an unambiguous prefix of it.
         required sha: String,
     }
 }
 
-async fn show_blob(cx: Cx, params: ReadBlob) -> ApiResult<File> {
-    Ok(File(blob::show(cx.app(), &cx.actor, &params.id, &params.sha).await?))
+async fn show_blob(context: RequestContext, params: ReadBlob) -> ApiResult<RawFile> {
+    Ok(RawFile(blob::show(context.app(), &context.actor, &params.id, &params.sha).await?))
 }
 
 params! {
     struct ReadArchive {
-        /// Number, or NAMESPACE%2FPROJECT.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
-        /// A commit, a branch or a tag; the default branch if it is left out.
+        /// Commit, branch or tag, the default branch by default.
         optional sha: String,
     }
 }
 
-async fn show_archive(cx: Cx, params: ReadArchive, format: Format) -> ApiResult<Packed> {
-    let archive = archive::show(cx.app(), &cx.actor, &params.id, params.sha.as_deref(), format).await?;
-    Ok(Packed { archive, format })
+async fn show_archive(
+    context: RequestContext,
+    params: ReadArchive,
+    format: ArchiveFormat,
+) -> ApiResult<ArchiveResponse> {
+    let archive = archive::show(context.app(), &context.actor, &params.id, params.sha.as_deref(), format).await?;
+    Ok(ArchiveResponse { archive, format })
 }
 
 params! {
     struct Compare {
-        /// Number, or NAMESPACE%2FPROJECT.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
-        /// A commit, a branch or a tag.
+        /// Commit, branch or tag to compare from.
         required from: String,
-        /// A commit, a branch or a tag.
+        /// Commit, branch or tag to compare to.
         required to: String,
     }
 }
 
-/// 200 with a body that is written while it is computed.
-struct Compared(Comparison);
+/// A response with a comparison, which is computed while it is sent.
+struct CompareResponse(Comparison);
 
-impl Answer for Compared {
+impl ApiResponse for CompareResponse {
     const STATUS: StatusCode = StatusCode::OK;
 
     fn schema() -> RefOr<Schema> {
@@ -114,52 +118,46 @@ impl Answer for Compared {
         CompareBody::schemas(into);
     }
 
-    fn respond(self, _: &Facts<'_>) -> Response {
+    fn respond(self, _: &ResponseContext<'_>) -> Response {
         let json = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         (Self::STATUS, [json], HttpBody::from_stream(present_compare(self.0))).into_response()
     }
 }
 
-async fn show_compare(cx: Cx, params: Compare) -> ApiResult<Compared> {
-    Ok(Compared(compare::show(cx.app(), &cx.actor, &params.id, &params.from, &params.to).await?))
+async fn show_compare(context: RequestContext, params: Compare) -> ApiResult<CompareResponse> {
+    Ok(CompareResponse(compare::show(context.app(), &context.actor, &params.id, &params.from, &params.to).await?))
 }
 
-async fn list_contributors(cx: Cx, params: OneProject) -> ApiResult<Listed<ContributorBody>> {
-    let page = contributor::list(cx.app(), &cx.actor, &params.id, cx.page).await?;
-    Ok(Listed(page.map(present_contributor)))
+async fn list_contributors(context: RequestContext, params: OneProject) -> ApiResult<PageBody<ContributorBody>> {
+    let page = contributor::list(context.app(), &context.actor, &params.id, context.page).await?;
+    Ok(PageBody(page.map(present_contributor)))
 }
 
-/// The kind of an archive is told by how its address ends.
-const ARCHIVES: [(&str, Format); 11] = [
-    ("/projects/:id/repository/archive", Format::TarGz),
-    ("/projects/:id/repository/archive.tar.gz", Format::TarGz),
-    ("/projects/:id/repository/archive.tgz", Format::TarGz),
-    ("/projects/:id/repository/archive.gz", Format::TarGz),
-    ("/projects/:id/repository/archive.tar.bz2", Format::TarBz2),
-    ("/projects/:id/repository/archive.tbz", Format::TarBz2),
-    ("/projects/:id/repository/archive.tbz2", Format::TarBz2),
-    ("/projects/:id/repository/archive.tb2", Format::TarBz2),
-    ("/projects/:id/repository/archive.bz2", Format::TarBz2),
-    ("/projects/:id/repository/archive.tar", Format::Tar),
-    ("/projects/:id/repository/archive.zip", Format::Zip),
+/// The paths of archives. The suffix selects the format.
+const ARCHIVES: [(&str, ArchiveFormat); 11] = [
+    ("/projects/:id/repository/archive", ArchiveFormat::TarGz),
+    ("/projects/:id/repository/archive.tar.gz", ArchiveFormat::TarGz),
+    ("/projects/:id/repository/archive.tgz", ArchiveFormat::TarGz),
+    ("/projects/:id/repository/archive.gz", ArchiveFormat::TarGz),
+    ("/projects/:id/repository/archive.tar.bz2", ArchiveFormat::TarBz2),
+    ("/projects/:id/repository/archive.tbz", ArchiveFormat::TarBz2),
+    ("/projects/:id/repository/archive.tbz2", ArchiveFormat::TarBz2),
+    ("/projects/:id/repository/archive.tb2", ArchiveFormat::TarBz2),
+    ("/projects/:id/repository/archive.bz2", ArchiveFormat::TarBz2),
+    ("/projects/:id/repository/archive.tar", ArchiveFormat::Tar),
+    ("/projects/:id/repository/archive.zip", ArchiveFormat::Zip),
 ];
 
 pub fn routes(routes: &mut Routes) {
     let read = Access::Project(ReadCode);
-    routes.add(Method::GET, "/projects/:id/repository/tree", read, "Lists a directory", list_tree);
-    routes.add(Method::GET, "/projects/:id/repository/blobs/:sha", read, "Shows a file of a commit", show_file);
-    routes.add(Method::GET, "/projects/:id/repository/raw_blobs/:sha", read, "Shows a file by its own id", show_blob);
-    routes.add(
-        Method::GET,
-        "/projects/:id/repository/compare",
-        read,
-        "Tells what is between two commits",
-        show_compare,
-    );
-    let summary = "Lists who contributed to the default branch; 503 while a long history is counted";
+    routes.add(Method::GET, "/projects/:id/repository/tree", read, "List a repository tree", list_tree);
+    routes.add(Method::GET, "/projects/:id/repository/blobs/:sha", read, "Get a file of a commit", show_file);
+    routes.add(Method::GET, "/projects/:id/repository/raw_blobs/:sha", read, "Get a blob", show_blob);
+    routes.add(Method::GET, "/projects/:id/repository/compare", read, "Compare two commits", show_compare);
+    let summary = "List the contributors to the default branch";
     routes.add(Method::GET, "/projects/:id/repository/contributors", read, summary, list_contributors);
     for (path, format) in ARCHIVES {
-        let show = move |cx, params| show_archive(cx, params, format);
-        routes.add(Method::GET, path, read, "Packs all files of a commit", show);
+        let show = move |context, params| show_archive(context, params, format);
+        routes.add(Method::GET, path, read, "Download an archive of a commit", show);
     }
 }

@@ -1,28 +1,28 @@
-//! What hooks were told.
+//! Endpoints for the deliveries of project hooks and system hooks.
 
 use axum::http::Method;
 use holdfast_app::hooks::delivery;
-use holdfast_app::hooks::hook::Whose;
+use holdfast_app::hooks::hook::HookScope;
 use holdfast_app::projects::project::ProjectRef;
 use holdfast_domain::ids::HookId;
 use holdfast_domain::policy::{InstanceAction, ProjectAction};
 
 use super::ApiResult;
-use crate::answer::{Body, Created, Listed};
-use crate::present::delivery::{DeliveryBody, ReplayBody, ShownDeliveryBody, delivery as present, shown};
-use crate::{Access, Cx, Routes, params};
+use crate::present::delivery::{DeliveryBody, ReplayBody, ShownDeliveryBody, delivery as present, detail};
+use crate::response::{Body, Created, PageBody};
+use crate::{Access, RequestContext, Routes, params};
 
 params! {
     struct HookOfProject {
-        /// Number, or NAMESPACE%2FPROJECT.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         required hook_id: HookId,
     }
 }
 
 impl HookOfProject {
-    fn split(self) -> (Whose, HookId) {
-        (Whose::Project(self.id), self.hook_id)
+    fn split(self) -> (HookScope, HookId) {
+        (HookScope::Project(self.id), self.hook_id)
     }
 }
 
@@ -33,52 +33,56 @@ params! {
 }
 
 impl HookOfInstance {
-    fn split(self) -> (Whose, HookId) {
-        (Whose::Instance, self.id)
+    fn split(self) -> (HookScope, HookId) {
+        (HookScope::Instance, self.id)
     }
 }
 
-/// The same endpoints for hooks of projects and of the instance.
+/// Defines the same endpoints for project hooks and for system hooks.
 macro_rules! endpoints {
     ($place:ident, $Hook:ty) => {
         mod $place {
             use super::*;
 
-            pub async fn list(cx: Cx, hook: $Hook) -> ApiResult<Listed<DeliveryBody>> {
-                let (whose, hook) = hook.split();
-                Ok(Listed(delivery::list(cx.app(), &cx.actor, &whose, hook, cx.page).await?.map(present)))
+            pub async fn list(context: RequestContext, hook: $Hook) -> ApiResult<PageBody<DeliveryBody>> {
+                let (scope, hook) = hook.split();
+                Ok(PageBody(
+                    delivery::list(context.app(), &context.actor, &scope, hook, context.page).await?.map(present),
+                ))
             }
 
             params! {
                 pub struct OneDelivery {
-                    including hook: $Hook,
-                    /// Its number among the deliveries of the hook.
+                    flatten hook: $Hook,
+                    /// Sequence number of the delivery among those of the hook.
                     required delivery_id: i64,
                 }
             }
 
-            pub async fn show(cx: Cx, params: OneDelivery) -> ApiResult<Body<ShownDeliveryBody>> {
-                let (whose, hook) = params.hook.split();
-                Ok(Body(shown(delivery::show(cx.app(), &cx.actor, &whose, hook, params.delivery_id).await?)))
+            pub async fn show(context: RequestContext, params: OneDelivery) -> ApiResult<Body<ShownDeliveryBody>> {
+                let (scope, hook) = params.hook.split();
+                Ok(Body(detail(delivery::show(context.app(), &context.actor, &scope, hook, params.delivery_id).await?)))
             }
 
-            pub async fn replay(cx: Cx, params: OneDelivery) -> ApiResult<Created<DeliveryBody>> {
-                let (whose, hook) = params.hook.split();
-                let again = delivery::replay(cx.app(), &cx.actor, &whose, hook, params.delivery_id).await?;
-                Ok(Created(present(again)))
+            pub async fn replay(context: RequestContext, params: OneDelivery) -> ApiResult<Created<DeliveryBody>> {
+                let (scope, hook) = params.hook.split();
+                let replayed =
+                    delivery::replay(context.app(), &context.actor, &scope, hook, params.delivery_id).await?;
+                Ok(Created(present(replayed)))
             }
 
             params! {
                 pub struct ReplayFrom {
-                    including hook: $Hook,
-                    /// The number of the first delivery that is sent again.
+                    flatten hook: $Hook,
+                    /// Sequence number of the first delivery to send. Pending deliveries before it are skipped.
                     required from: i64,
                 }
             }
 
-            pub async fn replay_from(cx: Cx, params: ReplayFrom) -> ApiResult<Created<ReplayBody>> {
-                let (whose, hook) = params.hook.split();
-                let deliveries = delivery::replay_from(cx.app(), &cx.actor, &whose, hook, params.from).await?;
+            pub async fn replay_from(context: RequestContext, params: ReplayFrom) -> ApiResult<Created<ReplayBody>> {
+                let (scope, hook) = params.hook.split();
+                let deliveries =
+                    delivery::replay_from(context.app(), &context.actor, &scope, hook, params.from).await?;
                 Ok(Created(ReplayBody { from: params.from, deliveries }))
             }
         }
@@ -89,10 +93,10 @@ endpoints!(of_project, HookOfProject);
 endpoints!(of_instance, HookOfInstance);
 
 pub fn routes(routes: &mut Routes) {
-    const LIST: &str = "Lists what a hook was told and is to be told, the last first";
-    const SHOW: &str = "Shows a delivery with what was sent and what was answered";
-    const REPLAY: &str = "Sends a delivery again, behind everything that waits";
-    const REPLAY_FROM: &str = "Lets a hook go on from a delivery: it and all after it are sent, again if need be";
+    const LIST: &str = "List the deliveries of a hook";
+    const SHOW: &str = "Get a delivery with its request and response";
+    const REPLAY: &str = "Replay a delivery";
+    const REPLAY_FROM: &str = "Replay deliveries from a sequence number on";
 
     const ALL: &str = "/projects/:id/hooks/:hook_id/deliveries";
     const ONE: &str = "/projects/:id/hooks/:hook_id/deliveries/:delivery_id";

@@ -4,13 +4,13 @@ use holdfast_domain::ids::{EmailId, UserId};
 use holdfast_domain::policy::InstanceAction::{ManageOwnAccount, ManageUsers};
 
 use super::ApiResult;
-use crate::answer::{Body, Created, Listed};
 use crate::error::ApiError;
 use crate::present::email::{EmailBody, email as present};
-use crate::{Access, Cx, Routes, params};
+use crate::response::{Body, Created, PageBody};
+use crate::{Access, RequestContext, Routes, params};
 
-async fn list_own(cx: Cx, (): ()) -> ApiResult<Listed<EmailBody>> {
-    Ok(Listed(email::list_own(cx.app(), &cx.actor, cx.page).await?.map(present)))
+async fn list_own(context: RequestContext, (): ()) -> ApiResult<PageBody<EmailBody>> {
+    Ok(PageBody(email::list_own(context.app(), &context.actor, context.page).await?.map(present)))
 }
 
 params! {
@@ -19,66 +19,89 @@ params! {
     }
 }
 
-async fn show_own(cx: Cx, params: OwnEmail) -> ApiResult<Body<EmailBody>> {
-    Ok(Body(present(email::show_own(cx.app(), &cx.actor, params.id).await?)))
+async fn show_own(context: RequestContext, params: OwnEmail) -> ApiResult<Body<EmailBody>> {
+    Ok(Body(present(email::show_own(context.app(), &context.actor, params.id).await?)))
 }
 
 params! {
     struct CreateEmail {
+        /// Email address to add.
         required email: String,
     }
 }
 
-async fn create_own(cx: Cx, params: CreateEmail) -> ApiResult<Created<EmailBody>> {
-    Ok(Created(present(email::create_own(cx.app(), &cx.actor, &params.email).await?)))
+async fn create_own(context: RequestContext, params: CreateEmail) -> ApiResult<Created<EmailBody>> {
+    Ok(Created(present(email::create_own(context.app(), &context.actor, &params.email).await?)))
 }
 
-/// Null when it was gone already.
-async fn delete_own(cx: Cx, params: OwnEmail) -> ApiResult<Body<Option<EmailBody>>> {
-    Ok(Body(email::delete_own(cx.app(), &cx.actor, params.id).await?.map(present)))
+/// Deletes an email address of the current user. Returns null if it does not exist.
+async fn delete_own(context: RequestContext, params: OwnEmail) -> ApiResult<Body<Option<EmailBody>>> {
+    Ok(Body(email::delete_own(context.app(), &context.actor, params.id).await?.map(present)))
 }
 
 params! {
     struct EmailsOfUser {
+        /// Id of the user.
         required uid: UserId,
     }
 }
 
-async fn list_of(cx: Cx, params: EmailsOfUser) -> ApiResult<Listed<EmailBody>> {
-    Ok(Listed(email::list_of(cx.app(), &cx.actor, params.uid, cx.page).await?.map(present)))
+async fn list_for_user(context: RequestContext, params: EmailsOfUser) -> ApiResult<PageBody<EmailBody>> {
+    Ok(PageBody(email::list_for_user(context.app(), &context.actor, params.uid, context.page).await?.map(present)))
 }
 
 params! {
     struct CreateEmailFor {
+        /// Id of the user.
         required uid: UserId,
+        /// Email address to add.
         required email: String,
     }
 }
 
-/// Whatever is wrong with the values, the answer is 404: the specification says so.
-async fn create_for(cx: Cx, params: CreateEmailFor) -> ApiResult<Created<EmailBody>> {
-    let created = email::create_for(cx.app(), &cx.actor, params.uid, &params.email).await;
-    Ok(Created(present(created.map_err(|error| ApiError::from(error).or_not_found())?)))
+/// Adds an email address to a user. Invalid values result in 404, as the specification requires.
+async fn create_for_user(context: RequestContext, params: CreateEmailFor) -> ApiResult<Created<EmailBody>> {
+    let created = email::create_for_user(context.app(), &context.actor, params.uid, &params.email).await;
+    Ok(Created(present(created.map_err(|error| ApiError::from(error).invalid_as_not_found())?)))
 }
 
 params! {
     struct EmailOfUser {
+        /// Id of the user.
         required uid: UserId,
         required id: EmailId,
     }
 }
 
-async fn delete_of(cx: Cx, params: EmailOfUser) -> ApiResult<Body<EmailBody>> {
-    Ok(Body(present(email::delete_of(cx.app(), &cx.actor, params.uid, params.id).await?)))
+async fn delete_for_user(context: RequestContext, params: EmailOfUser) -> ApiResult<Body<EmailBody>> {
+    Ok(Body(present(email::delete_for_user(context.app(), &context.actor, params.uid, params.id).await?)))
 }
 
 pub fn routes(routes: &mut Routes) {
     let (own, manage) = (Access::Instance(ManageOwnAccount), Access::Instance(ManageUsers));
-    routes.add(Method::GET, "/user/emails", own, "Lists the caller's secondary addresses", list_own);
-    routes.add(Method::GET, "/user/emails/:id", own, "Shows one of the caller's secondary addresses", show_own);
-    routes.add(Method::POST, "/user/emails", own, "Adds a secondary address", create_own);
-    routes.add(Method::DELETE, "/user/emails/:id", own, "Removes one of the caller's secondary addresses", delete_own);
-    routes.add(Method::GET, "/users/:uid/emails", manage, "Lists a user's secondary addresses", list_of);
-    routes.add(Method::POST, "/users/:uid/emails", manage, "Adds a secondary address for a user", create_for);
-    routes.add(Method::DELETE, "/users/:uid/emails/:id", manage, "Removes a user's secondary address", delete_of);
+    routes.add(Method::GET, "/user/emails", own, "List the secondary email addresses of the current user", list_own);
+    routes.add(Method::GET, "/user/emails/:id", own, "Get a secondary email address of the current user", show_own);
+    routes.add(Method::POST, "/user/emails", own, "Add a secondary email address", create_own);
+    routes.add(
+        Method::DELETE,
+        "/user/emails/:id",
+        own,
+        "Delete a secondary email address of the current user",
+        delete_own,
+    );
+    routes.add(
+        Method::GET,
+        "/users/:uid/emails",
+        manage,
+        "List the secondary email addresses of a user",
+        list_for_user,
+    );
+    routes.add(Method::POST, "/users/:uid/emails", manage, "Add a secondary email address to a user", create_for_user);
+    routes.add(
+        Method::DELETE,
+        "/users/:uid/emails/:id",
+        manage,
+        "Delete a secondary email address of a user",
+        delete_for_user,
+    );
 }

@@ -6,13 +6,13 @@ use holdfast_domain::policy::ProjectAction::Read;
 
 use super::ApiResult;
 use super::projects::OneProject;
-use crate::answer::Listed;
 use crate::present::event::{EventBody, event as present};
-use crate::{Access, Cx, Routes, params};
+use crate::response::PageBody;
+use crate::{Access, RequestContext, Routes, params};
 
-async fn of_project(cx: Cx, params: OneProject) -> ApiResult<Listed<EventBody>> {
-    let page = feed::of_project(cx.app(), &cx.actor, &params.id, cx.page).await?;
-    Ok(Listed(page.map(|event| present(event, cx.site()))))
+async fn list_for_project(context: RequestContext, params: OneProject) -> ApiResult<PageBody<EventBody>> {
+    let page = feed::list_for_project(context.app(), &context.actor, &params.id, context.page).await?;
+    Ok(PageBody(page.map(|event| present(event, context.site()))))
 }
 
 params! {
@@ -21,13 +21,13 @@ params! {
     }
 }
 
-async fn of_user(cx: Cx, params: OneUser) -> ApiResult<Listed<EventBody>> {
-    let page = feed::of_user(cx.app(), &cx.actor, params.id, cx.page).await?;
-    Ok(Listed(page.map(|event| present(event, cx.site()))))
+async fn list_for_user(context: RequestContext, params: OneUser) -> ApiResult<PageBody<EventBody>> {
+    let page = feed::list_for_user(context.app(), &context.actor, params.id, context.page).await?;
+    Ok(PageBody(page.map(|event| present(event, context.site()))))
 }
 
 pub fn routes(routes: &mut Routes) {
     let (read, users) = (Access::Project(Read), Access::Instance(ReadUsers));
-    routes.add(Method::GET, "/projects/:id/events", read, "Lists what happened in a project, newest first", of_project);
-    routes.add(Method::GET, "/users/:id/events", users, "Lists what a user did, newest first", of_user);
+    routes.add(Method::GET, "/projects/:id/events", read, "List project events", list_for_project);
+    routes.add(Method::GET, "/users/:id/events", users, "List user events", list_for_user);
 }

@@ -4,26 +4,26 @@ use holdfast_app::projects::project::ProjectRef;
 use holdfast_domain::policy::ProjectAction::Fork;
 
 use super::ApiResult;
-use super::projects::alone;
-use crate::answer::Created;
+use super::projects::present_single;
 use crate::error::ApiError;
 use crate::present::project::ProjectBody;
-use crate::{Access, Cx, Routes, params};
+use crate::response::Created;
+use crate::{Access, RequestContext, Routes, params};
 
 params! {
     struct ForkProject {
-        /// Number, or NAMESPACE%2FPROJECT.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
-        /// Where the fork goes: the number or the path of a namespace.
+        /// Id or path of the namespace for the fork.
         required namespace: String,
     }
 }
 
-async fn create(cx: Cx, params: ForkProject) -> ApiResult<Created<ProjectBody>> {
-    let made = fork::create(cx.app(), &cx.actor, &params.id, &params.namespace).await;
-    Ok(Created(alone(&made.map_err(|error| ApiError::from(error).or_conflict())?, &cx)))
+async fn create(context: RequestContext, params: ForkProject) -> ApiResult<Created<ProjectBody>> {
+    let result = fork::create(context.app(), &context.actor, &params.id, &params.namespace).await;
+    Ok(Created(present_single(&result.map_err(|error| ApiError::from(error).invalid_as_conflict())?, &context)))
 }
 
 pub fn routes(routes: &mut Routes) {
-    routes.add(Method::POST, "/projects/fork/:id", Access::Project(Fork), "Forks a project", create);
+    routes.add(Method::POST, "/projects/fork/:id", Access::Project(Fork), "Fork a project", create);
 }

@@ -8,12 +8,12 @@ use holdfast_domain::policy::InstanceAction::{CreateGroup, ListGroups as BrowseG
 use holdfast_domain::{Field, Visibility};
 
 use super::ApiResult;
-use super::project_lists::{ProjectFilter, Sort, listed};
-use crate::answer::{Body, Created, Listed};
+use super::project_lists::{ProjectFilter, Sort, present_page};
 use crate::error::ApiError;
-use crate::present::group::{GroupBody, GroupDetail, GroupSummary, created, detail, summary};
-use crate::present::project::{Form, ListedProject};
-use crate::{Access, Cx, Routes, choice, params};
+use crate::present::group::{GroupBody, GroupDetail, GroupSummary, detail, group_body, summary};
+use crate::present::project::{ListedProject, ProjectView};
+use crate::response::{Body, Created, PageBody};
+use crate::{Access, RequestContext, Routes, choice, params};
 
 choice! {
     enum OrderBy { Name = "name", Path = "path" }
@@ -23,16 +23,18 @@ params! {
     struct ListGroupsParams {
         /// Ids of groups to leave out.
         list skip_groups: i64,
-        /// All groups the caller can see, not only the own ones.
+        /// Whether to list all visible groups instead of those with the current user as a member.
         optional all_available: bool,
-        /// Part of the name or of the path.
+        /// Part of the name or path.
         optional search: String,
+        /// Sort key, `name` by default.
         optional order_by: OrderBy,
+        /// Sort direction, `asc` by default.
         optional sort: Sort,
     }
 }
 
-async fn list(cx: Cx, params: ListGroupsParams) -> ApiResult<Listed<GroupSummary>> {
+async fn list(context: RequestContext, params: ListGroupsParams) -> ApiResult<PageBody<GroupSummary>> {
     let descending = params.sort == Some(Sort::Descending);
     let input = ListGroups {
         all_available: params.all_available.unwrap_or(false),
@@ -43,32 +45,34 @@ async fn list(cx: Cx, params: ListGroupsParams) -> ApiResult<Listed<GroupSummary
             OrderBy::Path => Order::Path { descending },
         },
     };
-    Ok(Listed(group::list(cx.app(), &cx.actor, input, cx.page).await?.map(summary)))
+    Ok(PageBody(group::list(context.app(), &context.actor, input, context.page).await?.map(summary)))
 }
 
-async fn list_owned(cx: Cx, (): ()) -> ApiResult<Listed<GroupSummary>> {
-    Ok(Listed(group::list_owned(cx.app(), &cx.actor, cx.page).await?.map(summary)))
+async fn list_owned(context: RequestContext, (): ()) -> ApiResult<PageBody<GroupSummary>> {
+    Ok(PageBody(group::list_owned(context.app(), &context.actor, context.page).await?.map(summary)))
 }
 
 params! {
     struct OneGroup {
-        /// Number or path.
+        /// Group id or path.
         required id: GroupRef,
     }
 }
 
-async fn show(cx: Cx, params: OneGroup) -> ApiResult<Body<GroupDetail>> {
-    let group = show_group(cx.app(), &cx.actor, &params.id).await?;
-    Ok(Body(detail(group, cx.actor.standing(), cx.site())))
+async fn show(context: RequestContext, params: OneGroup) -> ApiResult<Body<GroupDetail>> {
+    let group = show_group(context.app(), &context.actor, &params.id).await?;
+    Ok(Body(detail(group, context.actor.role(), context.site())))
 }
 
 params! {
     /// What creation and change have in common.
     struct Attributes {
-        changed description: String,
+        nullable description: String,
         /// 0 private, 10 internal, 20 public (default).
         optional visibility_level: Visibility,
+        /// Stored and returned for existing clients, without effect.
         optional lfs_enabled: bool,
+        /// Whether users may request access, false by default.
         optional request_access_enabled: bool,
     }
 }
@@ -88,87 +92,95 @@ impl Attributes {
 
 params! {
     struct CreateGroupParams {
+        /// Display name of the group.
         required name: String,
+        /// Path of the group in URLs.
         required path: String,
-        including attributes: Attributes,
+        flatten attributes: Attributes,
     }
 }
 
-async fn create(cx: Cx, params: CreateGroupParams) -> ApiResult<Created<GroupBody>> {
+async fn create(context: RequestContext, params: CreateGroupParams) -> ApiResult<Created<GroupBody>> {
     let changes = params.attributes.into_changes(Field::Value(params.name), Field::Value(params.path));
-    let group = group::create(cx.app(), &cx.actor, changes).await?;
-    Ok(Created(created(group, cx.site())))
+    let group = group::create(context.app(), &context.actor, changes).await?;
+    Ok(Created(group_body(group, context.site())))
 }
 
 params! {
     struct UpdateGroup {
-        /// Number or path.
+        /// Group id or path.
         required id: GroupRef,
-        changed name: String,
-        changed path: String,
-        including attributes: Attributes,
+        nullable name: String,
+        nullable path: String,
+        flatten attributes: Attributes,
     }
 }
 
-async fn update(cx: Cx, params: UpdateGroup) -> ApiResult<Body<GroupDetail>> {
+async fn update(context: RequestContext, params: UpdateGroup) -> ApiResult<Body<GroupDetail>> {
     let changes = params.attributes.into_changes(params.name, params.path);
     if changes == GroupChanges::default() {
         let names = ["name", "path", "description", "visibility_level", "lfs_enabled", "request_access_enabled"];
-        return Err(ApiError::at_least_one(&names));
+        return Err(ApiError::at_least_one_required(&names));
     }
-    let group = group::update(cx.app(), &cx.actor, &params.id, changes).await?;
-    let group = show_group(cx.app(), &cx.actor, &GroupRef::Id(group.id)).await?;
-    Ok(Body(detail(group, cx.actor.standing(), cx.site())))
+    let group = group::update(context.app(), &context.actor, &params.id, changes).await?;
+    let group = show_group(context.app(), &context.actor, &GroupRef::Id(group.id)).await?;
+    Ok(Body(detail(group, context.actor.role(), context.site())))
 }
 
-async fn delete(cx: Cx, params: OneGroup) -> ApiResult<Body<GroupBody>> {
-    let group = group::delete(cx.app(), &cx.actor, &params.id).await?;
-    Ok(Body(created(group, cx.site())))
+async fn delete(context: RequestContext, params: OneGroup) -> ApiResult<Body<GroupBody>> {
+    let group = group::delete(context.app(), &context.actor, &params.id).await?;
+    Ok(Body(group_body(group, context.site())))
 }
 
 params! {
     struct GroupProjects {
-        /// Number or path.
+        /// Group id or path.
         required id: GroupRef,
-        including filter: ProjectFilter,
-        /// Projects with continuous integration come first.
+        flatten filter: ProjectFilter,
+        /// Whether to list projects with enabled builds first.
         optional ci_enabled_first: bool,
-        /// Only id, addresses, name and path of each.
+        /// Whether to return only the id, URLs, name and path of each project.
         optional simple: bool,
     }
 }
 
-async fn projects(cx: Cx, params: GroupProjects) -> ApiResult<Listed<ListedProject>> {
+async fn list_group_projects(context: RequestContext, params: GroupProjects) -> ApiResult<PageBody<ListedProject>> {
     let mut input = params.filter.into_input();
     input.order.builds_first = params.ci_enabled_first.unwrap_or(false);
-    let page = list_projects(cx.app(), &cx.actor, &params.id, input, cx.page).await?;
-    Ok(Listed(listed(page, params.simple, Form::Plain, &cx)))
+    let page = list_projects(context.app(), &context.actor, &params.id, input, context.page).await?;
+    Ok(PageBody(present_page(page, params.simple, ProjectView::Plain, &context)))
 }
 
 params! {
     struct Transfer {
-        /// Number or path of the group.
+        /// Group id or path.
         required id: GroupRef,
-        /// Number or path of the project.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required project_id: ProjectRef,
     }
 }
 
-async fn transfer(cx: Cx, params: Transfer) -> ApiResult<Created<GroupDetail>> {
-    let group = transfer::transfer(cx.app(), &cx.actor, &params.id, &params.project_id).await?;
-    let group = show_group(cx.app(), &cx.actor, &GroupRef::Id(group.id)).await?;
-    Ok(Created(detail(group, cx.actor.standing(), cx.site())))
+async fn transfer(context: RequestContext, params: Transfer) -> ApiResult<Created<GroupDetail>> {
+    let group = transfer::transfer(context.app(), &context.actor, &params.id, &params.project_id).await?;
+    let group = show_group(context.app(), &context.actor, &GroupRef::Id(group.id)).await?;
+    Ok(Created(detail(group, context.actor.role(), context.site())))
 }
 
 pub fn routes(routes: &mut Routes) {
     let browse = Access::Instance(BrowseGroups);
-    routes.add(Method::GET, "/groups", browse, "Lists groups", list);
-    routes.add(Method::GET, "/groups/owned", browse, "Lists the groups the caller owns", list_owned);
-    routes.add(Method::GET, "/groups/:id", Access::Group(Read), "Shows a group", show);
-    routes.add(Method::GET, "/groups/:id/projects", Access::Group(Read), "Lists the projects of a group", projects);
+    routes.add(Method::GET, "/groups", browse, "List groups", list);
+    routes.add(Method::GET, "/groups/owned", browse, "List the groups owned by the current user", list_owned);
+    routes.add(Method::GET, "/groups/:id", Access::Group(Read), "Get a group", show);
+    routes.add(
+        Method::GET,
+        "/groups/:id/projects",
+        Access::Group(Read),
+        "List the projects of a group",
+        list_group_projects,
+    );
     let (into_group, move_into) = ("/groups/:id/projects/:project_id", Access::Instance(TransferProject));
-    routes.add(Method::POST, into_group, move_into, "Moves a project into a group", transfer);
-    routes.add(Method::POST, "/groups", Access::Instance(CreateGroup), "Creates a group", create);
-    routes.add(Method::PUT, "/groups/:id", Access::Group(Update), "Changes a group", update);
-    routes.add(Method::DELETE, "/groups/:id", Access::Group(Delete), "Deletes a group and what is in it", delete);
+    routes.add(Method::POST, into_group, move_into, "Move a project into a group", transfer);
+    routes.add(Method::POST, "/groups", Access::Instance(CreateGroup), "Create a group", create);
+    routes.add(Method::PUT, "/groups/:id", Access::Group(Update), "Update a group", update);
+    routes.add(Method::DELETE, "/groups/:id", Access::Group(Delete), "Delete a group and its projects", delete);
 }

@@ -2,9 +2,9 @@ use axum::http::Method;
 use chrono::{DateTime, NaiveDate, Utc};
 use holdfast_app::namespaces::group::GroupRef;
 use holdfast_app::planning::issue;
-use holdfast_app::planning::issue_change::IssueChanges;
-use holdfast_app::planning::issue_list::{self, Key, ListIssues};
-use holdfast_app::planning::relocation;
+use holdfast_app::planning::issue_list::{self, ListIssues, SortKey};
+use holdfast_app::planning::issue_move;
+use holdfast_app::planning::issue_update::IssueChanges;
 use holdfast_app::projects::project::ProjectRef;
 use holdfast_domain::Field;
 use holdfast_domain::ids::{IssueId, MilestoneId, ProjectId, UserId};
@@ -15,11 +15,11 @@ use holdfast_domain::policy::ProjectAction::{CreateIssue, DeleteIssue, ReadIssue
 
 use super::ApiResult;
 use super::project_lists::Sort;
-use crate::answer::{Body, BodyIfChanged, Created, CreatedIfChanged, Listed};
 use crate::error::ApiError;
-use crate::params::Titles;
+use crate::params::LabelTitles;
 use crate::present::issue::{IssueBody, issue as present};
-use crate::{Access, Cx, Routes, choice, params};
+use crate::response::{Body, BodyIfChanged, Created, CreatedIfChanged, PageBody};
+use crate::{Access, RequestContext, Routes, choice, params};
 
 choice! {
     enum State { Opened = "opened", Closed = "closed", All = "all" }
@@ -32,12 +32,16 @@ choice! {
 params! {
     /// What all lists of issues have in common.
     struct IssueFilter {
+        /// Only issues in this state, `all` by default.
         optional state: State,
-        /// Their names, separated by commas.
-        optional labels: Titles,
-        /// The title of a milestone.
+        /// Label names, separated by commas. In the list of a project one of them is enough, in other lists all must
+        /// match.
+        optional labels: LabelTitles,
+        /// Only issues of the milestone with this title.
         optional milestone: String,
+        /// Sort key, `created_at` by default.
         optional order_by: OrderBy,
+        /// Sort direction, `desc` by default.
         optional sort: Sort,
     }
 }
@@ -52,9 +56,9 @@ impl IssueFilter {
             },
             labels: self.labels.map(|titles| titles.0).unwrap_or_default(),
             milestone_title: self.milestone.filter(|title| !title.is_empty()),
-            key: match self.order_by.unwrap_or(OrderBy::CreatedAt) {
-                OrderBy::CreatedAt => Key::CreatedAt,
-                OrderBy::UpdatedAt => Key::UpdatedAt,
+            sort_key: match self.order_by.unwrap_or(OrderBy::CreatedAt) {
+                OrderBy::CreatedAt => SortKey::CreatedAt,
+                OrderBy::UpdatedAt => SortKey::UpdatedAt,
             },
             descending: self.sort != Some(Sort::Ascending),
             ..ListIssues::default()
@@ -64,69 +68,72 @@ impl IssueFilter {
 
 params! {
     struct OwnIssues {
-        including filter: IssueFilter,
+        flatten filter: IssueFilter,
     }
 }
 
-async fn list_own(cx: Cx, params: OwnIssues) -> ApiResult<Listed<IssueBody>> {
-    let page = issue_list::list_own(cx.app(), &cx.actor, params.filter.into_input(), cx.page).await?;
-    Ok(Listed(page.map(|issue| present(issue, cx.site()))))
+async fn list_own(context: RequestContext, params: OwnIssues) -> ApiResult<PageBody<IssueBody>> {
+    let page = issue_list::list_own(context.app(), &context.actor, params.filter.into_input(), context.page).await?;
+    Ok(PageBody(page.map(|issue| present(issue, context.site()))))
 }
 
 params! {
     struct GroupIssues {
-        /// Number or path.
+        /// Group id or path.
         required id: GroupRef,
-        including filter: IssueFilter,
+        flatten filter: IssueFilter,
     }
 }
 
-async fn list_of_group(cx: Cx, params: GroupIssues) -> ApiResult<Listed<IssueBody>> {
+async fn list_for_group(context: RequestContext, params: GroupIssues) -> ApiResult<PageBody<IssueBody>> {
     let input = params.filter.into_input();
-    let page = issue_list::list_of_group(cx.app(), &cx.actor, &params.id, input, cx.page).await?;
-    Ok(Listed(page.map(|issue| present(issue, cx.site()))))
+    let page = issue_list::list_for_group(context.app(), &context.actor, &params.id, input, context.page).await?;
+    Ok(PageBody(page.map(|issue| present(issue, context.site()))))
 }
 
 params! {
     struct ProjectIssues {
-        /// Number, or NAMESPACE%2FPROJECT.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
-        including filter: IssueFilter,
-        /// The number in the project.
+        flatten filter: IssueFilter,
+        /// Only the issue with this number within the project.
         optional iid: i64,
     }
 }
 
-async fn list(cx: Cx, params: ProjectIssues) -> ApiResult<Listed<IssueBody>> {
+async fn list(context: RequestContext, params: ProjectIssues) -> ApiResult<PageBody<IssueBody>> {
     let input = ListIssues { iid: params.iid, ..params.filter.into_input() };
-    let page = issue_list::list(cx.app(), &cx.actor, &params.id, input, cx.page).await?;
-    Ok(Listed(page.map(|issue| present(issue, cx.site()))))
+    let page = issue_list::list(context.app(), &context.actor, &params.id, input, context.page).await?;
+    Ok(PageBody(page.map(|issue| present(issue, context.site()))))
 }
 
 params! {
     pub struct OneIssue {
-        /// Number, or NAMESPACE%2FPROJECT.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
+        /// Id of the issue, not its `iid`.
         required issue_id: IssueId,
     }
 }
 
-async fn show(cx: Cx, params: OneIssue) -> ApiResult<Body<IssueBody>> {
-    let issue = issue::show(cx.app(), &cx.actor, &params.id, params.issue_id).await?;
-    Ok(Body(present(issue, cx.site())))
+async fn show(context: RequestContext, params: OneIssue) -> ApiResult<Body<IssueBody>> {
+    let issue = issue::show(context.app(), &context.actor, &params.id, params.issue_id).await?;
+    Ok(Body(present(issue, context.site())))
 }
 
 params! {
     /// What creation and change have in common.
     struct Attributes {
-        changed description: String,
-        /// 0 for nobody. For reporters and above, as the next two.
-        changed assignee_id: i64,
-        /// 0 for none.
-        changed milestone_id: i64,
-        /// All of them by name, separated by commas; unknown ones are made.
-        changed labels: Titles,
-        changed due_date: NaiveDate,
+        nullable description: String,
+        /// Id of the assignee, 0 for none. Ignored unless the current user is at least a reporter.
+        nullable assignee_id: i64,
+        /// Id of the milestone, 0 for none. Ignored unless the current user is at least a reporter.
+        nullable milestone_id: i64,
+        /// All labels of the issue, as names separated by commas. Unknown labels are created. Ignored unless the
+        /// current user is at least a reporter.
+        nullable labels: LabelTitles,
+        nullable due_date: NaiveDate,
+        /// Whether the issue is confidential.
         optional confidential: bool,
     }
 }
@@ -135,8 +142,8 @@ impl Attributes {
     fn into_changes(self) -> IssueChanges {
         IssueChanges {
             description: self.description,
-            assignee: or_nobody(self.assignee_id, UserId::from),
-            milestone: or_nobody(self.milestone_id, MilestoneId::from),
+            assignee: zero_as_null(self.assignee_id, UserId::from),
+            milestone: zero_as_null(self.milestone_id, MilestoneId::from),
             labels: match self.labels {
                 Field::Absent => None,
                 Field::Null => Some(Vec::new()),
@@ -149,8 +156,8 @@ impl Attributes {
     }
 }
 
-/// 0 and null both mean nobody.
-fn or_nobody<Id>(id: Field<i64>, from: fn(i64) -> Id) -> Field<Id> {
+/// Converts an id for which 0 means null.
+fn zero_as_null<Id>(id: Field<i64>, from: fn(i64) -> Id) -> Field<Id> {
     match id {
         Field::Absent => Field::Absent,
         Field::Null | Field::Value(0) => Field::Null,
@@ -160,19 +167,20 @@ fn or_nobody<Id>(id: Field<i64>, from: fn(i64) -> Id) -> Field<Id> {
 
 params! {
     struct CreateIssueParams {
-        /// Number, or NAMESPACE%2FPROJECT.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         required title: String,
-        including attributes: Attributes,
-        /// When it was written, for who owns the project; others are not asked.
+        flatten attributes: Attributes,
+        /// Time of creation. Ignored unless the current user is an owner of the project.
         optional created_at: DateTime<Utc>,
     }
 }
 
-async fn create(cx: Cx, params: CreateIssueParams) -> ApiResult<Created<IssueBody>> {
-    let changes = IssueChanges { title: Some(params.title), at: params.created_at, ..params.attributes.into_changes() };
-    let issue = issue::create(cx.app(), &cx.actor, &params.id, changes).await?;
-    Ok(Created(present(issue, cx.site())))
+async fn create(context: RequestContext, params: CreateIssueParams) -> ApiResult<Created<IssueBody>> {
+    let changes =
+        IssueChanges { title: Some(params.title), requested_at: params.created_at, ..params.attributes.into_changes() };
+    let issue = issue::create(context.app(), &context.actor, &params.id, changes).await?;
+    Ok(Created(present(issue, context.site())))
 }
 
 choice! {
@@ -181,28 +189,30 @@ choice! {
 
 params! {
     struct UpdateIssue {
-        /// Number, or NAMESPACE%2FPROJECT.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
+        /// Id of the issue, not its `iid`.
         required issue_id: IssueId,
         optional title: String,
-        including attributes: Attributes,
+        flatten attributes: Attributes,
+        /// Closes or reopens the issue.
         optional state_event: Transition,
-        /// When it was changed, for who owns the project; others are not asked.
+        /// Time of the update. Ignored unless the current user is an owner of the project.
         optional updated_at: DateTime<Utc>,
     }
 }
 
-async fn update(cx: Cx, params: UpdateIssue) -> ApiResult<Body<IssueBody>> {
+async fn update(context: RequestContext, params: UpdateIssue) -> ApiResult<Body<IssueBody>> {
     let changes = IssueChanges {
         title: params.title,
         state_event: params.state_event.map(|event| match event {
             Transition::Close => StateEvent::Close,
             Transition::Reopen => StateEvent::Reopen,
         }),
-        at: params.updated_at,
+        requested_at: params.updated_at,
         ..params.attributes.into_changes()
     };
-    if (IssueChanges { at: None, ..changes.clone() }) == IssueChanges::default() {
+    if (IssueChanges { requested_at: None, ..changes.clone() }) == IssueChanges::default() {
         let names = [
             "title",
             "description",
@@ -213,39 +223,43 @@ async fn update(cx: Cx, params: UpdateIssue) -> ApiResult<Body<IssueBody>> {
             "confidential",
             "state_event",
         ];
-        return Err(ApiError::at_least_one(&names));
+        return Err(ApiError::at_least_one_required(&names));
     }
-    let issue = issue::update(cx.app(), &cx.actor, &params.id, params.issue_id, changes).await?;
-    Ok(Body(present(issue, cx.site())))
+    let issue = issue::update(context.app(), &context.actor, &params.id, params.issue_id, changes).await?;
+    Ok(Body(present(issue, context.site())))
 }
 
-async fn delete(cx: Cx, params: OneIssue) -> ApiResult<Body<IssueBody>> {
-    let issue = issue::delete(cx.app(), &cx.actor, &params.id, params.issue_id).await?;
-    Ok(Body(present(issue, cx.site())))
+async fn delete(context: RequestContext, params: OneIssue) -> ApiResult<Body<IssueBody>> {
+    let issue = issue::delete(context.app(), &context.actor, &params.id, params.issue_id).await?;
+    Ok(Body(present(issue, context.site())))
 }
 
 params! {
     struct MoveIssue {
-        /// Number, or NAMESPACE%2FPROJECT.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
+        /// Id of the issue, not its `iid`.
         required issue_id: IssueId,
+        /// Id of the project to move the issue to.
         required to_project_id: ProjectId,
     }
 }
 
-async fn relocate(cx: Cx, params: MoveIssue) -> ApiResult<Created<IssueBody>> {
-    let issue = relocation::relocate(cx.app(), &cx.actor, &params.id, params.issue_id, params.to_project_id).await?;
-    Ok(Created(present(issue, cx.site())))
+async fn move_issue(context: RequestContext, params: MoveIssue) -> ApiResult<Created<IssueBody>> {
+    let issue =
+        issue_move::move_issue(context.app(), &context.actor, &params.id, params.issue_id, params.to_project_id)
+            .await?;
+    Ok(Created(present(issue, context.site())))
 }
 
-async fn subscribe(cx: Cx, params: OneIssue) -> ApiResult<CreatedIfChanged<IssueBody>> {
-    let issue = issue::set_subscribed(cx.app(), &cx.actor, &params.id, params.issue_id, true).await?;
-    Ok(CreatedIfChanged(issue.map(|issue| present(issue, cx.site()))))
+async fn subscribe(context: RequestContext, params: OneIssue) -> ApiResult<CreatedIfChanged<IssueBody>> {
+    let issue = issue::set_subscribed(context.app(), &context.actor, &params.id, params.issue_id, true).await?;
+    Ok(CreatedIfChanged(issue.map(|issue| present(issue, context.site()))))
 }
 
-async fn unsubscribe(cx: Cx, params: OneIssue) -> ApiResult<BodyIfChanged<IssueBody>> {
-    let issue = issue::set_subscribed(cx.app(), &cx.actor, &params.id, params.issue_id, false).await?;
-    Ok(BodyIfChanged(issue.map(|issue| present(issue, cx.site()))))
+async fn unsubscribe(context: RequestContext, params: OneIssue) -> ApiResult<BodyIfChanged<IssueBody>> {
+    let issue = issue::set_subscribed(context.app(), &context.actor, &params.id, params.issue_id, false).await?;
+    Ok(BodyIfChanged(issue.map(|issue| present(issue, context.site()))))
 }
 
 pub fn routes(routes: &mut Routes) {
@@ -254,15 +268,21 @@ pub fn routes(routes: &mut Routes) {
     const MOVE: &str = "/projects/:id/issues/:issue_id/move";
     const SUBSCRIPTION: &str = "/projects/:id/issues/:issue_id/subscription";
     let (read, write) = (Access::Project(ReadIssues), Access::Project(CreateIssue));
-    let of_group = Access::Group(ReadGroupIssues);
-    routes.add(Method::GET, "/issues", Access::Instance(ListOwnIssues), "Lists what the caller wrote", list_own);
-    routes.add(Method::GET, "/groups/:id/issues", of_group, "Lists the issues of a group's projects", list_of_group);
-    routes.add(Method::GET, PATH, read, "Lists a project's issues", list);
-    routes.add(Method::GET, ONE, read, "Shows an issue", show);
-    routes.add(Method::POST, PATH, write, "Creates an issue", create);
-    routes.add(Method::PUT, ONE, write, "Changes an issue, closes or reopens it", update);
-    routes.add(Method::DELETE, ONE, Access::Project(DeleteIssue), "Deletes an issue", delete);
-    routes.add(Method::POST, MOVE, read, "Moves an issue into another project", relocate);
-    routes.add(Method::POST, SUBSCRIPTION, write, "Subscribes to an issue; 304 if the caller has", subscribe);
-    routes.add(Method::DELETE, SUBSCRIPTION, write, "Ends a subscription; 304 if there is none", unsubscribe);
+    let read_group = Access::Group(ReadGroupIssues);
+    routes.add(
+        Method::GET,
+        "/issues",
+        Access::Instance(ListOwnIssues),
+        "List the issues created by the current user",
+        list_own,
+    );
+    routes.add(Method::GET, "/groups/:id/issues", read_group, "List the issues of a group", list_for_group);
+    routes.add(Method::GET, PATH, read, "List the issues of a project", list);
+    routes.add(Method::GET, ONE, read, "Get an issue", show);
+    routes.add(Method::POST, PATH, write, "Create an issue", create);
+    routes.add(Method::PUT, ONE, write, "Update, close or reopen an issue", update);
+    routes.add(Method::DELETE, ONE, Access::Project(DeleteIssue), "Delete an issue", delete);
+    routes.add(Method::POST, MOVE, read, "Move an issue to another project", move_issue);
+    routes.add(Method::POST, SUBSCRIPTION, write, "Subscribe to an issue", subscribe);
+    routes.add(Method::DELETE, SUBSCRIPTION, write, "Unsubscribe from an issue", unsubscribe);
 }

@@ -6,41 +6,41 @@ use holdfast_domain::policy::ProjectAction::ManageCi;
 
 use super::ApiResult;
 use super::projects::OneProject;
-use crate::answer::{Body, Created, Listed};
 use crate::present::job_token_allowlist::{AllowedProjectBody, AllowlistEntry, allowed_project, entry};
-use crate::{Access, Cx, Routes, params};
+use crate::response::{Body, Created, PageBody};
+use crate::{Access, RequestContext, Routes, params};
 
-async fn list(cx: Cx, params: OneProject) -> ApiResult<Listed<AllowedProjectBody>> {
-    let page = job_token_allowlist::list(cx.app(), &cx.actor, &params.id, cx.page).await?;
-    Ok(Listed(page.map(allowed_project)))
+async fn list(context: RequestContext, params: OneProject) -> ApiResult<PageBody<AllowedProjectBody>> {
+    let page = job_token_allowlist::list(context.app(), &context.actor, &params.id, context.page).await?;
+    Ok(PageBody(page.map(allowed_project)))
 }
 
 params! {
     struct OneAllowedProject {
-        /// Number, or NAMESPACE%2FPROJECT.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
-        /// The number of the project whose builds may read this one.
+        /// Id of the project whose builds may read this project.
         required target_project_id: ProjectId,
     }
 }
 
-async fn create(cx: Cx, params: OneAllowedProject) -> ApiResult<Created<AllowlistEntry>> {
-    let reading = params.target_project_id;
-    let read = job_token_allowlist::create(cx.app(), &cx.actor, &params.id, reading).await?;
-    Ok(Created(entry(read, reading)))
+async fn create(context: RequestContext, params: OneAllowedProject) -> ApiResult<Created<AllowlistEntry>> {
+    let target = params.target_project_id;
+    let source = job_token_allowlist::create(context.app(), &context.actor, &params.id, target).await?;
+    Ok(Created(entry(source, target)))
 }
 
-async fn delete(cx: Cx, params: OneAllowedProject) -> ApiResult<Body<AllowlistEntry>> {
-    let reading = params.target_project_id;
-    let read = job_token_allowlist::delete(cx.app(), &cx.actor, &params.id, reading).await?;
-    Ok(Body(entry(read, reading)))
+async fn delete(context: RequestContext, params: OneAllowedProject) -> ApiResult<Body<AllowlistEntry>> {
+    let target = params.target_project_id;
+    let source = job_token_allowlist::delete(context.app(), &context.actor, &params.id, target).await?;
+    Ok(Body(entry(source, target)))
 }
 
 pub fn routes(routes: &mut Routes) {
     const PATH: &str = "/projects/:id/job_token_scope/allowlist";
     const ONE: &str = "/projects/:id/job_token_scope/allowlist/:target_project_id";
     let manage = Access::Project(ManageCi);
-    routes.add(Method::GET, PATH, manage, "List the projects whose builds may read this one", list);
-    routes.add(Method::POST, PATH, manage, "Let the builds of a project read this one", create);
+    routes.add(Method::GET, PATH, manage, "List the projects on the job token allow list", list);
+    routes.add(Method::POST, PATH, manage, "Add a project to the job token allow list", create);
     routes.add(Method::DELETE, ONE, manage, "Remove a project from the job token allow list", delete);
 }

@@ -5,58 +5,59 @@ use holdfast_domain::policy::ProjectAction::{ManageLabels, Read, Subscribe};
 
 use super::ApiResult;
 use super::projects::OneProject;
-use crate::answer::{Body, BodyIfChanged, CreatedIfChanged, Listed};
 use crate::error::ApiError;
 use crate::present::label::{LabelBody, label as present};
-use crate::{Access, Cx, Routes, params};
+use crate::response::{Body, BodyIfChanged, CreatedIfChanged, PageBody};
+use crate::{Access, RequestContext, Routes, params};
 
-async fn list(cx: Cx, params: OneProject) -> ApiResult<Listed<LabelBody>> {
-    Ok(Listed(label::list(cx.app(), &cx.actor, &params.id, cx.page).await?.map(present)))
+async fn list(context: RequestContext, params: OneProject) -> ApiResult<PageBody<LabelBody>> {
+    Ok(PageBody(label::list(context.app(), &context.actor, &params.id, context.page).await?.map(present)))
 }
 
 params! {
     struct CreateLabel {
-        /// Number, or NAMESPACE%2FPROJECT.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
+        /// Name of the label.
         required name: String,
-        /// `#` and six digits.
+        /// Color as `#` and six hexadecimal digits.
         required color: String,
-        changed description: String,
-        /// 0 or more; null for none.
-        changed priority: i32,
+        nullable description: String,
+        /// Priority of the label, 0 or more, null for none.
+        nullable priority: i32,
     }
 }
 
-/// 200, as the specification has it.
-async fn create(cx: Cx, params: CreateLabel) -> ApiResult<Body<LabelBody>> {
+/// Creates a label. Responds 200 instead of 201, as the specification requires.
+async fn create(context: RequestContext, params: CreateLabel) -> ApiResult<Body<LabelBody>> {
     let changes = LabelChanges {
         title: Some(params.name),
         color: Some(params.color),
         description: params.description,
         priority: params.priority,
     };
-    Ok(Body(present(label::create(cx.app(), &cx.actor, &params.id, changes).await?)))
+    Ok(Body(present(label::create(context.app(), &context.actor, &params.id, changes).await?)))
 }
 
 params! {
     struct UpdateLabel {
-        /// Number, or NAMESPACE%2FPROJECT.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
-        /// Of the label as it is.
+        /// Current name of the label.
         required name: String,
-        /// This or the color must be given.
+        /// New name of the label. At least one of `new_name` and `color` is required.
         optional new_name: String,
-        /// `#` and six digits.
+        /// Color as `#` and six hexadecimal digits.
         optional color: String,
-        changed description: String,
-        /// 0 or more; null removes it.
-        changed priority: i32,
+        nullable description: String,
+        /// Priority of the label, 0 or more. Null removes it.
+        nullable priority: i32,
     }
 }
 
-async fn update(cx: Cx, params: UpdateLabel) -> ApiResult<Body<LabelBody>> {
+async fn update(context: RequestContext, params: UpdateLabel) -> ApiResult<Body<LabelBody>> {
     if params.new_name.is_none() && params.color.is_none() {
-        return Err(ApiError::at_least_one(&["new_name", "color"]));
+        return Err(ApiError::at_least_one_required(&["new_name", "color"]));
     }
     let changes = LabelChanges {
         title: params.new_name,
@@ -64,37 +65,38 @@ async fn update(cx: Cx, params: UpdateLabel) -> ApiResult<Body<LabelBody>> {
         description: params.description,
         priority: params.priority,
     };
-    Ok(Body(present(label::update(cx.app(), &cx.actor, &params.id, &params.name, changes).await?)))
+    Ok(Body(present(label::update(context.app(), &context.actor, &params.id, &params.name, changes).await?)))
 }
 
 params! {
     struct DeleteLabel {
-        /// Number, or NAMESPACE%2FPROJECT.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
+        /// Name of the label.
         required name: String,
     }
 }
 
-async fn delete(cx: Cx, params: DeleteLabel) -> ApiResult<Body<LabelBody>> {
-    Ok(Body(present(label::delete(cx.app(), &cx.actor, &params.id, &params.name).await?)))
+async fn delete(context: RequestContext, params: DeleteLabel) -> ApiResult<Body<LabelBody>> {
+    Ok(Body(present(label::delete(context.app(), &context.actor, &params.id, &params.name).await?)))
 }
 
 params! {
     struct OneLabel {
-        /// Number, or NAMESPACE%2FPROJECT.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
-        /// Number, or name.
+        /// Id or name of the label.
         required label_id: LabelRef,
     }
 }
 
-async fn subscribe(cx: Cx, params: OneLabel) -> ApiResult<CreatedIfChanged<LabelBody>> {
-    let label = label::subscribe(cx.app(), &cx.actor, &params.id, &params.label_id).await?;
+async fn subscribe(context: RequestContext, params: OneLabel) -> ApiResult<CreatedIfChanged<LabelBody>> {
+    let label = label::subscribe(context.app(), &context.actor, &params.id, &params.label_id).await?;
     Ok(CreatedIfChanged(label.map(present)))
 }
 
-async fn unsubscribe(cx: Cx, params: OneLabel) -> ApiResult<BodyIfChanged<LabelBody>> {
-    let label = label::unsubscribe(cx.app(), &cx.actor, &params.id, &params.label_id).await?;
+async fn unsubscribe(context: RequestContext, params: OneLabel) -> ApiResult<BodyIfChanged<LabelBody>> {
+    let label = label::unsubscribe(context.app(), &context.actor, &params.id, &params.label_id).await?;
     Ok(BodyIfChanged(label.map(present)))
 }
 
@@ -102,10 +104,10 @@ pub fn routes(routes: &mut Routes) {
     const PATH: &str = "/projects/:id/labels";
     const SUBSCRIPTION: &str = "/projects/:id/labels/:label_id/subscription";
     let (manage, follow) = (Access::Project(ManageLabels), Access::Project(Subscribe));
-    routes.add(Method::GET, PATH, Access::Project(Read), "Lists a project's labels by name", list);
-    routes.add(Method::POST, PATH, manage, "Adds a label", create);
-    routes.add(Method::PUT, PATH, manage, "Changes a label", update);
-    routes.add(Method::DELETE, PATH, manage, "Removes a label, also from what carries it", delete);
-    routes.add(Method::POST, SUBSCRIPTION, follow, "Subscribes to a label; 304 if the caller has", subscribe);
-    routes.add(Method::DELETE, SUBSCRIPTION, follow, "Ends a subscription; 304 if there is none", unsubscribe);
+    routes.add(Method::GET, PATH, Access::Project(Read), "List the labels of a project", list);
+    routes.add(Method::POST, PATH, manage, "Create a label", create);
+    routes.add(Method::PUT, PATH, manage, "Update a label", update);
+    routes.add(Method::DELETE, PATH, manage, "Delete a label", delete);
+    routes.add(Method::POST, SUBSCRIPTION, follow, "Subscribe to a label", subscribe);
+    routes.add(Method::DELETE, SUBSCRIPTION, follow, "Unsubscribe from a label", unsubscribe);
 }

@@ -6,11 +6,11 @@ use holdfast_domain::ids::MilestoneId;
 use holdfast_domain::policy::ProjectAction::{ManageMilestones, ReadIssues, ReadMilestones};
 
 use super::ApiResult;
-use crate::answer::{Body, Created, Listed};
 use crate::error::ApiError;
 use crate::present::issue::{IssueBody, issue as present_issue};
 use crate::present::milestone::{MilestoneBody, milestone as present};
-use crate::{Access, Cx, Routes, choice, params};
+use crate::response::{Body, Created, PageBody};
+use crate::{Access, RequestContext, Routes, choice, params};
 
 choice! {
     enum State { Active = "active", Closed = "closed", All = "all" }
@@ -18,42 +18,44 @@ choice! {
 
 params! {
     struct ListMilestones {
-        /// Number, or NAMESPACE%2FPROJECT.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
+        /// Only milestones in this state, `all` by default.
         optional state: State,
-        /// Numbers in the project.
+        /// Only milestones with these numbers within the project.
         list iid: i64,
     }
 }
 
-async fn list(cx: Cx, params: ListMilestones) -> ApiResult<Listed<MilestoneBody>> {
+async fn list(context: RequestContext, params: ListMilestones) -> ApiResult<PageBody<MilestoneBody>> {
     let closed = match params.state.unwrap_or(State::All) {
         State::Active => Some(false),
         State::Closed => Some(true),
         State::All => None,
     };
-    let page = milestone::list(cx.app(), &cx.actor, &params.id, closed, &params.iid, cx.page).await?;
-    Ok(Listed(page.map(present)))
+    let page = milestone::list(context.app(), &context.actor, &params.id, closed, &params.iid, context.page).await?;
+    Ok(PageBody(page.map(present)))
 }
 
 params! {
     struct OneMilestone {
-        /// Number, or NAMESPACE%2FPROJECT.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
+        /// Id of the milestone, not its `iid`.
         required milestone_id: MilestoneId,
     }
 }
 
-async fn show(cx: Cx, params: OneMilestone) -> ApiResult<Body<MilestoneBody>> {
-    Ok(Body(present(milestone::show(cx.app(), &cx.actor, &params.id, params.milestone_id).await?)))
+async fn show(context: RequestContext, params: OneMilestone) -> ApiResult<Body<MilestoneBody>> {
+    Ok(Body(present(milestone::show(context.app(), &context.actor, &params.id, params.milestone_id).await?)))
 }
 
 params! {
     /// What creation and change have in common.
     struct Attributes {
-        changed description: String,
-        changed start_date: NaiveDate,
-        changed due_date: NaiveDate,
+        nullable description: String,
+        nullable start_date: NaiveDate,
+        nullable due_date: NaiveDate,
     }
 }
 
@@ -70,16 +72,16 @@ impl Attributes {
 
 params! {
     struct CreateMilestone {
-        /// Number, or NAMESPACE%2FPROJECT.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         required title: String,
-        including attributes: Attributes,
+        flatten attributes: Attributes,
     }
 }
 
-async fn create(cx: Cx, params: CreateMilestone) -> ApiResult<Created<MilestoneBody>> {
+async fn create(context: RequestContext, params: CreateMilestone) -> ApiResult<Created<MilestoneBody>> {
     let changes = MilestoneChanges { title: Some(params.title), ..params.attributes.into_changes() };
-    Ok(Created(present(milestone::create(cx.app(), &cx.actor, &params.id, changes).await?)))
+    Ok(Created(present(milestone::create(context.app(), &context.actor, &params.id, changes).await?)))
 }
 
 choice! {
@@ -88,16 +90,18 @@ choice! {
 
 params! {
     struct UpdateMilestone {
-        /// Number, or NAMESPACE%2FPROJECT.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
+        /// Id of the milestone, not its `iid`.
         required milestone_id: MilestoneId,
         optional title: String,
-        including attributes: Attributes,
+        flatten attributes: Attributes,
+        /// Closes or reopens the milestone.
         optional state_event: Transition,
     }
 }
 
-async fn update(cx: Cx, params: UpdateMilestone) -> ApiResult<Body<MilestoneBody>> {
+async fn update(context: RequestContext, params: UpdateMilestone) -> ApiResult<Body<MilestoneBody>> {
     let changes = MilestoneChanges {
         title: params.title,
         state_event: params.state_event.map(|event| match event {
@@ -107,14 +111,21 @@ async fn update(cx: Cx, params: UpdateMilestone) -> ApiResult<Body<MilestoneBody
         ..params.attributes.into_changes()
     };
     if changes == MilestoneChanges::default() {
-        return Err(ApiError::at_least_one(&["title", "description", "start_date", "due_date", "state_event"]));
+        return Err(ApiError::at_least_one_required(&[
+            "title",
+            "description",
+            "start_date",
+            "due_date",
+            "state_event",
+        ]));
     }
-    Ok(Body(present(milestone::update(cx.app(), &cx.actor, &params.id, params.milestone_id, changes).await?)))
+    Ok(Body(present(milestone::update(context.app(), &context.actor, &params.id, params.milestone_id, changes).await?)))
 }
 
-async fn issues(cx: Cx, params: OneMilestone) -> ApiResult<Listed<IssueBody>> {
-    let page = milestone::issues(cx.app(), &cx.actor, &params.id, params.milestone_id, cx.page).await?;
-    Ok(Listed(page.map(|issue| present_issue(issue, cx.site()))))
+async fn list_issues(context: RequestContext, params: OneMilestone) -> ApiResult<PageBody<IssueBody>> {
+    let page =
+        milestone::list_issues(context.app(), &context.actor, &params.id, params.milestone_id, context.page).await?;
+    Ok(PageBody(page.map(|issue| present_issue(issue, context.site()))))
 }
 
 pub fn routes(routes: &mut Routes) {
@@ -122,9 +133,9 @@ pub fn routes(routes: &mut Routes) {
     const ONE: &str = "/projects/:id/milestones/:milestone_id";
     const ISSUES: &str = "/projects/:id/milestones/:milestone_id/issues";
     let (read, manage) = (Access::Project(ReadMilestones), Access::Project(ManageMilestones));
-    routes.add(Method::GET, PATH, read, "Lists a project's milestones, newest first", list);
-    routes.add(Method::GET, ONE, read, "Shows a milestone", show);
-    routes.add(Method::POST, PATH, manage, "Creates a milestone", create);
-    routes.add(Method::PUT, ONE, manage, "Changes a milestone, closes or reopens it", update);
-    routes.add(Method::GET, ISSUES, Access::Project(ReadIssues), "Lists the issues of a milestone", issues);
+    routes.add(Method::GET, PATH, read, "List the milestones of a project", list);
+    routes.add(Method::GET, ONE, read, "Get a milestone", show);
+    routes.add(Method::POST, PATH, manage, "Create a milestone", create);
+    routes.add(Method::PUT, ONE, manage, "Update, close or reopen a milestone", update);
+    routes.add(Method::GET, ISSUES, Access::Project(ReadIssues), "List the issues of a milestone", list_issues);
 }

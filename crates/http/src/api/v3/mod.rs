@@ -1,4 +1,4 @@
-//! REST, version 3. One file per noun; each ends in its own list of routes.
+//! The REST API, version 3. There is one module per resource, and each ends with its routes.
 
 mod access_requests;
 mod boards;

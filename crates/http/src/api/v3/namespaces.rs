@@ -3,23 +3,23 @@ use holdfast_app::namespaces::namespace;
 use holdfast_domain::policy::InstanceAction::ListGroups;
 
 use super::ApiResult;
-use crate::answer::Listed;
 use crate::present::namespace::{NamespaceBody, namespace as present};
-use crate::{Access, Cx, Routes, params};
+use crate::response::PageBody;
+use crate::{Access, RequestContext, Routes, params};
 
 params! {
     struct ListNamespaces {
-        /// Part of the name or of the path.
+        /// Part of the name or path.
         optional search: String,
     }
 }
 
-async fn list(cx: Cx, params: ListNamespaces) -> ApiResult<Listed<NamespaceBody>> {
+async fn list(context: RequestContext, params: ListNamespaces) -> ApiResult<PageBody<NamespaceBody>> {
     let search = params.search.filter(|term| !term.is_empty());
-    Ok(Listed(namespace::list(cx.app(), &cx.actor, search.as_deref(), cx.page).await?.map(present)))
+    Ok(PageBody(namespace::list(context.app(), &context.actor, search.as_deref(), context.page).await?.map(present)))
 }
 
 pub fn routes(routes: &mut Routes) {
     let browse = Access::Instance(ListGroups);
-    routes.add(Method::GET, "/namespaces", browse, "Lists where the caller may create projects", list);
+    routes.add(Method::GET, "/namespaces", browse, "List the namespaces available for new projects", list);
 }

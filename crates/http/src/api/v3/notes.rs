@@ -7,77 +7,82 @@ use holdfast_domain::policy::ProjectAction::{CreateIssue, ReadIssues};
 
 use super::ApiResult;
 use super::issues::OneIssue;
-use crate::answer::{Body, Created, Listed};
 use crate::error::ApiError;
 use crate::present::note::{NoteBody, note as present};
-use crate::{Access, Cx, Routes, params};
+use crate::response::{Body, Created, PageBody};
+use crate::{Access, RequestContext, Routes, params};
 
-async fn list(cx: Cx, params: OneIssue) -> ApiResult<Listed<NoteBody>> {
-    let page = note::list(cx.app(), &cx.actor, &params.id, params.issue_id, cx.page).await?;
-    Ok(Listed(page.map(|note| present(note, cx.site()))))
+async fn list(context: RequestContext, params: OneIssue) -> ApiResult<PageBody<NoteBody>> {
+    let page = note::list(context.app(), &context.actor, &params.id, params.issue_id, context.page).await?;
+    Ok(PageBody(page.map(|note| present(note, context.site()))))
 }
 
 params! {
     struct OneNote {
-        /// Number, or NAMESPACE%2FPROJECT.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
+        /// Id of the issue, not its `iid`.
         required issue_id: IssueId,
         required note_id: NoteId,
     }
 }
 
-async fn show(cx: Cx, params: OneNote) -> ApiResult<Body<NoteBody>> {
-    let note = note::show(cx.app(), &cx.actor, &params.id, params.issue_id, params.note_id).await?;
-    Ok(Body(present(note, cx.site())))
+async fn show(context: RequestContext, params: OneNote) -> ApiResult<Body<NoteBody>> {
+    let note = note::show(context.app(), &context.actor, &params.id, params.issue_id, params.note_id).await?;
+    Ok(Body(present(note, context.site())))
 }
 
 params! {
     struct CreateNote {
-        /// Number, or NAMESPACE%2FPROJECT.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
+        /// Id of the issue, not its `iid`.
         required issue_id: IssueId,
+        /// Text of the note.
         required body: String,
-        /// When it was said, for who owns the project; others are not asked.
+        /// Time of creation. Ignored unless the current user is an owner of the project.
         optional created_at: DateTime<Utc>,
     }
 }
 
-/// What is wrong with it is answered as if the issue were not there, as existing clients know it.
-async fn create(cx: Cx, params: CreateNote) -> ApiResult<Created<NoteBody>> {
+/// Creates a note. Invalid values result in 404, as existing clients expect.
+async fn create(context: RequestContext, params: CreateNote) -> ApiResult<Created<NoteBody>> {
     let issue = params.issue_id;
-    let note = note::create(cx.app(), &cx.actor, &params.id, issue, &params.body, params.created_at).await;
-    let note = note.map_err(|error| ApiError::from(error).or_not_found())?;
-    Ok(Created(present(note, cx.site())))
+    let note = note::create(context.app(), &context.actor, &params.id, issue, &params.body, params.created_at).await;
+    let note = note.map_err(|error| ApiError::from(error).invalid_as_not_found())?;
+    Ok(Created(present(note, context.site())))
 }
 
 params! {
     struct UpdateNote {
-        /// Number, or NAMESPACE%2FPROJECT.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
+        /// Id of the issue, not its `iid`.
         required issue_id: IssueId,
         required note_id: NoteId,
+        /// Text of the note.
         required body: String,
     }
 }
 
-async fn update(cx: Cx, params: UpdateNote) -> ApiResult<Body<NoteBody>> {
+async fn update(context: RequestContext, params: UpdateNote) -> ApiResult<Body<NoteBody>> {
     let (issue, id) = (params.issue_id, params.note_id);
-    let note = note::update(cx.app(), &cx.actor, &params.id, issue, id, &params.body).await?;
-    Ok(Body(present(note, cx.site())))
+    let note = note::update(context.app(), &context.actor, &params.id, issue, id, &params.body).await?;
+    Ok(Body(present(note, context.site())))
 }
 
-async fn delete(cx: Cx, params: OneNote) -> ApiResult<Body<NoteBody>> {
-    let note = note::delete(cx.app(), &cx.actor, &params.id, params.issue_id, params.note_id).await?;
-    Ok(Body(present(note, cx.site())))
+async fn delete(context: RequestContext, params: OneNote) -> ApiResult<Body<NoteBody>> {
+    let note = note::delete(context.app(), &context.actor, &params.id, params.issue_id, params.note_id).await?;
+    Ok(Body(present(note, context.site())))
 }
 
 pub fn routes(routes: &mut Routes) {
     const PATH: &str = "/projects/:id/issues/:issue_id/notes";
     const ONE: &str = "/projects/:id/issues/:issue_id/notes/:note_id";
     let (read, write) = (Access::Project(ReadIssues), Access::Project(CreateIssue));
-    routes.add(Method::GET, PATH, read, "Lists what was said about an issue, oldest first", list);
-    routes.add(Method::GET, ONE, read, "Shows what was said", show);
-    routes.add(Method::POST, PATH, write, "Says something about an issue", create);
-    routes.add(Method::PUT, ONE, write, "Changes what was said", update);
-    routes.add(Method::DELETE, ONE, write, "Takes back what was said", delete);
+    routes.add(Method::GET, PATH, read, "List the notes of an issue", list);
+    routes.add(Method::GET, ONE, read, "Get an issue note", show);
+    routes.add(Method::POST, PATH, write, "Create an issue note", create);
+    routes.add(Method::PUT, ONE, write, "Update an issue note", update);
+    routes.add(Method::DELETE, ONE, write, "Delete an issue note", delete);
 }

@@ -6,60 +6,60 @@ use holdfast_domain::policy::ProjectAction::{ManageBuilds, ReadBuilds};
 
 use super::ApiResult;
 use super::projects::OneProject;
-use crate::answer::{Body, Created, Listed};
 use crate::present::pipeline::{PipelineBody, pipeline as present};
-use crate::{Access, Cx, Routes, params};
+use crate::response::{Body, Created, PageBody};
+use crate::{Access, RequestContext, Routes, params};
 
-async fn list(cx: Cx, params: OneProject) -> ApiResult<Listed<PipelineBody>> {
-    let page = pipeline::list(cx.app(), &cx.actor, &params.id, cx.page).await?;
-    Ok(Listed(page.map(|it| present(it, cx.site()))))
+async fn list(context: RequestContext, params: OneProject) -> ApiResult<PageBody<PipelineBody>> {
+    let page = pipeline::list(context.app(), &context.actor, &params.id, context.page).await?;
+    Ok(PageBody(page.map(|it| present(it, context.site()))))
 }
 
 params! {
     struct OnePipeline {
-        /// Number, or NAMESPACE%2FPROJECT.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         required pipeline_id: PipelineId,
     }
 }
 
-async fn show(cx: Cx, params: OnePipeline) -> ApiResult<Body<PipelineBody>> {
-    let found = pipeline::show(cx.app(), &cx.actor, &params.id, params.pipeline_id).await?;
-    Ok(Body(present(found, cx.site())))
+async fn show(context: RequestContext, params: OnePipeline) -> ApiResult<Body<PipelineBody>> {
+    let pipeline = pipeline::show(context.app(), &context.actor, &params.id, params.pipeline_id).await?;
+    Ok(Body(present(pipeline, context.site())))
 }
 
 params! {
     struct CreatePipeline {
-        /// Number, or NAMESPACE%2FPROJECT.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
-        /// A branch or a tag.
+        /// Branch or tag.
         required r#ref: String,
     }
 }
 
-async fn create(cx: Cx, params: CreatePipeline) -> ApiResult<Created<PipelineBody>> {
-    let made = creation::create(cx.app(), &cx.actor, &params.id, &params.r#ref).await?;
-    Ok(Created(present(made, cx.site())))
+async fn create(context: RequestContext, params: CreatePipeline) -> ApiResult<Created<PipelineBody>> {
+    let pipeline = creation::create(context.app(), &context.actor, &params.id, &params.r#ref).await?;
+    Ok(Created(present(pipeline, context.site())))
 }
 
-async fn retry(cx: Cx, params: OnePipeline) -> ApiResult<Created<PipelineBody>> {
-    let retried = pipeline::retry(cx.app(), &cx.actor, &params.id, params.pipeline_id).await?;
-    Ok(Created(present(retried, cx.site())))
+async fn retry(context: RequestContext, params: OnePipeline) -> ApiResult<Created<PipelineBody>> {
+    let retried = pipeline::retry(context.app(), &context.actor, &params.id, params.pipeline_id).await?;
+    Ok(Created(present(retried, context.site())))
 }
 
-async fn cancel(cx: Cx, params: OnePipeline) -> ApiResult<Body<PipelineBody>> {
-    let canceled = pipeline::cancel(cx.app(), &cx.actor, &params.id, params.pipeline_id).await?;
-    Ok(Body(present(canceled, cx.site())))
+async fn cancel(context: RequestContext, params: OnePipeline) -> ApiResult<Body<PipelineBody>> {
+    let canceled = pipeline::cancel(context.app(), &context.actor, &params.id, params.pipeline_id).await?;
+    Ok(Body(present(canceled, context.site())))
 }
 
 pub fn routes(routes: &mut Routes) {
     let (read, manage) = (Access::Project(ReadBuilds), Access::Project(ManageBuilds));
-    routes.add(Method::GET, "/projects/:id/pipelines", read, "Lists pipelines, newest first", list);
+    routes.add(Method::GET, "/projects/:id/pipelines", read, "List the pipelines of a project", list);
     const ONE: &str = "/projects/:id/pipelines/:pipeline_id";
-    routes.add(Method::GET, ONE, read, "Shows a pipeline", show);
-    routes.add(Method::POST, "/projects/:id/pipeline", manage, "Starts a pipeline for a branch or a tag", create);
+    routes.add(Method::GET, ONE, read, "Get a pipeline", show);
+    routes.add(Method::POST, "/projects/:id/pipeline", manage, "Create a pipeline for a branch or tag", create);
     const RETRY: &str = "/projects/:id/pipelines/:pipeline_id/retry";
-    routes.add(Method::POST, RETRY, manage, "Builds anew what failed or was canceled", retry);
+    routes.add(Method::POST, RETRY, manage, "Retry the failed and canceled builds of a pipeline", retry);
     const CANCEL: &str = "/projects/:id/pipelines/:pipeline_id/cancel";
-    routes.add(Method::POST, CANCEL, manage, "Cancels what is not over; the answer is 200", cancel);
+    routes.add(Method::POST, CANCEL, manage, "Cancel the unfinished builds of a pipeline", cancel);
 }

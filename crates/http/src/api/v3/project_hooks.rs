@@ -1,49 +1,59 @@
 use axum::http::Method;
-use holdfast_app::hooks::hook::{self, HookChanges, Whose};
+use holdfast_app::hooks::hook::{self, HookChanges, HookScope};
 use holdfast_app::projects::project::ProjectRef;
 use holdfast_domain::ids::HookId;
 use holdfast_domain::policy::ProjectAction::ManageHooks;
 
 use super::ApiResult;
 use super::projects::OneProject;
-use crate::answer::{Body, BodyIfAny, Created, Listed};
 use crate::present::hook::{HookBody, hook as present};
-use crate::{Access, Cx, Routes, params};
+use crate::response::{Body, BodyIfAny, Created, PageBody};
+use crate::{Access, RequestContext, Routes, params};
 
-async fn list(cx: Cx, params: OneProject) -> ApiResult<Listed<HookBody>> {
-    Ok(Listed(hook::list(cx.app(), &cx.actor, &Whose::Project(params.id), cx.page).await?.map(present)))
+async fn list(context: RequestContext, params: OneProject) -> ApiResult<PageBody<HookBody>> {
+    Ok(PageBody(
+        hook::list(context.app(), &context.actor, &HookScope::Project(params.id), context.page).await?.map(present),
+    ))
 }
 
 params! {
     struct OneHook {
-        /// Number, or NAMESPACE%2FPROJECT.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         required hook_id: HookId,
     }
 }
 
-async fn show(cx: Cx, params: OneHook) -> ApiResult<Body<HookBody>> {
-    Ok(Body(present(hook::show(cx.app(), &cx.actor, &Whose::Project(params.id), params.hook_id).await?)))
+async fn show(context: RequestContext, params: OneHook) -> ApiResult<Body<HookBody>> {
+    Ok(Body(present(hook::show(context.app(), &context.actor, &HookScope::Project(params.id), params.hook_id).await?)))
 }
 
 params! {
     /// What creation and change have in common.
     struct Attributes {
+        /// HTTP or HTTPS URL that receives the deliveries.
         required url: String,
-        /// Sent along with every delivery; never shown again.
-        changed token: String,
-        /// On by default.
+        /// Secret that is sent with every delivery. It is never returned.
+        nullable token: String,
+        /// Whether to deliver pushes to branches, on by default.
         optional push_events: bool,
+        /// Whether to deliver events of issues.
         optional issues_events: bool,
+        /// Stored and returned for existing clients, without effect.
         optional merge_requests_events: bool,
+        /// Whether to deliver pushes of tags.
         optional tag_push_events: bool,
+        /// Whether to deliver events of notes.
         optional note_events: bool,
+        /// Whether to deliver events of builds.
         optional build_events: bool,
+        /// Whether to deliver events of pipelines.
         optional pipeline_events: bool,
+        /// Stored and returned as `wiki_page_events` for existing clients, without effect.
         optional wiki_events: bool,
-        /// The same as wiki_events, as the answer calls it.
+        /// Alias of `wiki_events`, the name in the response.
         optional wiki_page_events: bool,
-        /// On by default.
+        /// Whether to verify TLS certificates, on by default.
         optional enable_ssl_verification: bool,
     }
 }
@@ -68,42 +78,46 @@ impl Attributes {
 
 params! {
     struct CreateHook {
-        /// Number, or NAMESPACE%2FPROJECT.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
-        including attributes: Attributes,
+        flatten attributes: Attributes,
     }
 }
 
-async fn create(cx: Cx, params: CreateHook) -> ApiResult<Created<HookBody>> {
-    let hook = hook::create(cx.app(), &cx.actor, &Whose::Project(params.id), params.attributes.into_changes()).await?;
+async fn create(context: RequestContext, params: CreateHook) -> ApiResult<Created<HookBody>> {
+    let hook =
+        hook::create(context.app(), &context.actor, &HookScope::Project(params.id), params.attributes.into_changes())
+            .await?;
     Ok(Created(present(hook)))
 }
 
 params! {
     struct UpdateHook {
-        /// Number, or NAMESPACE%2FPROJECT.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         required hook_id: HookId,
-        including attributes: Attributes,
+        flatten attributes: Attributes,
     }
 }
 
-async fn update(cx: Cx, params: UpdateHook) -> ApiResult<Body<HookBody>> {
+async fn update(context: RequestContext, params: UpdateHook) -> ApiResult<Body<HookBody>> {
     let changes = params.attributes.into_changes();
-    Ok(Body(present(hook::update(cx.app(), &cx.actor, &params.id, params.hook_id, changes).await?)))
+    Ok(Body(present(hook::update(context.app(), &context.actor, &params.id, params.hook_id, changes).await?)))
 }
 
-async fn delete(cx: Cx, params: OneHook) -> ApiResult<BodyIfAny<HookBody>> {
-    Ok(BodyIfAny(hook::delete(cx.app(), &cx.actor, &Whose::Project(params.id), params.hook_id).await?.map(present)))
+async fn delete(context: RequestContext, params: OneHook) -> ApiResult<BodyIfAny<HookBody>> {
+    Ok(BodyIfAny(
+        hook::delete(context.app(), &context.actor, &HookScope::Project(params.id), params.hook_id).await?.map(present),
+    ))
 }
 
 pub fn routes(routes: &mut Routes) {
     const PATH: &str = "/projects/:id/hooks";
     const ONE: &str = "/projects/:id/hooks/:hook_id";
     let manage = Access::Project(ManageHooks);
-    routes.add(Method::GET, PATH, manage, "Lists a project's hooks, newest first", list);
-    routes.add(Method::GET, ONE, manage, "Shows a hook", show);
-    routes.add(Method::POST, PATH, manage, "Adds a hook", create);
-    routes.add(Method::PUT, ONE, manage, "Changes a hook", update);
-    routes.add(Method::DELETE, ONE, manage, "Removes a hook; an empty answer if there is none", delete);
+    routes.add(Method::GET, PATH, manage, "List project hooks", list);
+    routes.add(Method::GET, ONE, manage, "Get a project hook", show);
+    routes.add(Method::POST, PATH, manage, "Create a project hook", create);
+    routes.add(Method::PUT, ONE, manage, "Update a project hook", update);
+    routes.add(Method::DELETE, ONE, manage, "Delete a project hook", delete);
 }

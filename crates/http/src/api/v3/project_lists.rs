@@ -1,14 +1,14 @@
 use axum::http::Method;
-use holdfast_app::projects::list::{self, Key, ListProjects, Order, Scope};
+use holdfast_app::projects::list::{self, ListProjects, ListScope, Order, SortKey};
 use holdfast_app::projects::project::Project;
 use holdfast_domain::Visibility;
 use holdfast_domain::page::Page;
 use holdfast_domain::policy::InstanceAction::{ListAllProjects, ListProjects as BrowseProjects};
 
 use super::ApiResult;
-use crate::answer::Listed;
-use crate::present::project::{Form, ListedProject, project, simple};
-use crate::{Access, Cx, Routes, choice, params};
+use crate::present::project::{ListedProject, ProjectView, project, simple};
+use crate::response::PageBody;
+use crate::{Access, RequestContext, Routes, choice, params};
 
 choice! {
     pub enum OrderBy {
@@ -32,13 +32,15 @@ choice! {
 params! {
     /// What all lists of projects have in common.
     pub struct ProjectFilter {
+        /// Only archived projects if true, only other projects if false.
         optional archived: bool,
+        /// Only projects with this visibility.
         optional visibility: VisibilityWord,
-        /// `created_at` by default.
+        /// Sort key, `created_at` by default.
         optional order_by: OrderBy,
-        /// `desc` by default.
+        /// Sort direction, `desc` by default.
         optional sort: Sort,
-        /// Part of the name, the path or the description.
+        /// Part of the name, path or description.
         optional search: String,
     }
 }
@@ -54,13 +56,13 @@ impl ProjectFilter {
             }),
             search: self.search.filter(|term| !term.is_empty()),
             order: Order {
-                key: match self.order_by.unwrap_or(OrderBy::CreatedAt) {
-                    OrderBy::Id => Key::Id,
-                    OrderBy::Name => Key::Name,
-                    OrderBy::Path => Key::Path,
-                    OrderBy::CreatedAt => Key::CreatedAt,
-                    OrderBy::UpdatedAt => Key::UpdatedAt,
-                    OrderBy::LastActivityAt => Key::LastActivityAt,
+                sort_key: match self.order_by.unwrap_or(OrderBy::CreatedAt) {
+                    OrderBy::Id => SortKey::Id,
+                    OrderBy::Name => SortKey::Name,
+                    OrderBy::Path => SortKey::Path,
+                    OrderBy::CreatedAt => SortKey::CreatedAt,
+                    OrderBy::UpdatedAt => SortKey::UpdatedAt,
+                    OrderBy::LastActivityAt => SortKey::LastActivityAt,
                 },
                 descending: self.sort.unwrap_or(Sort::Descending) == Sort::Descending,
                 builds_first: false,
@@ -71,56 +73,67 @@ impl ProjectFilter {
 
 params! {
     struct ListParams {
-        including filter: ProjectFilter,
-        /// Only id, addresses, name and path of each.
+        flatten filter: ProjectFilter,
+        /// Whether to return only the id, URLs, name and path of each project.
         optional simple: bool,
     }
 }
 
-pub fn listed(page: Page<Project>, is_simple: Option<bool>, form: Form, cx: &Cx) -> Page<ListedProject> {
+pub fn present_page(
+    page: Page<Project>,
+    is_simple: Option<bool>,
+    view: ProjectView,
+    context: &RequestContext,
+) -> Page<ListedProject> {
     page.map(|it| match is_simple {
-        Some(true) => ListedProject::Simple(simple(&it, cx.site())),
-        _ => ListedProject::Full(Box::new(project(&it, form, cx.actor.standing(), cx.site()))),
+        Some(true) => ListedProject::Simple(simple(&it, context.site())),
+        _ => ListedProject::Full(Box::new(project(&it, view, context.actor.role(), context.site()))),
     })
 }
 
-async fn answer(cx: Cx, scope: Scope, params: ListParams) -> ApiResult<Listed<ListedProject>> {
-    let page = list::list(cx.app(), &cx.actor, scope, params.filter.into_input(), cx.page).await?;
-    let form = if scope == Scope::Starred { Form::Plain } else { Form::Own };
-    Ok(Listed(listed(page, params.simple, form, &cx)))
+async fn list_in_scope(
+    context: RequestContext,
+    scope: ListScope,
+    params: ListParams,
+) -> ApiResult<PageBody<ListedProject>> {
+    let page = list::list(context.app(), &context.actor, scope, params.filter.into_input(), context.page).await?;
+    let view = if scope == ListScope::Starred { ProjectView::Plain } else { ProjectView::Own };
+    Ok(PageBody(present_page(page, params.simple, view, &context)))
 }
 
-async fn member(cx: Cx, params: ListParams) -> ApiResult<Listed<ListedProject>> {
-    answer(cx, Scope::Member, params).await
+async fn list_member(context: RequestContext, params: ListParams) -> ApiResult<PageBody<ListedProject>> {
+    list_in_scope(context, ListScope::Member, params).await
 }
 
-async fn visible(cx: Cx, params: ListParams) -> ApiResult<Listed<ListedProject>> {
-    answer(cx, Scope::Visible, params).await
+async fn list_visible(context: RequestContext, params: ListParams) -> ApiResult<PageBody<ListedProject>> {
+    list_in_scope(context, ListScope::Visible, params).await
 }
 
-async fn owned(cx: Cx, params: ListParams) -> ApiResult<Listed<ListedProject>> {
-    answer(cx, Scope::Owned, params).await
+async fn list_owned(context: RequestContext, params: ListParams) -> ApiResult<PageBody<ListedProject>> {
+    list_in_scope(context, ListScope::Owned, params).await
 }
 
-async fn starred(cx: Cx, params: ListParams) -> ApiResult<Listed<ListedProject>> {
-    answer(cx, Scope::Starred, params).await
+async fn list_starred(context: RequestContext, params: ListParams) -> ApiResult<PageBody<ListedProject>> {
+    list_in_scope(context, ListScope::Starred, params).await
 }
 
-async fn all(cx: Cx, params: ListParams) -> ApiResult<Listed<ListedProject>> {
-    answer(cx, Scope::All, params).await
+async fn list_all(context: RequestContext, params: ListParams) -> ApiResult<PageBody<ListedProject>> {
+    list_in_scope(context, ListScope::All, params).await
 }
 
 params! {
     struct Search {
-        /// Part of the name, the path or the description.
+        /// Part of the name, path or description.
         required query: String,
+        /// Sort key, `created_at` by default.
         optional order_by: OrderBy,
+        /// Sort direction, `desc` by default.
         optional sort: Sort,
     }
 }
 
-/// The visible ones, as an older address that clients still use.
-async fn search(cx: Cx, params: Search) -> ApiResult<Listed<ListedProject>> {
+/// Searches the visible projects, at an older path that clients still use.
+async fn search(context: RequestContext, params: Search) -> ApiResult<PageBody<ListedProject>> {
     let filter = ProjectFilter {
         archived: None,
         visibility: None,
@@ -128,15 +141,27 @@ async fn search(cx: Cx, params: Search) -> ApiResult<Listed<ListedProject>> {
         sort: params.sort,
         search: Some(params.query),
     };
-    answer(cx, Scope::Visible, ListParams { filter, simple: None }).await
+    list_in_scope(context, ListScope::Visible, ListParams { filter, simple: None }).await
 }
 
 pub fn routes(routes: &mut Routes) {
     let browse = Access::Instance(BrowseProjects);
-    routes.add(Method::GET, "/projects", browse, "Lists the projects the caller is a member of", member);
-    routes.add(Method::GET, "/projects/visible", browse, "Lists the projects the caller can see", visible);
-    routes.add(Method::GET, "/projects/owned", browse, "Lists the projects the caller owns", owned);
-    routes.add(Method::GET, "/projects/starred", browse, "Lists the projects the caller has starred", starred);
-    routes.add(Method::GET, "/projects/all", Access::Instance(ListAllProjects), "Lists all projects", all);
-    routes.add(Method::GET, "/projects/search/:query", browse, "Searches the projects the caller can see", search);
+    routes.add(
+        Method::GET,
+        "/projects",
+        browse,
+        "List the projects of which the current user is a member",
+        list_member,
+    );
+    routes.add(Method::GET, "/projects/visible", browse, "List the projects visible to the current user", list_visible);
+    routes.add(Method::GET, "/projects/owned", browse, "List the projects owned by the current user", list_owned);
+    routes.add(Method::GET, "/projects/starred", browse, "List the projects starred by the current user", list_starred);
+    routes.add(Method::GET, "/projects/all", Access::Instance(ListAllProjects), "List all projects", list_all);
+    routes.add(
+        Method::GET,
+        "/projects/search/:query",
+        browse,
+        "Search the projects visible to the current user",
+        search,
+    );
 }

@@ -7,51 +7,62 @@ use holdfast_domain::{Field, Visibility};
 use serde_json::json;
 
 use super::ApiResult;
-use crate::answer::{Body, Created};
-use crate::error::{ApiError, project_limit};
-use crate::present::project::{Form, ProjectBody, project as present};
-use crate::{Access, Cx, Routes, params};
+use crate::error::{ApiError, project_limit_message};
+use crate::present::project::{ProjectBody, ProjectView, project as present};
+use crate::response::{Body, Created};
+use crate::{Access, RequestContext, Routes, params};
 
 params! {
     pub struct OneProject {
-        /// Number, or NAMESPACE%2FPROJECT.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
     }
 }
 
-pub fn alone(project: &Project, cx: &Cx) -> ProjectBody {
-    present(project, Form::Alone, cx.actor.standing(), cx.site())
+pub fn present_single(project: &Project, context: &RequestContext) -> ProjectBody {
+    present(project, ProjectView::Single, context.actor.role(), context.site())
 }
 
-async fn show(cx: Cx, params: OneProject) -> ApiResult<Body<ProjectBody>> {
-    let project = project::show(cx.app(), &cx.actor, &params.id).await?;
-    Ok(Body(alone(&project, &cx)))
+async fn show(context: RequestContext, params: OneProject) -> ApiResult<Body<ProjectBody>> {
+    let project = project::show(context.app(), &context.actor, &params.id).await?;
+    Ok(Body(present_single(&project, &context)))
 }
 
 params! {
     /// What creation and change have in common.
     struct Attributes {
-        /// Made from the name by default.
-        changed path: String,
-        changed description: String,
+        /// Path of the project in its namespace. By default derived from the name.
+        nullable path: String,
+        nullable description: String,
+        /// Whether the project has issues, on by default.
         optional issues_enabled: bool,
+        /// Whether labels and milestones are available without issues, on by default. There are no merge requests.
         optional merge_requests_enabled: bool,
+        /// Whether the project has pipelines and builds, on by default.
         optional builds_enabled: bool,
+        /// Stored and returned for existing clients, without effect.
         optional wiki_enabled: bool,
+        /// Stored and returned for existing clients, without effect.
         optional snippets_enabled: bool,
+        /// Stored and returned for existing clients, without effect.
         optional container_registry_enabled: bool,
+        /// Whether shared runners execute builds of the project, on by default.
         optional shared_runners_enabled: bool,
-        /// True equals visibility_level 20, false 0; visibility_level comes before it.
+        /// `true` is visibility_level 20, `false` is 0. Ignored if visibility_level is sent.
         optional public: bool,
         /// 0 private (default), 10 internal, 20 public.
         optional visibility_level: Visibility,
-        /// Where to import the repository from.
+        /// URL to import the repository from.
         optional import_url: String,
-        /// Whether builds can be seen by non-members.
+        /// Whether guests and non-members can see builds, on by default.
         optional public_builds: bool,
+        /// Stored and returned for existing clients, without effect.
         optional only_allow_merge_if_build_succeeds: bool,
+        /// Stored and returned for existing clients, without effect.
         optional only_allow_merge_if_all_discussions_are_resolved: bool,
+        /// Stored and returned for existing clients, without effect.
         optional lfs_enabled: bool,
+        /// Whether users may request access, off by default.
         optional request_access_enabled: bool,
     }
 }
@@ -86,84 +97,88 @@ impl Attributes {
 
 params! {
     struct CreateParams {
+        /// Display name of the project.
         required name: String,
-        /// Number of a namespace; the caller's own by default.
+        /// Id of the namespace, by default the current user's own.
         optional namespace_id: NamespaceId,
-        including attributes: Attributes,
+        flatten attributes: Attributes,
     }
 }
 
-async fn create(cx: Cx, params: CreateParams) -> ApiResult<Created<ProjectBody>> {
+async fn create(context: RequestContext, params: CreateParams) -> ApiResult<Created<ProjectBody>> {
     let changes = params.attributes.into_changes(Field::Value(params.name));
-    let project = project::create(cx.app(), &cx.actor, params.namespace_id, changes).await?;
-    Ok(Created(alone(&project, &cx)))
+    let project = project::create(context.app(), &context.actor, params.namespace_id, changes).await?;
+    Ok(Created(present_single(&project, &context)))
 }
 
 params! {
     struct CreateForParams {
+        /// Id of the user to create the project for.
         required user_id: UserId,
+        /// Display name of the project.
         required name: String,
-        /// Number of a namespace; the user's own by default.
+        /// Id of the namespace, by default the user's own.
         optional namespace_id: NamespaceId,
-        including attributes: Attributes,
+        flatten attributes: Attributes,
     }
 }
 
-/// Over the limit this answers 400, unlike the other.
-async fn create_for(cx: Cx, params: CreateForParams) -> ApiResult<Created<ProjectBody>> {
+/// Creates a project for a user. Responds 400 if the project limit is reached, while [`create`] responds 403.
+async fn create_for_user(context: RequestContext, params: CreateForParams) -> ApiResult<Created<ProjectBody>> {
     let changes = params.attributes.into_changes(Field::Value(params.name));
-    let created = project::create_for(cx.app(), &cx.actor, params.user_id, params.namespace_id, changes).await;
+    let created =
+        project::create_for(context.app(), &context.actor, params.user_id, params.namespace_id, changes).await;
     let project = created.map_err(|error| match error {
         holdfast_app::Error::ProjectLimit(limit) => {
-            ApiError::message(StatusCode::BAD_REQUEST, json!({ "limit_reached": [project_limit(limit)] }))
+            ApiError::message(StatusCode::BAD_REQUEST, json!({ "limit_reached": [project_limit_message(limit)] }))
         }
         other => other.into(),
     })?;
-    Ok(Created(alone(&project, &cx)))
+    Ok(Created(present_single(&project, &context)))
 }
 
 params! {
     struct UpdateParams {
-        /// Number, or NAMESPACE%2FPROJECT.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
-        /// Stays as it is where it is left out.
-        changed name: String,
-        /// One of its branches.
+        /// New display name.
+        nullable name: String,
+        /// Existing branch to use as the default branch.
         optional default_branch: String,
-        including attributes: Attributes,
+        flatten attributes: Attributes,
     }
 }
 
-async fn update(cx: Cx, params: UpdateParams) -> ApiResult<Body<ProjectBody>> {
+async fn update(context: RequestContext, params: UpdateParams) -> ApiResult<Body<ProjectBody>> {
     let changes = params.attributes.into_changes(params.name);
     let changes = ProjectChanges { default_branch: params.default_branch, ..changes };
-    let project = project::update(cx.app(), &cx.actor, &params.id, changes).await?;
-    Ok(Body(alone(&project, &cx)))
+    let project = project::update(context.app(), &context.actor, &params.id, changes).await?;
+    Ok(Body(present_single(&project, &context)))
 }
 
-async fn archive(cx: Cx, params: OneProject) -> ApiResult<Created<ProjectBody>> {
-    let project = project::set_archived(cx.app(), &cx.actor, &params.id, true).await?;
-    Ok(Created(alone(&project, &cx)))
+async fn archive(context: RequestContext, params: OneProject) -> ApiResult<Created<ProjectBody>> {
+    let project = project::set_archived(context.app(), &context.actor, &params.id, true).await?;
+    Ok(Created(present_single(&project, &context)))
 }
 
-async fn unarchive(cx: Cx, params: OneProject) -> ApiResult<Created<ProjectBody>> {
-    let project = project::set_archived(cx.app(), &cx.actor, &params.id, false).await?;
-    Ok(Created(alone(&project, &cx)))
+async fn unarchive(context: RequestContext, params: OneProject) -> ApiResult<Created<ProjectBody>> {
+    let project = project::set_archived(context.app(), &context.actor, &params.id, false).await?;
+    Ok(Created(present_single(&project, &context)))
 }
 
-/// `true`, as existing clients know it.
-async fn delete(cx: Cx, params: OneProject) -> ApiResult<Body<bool>> {
-    project::delete(cx.app(), &cx.actor, &params.id).await?;
+/// Deletes a project. Returns `true`, as existing clients expect.
+async fn delete(context: RequestContext, params: OneProject) -> ApiResult<Body<bool>> {
+    project::delete(context.app(), &context.actor, &params.id).await?;
     Ok(Body(true))
 }
 
 pub fn routes(routes: &mut Routes) {
     let for_others = Access::Instance(CreateProjectForOthers);
-    routes.add(Method::GET, "/projects/:id", Access::Project(Read), "Shows a project", show);
-    routes.add(Method::POST, "/projects", Access::Instance(CreateProject), "Creates a project", create);
-    routes.add(Method::POST, "/projects/user/:user_id", for_others, "Creates a project for a user", create_for);
-    routes.add(Method::PUT, "/projects/:id", Access::Project(Update), "Changes a project", update);
-    routes.add(Method::POST, "/projects/:id/archive", Access::Project(Archive), "Archives a project", archive);
-    routes.add(Method::POST, "/projects/:id/unarchive", Access::Project(Archive), "Unarchives a project", unarchive);
-    routes.add(Method::DELETE, "/projects/:id", Access::Project(Delete), "Deletes a project", delete);
+    routes.add(Method::GET, "/projects/:id", Access::Project(Read), "Get a project", show);
+    routes.add(Method::POST, "/projects", Access::Instance(CreateProject), "Create a project", create);
+    routes.add(Method::POST, "/projects/user/:user_id", for_others, "Create a project for a user", create_for_user);
+    routes.add(Method::PUT, "/projects/:id", Access::Project(Update), "Update a project", update);
+    routes.add(Method::POST, "/projects/:id/archive", Access::Project(Archive), "Archive a project", archive);
+    routes.add(Method::POST, "/projects/:id/unarchive", Access::Project(Archive), "Unarchive a project", unarchive);
+    routes.add(Method::DELETE, "/projects/:id", Access::Project(Delete), "Delete a project", delete);
 }

@@ -1,16 +1,16 @@
 use axum::http::Method;
-use holdfast_app::ci::runner::{self, RunnerChanges, Scope};
+use holdfast_app::ci::runner::{self, RunnerChanges, RunnerFilter};
 use holdfast_app::projects::project::ProjectRef;
 use holdfast_domain::ids::RunnerId;
 use holdfast_domain::policy::InstanceAction::{ManageRunners, ReadRunners};
 use holdfast_domain::policy::ProjectAction::ManageCi;
 
 use super::ApiResult;
-use crate::answer::{Body, Created, Listed};
 use crate::error::ApiError;
-use crate::params::Words;
+use crate::params::CommaSeparated;
 use crate::present::runner::{RunnerBody, RunnerDetail, detail, runner as present};
-use crate::{Access, Cx, Routes, choice, params};
+use crate::response::{Body, Created, PageBody};
+use crate::{Access, RequestContext, Routes, choice, params};
 
 choice! {
     enum Which {
@@ -22,13 +22,13 @@ choice! {
     }
 }
 
-fn scope(which: Which) -> Scope {
+fn to_scope(which: Which) -> RunnerFilter {
     match which {
-        Which::Active => Scope::Active,
-        Which::Paused => Scope::Paused,
-        Which::Online => Scope::Online,
-        Which::Specific => Scope::Specific,
-        Which::Shared => Scope::Shared,
+        Which::Active => RunnerFilter::Active,
+        Which::Paused => RunnerFilter::Paused,
+        Which::Online => RunnerFilter::Online,
+        Which::Specific => RunnerFilter::Specific,
+        Which::Shared => RunnerFilter::Shared,
     }
 }
 
@@ -38,29 +38,31 @@ choice! {
 
 params! {
     struct ListRunners {
+        /// Only runners of this state or type. `online` means contact within the last hour.
         optional scope: State,
     }
 }
 
-async fn list(cx: Cx, params: ListRunners) -> ApiResult<Listed<RunnerBody>> {
-    let only = params.scope.map(|state| match state {
-        State::Active => Scope::Active,
-        State::Paused => Scope::Paused,
-        State::Online => Scope::Online,
+async fn list(context: RequestContext, params: ListRunners) -> ApiResult<PageBody<RunnerBody>> {
+    let scope = params.scope.map(|state| match state {
+        State::Active => RunnerFilter::Active,
+        State::Paused => RunnerFilter::Paused,
+        State::Online => RunnerFilter::Online,
     });
-    let page = runner::list(cx.app(), &cx.actor, only, cx.page).await?;
-    Ok(Listed(page.map(|it| present(&it))))
+    let page = runner::list(context.app(), &context.actor, scope, context.page).await?;
+    Ok(PageBody(page.map(|it| present(&it))))
 }
 
 params! {
     struct ListAllRunners {
+        /// Only runners of this state or type. `online` means contact within the last hour.
         optional scope: Which,
     }
 }
 
-async fn list_all(cx: Cx, params: ListAllRunners) -> ApiResult<Listed<RunnerBody>> {
-    let page = runner::list_all(cx.app(), &cx.actor, params.scope.map(scope), cx.page).await?;
-    Ok(Listed(page.map(|it| present(&it))))
+async fn list_all(context: RequestContext, params: ListAllRunners) -> ApiResult<PageBody<RunnerBody>> {
+    let page = runner::list_all(context.app(), &context.actor, params.scope.map(to_scope), context.page).await?;
+    Ok(PageBody(page.map(|it| present(&it))))
 }
 
 params! {
@@ -69,82 +71,87 @@ params! {
     }
 }
 
-async fn show(cx: Cx, params: OneRunner) -> ApiResult<Body<RunnerDetail>> {
-    Ok(Body(detail(runner::show(cx.app(), &cx.actor, params.id).await?, cx.site())))
+async fn show(context: RequestContext, params: OneRunner) -> ApiResult<Body<RunnerDetail>> {
+    Ok(Body(detail(runner::show(context.app(), &context.actor, params.id).await?, context.site())))
 }
 
 params! {
     struct UpdateRunner {
         required id: RunnerId,
+        /// Description of the runner.
         optional description: String,
-        /// False pauses it.
+        /// Whether the runner receives builds. `false` pauses it.
         optional active: bool,
-        /// Words with commas between them, or a list.
-        optional tag_list: Words,
+        /// Tags of the runner, separated by commas or as an array.
+        optional tag_list: CommaSeparated,
+        /// Whether the runner executes builds without tags.
         optional run_untagged: bool,
+        /// Whether the runner cannot be assigned to further projects.
         optional locked: bool,
     }
 }
 
-async fn update(cx: Cx, params: UpdateRunner) -> ApiResult<Body<RunnerDetail>> {
+async fn update(context: RequestContext, params: UpdateRunner) -> ApiResult<Body<RunnerDetail>> {
     let changes = RunnerChanges {
         description: params.description,
         active: params.active,
-        tags: params.tag_list.map(|Words(tags)| tags),
+        tags: params.tag_list.map(|CommaSeparated(tags)| tags),
         run_untagged: params.run_untagged,
         locked: params.locked,
     };
     if changes == RunnerChanges::default() {
-        return Err(ApiError::at_least_one(&["description", "active", "tag_list", "run_untagged", "locked"]));
+        return Err(ApiError::at_least_one_required(&["description", "active", "tag_list", "run_untagged", "locked"]));
     }
-    Ok(Body(detail(runner::update(cx.app(), &cx.actor, params.id, changes).await?, cx.site())))
+    Ok(Body(detail(runner::update(context.app(), &context.actor, params.id, changes).await?, context.site())))
 }
 
-async fn delete(cx: Cx, params: OneRunner) -> ApiResult<Body<RunnerBody>> {
-    Ok(Body(present(&runner::delete(cx.app(), &cx.actor, params.id).await?)))
+async fn delete(context: RequestContext, params: OneRunner) -> ApiResult<Body<RunnerBody>> {
+    Ok(Body(present(&runner::delete(context.app(), &context.actor, params.id).await?)))
 }
 
 params! {
     struct RunnersOfProject {
-        /// Number, or NAMESPACE%2FPROJECT.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
+        /// Only runners of this state or type. `online` means contact within the last hour.
         optional scope: Which,
     }
 }
 
-async fn list_of_project(cx: Cx, params: RunnersOfProject) -> ApiResult<Listed<RunnerBody>> {
-    let only = params.scope.map(scope);
-    let page = runner::list_of_project(cx.app(), &cx.actor, &params.id, only, cx.page).await?;
-    Ok(Listed(page.map(|it| present(&it))))
+async fn list_for_project(context: RequestContext, params: RunnersOfProject) -> ApiResult<PageBody<RunnerBody>> {
+    let scope = params.scope.map(to_scope);
+    let page = runner::list_for_project(context.app(), &context.actor, &params.id, scope, context.page).await?;
+    Ok(PageBody(page.map(|it| present(&it))))
 }
 
 params! {
     struct RunnerOfProject {
-        /// Number, or NAMESPACE%2FPROJECT.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
+        /// Id of the runner.
         required runner_id: RunnerId,
     }
 }
 
-async fn assign(cx: Cx, params: RunnerOfProject) -> ApiResult<Created<RunnerBody>> {
-    Ok(Created(present(&runner::assign(cx.app(), &cx.actor, &params.id, params.runner_id).await?)))
+async fn assign(context: RequestContext, params: RunnerOfProject) -> ApiResult<Created<RunnerBody>> {
+    Ok(Created(present(&runner::assign(context.app(), &context.actor, &params.id, params.runner_id).await?)))
 }
 
-async fn unassign(cx: Cx, params: RunnerOfProject) -> ApiResult<Body<RunnerBody>> {
-    Ok(Body(present(&runner::unassign(cx.app(), &cx.actor, &params.id, params.runner_id).await?)))
+async fn unassign(context: RequestContext, params: RunnerOfProject) -> ApiResult<Body<RunnerBody>> {
+    Ok(Body(present(&runner::unassign(context.app(), &context.actor, &params.id, params.runner_id).await?)))
 }
 
 pub fn routes(routes: &mut Routes) {
     let read = Access::Instance(ReadRunners);
-    routes.add(Method::GET, "/runners", read, "Lists the runners of projects that the caller manages", list);
-    routes.add(Method::GET, "/runners/all", Access::Instance(ManageRunners), "Lists all runners", list_all);
-    routes.add(Method::GET, "/runners/:id", read, "Shows a runner", show);
-    routes.add(Method::PUT, "/runners/:id", read, "Changes a runner", update);
-    routes.add(Method::DELETE, "/runners/:id", read, "Removes a runner", delete);
+    routes.add(Method::GET, "/runners", read, "List the runners of projects that the current user manages", list);
+    routes.add(Method::GET, "/runners/all", Access::Instance(ManageRunners), "List all runners", list_all);
+    routes.add(Method::GET, "/runners/:id", read, "Get a runner", show);
+    routes.add(Method::PUT, "/runners/:id", read, "Update a runner", update);
+    routes.add(Method::DELETE, "/runners/:id", read, "Delete a runner", delete);
     const OF_PROJECT: &str = "/projects/:id/runners";
     let manage = Access::Project(ManageCi);
-    routes.add(Method::GET, OF_PROJECT, manage, "Lists a project's own runners and everybody's", list_of_project);
-    routes.add(Method::POST, OF_PROJECT, manage, "Lets a runner serve another project", assign);
+    routes.add(Method::GET, OF_PROJECT, manage, "List the specific and shared runners of a project", list_for_project);
+    routes.add(Method::POST, OF_PROJECT, manage, "Assign a runner to a project", assign);
     const ONE: &str = "/projects/:id/runners/:runner_id";
-    routes.add(Method::DELETE, ONE, manage, "Ends a runner's service for a project", unassign);
+    routes.add(Method::DELETE, ONE, manage, "Remove a runner from a project", unassign);
 }

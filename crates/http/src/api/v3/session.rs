@@ -2,22 +2,22 @@ use axum::http::{Method, StatusCode};
 use holdfast_app::accounts::session;
 
 use super::ApiResult;
-use crate::answer::Created;
 use crate::error::ApiError;
 use crate::present::user::{self, SessionBody};
-use crate::{Access, Cx, Routes, client_address, params};
+use crate::response::Created;
+use crate::{Access, RequestContext, Routes, client_address, params};
 
 params! {
     struct SignIn {
-        /// Username or primary address; `email` does as well.
+        /// Username or primary email address. Exactly one of `login` and `email` is required.
         optional login: String,
-        /// Primary address or username; `login` does as well.
+        /// Alias of `login`.
         optional email: String,
         required password: String,
     }
 }
 
-async fn create(cx: Cx, params: SignIn) -> ApiResult<Created<SessionBody>> {
+async fn create(context: RequestContext, params: SignIn) -> ApiResult<Created<SessionBody>> {
     let filled = |text: Option<String>| text.filter(|text| !text.is_empty());
     let login = match (filled(params.login), filled(params.email)) {
         (Some(login), None) | (None, Some(login)) => login,
@@ -26,10 +26,12 @@ async fn create(cx: Cx, params: SignIn) -> ApiResult<Created<SessionBody>> {
             return Err(ApiError::error(StatusCode::BAD_REQUEST, text));
         }
     };
-    let session = session::create(cx.app(), &login, &params.password, &client_address::key(cx.address)).await?;
-    Ok(Created(user::session(session, cx.site())))
+    let session =
+        session::create(context.app(), &login, &params.password, &client_address::throttle_key(context.address))
+            .await?;
+    Ok(Created(user::session(session, context.site())))
 }
 
 pub fn routes(routes: &mut Routes) {
-    routes.add(Method::POST, "/session", Access::Anyone, "Signs in with a password and gives a token", create);
+    routes.add(Method::POST, "/session", Access::Anyone, "Create a session token with a password", create);
 }

@@ -9,10 +9,10 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::ApiResult;
-use crate::answer::{Created, Nothing};
-use crate::{Access, Cx, Routes, params};
+use crate::response::{Created, NoContent};
+use crate::{Access, RequestContext, Routes, params};
 
-/// That a project is shared with a group.
+/// A share of a project with a group.
 #[derive(Serialize, ToSchema)]
 struct NewShareBody {
     id: i64,
@@ -24,43 +24,45 @@ struct NewShareBody {
 
 params! {
     struct CreateShare {
-        /// Number, or NAMESPACE%2FPROJECT.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
+        /// Id of the group.
         required group_id: NamespaceId,
-        /// 10 guest, 20 reporter, 30 developer, 40 master.
+        /// Maximum access level of the group members: 10 guest, 20 reporter, 30 developer, 40 master.
         required group_access: AccessLevel,
-        /// The first day on which it is no longer shared.
+        /// First day on which the project is no longer shared.
         optional expires_at: NaiveDate,
     }
 }
 
-async fn create(cx: Cx, params: CreateShare) -> ApiResult<Created<NewShareBody>> {
+async fn create(context: RequestContext, params: CreateShare) -> ApiResult<Created<NewShareBody>> {
     let (group, level) = (params.group_id, params.group_access);
-    let made = share::create(cx.app(), &cx.actor, &params.id, group, level, params.expires_at).await?;
+    let share = share::create(context.app(), &context.actor, &params.id, group, level, params.expires_at).await?;
     Ok(Created(NewShareBody {
-        id: made.id,
-        project_id: made.project.get(),
-        group_id: made.group.get(),
-        group_access: made.access_level.level(),
-        expires_at: made.expires_at,
+        id: share.id,
+        project_id: share.project.get(),
+        group_id: share.group.get(),
+        group_access: share.access_level.as_i16(),
+        expires_at: share.expires_at,
     }))
 }
 
 params! {
     struct OneShare {
-        /// Number, or NAMESPACE%2FPROJECT.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
+        /// Id of the group.
         required group_id: NamespaceId,
     }
 }
 
-async fn delete(cx: Cx, params: OneShare) -> ApiResult<Nothing> {
-    share::delete(cx.app(), &cx.actor, &params.id, params.group_id).await?;
-    Ok(Nothing)
+async fn delete(context: RequestContext, params: OneShare) -> ApiResult<NoContent> {
+    share::delete(context.app(), &context.actor, &params.id, params.group_id).await?;
+    Ok(NoContent)
 }
 
 pub fn routes(routes: &mut Routes) {
     let share = Access::Project(Share);
-    routes.add(Method::POST, "/projects/:id/share", share, "Shares a project with a group", create);
-    routes.add(Method::DELETE, "/projects/:id/share/:group_id", share, "Ends the sharing with a group", delete);
+    routes.add(Method::POST, "/projects/:id/share", share, "Share a project with a group", create);
+    routes.add(Method::DELETE, "/projects/:id/share/:group_id", share, "Stop sharing a project with a group", delete);
 }

@@ -3,23 +3,23 @@ use holdfast_app::projects::star;
 use holdfast_domain::policy::ProjectAction::Star;
 
 use super::ApiResult;
-use super::projects::{OneProject, alone};
-use crate::answer::{BodyIfChanged, CreatedIfChanged};
+use super::projects::{OneProject, present_single};
 use crate::present::project::ProjectBody;
-use crate::{Access, Cx, Routes};
+use crate::response::{BodyIfChanged, CreatedIfChanged};
+use crate::{Access, RequestContext, Routes};
 
-async fn create(cx: Cx, params: OneProject) -> ApiResult<CreatedIfChanged<ProjectBody>> {
-    let project = star::create(cx.app(), &cx.actor, &params.id).await?;
-    Ok(CreatedIfChanged(project.map(|project| alone(&project, &cx))))
+async fn create(context: RequestContext, params: OneProject) -> ApiResult<CreatedIfChanged<ProjectBody>> {
+    let project = star::create(context.app(), &context.actor, &params.id).await?;
+    Ok(CreatedIfChanged(project.map(|project| present_single(&project, &context))))
 }
 
-async fn delete(cx: Cx, params: OneProject) -> ApiResult<BodyIfChanged<ProjectBody>> {
-    let project = star::delete(cx.app(), &cx.actor, &params.id).await?;
-    Ok(BodyIfChanged(project.map(|project| alone(&project, &cx))))
+async fn delete(context: RequestContext, params: OneProject) -> ApiResult<BodyIfChanged<ProjectBody>> {
+    let project = star::delete(context.app(), &context.actor, &params.id).await?;
+    Ok(BodyIfChanged(project.map(|project| present_single(&project, &context))))
 }
 
 pub fn routes(routes: &mut Routes) {
     let star = Access::Project(Star);
-    routes.add(Method::POST, "/projects/:id/star", star, "Stars a project; 304 if it is", create);
-    routes.add(Method::DELETE, "/projects/:id/star", star, "Unstars a project; 304 if it is not starred", delete);
+    routes.add(Method::POST, "/projects/:id/star", star, "Star a project", create);
+    routes.add(Method::DELETE, "/projects/:id/star", star, "Unstar a project", delete);
 }

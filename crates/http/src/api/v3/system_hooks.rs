@@ -1,34 +1,36 @@
 use axum::http::Method;
-use holdfast_app::hooks::hook::{self, HookChanges, Whose};
-use holdfast_app::{Error, Thing};
+use holdfast_app::hooks::hook::{self, HookChanges, HookScope};
+use holdfast_app::{Error, Resource};
 use holdfast_domain::ids::HookId;
 use holdfast_domain::policy::InstanceAction::ManageHooks;
 
 use super::ApiResult;
-use crate::answer::{Body, Created, Listed};
 use crate::present::hook::{
-    DeletedSystemHookBody, ExampleBody, SystemHookBody, deleted_system_hook, example, system_hook as present,
+    DeletedSystemHookBody, SystemHookBody, TestPayloadBody, deleted_system_hook, system_hook as present, test_payload,
 };
-use crate::{Access, Cx, Routes, params};
+use crate::response::{Body, Created, PageBody};
+use crate::{Access, RequestContext, Routes, params};
 
-async fn list(cx: Cx, (): ()) -> ApiResult<Listed<SystemHookBody>> {
-    Ok(Listed(hook::list(cx.app(), &cx.actor, &Whose::Instance, cx.page).await?.map(present)))
+async fn list(context: RequestContext, (): ()) -> ApiResult<PageBody<SystemHookBody>> {
+    Ok(PageBody(hook::list(context.app(), &context.actor, &HookScope::Instance, context.page).await?.map(present)))
 }
 
 params! {
     struct CreateHook {
+        /// HTTP or HTTPS URL that receives the deliveries.
         required url: String,
-        /// Sent along with every delivery; never shown again.
-        changed token: String,
-        /// On by default.
+        /// Secret that is sent with every delivery. It is never returned.
+        nullable token: String,
+        /// Whether to deliver pushes to branches, on by default.
         optional push_events: bool,
+        /// Whether to deliver pushes of tags.
         optional tag_push_events: bool,
-        /// On by default.
+        /// Whether to verify TLS certificates, on by default.
         optional enable_ssl_verification: bool,
     }
 }
 
-async fn create(cx: Cx, params: CreateHook) -> ApiResult<Created<Vec<SystemHookBody>>> {
+async fn create(context: RequestContext, params: CreateHook) -> ApiResult<Created<Vec<SystemHookBody>>> {
     let changes = HookChanges {
         url: params.url,
         token: params.token,
@@ -37,7 +39,7 @@ async fn create(cx: Cx, params: CreateHook) -> ApiResult<Created<Vec<SystemHookB
         enable_ssl_verification: params.enable_ssl_verification,
         ..HookChanges::default()
     };
-    Ok(Created(vec![present(hook::create(cx.app(), &cx.actor, &Whose::Instance, changes).await?)]))
+    Ok(Created(vec![present(hook::create(context.app(), &context.actor, &HookScope::Instance, changes).await?)]))
 }
 
 params! {
@@ -46,22 +48,22 @@ params! {
     }
 }
 
-async fn test(cx: Cx, params: OneHook) -> ApiResult<Body<ExampleBody>> {
-    Ok(Body(example(hook::test(cx.app(), &cx.actor, params.id).await?)))
+async fn test(context: RequestContext, params: OneHook) -> ApiResult<Body<TestPayloadBody>> {
+    Ok(Body(test_payload(hook::test(context.app(), &context.actor, params.id).await?)))
 }
 
-async fn delete(cx: Cx, params: OneHook) -> ApiResult<Body<DeletedSystemHookBody>> {
-    let gone = hook::delete(cx.app(), &cx.actor, &Whose::Instance, params.id).await?;
-    let gone = gone.ok_or(Error::NotFound(Thing::Named("404 System hook Not Found")))?;
-    Ok(Body(deleted_system_hook(gone)))
+async fn delete(context: RequestContext, params: OneHook) -> ApiResult<Body<DeletedSystemHookBody>> {
+    let deleted = hook::delete(context.app(), &context.actor, &HookScope::Instance, params.id).await?;
+    let deleted = deleted.ok_or(Error::NotFound(Resource::Literal("404 System hook Not Found")))?;
+    Ok(Body(deleted_system_hook(deleted)))
 }
 
 pub fn routes(routes: &mut Routes) {
     const PATH: &str = "/hooks";
     const ONE: &str = "/hooks/:id";
     let manage = Access::Instance(ManageHooks);
-    routes.add(Method::GET, PATH, manage, "Lists the hooks of the instance, newest first", list);
-    routes.add(Method::POST, PATH, manage, "Adds a hook of the instance; answers with an array that holds it", create);
-    routes.add(Method::GET, ONE, manage, "Has an example delivered to a hook, and shows the example", test);
-    routes.add(Method::DELETE, ONE, manage, "Removes a hook of the instance", delete);
+    routes.add(Method::GET, PATH, manage, "List system hooks", list);
+    routes.add(Method::POST, PATH, manage, "Create a system hook", create);
+    routes.add(Method::GET, ONE, manage, "Test a system hook", test);
+    routes.add(Method::DELETE, ONE, manage, "Delete a system hook", delete);
 }

@@ -6,75 +6,76 @@ use holdfast_domain::policy::ProjectAction::{ReadCode, WriteCode};
 
 use super::ApiResult;
 use super::projects::OneProject;
-use crate::answer::{Body, Created, Listed};
 use crate::error::ApiError;
-use crate::present::tag::{ReleaseBody, RemovedTag, ShownTag, TagBody, shown, tag as present};
-use crate::{Access, Cx, Routes, params};
+use crate::present::tag::{ReleaseBody, RemovedTag, ShownTag, TagBody, detail, tag as present};
+use crate::response::{Body, Created, PageBody};
+use crate::{Access, RequestContext, Routes, params};
 
 params! {
     struct NewTag {
-        /// Number, or NAMESPACE%2FPROJECT.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
+        /// Name of the new tag.
         required tag_name: String,
-        /// A branch, another tag or the id of a commit.
+        /// Branch, tag or commit that the new tag points to.
         required r#ref: String,
-        /// Makes an annotated tag.
+        /// Message of an annotated tag. Without it the tag is lightweight.
         optional message: String,
-        /// Notes, in Markdown.
+        /// Release notes in Markdown.
         optional release_description: String,
     }
 }
 
-async fn create(cx: Cx, params: NewTag) -> ApiResult<Created<TagBody>> {
+async fn create(context: RequestContext, params: NewTag) -> ApiResult<Created<TagBody>> {
     let input = CreateTag {
         name: params.tag_name,
-        at: params.r#ref,
+        target: params.r#ref,
         message: params.message,
         release_description: params.release_description,
     };
-    let made = tag::create(cx.app(), &cx.actor, &params.id, input).await;
-    Ok(Created(present(made.map_err(|error| ApiError::from(error).or_not_allowed())?)))
+    let result = tag::create(context.app(), &context.actor, &params.id, input).await;
+    Ok(Created(present(result.map_err(|error| ApiError::from(error).invalid_as_not_allowed())?)))
 }
 
-async fn list(cx: Cx, params: OneProject) -> ApiResult<Listed<TagBody>> {
-    Ok(Listed(tag::list(cx.app(), &cx.actor, &params.id, cx.page).await?.map(present)))
+async fn list(context: RequestContext, params: OneProject) -> ApiResult<PageBody<TagBody>> {
+    Ok(PageBody(tag::list(context.app(), &context.actor, &params.id, context.page).await?.map(present)))
 }
 
 params! {
     struct OneTag {
-        /// Number, or NAMESPACE%2FPROJECT.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
-        /// Its slashes as %2F.
+        /// Name of the tag, with slashes as %2F.
         required tag_name: String,
     }
 }
 
-async fn show(cx: Cx, params: OneTag) -> ApiResult<Body<ShownTag>> {
-    Ok(Body(shown(tag::show(cx.app(), &cx.actor, &params.id, &params.tag_name).await?)))
+async fn show(context: RequestContext, params: OneTag) -> ApiResult<Body<ShownTag>> {
+    Ok(Body(detail(tag::show(context.app(), &context.actor, &params.id, &params.tag_name).await?)))
 }
 
-async fn delete(cx: Cx, params: OneTag) -> ApiResult<Body<RemovedTag>> {
-    let tag_name = tag::delete(cx.app(), &cx.actor, &params.id, &params.tag_name).await?;
+async fn delete(context: RequestContext, params: OneTag) -> ApiResult<Body<RemovedTag>> {
+    let tag_name = tag::delete(context.app(), &context.actor, &params.id, &params.tag_name).await?;
     Ok(Body(RemovedTag { tag_name }))
 }
 
 params! {
     struct ReleaseTag {
-        including tag: OneTag,
-        /// Notes, in Markdown.
+        flatten tag: OneTag,
+        /// Release notes in Markdown.
         required description: String,
     }
 }
 
-async fn create_release(cx: Cx, params: ReleaseTag) -> ApiResult<Created<ReleaseBody>> {
+async fn create_release(context: RequestContext, params: ReleaseTag) -> ApiResult<Created<ReleaseBody>> {
     let ReleaseTag { tag: OneTag { id, tag_name }, description } = params;
-    release::create(cx.app(), &cx.actor, &id, &tag_name, &description).await?;
+    release::create(context.app(), &context.actor, &id, &tag_name, &description).await?;
     Ok(Created(ReleaseBody { tag_name, description }))
 }
 
-async fn update_release(cx: Cx, params: ReleaseTag) -> ApiResult<Body<ReleaseBody>> {
+async fn update_release(context: RequestContext, params: ReleaseTag) -> ApiResult<Body<ReleaseBody>> {
     let ReleaseTag { tag: OneTag { id, tag_name }, description } = params;
-    release::update(cx.app(), &cx.actor, &id, &tag_name, &description).await?;
+    release::update(context.app(), &context.actor, &id, &tag_name, &description).await?;
     Ok(Body(ReleaseBody { tag_name, description }))
 }
 
@@ -83,10 +84,10 @@ pub fn routes(routes: &mut Routes) {
     const ONE: &str = "/projects/:id/repository/tags/:tag_name";
     const RELEASE: &str = "/projects/:id/repository/tags/:tag_name/release";
     let (read, write) = (Access::Project(ReadCode), Access::Project(WriteCode));
-    routes.add(Method::GET, PATH, read, "Lists tags by name, the last first", list);
-    routes.add(Method::GET, ONE, read, "Shows a tag", show);
-    routes.add(Method::POST, PATH, write, "Creates a tag; 405 with a text where it cannot", create);
-    routes.add(Method::DELETE, ONE, write, "Removes a tag and its release", delete);
-    routes.add(Method::POST, RELEASE, write, "Writes the notes of a tag that has none", create_release);
-    routes.add(Method::PUT, RELEASE, write, "Changes the notes of a tag", update_release);
+    routes.add(Method::GET, PATH, read, "List tags", list);
+    routes.add(Method::GET, ONE, read, "Get a tag", show);
+    routes.add(Method::POST, PATH, write, "Create a tag", create);
+    routes.add(Method::DELETE, ONE, write, "Delete a tag and its release notes", delete);
+    routes.add(Method::POST, RELEASE, write, "Create the release notes of a tag", create_release);
+    routes.add(Method::PUT, RELEASE, write, "Update the release notes of a tag", update_release);
 }

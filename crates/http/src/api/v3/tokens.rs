@@ -1,4 +1,5 @@
-//! Personal access tokens. The specification does not say how they are issued; these three routes are ours.
+//! Endpoints for personal access tokens. They are not part of the specification, which does not define how tokens are
+//! issued.
 
 use axum::http::Method;
 use chrono::NaiveDate;
@@ -7,35 +8,36 @@ use holdfast_domain::ids::TokenId;
 use holdfast_domain::policy::InstanceAction::ManageOwnAccount;
 
 use super::ApiResult;
-use crate::answer::{Body, Created, Listed};
 use crate::present::token::{NewTokenBody, TokenBody, token as present_token};
-use crate::{Access, Cx, Routes, params};
+use crate::response::{Body, Created, PageBody};
+use crate::{Access, RequestContext, Routes, params};
 
-fn present(cx: &Cx, token: Token) -> TokenBody {
-    let active = cx.app().is_active(&token);
-    present_token(token, active)
+fn present(context: &RequestContext, token: Token) -> TokenBody {
+    let is_active = context.app().is_active(&token);
+    present_token(token, is_active)
 }
 
-async fn list(cx: Cx, (): ()) -> ApiResult<Listed<TokenBody>> {
-    let page = token::list_own(cx.app(), &cx.actor, cx.page).await?;
-    Ok(Listed(page.map(|token| present(&cx, token))))
+async fn list(context: RequestContext, (): ()) -> ApiResult<PageBody<TokenBody>> {
+    let page = token::list_own(context.app(), &context.actor, context.page).await?;
+    Ok(PageBody(page.map(|token| present(&context, token))))
 }
 
 params! {
     struct CreateTokenParams {
+        /// Name of the token.
         required name: String,
-        /// `api`, `read_user`, `sudo`; `api` if none is given.
+        /// Scopes of the token: `api`, `read_user` and `sudo`. `api` by default.
         list scopes: String,
-        /// The first day on which it is no longer valid.
+        /// First day on which the token is no longer valid.
         optional expires_at: NaiveDate,
     }
 }
 
-async fn create(cx: Cx, params: CreateTokenParams) -> ApiResult<Created<NewTokenBody>> {
+async fn create(context: RequestContext, params: CreateTokenParams) -> ApiResult<Created<NewTokenBody>> {
     let scopes = if params.scopes.is_empty() { vec!["api".to_owned()] } else { params.scopes };
     let input = CreateToken { name: params.name, scopes, expires_at: params.expires_at };
-    let (token, secret) = token::create_own(cx.app(), &cx.actor, input).await?;
-    Ok(Created(NewTokenBody { token: present(&cx, token), secret }))
+    let (token, secret) = token::create_own(context.app(), &context.actor, input).await?;
+    Ok(Created(NewTokenBody { token: present(&context, token), secret }))
 }
 
 params! {
@@ -44,8 +46,8 @@ params! {
     }
 }
 
-async fn revoke(cx: Cx, params: OneToken) -> ApiResult<Body<bool>> {
-    token::revoke_own(cx.app(), &cx.actor, params.id).await?;
+async fn revoke(context: RequestContext, params: OneToken) -> ApiResult<Body<bool>> {
+    token::revoke_own(context.app(), &context.actor, params.id).await?;
     Ok(Body(true))
 }
 
@@ -53,7 +55,7 @@ pub fn routes(routes: &mut Routes) {
     const PATH: &str = "/user/personal_access_tokens";
     const ONE: &str = "/user/personal_access_tokens/:id";
     let own = Access::Instance(ManageOwnAccount);
-    routes.add(Method::GET, PATH, own, "Lists the caller's personal access tokens", list);
-    routes.add(Method::POST, PATH, own, "Makes a personal access token", create);
-    routes.add(Method::DELETE, ONE, own, "Revokes a personal access token", revoke);
+    routes.add(Method::GET, PATH, own, "List the personal access tokens of the current user", list);
+    routes.add(Method::POST, PATH, own, "Create a personal access token", create);
+    routes.add(Method::DELETE, ONE, own, "Revoke a personal access token", revoke);
 }

@@ -5,72 +5,74 @@ use holdfast_domain::policy::ProjectAction::ManageCi;
 
 use super::ApiResult;
 use super::projects::OneProject;
-use crate::answer::{Body, Created, Listed};
 use crate::error::ApiError;
-use crate::params::Texts;
-use crate::present::trigger::{TriggerBody, Triggered, trigger as present};
-use crate::{Access, Cx, Routes, params};
+use crate::params::StringMap;
+use crate::present::trigger::{TriggerBody, TriggeredPipelineBody, trigger as present};
+use crate::response::{Body, Created, PageBody};
+use crate::{Access, RequestContext, Routes, params};
 
-async fn list(cx: Cx, params: OneProject) -> ApiResult<Listed<TriggerBody>> {
-    let page = trigger::list(cx.app(), &cx.actor, &params.id, cx.page).await?;
-    Ok(Listed(page.map(|it| present(it, cx.site()))))
+async fn list(context: RequestContext, params: OneProject) -> ApiResult<PageBody<TriggerBody>> {
+    let page = trigger::list(context.app(), &context.actor, &params.id, context.page).await?;
+    Ok(PageBody(page.map(|it| present(it, context.site()))))
 }
 
 params! {
     struct OneTrigger {
-        /// Number, or NAMESPACE%2FPROJECT.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
-        /// The token, or the trigger's id.
+        /// Token or id of the trigger.
         required token: String,
     }
 }
 
-async fn show(cx: Cx, params: OneTrigger) -> ApiResult<Body<TriggerBody>> {
-    Ok(Body(present(trigger::show(cx.app(), &cx.actor, &params.id, &params.token).await?, cx.site())))
+async fn show(context: RequestContext, params: OneTrigger) -> ApiResult<Body<TriggerBody>> {
+    Ok(Body(present(trigger::show(context.app(), &context.actor, &params.id, &params.token).await?, context.site())))
 }
 
 params! {
     struct CreateTrigger {
-        /// Number, or NAMESPACE%2FPROJECT.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
+        /// Description of the trigger.
         optional description: String,
     }
 }
 
-async fn create(cx: Cx, params: CreateTrigger) -> ApiResult<Created<TriggerBody>> {
-    let made = trigger::create(cx.app(), &cx.actor, &params.id, params.description.as_deref()).await?;
-    Ok(Created(present(made, cx.site())))
+async fn create(context: RequestContext, params: CreateTrigger) -> ApiResult<Created<TriggerBody>> {
+    let trigger = trigger::create(context.app(), &context.actor, &params.id, params.description.as_deref()).await?;
+    Ok(Created(present(trigger, context.site())))
 }
 
-async fn delete(cx: Cx, params: OneTrigger) -> ApiResult<Body<TriggerBody>> {
-    Ok(Body(present(trigger::delete(cx.app(), &cx.actor, &params.id, &params.token).await?, cx.site())))
+async fn delete(context: RequestContext, params: OneTrigger) -> ApiResult<Body<TriggerBody>> {
+    Ok(Body(present(trigger::delete(context.app(), &context.actor, &params.id, &params.token).await?, context.site())))
 }
 
 params! {
     struct Fire {
-        /// Number, or NAMESPACE%2FPROJECT.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
-        /// A branch or a tag.
+        /// Branch or tag.
         required r#ref: String,
+        /// Token of the trigger.
         required token: String,
-        /// What the builds are given: `variables[NAME]=value`. Names of the server, of git, of shells, of the loader and
-        /// of proxies are refused.
-        optional variables: Texts,
+        /// Variables for the builds, as `variables[NAME]=value`. Names reserved for the server, git, shells, the
+        /// dynamic loader and proxies are rejected.
+        optional variables: StringMap,
     }
 }
 
-async fn fire(cx: Cx, params: Fire) -> ApiResult<Created<Triggered>> {
-    let given = match params.variables {
+async fn fire(context: RequestContext, params: Fire) -> ApiResult<Created<TriggeredPipelineBody>> {
+    let trigger_variables = match params.variables {
         None => Vec::new(),
-        Some(Texts(Some(given))) => given,
-        Some(Texts(None)) => {
+        Some(StringMap(Some(given))) => given,
+        Some(StringMap(None)) => {
             let text = "variables needs to be a map of key-valued strings";
             return Err(ApiError::message(StatusCode::BAD_REQUEST, text));
         }
     };
-    let pipeline = trigger::fire(cx.app(), &params.id, &params.token, &params.r#ref, &given).await?;
-    let variables = given.into_iter().map(|(name, _)| name).collect();
-    Ok(Created(Triggered { id: pipeline.id.get(), variables }))
+    let pipeline = trigger::fire(context.app(), &params.id, &params.token, &params.r#ref, &trigger_variables).await?;
+    let variables = trigger_variables.into_iter().map(|(name, _)| name).collect();
+    Ok(Created(TriggeredPipelineBody { id: pipeline.id.get(), variables }))
 }
 
 pub fn routes(routes: &mut Routes) {
@@ -79,10 +81,10 @@ pub fn routes(routes: &mut Routes) {
     let manage = Access::Project(ManageCi);
     routes.add(Method::GET, PATH, manage, "List pipeline triggers", list);
     routes.add(Method::GET, ONE, manage, "Get a pipeline trigger", show);
-    routes.add(Method::POST, PATH, manage, "Create a pipeline trigger, which acts for its creator", create);
+    routes.add(Method::POST, PATH, manage, "Create a pipeline trigger", create);
     routes.add(Method::DELETE, ONE, manage, "Delete a pipeline trigger", delete);
     const FIRE: &str = "/projects/:id/trigger/builds";
-    let summary = "Starts a pipeline; the token of a trigger is the right to it";
+    let summary = "Start a pipeline with a trigger token";
     routes.add(Method::POST, FIRE, Access::Anyone, summary, fire);
     const FIRE_REF: &str = "/projects/:id/ref/:ref/trigger/builds";
     routes.add(Method::POST, FIRE_REF, Access::Anyone, summary, fire);

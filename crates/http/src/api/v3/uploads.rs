@@ -6,35 +6,35 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::ApiResult;
-use crate::answer::Created;
 use crate::params::UploadedFile;
-use crate::{Access, Cx, Routes, params};
+use crate::response::Created;
+use crate::{Access, RequestContext, Routes, params};
 
-/// What a text needs to show the file.
+/// References to an uploaded file.
 #[derive(Serialize, ToSchema)]
 struct UploadBody {
     alt: String,
-    /// Relative to the project's own address: the file is at `web_url` of the project followed by this.
+    /// Path of the file, to be appended to the `web_url` of the project.
     url: String,
     markdown: String,
 }
 
 params! {
     struct CreateUpload {
-        /// Number, or NAMESPACE%2FPROJECT.
+        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
-        /// As multipart/form-data.
+        /// File to upload, as multipart/form-data.
         file file: UploadedFile,
     }
 }
 
-async fn create(cx: Cx, params: CreateUpload) -> ApiResult<Created<UploadBody>> {
+async fn create(context: RequestContext, params: CreateUpload) -> ApiResult<Created<UploadBody>> {
     let UploadedFile { name, bytes } = params.file;
-    let uploaded = upload::create(cx.app(), &cx.actor, &params.id, &name, bytes).await?;
+    let uploaded = upload::create(context.app(), &context.actor, &params.id, &name, bytes).await?;
     Ok(Created(UploadBody { alt: uploaded.alt, url: uploaded.url, markdown: uploaded.markdown }))
 }
 
 pub fn routes(routes: &mut Routes) {
-    let summary = "Uploads a file for use in texts";
+    let summary = "Upload a file to a project";
     routes.add(Method::POST, "/projects/:id/uploads", Access::Project(Upload), summary, create);
 }

@@ -5,27 +5,27 @@ use holdfast_domain::ids::UserId;
 use holdfast_domain::policy::InstanceAction::{ManageUsers, ReadUsers};
 
 use super::ApiResult;
-use crate::answer::{Body, Created, Listed};
 use crate::error::ApiError;
 use crate::present::user::{ListedUser, ShownUser, UserFull, full, profile, summary};
-use crate::{Access, Cx, Routes, params};
+use crate::response::{Body, Created, PageBody};
+use crate::{Access, RequestContext, Routes, params};
 
 params! {
     struct ListUsers {
-        /// Exactly this user; other filters are then ignored.
+        /// Only the user with this username. Other filters are ignored then.
         optional username: String,
-        /// Part of the username or of the e-mail address.
+        /// Part of the username or email address.
         optional search: String,
         /// Only active users. `false` is not supported.
         optional active: bool,
         /// Only blocked users. `false` is not supported.
         optional blocked: bool,
-        /// Only external users; for administrators.
+        /// Only external users. Ignored unless the current user is an administrator.
         optional external: bool,
     }
 }
 
-async fn list(cx: Cx, params: ListUsers) -> ApiResult<Listed<ListedUser>> {
+async fn list(context: RequestContext, params: ListUsers) -> ApiResult<PageBody<ListedUser>> {
     let filter = Filter {
         username: params.username.filter(|name| !name.is_empty()),
         search: params.search.filter(|term| !term.is_empty()),
@@ -33,12 +33,12 @@ async fn list(cx: Cx, params: ListUsers) -> ApiResult<Listed<ListedUser>> {
         blocked: params.blocked.unwrap_or(false),
         external: params.external.unwrap_or(false),
     };
-    let page = user::list(cx.app(), &cx.actor, filter, cx.page).await?;
-    let present = |user: User| match cx.actor.is_administrator() {
-        true => ListedUser::Full(Box::new(full(user, cx.site()))),
-        false => ListedUser::Summary(summary(&user.person(), cx.site())),
+    let page = user::list(context.app(), &context.actor, filter, context.page).await?;
+    let present = |user: User| match context.actor.is_administrator() {
+        true => ListedUser::Full(Box::new(full(user, context.site()))),
+        false => ListedUser::Summary(summary(&user.summary(), context.site())),
     };
-    Ok(Listed(page.map(present)))
+    Ok(PageBody(page.map(present)))
 }
 
 params! {
@@ -47,32 +47,35 @@ params! {
     }
 }
 
-async fn show(cx: Cx, params: OneUser) -> ApiResult<Body<ShownUser>> {
-    let user = user::show(cx.app(), &cx.actor, params.id).await?;
-    Ok(Body(match cx.actor.is_administrator() {
-        true => ShownUser::Full(Box::new(full(user, cx.site()))),
-        false => ShownUser::Profile(Box::new(profile(user, cx.site()))),
+async fn show(context: RequestContext, params: OneUser) -> ApiResult<Body<ShownUser>> {
+    let user = user::show(context.app(), &context.actor, params.id).await?;
+    Ok(Body(match context.actor.is_administrator() {
+        true => ShownUser::Full(Box::new(full(user, context.site()))),
+        false => ShownUser::Profile(Box::new(profile(user, context.site()))),
     }))
 }
 
 params! {
     /// What creation and change have in common.
     struct Profile {
-        changed skype: String,
-        changed linkedin: String,
-        changed twitter: String,
-        changed website_url: String,
-        changed organization: String,
-        changed bio: String,
-        changed location: String,
-        /// How many projects the user may have in its own namespace.
+        nullable skype: String,
+        nullable linkedin: String,
+        nullable twitter: String,
+        nullable website_url: String,
+        nullable organization: String,
+        nullable bio: String,
+        nullable location: String,
+        /// Maximum number of projects in the user's own namespace.
         optional projects_limit: i32,
+        /// Whether the user is an administrator.
         optional admin: bool,
+        /// Whether the user may create groups.
         optional can_create_group: bool,
+        /// Whether the user is external: internal projects and groups are invisible to external users.
         optional external: bool,
-        /// Name of an outside provider of accounts, together with `extern_uid`.
-        changed provider: String,
-        changed extern_uid: String,
+        /// Name of an external identity provider. Required together with `extern_uid`, the id of the user there.
+        nullable provider: String,
+        nullable extern_uid: String,
     }
 }
 
@@ -99,17 +102,19 @@ impl Profile {
 
 params! {
     struct CreateUser {
+        /// Primary email address.
         required email: String,
         required password: String,
+        /// Display name.
         required name: String,
         required username: String,
-        including profile: Profile,
-        /// Accepted for existing clients; accounts are confirmed at once either way.
+        flatten profile: Profile,
+        /// Accepted for existing clients. Accounts are always confirmed at once.
         optional confirm: bool,
     }
 }
 
-async fn create(cx: Cx, params: CreateUser) -> ApiResult<Created<UserFull>> {
+async fn create(context: RequestContext, params: CreateUser) -> ApiResult<Created<UserFull>> {
     let _ = params.confirm;
     let changes = UserChanges {
         email: Field::Value(params.email),
@@ -118,23 +123,23 @@ async fn create(cx: Cx, params: CreateUser) -> ApiResult<Created<UserFull>> {
         username: Field::Value(params.username),
         ..params.profile.into_changes()
     };
-    let user = user::create(cx.app(), &cx.actor, changes).await?;
-    Ok(Created(full(user, cx.site())))
+    let user = user::create(context.app(), &context.actor, changes).await?;
+    Ok(Created(full(user, context.site())))
 }
 
 params! {
     struct UpdateUser {
         required id: UserId,
-        changed email: String,
-        changed password: String,
-        changed name: String,
-        changed username: String,
-        including profile: Profile,
+        nullable email: String,
+        nullable password: String,
+        nullable name: String,
+        nullable username: String,
+        flatten profile: Profile,
     }
 }
 
-/// A conflict answers 404: the specification says so, where 409 would fit better.
-async fn update(cx: Cx, params: UpdateUser) -> ApiResult<Body<UserFull>> {
+/// Updates a user. A conflict results in 404 instead of 409, as the specification requires.
+async fn update(context: RequestContext, params: UpdateUser) -> ApiResult<Body<UserFull>> {
     let changes = UserChanges {
         email: params.email,
         password: params.password,
@@ -142,42 +147,43 @@ async fn update(cx: Cx, params: UpdateUser) -> ApiResult<Body<UserFull>> {
         username: params.username,
         ..params.profile.into_changes()
     };
-    let updated = user::update(cx.app(), &cx.actor, params.id, changes).await;
+    let updated = user::update(context.app(), &context.actor, params.id, changes).await;
     let user = updated.map_err(|error| match error {
-        conflict @ holdfast_app::Error::Conflict(_) => ApiError::from(conflict).or_not_found(),
+        conflict @ holdfast_app::Error::Conflict(_) => ApiError::from(conflict).invalid_as_not_found(),
         other => other.into(),
     })?;
-    Ok(Body(full(user, cx.site())))
+    Ok(Body(full(user, context.site())))
 }
 
-/// Null where there was no such user.
-async fn delete(cx: Cx, params: OneUser) -> ApiResult<Body<Option<UserFull>>> {
-    let user = user::delete(cx.app(), &cx.actor, params.id).await?;
-    Ok(Body(user.map(|user| full(user, cx.site()))))
+/// Deletes a user. Returns null if the user does not exist.
+async fn delete(context: RequestContext, params: OneUser) -> ApiResult<Body<Option<UserFull>>> {
+    let user = user::delete(context.app(), &context.actor, params.id).await?;
+    Ok(Body(user.map(|user| full(user, context.site()))))
 }
 
 params! {
     struct BlockedUser {
+        /// Id of the user.
         required uid: UserId,
     }
 }
 
-/// True if the state changed, false if it already was so.
-async fn block(cx: Cx, params: BlockedUser) -> ApiResult<Body<bool>> {
-    Ok(Body(user::block(cx.app(), &cx.actor, params.uid).await?))
+/// Blocks a user. Returns whether the state changed.
+async fn block(context: RequestContext, params: BlockedUser) -> ApiResult<Body<bool>> {
+    Ok(Body(user::block(context.app(), &context.actor, params.uid).await?))
 }
 
-async fn unblock(cx: Cx, params: BlockedUser) -> ApiResult<Body<bool>> {
-    Ok(Body(user::unblock(cx.app(), &cx.actor, params.uid).await?))
+async fn unblock(context: RequestContext, params: BlockedUser) -> ApiResult<Body<bool>> {
+    Ok(Body(user::unblock(context.app(), &context.actor, params.uid).await?))
 }
 
 pub fn routes(routes: &mut Routes) {
     let (read, manage) = (Access::Instance(ReadUsers), Access::Instance(ManageUsers));
-    routes.add(Method::GET, "/users", read, "Lists users, newest first", list);
-    routes.add(Method::GET, "/users/:id", read, "Shows a user", show);
-    routes.add(Method::POST, "/users", manage, "Creates a user", create);
-    routes.add(Method::PUT, "/users/:id", manage, "Changes a user", update);
-    routes.add(Method::DELETE, "/users/:id", manage, "Deletes a user", delete);
-    routes.add(Method::PUT, "/users/:uid/block", manage, "Blocks a user", block);
-    routes.add(Method::PUT, "/users/:uid/unblock", manage, "Lifts the block of a user", unblock);
+    routes.add(Method::GET, "/users", read, "List users", list);
+    routes.add(Method::GET, "/users/:id", read, "Get a user", show);
+    routes.add(Method::POST, "/users", manage, "Create a user", create);
+    routes.add(Method::PUT, "/users/:id", manage, "Update a user", update);
+    routes.add(Method::DELETE, "/users/:id", manage, "Delete a user", delete);
+    routes.add(Method::PUT, "/users/:uid/block", manage, "Block a user", block);
+    routes.add(Method::PUT, "/users/:uid/unblock", manage, "Unblock a user", unblock);
 }

@@ -1,90 +1,98 @@
-//! Pushes that the database has forgotten.
+//! The command `admin recover`: lists and re-applies pushes that are in the object store but not in the database.
 
 use anyhow::bail;
 use clap::Args;
 use holdfast_app::repository::receipt::Receipt;
-use holdfast_app::repository::recovery::{self, State, Wanted};
+use holdfast_app::repository::recovery::{self, LostPushState, PushFilter};
 use holdfast_app::{Actor, App};
 
-use super::{explain, print};
+use super::{cli_error, print};
 
 #[derive(Args)]
 pub struct Arguments {
-    /// Bring back what can be; without this it is only listed.
+    /// Re-apply the pushes that can be restored. Without this they are only listed.
     #[arg(long)]
     apply: bool,
-    /// Also what the database knows to be begun and not finished. Some of these pushes may have been refused, or broken off
-    /// by who pushed.
+    /// Include pushes that the database knows as started and not finished. Some of them may have been rejected by the
+    /// server, or aborted by the client.
     #[arg(long)]
     unfinished: bool,
-    /// Look at these objects alone, for example at one of those that are at odds; may be repeated.
+    /// Consider only this object, for example to select one of several conflicting pushes. Can be repeated.
     #[arg(long, value_name = "OBJECT")]
     only: Vec<String>,
 }
 
 pub async fn run(app: &App, arguments: Arguments) -> anyhow::Result<()> {
-    let wanted = Wanted { unfinished: arguments.unfinished, only: arguments.only };
-    let found = recovery::search(app, &Actor::Operator, &wanted).await.map_err(explain)?;
+    let scope = PushFilter { includes_unfinished: arguments.unfinished, only_keys: arguments.only };
+    let found = recovery::search(app, &Actor::Operator, &scope).await.map_err(cli_error)?;
     let (mut done, mut open, mut failed) = (0, 0, 0);
     for lost in &found.lost {
         let part = |refs: usize| match lost.receipt.moves.len().saturating_sub(refs) {
             0 => String::new(),
-            left => format!(", but for {left} of its refs, which are elsewhere"),
+            left => format!(", except {left} of its refs, which have other values now"),
         };
         let text = match &lost.state {
-            State::Applicable { .. } if arguments.apply => match recovery::apply(app, lost).await {
+            LostPushState::Applicable { .. } if arguments.apply => match recovery::apply(app, lost).await {
                 Ok(refs) => {
                     done += 1;
-                    format!("is back{}", part(refs))
+                    format!("restored{}", part(refs))
                 }
                 Err(error) => {
                     failed += 1;
-                    format!("could not be brought back: {}", explain(error))
+                    format!("failed: {}", cli_error(error))
                 }
             },
-            State::Applicable { refs } => {
+            LostPushState::Applicable { refs } => {
                 open += 1;
-                format!("can be brought back{}", part(*refs))
+                format!("can be restored{}", part(*refs))
             }
-            State::Contested { name } => {
-                format!("is at odds with another one, which found {name} in the same place: choose one with --only")
+            LostPushState::Contested { name } => {
+                format!("conflicts with another push to {name} from the same base; select one with --only")
             }
-            State::Present => "is there: its refs are where it moved them".into(),
-            State::Known => "was never lost: the log has it".into(),
-            State::NoProject => "has no place: the project is not there".into(),
-            State::Moved { name, is } => {
-                format!("does not fit: {name} is {}", is.as_ref().map_or("gone".into(), |is| format!("at {is} now")))
+            LostPushState::Present => "already applied: the refs have the values of this push".into(),
+            LostPushState::Logged => "already in the ref log".into(),
+            LostPushState::NoProject => "project not found".into(),
+            LostPushState::RefChanged { name, current: is } => {
+                format!(
+                    "cannot be applied: {name} is {}",
+                    is.as_ref().map_or("missing".into(), |is| format!("now at {is}"))
+                )
             }
         };
-        print(format!("{}\n  {text}\n  its objects: {}", describe(&lost.receipt), lost.key))?;
+        print(format!("{}\n  {text}\n  object: {}", describe(&lost.receipt), lost.key))?;
     }
-    for (key, why) in &found.doubtful {
-        print(format!("{key}\n  cannot be relied on: {why}"))?;
+    for (key, why) in &found.untrusted {
+        print(format!("{key}\n  receipt not trusted: {why}"))?;
     }
-    if found.left_out > 0 && wanted.only.is_empty() {
+    if found.filtered_out > 0 && scope.only_keys.is_empty() {
         print(format!(
-            "{} pushes were begun and not finished, or are under way: --unfinished looks at them, too",
-            found.left_out
+            "{} pushes were started and not finished, or are still running; --unfinished includes them",
+            found.filtered_out
         ))?;
     }
-    if found.others.0 > 0 {
-        let (count, bytes) = found.others;
-        print(format!("{count} more objects ({bytes} bytes) are unknown and came by no push: maintenance or imports"))?;
+    if found.without_receipt.0 > 0 {
+        let (count, bytes) = found.without_receipt;
+        print(format!(
+            "{count} more objects ({bytes} bytes) without a receipt are not in the database: from maintenance or imports"
+        ))?;
     }
     match (done, open, failed) {
-        (0, 0, 0) => print("there is nothing to bring back"),
-        (done, 0, 0) => print(format!("all that could be brought back is back: {done}")),
-        (done, 0, failed) => bail!("{done} came back, {failed} could not be brought back; see above"),
-        (_, open, _) => print(format!("{open} pushes can be brought back: holdfast admin recover --apply")),
+        (0, 0, 0) => print("no pushes to restore"),
+        (done, 0, 0) => print(format!("pushes restored: {done}")),
+        (done, 0, failed) => bail!("{done} pushes restored, {failed} failed; see above"),
+        (_, open, _) => {
+            print(format!("{open} pushes can be restored; apply them with `holdfast admin recover --apply`"))
+        }
     }
 }
 
 fn describe(receipt: &Receipt) -> String {
     let short = |id: &Option<String>| id.as_deref().map_or("-".repeat(10), |id| id.chars().take(10).collect());
-    let moves = receipt.moves.iter().take(5);
-    let moves: Vec<String> = moves.map(|it| format!("{} {}..{}", it.name, short(&it.old), short(&it.new))).collect();
-    let more = receipt.moves.len().saturating_sub(moves.len());
+    let updates = receipt.moves.iter().take(5);
+    let updates: Vec<String> =
+        updates.map(|it| format!("{} {}..{}", it.name, short(&it.old), short(&it.new))).collect();
+    let more = receipt.moves.len().saturating_sub(updates.len());
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let who = receipt.user.map_or("nobody".into(), |id| format!("user {id}"));
-    format!("{}  {}  {who}  {}{more}", receipt.at, receipt.path, moves.join(", "))
+    let user = receipt.user.map_or("no user".into(), |id| format!("user {id}"));
+    format!("{}  {}  {user}  {}{more}", receipt.at, receipt.path, updates.join(", "))
 }

@@ -1,66 +1,70 @@
-//! Looking after repositories, and the way back.
+//! The commands `admin repo`: inspect, check, repack and restore repositories.
 
 use std::fmt::Display;
 
 use anyhow::{Context as _, anyhow, bail};
 use clap::Subcommand;
 use holdfast_app::projects::project::ProjectRef;
-use holdfast_app::repository::inspection::{self, About};
-use holdfast_app::repository::maintenance::{self, Extent};
-use holdfast_app::repository::ref_log::{self, Shown};
-use holdfast_app::repository::undo::{self, Restored};
-use holdfast_app::{Actor, App, Error, Thing};
+use holdfast_app::repository::inspection::{self, RepositoryInfo};
+use holdfast_app::repository::maintenance::{self, RepackScope};
+use holdfast_app::repository::ref_log::{self, RestorableEntry};
+use holdfast_app::repository::ref_restore::{self, RestoredRef};
+use holdfast_app::{Actor, App, Error, Resource};
 use holdfast_domain::page::PageRequest;
 
-use super::{explain, print};
+use super::{cli_error, print};
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Show what a repository consists of.
+    /// Show the refs, packs and size of a repository.
     Show {
-        /// As NAMESPACE/PROJECT.
+        /// Project path (NAMESPACE/PROJECT).
         project: String,
     },
-    /// Fetch all packs anew and have git check them; ends with 1 if something is damaged.
+    /// Download all packs and run `git fsck` on them.
+    ///
+    /// Exits with 1 if objects are damaged or missing.
     Fsck {
-        /// As NAMESPACE/PROJECT.
+        /// Project path (NAMESPACE/PROJECT).
         project: String,
-        /// Only look whether everything is there, not into it.
+        /// Check only that all objects are there, not their content.
         #[arg(long)]
         quick: bool,
     },
-    /// List who moved which branch or tag, the last first.
+    /// Show the ref update log, newest first.
     Log {
-        /// As NAMESPACE/PROJECT.
+        /// Project path (NAMESPACE/PROJECT).
         project: String,
-        /// Of one alone: a branch, or a name in full such as refs/tags/v1.
+        /// Show only this ref: a branch name, or a full name such as refs/tags/v1.
         #[arg(long, value_name = "REF")]
         r#ref: Option<String>,
-        /// How many.
+        /// Maximum number of entries.
         #[arg(long, default_value_t = 20)]
         limit: u16,
     },
-    /// Put a branch or tag back to where it was before it moved last.
-    Undo {
-        /// As NAMESPACE/PROJECT.
+    /// Restore a ref to its value before its last update.
+    RestoreRef {
+        /// Project path (NAMESPACE/PROJECT).
         project: String,
-        /// A branch, or a name in full such as refs/tags/v1.
+        /// Ref to restore: a branch name, or a full name such as refs/tags/v1.
         r#ref: String,
-        /// Undo the change of this number, which `log` shows; the ref must still be where that left it.
+        /// Undo the update with this number in `log`. The ref must still have the value that it set.
         #[arg(long, value_name = "NUMBER")]
         generation: Option<i64>,
     },
-    /// Bring a deleted branch back to where it was last.
+    /// Restore a deleted branch to its last commit.
     RestoreBranch {
-        /// As NAMESPACE/PROJECT.
+        /// Project path (NAMESPACE/PROJECT).
         project: String,
-        /// Its name.
+        /// Name of the branch.
         branch: String,
     },
-    /// Pack all of it anew, set apart what no ref leads to, and make few of the packs that it shared with its forks. The nodes
-    /// do so by themselves as packs pile up.
+    /// Run a full repack of a repository.
+    ///
+    /// Moves unreachable objects to cruft packs, and consolidates the packs that are shared with forks. Nodes repack
+    /// repositories by themselves when the number of packs grows.
     Repack {
-        /// As NAMESPACE/PROJECT.
+        /// Project path (NAMESPACE/PROJECT).
         project: String,
     },
 }
@@ -68,72 +72,73 @@ pub enum Command {
 pub async fn run(app: &App, command: Command) -> anyhow::Result<()> {
     match command {
         Command::Show { project } => {
-            let about = inspection::show(app, &Actor::Operator, &find(&project)?).await;
-            print(describe(&about.map_err(|error| told(error, &project))?))
+            let about = inspection::show(app, &Actor::Operator, &parse_project(&project)?).await;
+            print(describe(&about.map_err(|error| repo_error(error, &project))?))
         }
         Command::Fsck { project, quick } => fsck(app, &project, quick).await,
         Command::Log { project, r#ref, limit } => log(app, &project, r#ref.as_deref(), limit).await,
-        Command::Undo { project, r#ref, generation } => {
-            let place = find(&project)?;
-            let done = match generation {
-                Some(generation) => undo::restore(app, &Actor::Operator, &place, &r#ref, generation).await,
-                None => undo::restore_last(app, &Actor::Operator, &place, &r#ref).await,
+        Command::RestoreRef { project, r#ref, generation } => {
+            let project_ref = parse_project(&project)?;
+            let result = match generation {
+                Some(generation) => ref_restore::restore(app, &Actor::Operator, &project_ref, &r#ref, generation).await,
+                None => ref_restore::restore_last(app, &Actor::Operator, &project_ref, &r#ref).await,
             };
-            say_restored(&project, done)
+            print_restored(&project, result)
         }
         Command::RestoreBranch { project, branch } => {
-            let done = undo::restore_branch(app, &Actor::Operator, &find(&project)?, &branch).await;
-            say_restored(&project, done)
+            let result = ref_restore::restore_branch(app, &Actor::Operator, &parse_project(&project)?, &branch).await;
+            print_restored(&project, result)
         }
         Command::Repack { project } => {
-            let done = maintenance::maintain(app, &Actor::Operator, &find(&project)?, Extent::Whole).await;
-            let done = done.map_err(|error| told(error, &project))?;
-            print(format!("{project}: {} packs before, {} now", done.before, done.after))
+            let result =
+                maintenance::maintain(app, &Actor::Operator, &parse_project(&project)?, RepackScope::Full).await;
+            let result = result.map_err(|error| repo_error(error, &project))?;
+            print(format!("{project}: {} packs before, {} now", result.packs_before, result.packs_after))
         }
     }
 }
 
-fn find(path: &str) -> anyhow::Result<ProjectRef> {
-    let (namespace, project) = path.split_once('/').context("name the project as NAMESPACE/PROJECT")?;
+fn parse_project(path: &str) -> anyhow::Result<ProjectRef> {
+    let (namespace, project) = path.split_once('/').context("invalid project path; write it as NAMESPACE/PROJECT")?;
     Ok(ProjectRef::Path { namespace: namespace.to_owned(), project: project.to_owned() })
 }
 
-fn told(error: Error, path: &str) -> anyhow::Error {
+fn repo_error(error: Error, path: &str) -> anyhow::Error {
     match error {
-        Error::NotFound(Thing::Project) => anyhow!("there is no project {path}"),
-        Error::NotFound(Thing::Record) => {
-            anyhow!("no such change is known; `holdfast admin repo log {path}` shows those that are")
+        Error::NotFound(Resource::Project) => anyhow!("there is no project {path}"),
+        Error::NotFound(Resource::Record) => {
+            anyhow!("no such ref update; list them with `holdfast admin repo log {path}`")
         }
-        Error::Conflict(text) | Error::Refused(text) => {
-            anyhow!("{text}; `holdfast admin repo log {path}` shows what happened")
+        Error::Conflict(text) | Error::Rejected(text) => {
+            anyhow!("{text}; list the ref updates with `holdfast admin repo log {path}`")
         }
-        other => explain(other),
+        other => cli_error(other),
     }
 }
 
-fn say_restored(path: &str, done: Result<Restored, Error>) -> anyhow::Result<()> {
-    let done = done.map_err(|error| told(error, path))?;
-    let from = done.from.map_or("gone".to_owned(), |id| format!("at {id}"));
-    print(format!("{path}: {} was {from} and is at {} again", done.name, done.target))?;
-    print("hooks and the feed are not told of what the command line does; tell those who work there to fetch")?;
-    match done.from {
-        Some(_) => print(format!("to take this back: holdfast admin repo undo {path} {}", done.name)),
-        None => print("to take this back, delete it again as usual"),
+fn print_restored(path: &str, result: Result<RestoredRef, Error>) -> anyhow::Result<()> {
+    let restored = result.map_err(|error| repo_error(error, path))?;
+    let from = restored.from.map_or("deleted".to_owned(), |id| format!("at {id}"));
+    print(format!("{path}: {} was {from}, and is restored to {}", restored.name, restored.target))?;
+    print("this change is not in the activity feed and not sent to webhooks; ask the users of the project to fetch")?;
+    match restored.from {
+        Some(_) => print(format!("to undo this: holdfast admin repo restore-ref {path} {}", restored.name)),
+        None => print("to undo this, delete the ref again"),
     }
 }
 
-fn describe(about: &About) -> String {
+fn describe(about: &RepositoryInfo) -> String {
     let time = |at: chrono::DateTime<chrono::Utc>| at.format("%Y-%m-%d %H:%M:%S UTC").to_string();
-    let others = about.network - about.members.len() as i64;
+    let others = about.network_size - about.members.len() as i64;
     let more = if others > 0 { format!(" and {others} more") } else { String::new() };
     let lines = [
         ("project", format!("{}, {}", about.project, about.path)),
-        ("repository", format!("{}, since {}", about.repository, time(about.created_at))),
-        ("network", format!("of {}: {}{more}", about.network, about.members.join(", "))),
-        ("default", about.head.clone().unwrap_or_else(|| "none: nothing was pushed yet".into())),
+        ("repository", format!("{}, created {}", about.repository, time(about.created_at))),
+        ("network", format!("{} projects: {}{more}", about.network_size, about.members.join(", "))),
+        ("default", about.head.clone().unwrap_or_else(|| "none: the repository is empty".into())),
         ("generation", about.generation.to_string()),
         ("refs", format!("{} branches, {} tags, {} others", about.branches, about.tags, about.other_refs)),
-        ("last move", about.moved_at.map_or("none".into(), time)),
+        ("updated", about.refs_updated_at.map_or("none".into(), time)),
         (
             "packs",
             format!(
@@ -141,12 +146,12 @@ fn describe(about: &About) -> String {
                 about.packs, about.inline_packs, about.shared_packs
             ),
         ),
-        ("bytes", format!("{} own, {} shared", bytes(about.own_bytes), bytes(about.shared_bytes))),
+        ("bytes", format!("{} own, {} shared", format_bytes(about.own_bytes), format_bytes(about.shared_bytes))),
     ];
     lines.map(|(name, text)| format!("{name:<10}  {text}\n")).concat()
 }
 
-fn bytes(count: u64) -> String {
+fn format_bytes(count: u64) -> String {
     match count {
         0..1024 => format!("{count} B"),
         1024..1_048_576 => format!("{:.1} KiB", count as f64 / 1024.0),
@@ -155,72 +160,73 @@ fn bytes(count: u64) -> String {
     }
 }
 
-async fn fsck(app: &App, path: &str, quick: bool) -> anyhow::Result<()> {
-    let checked = inspection::check(app, &Actor::Operator, &find(path)?, quick).await;
-    let checked = checked.map_err(|error| told(error, path))?;
-    for line in &checked.findings.oddities {
-        print(format!("odd, and kept as it came: {line}"))?;
+async fn fsck(app: &App, path: &str, is_quick: bool) -> anyhow::Result<()> {
+    let checked = inspection::check(app, &Actor::Operator, &parse_project(path)?, is_quick).await;
+    let checked = checked.map_err(|error| repo_error(error, path))?;
+    for line in &checked.findings.warnings {
+        print(format!("warning: {line}"))?;
     }
-    for line in &checked.findings.damage {
-        print(format!("DAMAGED: {line}"))?;
+    for line in &checked.findings.errors {
+        print(format!("error: {line}"))?;
     }
-    let looked = format!("{path}: {} packs and {} refs were checked", checked.packs, checked.refs);
-    match checked.findings.damage.len() {
-        0 if quick => print(format!("{looked}, everything is there; without --quick what is in it is checked, too")),
-        0 => print(format!("{looked}, nothing is damaged")),
+    let summary = format!("{path}: checked {} packs and {} refs", checked.packs, checked.refs);
+    match checked.findings.errors.len() {
+        0 if is_quick => print(format!("{summary}: all objects are there; run without --quick to check their content")),
+        0 => print(format!("{summary}: no damage found")),
         count => bail!(
-            "{looked}, {count} findings of damage\n  cure: bring the objects of its packs back from a copy of the storage, \
-             under the same names, and check again; `holdfast admin repo log {path}` tells who may have a clone of the rest"
+            "{summary}, {count} errors\n  fix: restore the damaged or missing packs from a copy of the storage, under \
+             the same names, and check again; `holdfast admin repo log {path}` lists users who may have a clone"
         ),
     }
 }
 
 async fn log(app: &App, path: &str, name: Option<&str>, limit: u16) -> anyhow::Result<()> {
-    let mut left = usize::from(limit);
+    let mut remaining = usize::from(limit);
     let mut number = 1;
     let size = limit.clamp(1, 100);
-    while left > 0 {
+    while remaining > 0 {
         let page = PageRequest::new(Some(number), Some(size.into()));
-        let page = ref_log::list(app, &Actor::Operator, &find(path)?, name, page).await;
-        let page = page.map_err(|error| told(error, path))?;
+        let page = ref_log::list(app, &Actor::Operator, &parse_project(path)?, name, page).await;
+        let page = page.map_err(|error| repo_error(error, path))?;
         if number == 1 {
             if page.items.is_empty() {
-                let of =
-                    name.map_or(String::new(), |name| format!(" of {name}; a tag is named in full, as refs/tags/v1"));
-                return print(format!("{path}: nothing is known{of}"));
+                let suffix = name.map_or(String::new(), |name| {
+                    format!(" of {name}; write a tag with its full name, such as refs/tags/v1")
+                });
+                return print(format!("{path}: no ref updates{suffix}"));
             }
             print(format!(
                 "{:>8}  {:<16}  {:<7}  {:<12}  {:<22}  {}",
                 "number", "time (UTC)", "via", "by", "from..to", "ref"
             ))?;
         }
-        for shown in page.items.iter().take(left) {
-            print(line(shown))?;
+        for shown in page.items.iter().take(remaining) {
+            print(format_entry(shown))?;
         }
-        left = left.saturating_sub(page.items.len());
+        remaining = remaining.saturating_sub(page.items.len());
         if !page.has_next {
             break;
         }
         number += 1;
     }
-    print("* can be undone: holdfast admin repo undo PROJECT REF --generation NUMBER")
+    print("* can be undone: holdfast admin repo restore-ref PROJECT REF --generation NUMBER")
 }
 
-fn line(shown: &Shown) -> String {
-    let Shown { entry, restorable } = shown;
-    let who = entry.user.as_ref().map_or("-", |user| user.username.as_str());
+fn format_entry(shown: &RestorableEntry) -> String {
+    let RestorableEntry { entry, is_restorable: restorable } = shown;
+    let user = entry.user.as_ref().map_or("-", |user| user.username.as_str());
     let mark = if *restorable { "*" } else { " " };
     format!(
-        "{:>8}{mark} {}  {:<7}  {who:<12}  {}..{}  {}",
+        "{:>8}{mark} {}  {:<7}  {user:<12}  {}..{}  {}",
         entry.generation,
         entry.created_at.format("%Y-%m-%d %H:%M"),
-        entry.via,
-        short(entry.old),
-        short(entry.new),
+        entry.channel,
+        short_id(entry.old),
+        short_id(entry.new),
         entry.name
     )
 }
 
-fn short(id: Option<impl Display>) -> String {
+fn short_id(id: Option<impl Display>) -> String {
     id.map_or("-".repeat(10), |id| id.to_string().chars().take(10).collect())
 }

@@ -1,4 +1,4 @@
-//! Copying objects from one store to another.
+//! Copies objects from one object store to another.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,25 +13,25 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use super::print;
 
 #[derive(Default)]
-pub struct Copied {
-    /// Those that were not there before.
+pub struct CopySummary {
+    /// Number of objects that were copied because the target did not have them.
     pub count: u64,
     pub bytes: u64,
-    /// Those that the source does not have.
+    /// Keys of objects that the source does not have.
     pub missing: Vec<String>,
 }
 
-enum Outcome {
-    Here,
+enum CopyOutcome {
+    Present,
     Copied(u64),
     Missing(String),
 }
 
-const AT_ONCE: usize = 8;
-const NEWS: Duration = Duration::from_secs(5);
+const MAX_CONCURRENT_COPIES: usize = 8;
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
 
-/// All that the file lists and the target does not have yet. Says now and then how far it is.
-pub async fn copy(source: &Objects, target: &Objects, list: &Path, total: u64) -> anyhow::Result<Copied> {
+/// Copies all objects that the file lists and the target does not have yet. Prints the progress every five seconds.
+pub async fn copy(source: &Objects, target: &Objects, list: &Path, total: u64) -> anyhow::Result<CopySummary> {
     let lines = BufReader::new(File::open(list).await?).lines();
     let keys = stream::try_unfold(lines, |mut lines| async move {
         let key = lines.next_line().await?;
@@ -40,32 +40,32 @@ pub async fn copy(source: &Objects, target: &Objects, list: &Path, total: u64) -
     let (done, bytes) = (&AtomicU64::new(0), &AtomicU64::new(0));
     let outcomes = keys
         .map(|key| async move {
-            let outcome = one(source, target, key?).await?;
+            let outcome = copy_object(source, target, key?).await?;
             done.fetch_add(1, Ordering::Relaxed);
-            if let Outcome::Copied(count) = outcome {
+            if let CopyOutcome::Copied(count) = outcome {
                 bytes.fetch_add(count, Ordering::Relaxed);
             }
             anyhow::Ok(outcome)
         })
-        .buffer_unordered(AT_ONCE);
-    let work = outcomes.try_fold(Copied::default(), |mut all, outcome| async move {
+        .buffer_unordered(MAX_CONCURRENT_COPIES);
+    let work = outcomes.try_fold(CopySummary::default(), |mut summary, outcome| async move {
         match outcome {
-            Outcome::Here => {}
-            Outcome::Copied(bytes) => {
-                all.count += 1;
-                all.bytes += bytes;
+            CopyOutcome::Present => {}
+            CopyOutcome::Copied(bytes) => {
+                summary.count += 1;
+                summary.bytes += bytes;
             }
-            Outcome::Missing(key) => all.missing.push(key),
+            CopyOutcome::Missing(key) => summary.missing.push(key),
         }
-        Ok(all)
+        Ok(summary)
     });
     let mut work = std::pin::pin!(work);
-    let mut every = tokio::time::interval(NEWS);
-    every.tick().await;
+    let mut interval = tokio::time::interval(PROGRESS_INTERVAL);
+    interval.tick().await;
     loop {
         tokio::select! {
             copied = &mut work => return copied,
-            _ = every.tick() => {
+            _ = interval.tick() => {
                 let (done, bytes) = (done.load(Ordering::Relaxed), bytes.load(Ordering::Relaxed));
                 print(format!("{done} of {total} objects, {} MB copied", bytes >> 20))?;
             }
@@ -73,27 +73,29 @@ pub async fn copy(source: &Objects, target: &Objects, list: &Path, total: u64) -
     }
 }
 
-async fn one(source: &Objects, target: &Objects, key: String) -> anyhow::Result<Outcome> {
-    let what = || format!("cannot copy {key}");
-    if target.size(&key).await.with_context(what)?.is_some() {
-        return Ok(Outcome::Here);
+async fn copy_object(source: &Objects, target: &Objects, key: String) -> anyhow::Result<CopyOutcome> {
+    let describe = || format!("cannot copy {key}");
+    if target.size(&key).await.with_context(describe)?.is_some() {
+        return Ok(CopyOutcome::Present);
     }
-    let Some(mut content) = source.get(&key).await.with_context(what)? else { return Ok(Outcome::Missing(key)) };
-    let mut sink = target.sink(&key)?;
+    let Some(mut content) = source.get(&key).await.with_context(describe)? else {
+        return Ok(CopyOutcome::Missing(key));
+    };
+    let mut sink = target.writer(&key)?;
     let mut bytes = 0;
     let copying = async {
-        while let Some(some) = content.try_next().await? {
-            bytes += some.len() as u64;
-            sink.write(some).await?;
+        while let Some(chunk) = content.try_next().await? {
+            bytes += chunk.len() as u64;
+            sink.write(chunk).await?;
         }
         anyhow::Ok(())
     };
     match copying.await {
-        Ok(()) => sink.finish().await.with_context(what)?,
+        Ok(()) => sink.finish().await.with_context(describe)?,
         Err(error) => {
             sink.abort().await;
-            return Err(error.context(what()));
+            return Err(error.context(describe()));
         }
     }
-    Ok(Outcome::Copied(bytes))
+    Ok(CopyOutcome::Copied(bytes))
 }

@@ -1,10 +1,11 @@
-//! Copies of everything, and installations made of them.
+//! The commands `backup` and `restore`.
 //!
-//! A directory holds any number of backups, each a dump of the database and a list of the objects that belong to it, and all
-//! the objects once: they never change. What is incomplete has a name that nobody takes for a backup.
+//! - A backup directory holds any number of backups, each with a database dump and a list of its object keys.
+//! - Objects are immutable, so all backups of a directory share one copy of each.
+//! - An unfinished backup has a name that `restore` ignores.
 
+mod backup_set;
 mod copy;
-mod kept;
 mod postgres;
 
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt;
-use holdfast_store::backup::{self, Moment};
+use holdfast_store::backup::{self, DatabaseSnapshot};
 use holdfast_store::objects::Options;
 use holdfast_store::{Database, Objects};
 use rustix::fs::Mode;
@@ -22,72 +23,73 @@ use tokio::io::{AsyncWriteExt, BufWriter};
 
 use super::{block_on, print};
 use crate::configuration::Configuration;
-use copy::{Copied, copy};
-use kept::{FORMAT, Kept, Manifest};
+use backup_set::{BackupSet, FORMAT_VERSION, Manifest};
+use copy::{CopySummary, copy};
 pub use postgres::pg_dump_version;
 
 #[derive(clap::Args)]
 pub struct Create {
-    /// Where backups are kept; made if it is missing.
+    /// Directory of the backups. Created if it does not exist.
     directory: PathBuf,
 }
 
 #[derive(clap::Args)]
 pub struct Restore {
-    /// Where backups are kept.
+    /// Directory of the backups.
     directory: PathBuf,
-    /// The last one that was made before this time, for example 2026-11-16T04:00:00Z; without it the last one.
+    /// Restore the last backup made before this time, such as 2026-11-16T04:00:00Z [default: the last backup]
     #[arg(long, value_name = "TIME")]
     at: Option<DateTime<Utc>>,
 }
 
-fn objects_in(directory: &Path) -> Objects {
+fn open_objects(directory: &Path) -> Objects {
     Objects::new(Options::Directory(directory.join("objects")))
 }
 
 pub fn create(configuration: &Configuration, arguments: &Create) -> anyhow::Result<()> {
-    // What is copied is private, and so is the copy: also what pg_dump writes.
+    // Backups are readable only by the user of this process. The umask also applies to the files of pg_dump.
     umask(Mode::RWXG | Mode::RWXO);
     let directory = &arguments.directory;
     std::fs::create_dir_all(directory.join("objects"))
         .with_context(|| format!("cannot write to {}", directory.display()))?;
     block_on(async {
-        let moment = Moment::now(configuration.direct_url()).await?;
-        let unfinished = directory.join(format!("unfinished-{}", kept::name(moment.at)));
+        let moment = DatabaseSnapshot::open(configuration.direct_url()).await?;
+        let unfinished = directory.join(format!("unfinished-{}", backup_set::format_name(moment.taken_at)));
         std::fs::create_dir(&unfinished)?;
-        let made = make(configuration, directory, &unfinished, moment).await;
-        if made.is_err() {
-            // It may be what the disk is full of.
+        let result = write_backup(configuration, directory, &unfinished, moment).await;
+        if result.is_err() {
+            // Free the space: the backup may have failed because the disk is full.
             std::fs::remove_dir_all(&unfinished).ok();
         }
-        let Manifest { lost_before, .. } = made?.manifest;
+        let Manifest { lost_before, .. } = result?.manifest;
         match lost_before.first() {
             None => Ok(()),
             Some(first) => bail!(
-                "{} objects are missing in the storage, and the backup lacks them too; `holdfast admin repo fsck` says \
-                 whose they are. The first: {first}",
+                "{} objects are missing in the storage, so the backup lacks them; find the affected repositories with \
+                 `holdfast admin repo fsck`. The first missing object is {first}",
                 lost_before.len()
             ),
         }
     })
 }
 
-async fn make(
+async fn write_backup(
     configuration: &Configuration,
     directory: &Path,
     unfinished: &Path,
-    mut moment: Moment,
-) -> anyhow::Result<Kept> {
+    mut moment: DatabaseSnapshot,
+) -> anyhow::Result<BackupSet> {
     let storage = Objects::new(configuration.storage.options()?);
-    let at = moment.at;
-    print(format!("{}: everything up to {}", kept::name(at), kept::time(at)))?;
-    let listed = list(&mut moment, &unfinished.join(kept::OBJECTS)).await?;
-    print(format!("the database, and {listed} objects that belong to it"))?;
-    postgres::dump(configuration.direct_url(), &moment.snapshot, &unfinished.join(kept::DATABASE)).await?;
-    let schema = moment.schema;
-    moment.end().await?;
-    let target = objects_in(directory);
-    let copied = copy(&storage, &target, &unfinished.join(kept::OBJECTS), listed).await?;
+    let at = moment.taken_at;
+    print(format!("{}: all changes up to {}", backup_set::format_name(at), backup_set::format_time(at)))?;
+    let listed = write_object_list(&mut moment, &unfinished.join(backup_set::OBJECTS_FILE)).await?;
+    print(format!("copying the database and {listed} objects"))?;
+    postgres::dump(configuration.direct_url(), &moment.snapshot_id, &unfinished.join(backup_set::DATABASE_FILE))
+        .await?;
+    let schema = moment.schema_version;
+    moment.close().await?;
+    let target = open_objects(directory);
+    let copied = copy(&storage, &target, &unfinished.join(backup_set::OBJECTS_FILE), listed).await?;
     let database = Database::new(&configuration.database_options())?;
     let (mut removed, mut lost) = (Vec::new(), Vec::new());
     for key in copied.missing {
@@ -95,7 +97,7 @@ async fn make(
         if is_needed { &mut lost } else { &mut removed }.push(key);
     }
     let manifest = Manifest {
-        format: FORMAT,
+        format: FORMAT_VERSION,
         program: env!("CARGO_PKG_VERSION").into(),
         at,
         schema,
@@ -103,15 +105,15 @@ async fn make(
         removed_meanwhile: removed,
         lost_before: lost,
     };
-    let kept = manifest.finish(directory, unfinished)?;
-    print(format!("{} is complete: {} new objects, {} bytes", kept.name, copied.count, copied.bytes))?;
-    Ok(kept)
+    let set = manifest.finish(directory, unfinished)?;
+    print(format!("{} is complete: {} new objects, {} bytes", set.name, copied.count, copied.bytes))?;
+    Ok(set)
 }
 
-/// Writes down the keys of the objects; how many they are.
-async fn list(moment: &mut Moment, file: &Path) -> anyhow::Result<u64> {
+/// Writes the keys of all objects of the snapshot to a file, and returns their number.
+async fn write_object_list(moment: &mut DatabaseSnapshot, file: &Path) -> anyhow::Result<u64> {
     let mut output = BufWriter::new(File::create(file).await?);
-    let mut keys = moment.objects();
+    let mut keys = moment.object_keys();
     let mut count = 0;
     while let Some(key) = keys.try_next().await? {
         output.write_all(format!("{key}\n").as_bytes()).await?;
@@ -125,27 +127,29 @@ async fn list(moment: &mut Moment, file: &Path) -> anyhow::Result<u64> {
 pub fn restore(configuration: &Configuration, arguments: &Restore) -> anyhow::Result<()> {
     let storage = Objects::new(configuration.storage.options()?);
     block_on(async {
-        let kept = Kept::find(&arguments.directory, arguments.at)?;
+        let set = BackupSet::find(&arguments.directory, arguments.at)?;
         if !backup::is_empty(configuration.direct_url()).await? {
             bail!(
-                "there is something in the database {} already: name an empty one in database.url",
-                configuration.database_place()
+                "the database {} is not empty: set database.url to an empty database",
+                configuration.database_location()
             );
         }
-        print(format!("{}: everything up to {}", kept.name, kept::time(kept.manifest.at)))?;
-        // The objects first: they can be copied again, and without them the database is worth nothing.
-        let source = objects_in(&arguments.directory);
-        let Copied { missing, .. } =
-            copy(&source, &storage, &kept.directory.join(kept::OBJECTS), kept.manifest.objects).await?;
-        let lost: Vec<&String> = missing.iter().filter(|key| !kept.manifest.lacks(key)).collect();
+        print(format!("{}: all changes up to {}", set.name, backup_set::format_time(set.manifest.at)))?;
+        // Objects are restored first, because copying them can be repeated. The database must be empty before it is
+        // restored, so its restore comes last.
+        let source = open_objects(&arguments.directory);
+        let CopySummary { missing, .. } =
+            copy(&source, &storage, &set.directory.join(backup_set::OBJECTS_FILE), set.manifest.objects).await?;
+        let lost: Vec<&String> = missing.iter().filter(|key| !set.manifest.is_missing(key)).collect();
         if let Some(first) = lost.first() {
-            bail!("{} objects are missing in the backup, for example {first}: it was damaged", lost.len());
+            bail!("{} objects are missing in the backup, for example {first}: the backup is damaged", lost.len());
         }
-        print("the database")?;
-        postgres::restore(configuration.direct_url(), &kept.directory.join(kept::DATABASE)).await?;
+        print("restoring the database")?;
+        postgres::restore(configuration.direct_url(), &set.directory.join(backup_set::DATABASE_FILE)).await?;
         print(
-            "all is there. What comes next:\n  secrets.key               must be that of the backed up installation\n  holdfast migrate          in case this program is newer than the backup\n  \
-             holdfast admin recover    what was pushed after it, if the storage is that of before\n  holdfast doctor\n  \
+            "restored. Next steps:\n  encryption.key            must be the key of the original installation\n  \
+             holdfast migrate          if this version is newer than the backup\n  \
+             holdfast admin recover    finds later pushes, if the original storage is used\n  holdfast doctor\n  \
              holdfast serve",
         )
     })

@@ -1,4 +1,4 @@
-//! PostgreSQL's own programs copy the database: nobody knows better what is in it.
+//! Runs `pg_dump` and `pg_restore`.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -7,38 +7,39 @@ use anyhow::{Context as _, bail};
 use tokio::process::Command;
 use url::Url;
 
-/// None if there is none on this machine.
+/// Returns the major version of `pg_dump`, or `None` if it is not installed.
 pub fn pg_dump_version() -> Option<i32> {
-    let said = std::process::Command::new("pg_dump").arg("--version").stdin(Stdio::null()).output().ok()?;
-    let said = String::from_utf8(said.stdout).ok()?;
+    let output = std::process::Command::new("pg_dump").arg("--version").stdin(Stdio::null()).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
     // pg_dump (PostgreSQL) 15.14 (Debian 15.14-0+deb12u1)
-    said.split_whitespace().nth(2)?.split('.').next()?.parse().ok()
+    text.split_whitespace().nth(2)?.split('.').next()?.parse().ok()
 }
 
 pub async fn dump(url: &str, snapshot: &str, file: &Path) -> anyhow::Result<()> {
-    let mut command = program("pg_dump", url)?;
+    let mut command = pg_command("pg_dump", url)?;
     command.args(["--format=custom", "--no-owner", "--no-privileges"]).arg(format!("--snapshot={snapshot}"));
     run(command.arg("--file").arg(file), "pg_dump").await?;
     Ok(std::fs::File::open(file)?.sync_all()?)
 }
 
-/// All of it or nothing.
+/// Restores a dump in a single transaction.
 pub async fn restore(url: &str, file: &Path) -> anyhow::Result<()> {
-    let mut command = program("pg_restore", url)?;
+    let mut command = pg_command("pg_restore", url)?;
     command.args(["--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction"]);
     run(command.arg(file), "pg_restore").await
 }
 
-/// Everybody on the machine sees arguments, so the password is not among them.
-fn program(name: &str, url: &str) -> anyhow::Result<Command> {
-    let mut url = Url::parse(url).context("the database's address cannot be read")?;
+/// Builds a command that connects to the database. The password is passed in the environment, because other users can
+/// see command line arguments.
+fn pg_command(name: &str, url: &str) -> anyhow::Result<Command> {
+    let mut url = Url::parse(url).context("the database URL is invalid")?;
     let mut password = url.password().map(str::to_owned);
     if url.set_password(None).is_err() {
         password = None;
     }
     let parameters: Vec<(String, String)> = url.query_pairs().into_owned().collect();
     let (secret, parameters): (Vec<_>, Vec<_>) = parameters.into_iter().partition(|(key, _)| key == "password");
-    password = secret.into_iter().map(|(_, value)| value).next_back().or(password.map(|text| decoded(&text)));
+    password = secret.into_iter().map(|(_, value)| value).next_back().or(password.map(|text| percent_decode(&text)));
     url.set_query(None);
     if !parameters.is_empty() {
         url.query_pairs_mut().extend_pairs(parameters);
@@ -51,7 +52,7 @@ fn program(name: &str, url: &str) -> anyhow::Result<Command> {
     Ok(command)
 }
 
-fn decoded(text: &str) -> String {
+fn percent_decode(text: &str) -> String {
     percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
@@ -59,14 +60,15 @@ async fn run(command: &mut Command, name: &str) -> anyhow::Result<()> {
     let output = match command.output().await {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             bail!(
-                "{name} is missing: install PostgreSQL's programs (Debian: postgresql-client), not older than the server"
+                "{name} is not installed: install PostgreSQL's client programs (Debian: postgresql-client) of the \
+                 server's version or a later one"
             )
         }
         output => output.with_context(|| format!("{name} cannot be started"))?,
     };
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        bail!("{name} failed ({}):\n{}", output.status, said.trim());
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        bail!("{name} failed ({}):\n{}", output.status, stderr.trim());
     }
     Ok(())
 }

@@ -1,122 +1,141 @@
+//! Checks of the database for `doctor`.
+
 use chrono::TimeDelta;
 use holdfast_app::ci::variable;
 use holdfast_app::{Actor, Clock};
 use holdfast_store::Database;
-use holdfast_store::facts::Facts;
-use holdfast_store::migrate::{self, State};
+use holdfast_store::migrate::{self, SchemaState};
+use holdfast_store::server_info::ServerInfo;
 
-use super::{Finding, note, well, wrong};
-use crate::command::application;
+use super::{Finding, ok, problem, warning};
+use crate::command::build_app;
 use crate::configuration::Configuration;
 
-/// The oldest PostgreSQL that is tested.
-const OLDEST_SERVER: i32 = 150_000;
+/// The oldest tested version of PostgreSQL, 15, as `server_version_num`.
+const MIN_SERVER_VERSION: i32 = 150_000;
 
-pub fn server(configuration: &Configuration, facts: &Result<Facts, migrate::Error>) -> Finding {
-    let place = configuration.database_place();
+pub fn server(configuration: &Configuration, facts: &Result<ServerInfo, migrate::Error>) -> Finding {
+    let location = configuration.database_location();
     let facts = match facts {
         Ok(facts) => facts,
         Err(error) => {
-            return wrong(
-                format!("{place} {error}"),
-                "let PostgreSQL run there, with that user, password and database, or set database.url \
-                 (HOLDFAST__DATABASE__URL)",
+            return problem(
+                format!("{location}: {error}"),
+                "check that PostgreSQL is running there and accepts this user, password and database, or set \
+                 database.url (HOLDFAST__DATABASE__URL)",
             );
         }
     };
     let version = facts.version / 10_000;
-    if facts.version < OLDEST_SERVER {
-        wrong(format!("PostgreSQL {version} is too old"), "upgrade it to 15 or later")
+    if facts.version < MIN_SERVER_VERSION {
+        problem(format!("PostgreSQL {version} is too old"), "upgrade PostgreSQL to version 15 or later")
     } else if facts.is_replica {
-        wrong(format!("{place} is a replica and takes no writes"), "name the primary in database.url")
+        problem(
+            format!("{location} is a standby and does not accept writes"),
+            "set database.url, and database.direct_url if it is set, to the primary",
+        )
     } else if facts.encoding != "UTF8" {
-        wrong(format!("{place} keeps text as {}", facts.encoding), "make the database anew with encoding 'UTF8'")
+        problem(
+            format!("{location} has the encoding {}", facts.encoding),
+            "create the database again with the encoding 'UTF8'",
+        )
     } else {
-        well(format!("PostgreSQL {version} at {place}"))
+        ok(format!("PostgreSQL {version} at {location}"))
     }
 }
 
 pub async fn schema(configuration: &Configuration) -> Finding {
     match migrate::state(configuration.direct_url()).await {
-        Ok(State::Current) => well("current"),
-        Ok(State::Behind(steps)) => wrong(format!("{steps} steps behind"), "run `holdfast migrate`"),
-        Ok(State::Ahead) => wrong("newer than this program", "run the version that migrated it, or a later one"),
-        Err(error) => wrong(error.to_string(), "let database.direct_url reach the server without a pooler"),
+        Ok(SchemaState::Current) => ok("up to date"),
+        Ok(SchemaState::Behind(steps)) => problem(format!("{steps} migrations are missing"), "run `holdfast migrate`"),
+        Ok(SchemaState::Ahead) => problem(
+            "newer than this version of holdfast",
+            "run the version that applied the migrations, or a later one",
+        ),
+        Err(error) => problem(
+            error.to_string(),
+            "set database.direct_url to an address that reaches PostgreSQL without a connection pooler",
+        ),
     }
 }
 
 pub async fn secrets(configuration: &Configuration) -> anyhow::Result<Finding> {
-    if configuration.secrets.key()?.is_none() {
-        return Ok(wrong(
-            "there is no key: projects can keep no secret variables for their builds",
-            "make one with `openssl rand -hex 32` and set secrets.key (HOLDFAST__SECRETS__KEY) on all nodes; after a restore, \
-             the one of before",
+    if configuration.encryption.key()?.is_none() {
+        return Ok(problem(
+            "no encryption key is set: projects cannot store CI variables, and webhook tokens are stored unencrypted",
+            "create a key with `openssl rand -hex 32` and set encryption.key (HOLDFAST__ENCRYPTION__KEY) on all nodes; \
+             after a restore, set the key of the original installation",
         ));
     }
-    Ok(match variable::has_its_key(&application(configuration)?, &Actor::Operator).await {
-        Ok(true) => well("there is a key"),
-        Ok(false) => wrong(
-            "the key is not the one with which the variables of projects and the tokens of hooks were sealed",
-            "set secrets.key to the one of before; if it is lost, set the variables and the tokens again",
+    Ok(match variable::can_decrypt_stored(&build_app(configuration)?, &Actor::Operator).await {
+        Ok(true) => ok("an encryption key is set"),
+        Ok(false) => problem(
+            "the encryption key does not decrypt the stored CI variables and webhook tokens",
+            "set encryption.key to the previous key; if that key is lost, set the variables and tokens again",
         ),
-        // A database that is away or empty is told below.
-        Err(_) => well("there is a key; whether it is the right one cannot be seen"),
+        // Other checks report a database that is unreachable or empty.
+        Err(_) => ok("an encryption key is set; it could not be checked against the database"),
     })
 }
 
-/// What requests go through; the facts come from behind it.
+/// Checks the connection pooler, which requests use. All other checks connect to PostgreSQL directly.
 pub async fn pooler(configuration: &Configuration) -> Finding {
-    let reached = async { Database::new(&configuration.database_options())?.is_ready().await };
-    match reached.await {
-        Ok(_) => well("database.url leads to the same"),
-        Err(error) => wrong(format!("database.url {error}"), "let the pooler run there, with that user and password"),
+    let check = async { Database::new(&configuration.database_options())?.is_ready().await };
+    match check.await {
+        Ok(_) => ok("database.url is reachable"),
+        Err(error) => problem(
+            format!("database.url cannot be used: {error}"),
+            "check that the connection pooler is running there and accepts this user and password",
+        ),
     }
 }
 
-pub fn durability(facts: &Facts) -> Finding {
+pub fn durability(facts: &ServerInfo) -> Finding {
     if !facts.careless.is_empty() {
-        return wrong(
-            format!("PostgreSQL may forget what it has committed: {} is off", facts.careless.join(", ")),
-            "switch it on in postgresql.conf, or acknowledged pushes are lost in a crash",
+        return problem(
+            format!("PostgreSQL can lose committed transactions: {} is off", facts.careless.join(", ")),
+            "switch it on in postgresql.conf; otherwise a crash can lose acknowledged pushes",
         );
     }
     if facts.replicas > 0 && facts.awaited.is_empty() {
-        return note(
+        return warning(
             format!(
-                "{} replicas follow, and no commit waits for any: one that takes over may have forgotten pushes that were \
-                 acknowledged",
+                "{} standbys are connected, but commits wait for none of them: a standby that is promoted can lack \
+                 acknowledged pushes",
                 facts.replicas
             ),
-            "set synchronous_standby_names, or never let these take over",
+            "set synchronous_standby_names, or do not promote these standbys",
         );
     }
-    well("what is committed is kept")
+    ok("committed transactions survive a crash")
 }
 
-/// Left for migrations, operators and PostgreSQL itself.
-const SPARE: u32 = 10;
+/// Connections that must remain for migrations, operators and PostgreSQL itself. The number is arbitrary.
+const RESERVED_CONNECTIONS: u32 = 10;
 
-pub fn pool(configuration: &Configuration, facts: &Facts) -> Finding {
-    let (asked, most) = (configuration.database.max_connections, facts.max_connections);
-    if i64::from(asked + SPARE) > i64::from(most) {
-        return wrong(
-            format!("a node may open {asked} connections, and the server takes {most} of all nodes together"),
+pub fn pool(configuration: &Configuration, facts: &ServerInfo) -> Finding {
+    let (requested, limit) = (configuration.database.max_connections, facts.max_connections);
+    if i64::from(requested + RESERVED_CONNECTIONS) > i64::from(limit) {
+        return problem(
+            format!(
+                "this node may open {requested} connections, but PostgreSQL accepts {limit} from all nodes together"
+            ),
             "lower database.max_connections, or raise max_connections in postgresql.conf",
         );
     }
-    well(format!("{asked} of the server's {most} connections"))
+    ok(format!("{requested} of the server's {limit} connections"))
 }
 
-/// Where clocks differ by more, leases end too early or too late.
-const SKEW: TimeDelta = TimeDelta::seconds(5);
+/// With a larger difference between clocks, leases expire too early or too late.
+const MAX_CLOCK_SKEW: TimeDelta = TimeDelta::seconds(5);
 
-pub fn clock(facts: &Facts) -> Finding {
+pub fn clock(facts: &ServerInfo) -> Finding {
     let skew = facts.now - Clock::system().now();
-    if skew.abs() > SKEW {
-        return wrong(
-            format!("{} seconds away from the database's", skew.num_seconds()),
-            "let NTP keep the clocks of all machines",
+    if skew.abs() > MAX_CLOCK_SKEW {
+        return problem(
+            format!("differs from the clock of the database by {} seconds", skew.num_seconds()),
+            "synchronize the clocks of all machines with NTP",
         );
     }
-    well("agrees with the database's")
+    ok("agrees with the clock of the database")
 }

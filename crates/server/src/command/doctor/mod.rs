@@ -1,4 +1,4 @@
-//! The mistakes that are made most, found before somebody else does.
+//! The command `doctor`: checks the installation for common mistakes, and reports each problem with a fix.
 
 mod database;
 mod machine;
@@ -7,105 +7,105 @@ use std::path::Path;
 
 use anyhow::bail;
 use holdfast_store::objects::Options;
-use holdfast_store::{Objects, facts};
+use holdfast_store::{Objects, server_info};
 
 use super::{block_on, print};
-use crate::configuration::{Configuration, Invalid};
+use crate::configuration::{Configuration, InvalidSetting};
 
-/// What was found of one subject.
+/// The result of one check.
 enum Finding {
-    Well(String),
-    /// Worth knowing; it may be meant so.
-    Note {
-        what: String,
-        cure: &'static str,
+    Ok(String),
+    /// A condition that may be intended. It does not change the exit code.
+    Warning {
+        text: String,
+        fix: &'static str,
     },
-    Wrong {
-        what: String,
-        cure: &'static str,
+    Error {
+        text: String,
+        fix: &'static str,
     },
 }
 
-fn well(text: impl Into<String>) -> Finding {
-    Finding::Well(text.into())
+fn ok(text: impl Into<String>) -> Finding {
+    Finding::Ok(text.into())
 }
 
-fn note(what: impl Into<String>, cure: &'static str) -> Finding {
-    Finding::Note { what: what.into(), cure }
+fn warning(text: impl Into<String>, fix: &'static str) -> Finding {
+    Finding::Warning { text: text.into(), fix }
 }
 
-fn wrong(what: impl Into<String>, cure: &'static str) -> Finding {
-    Finding::Wrong { what: what.into(), cure }
+fn problem(text: impl Into<String>, fix: &'static str) -> Finding {
+    Finding::Error { text: text.into(), fix }
 }
 
 #[derive(Default)]
 struct Report {
-    wrong: usize,
+    error_count: usize,
 }
 
 impl Report {
-    fn tell(&mut self, subject: &str, finding: Finding) -> anyhow::Result<()> {
-        self.wrong += usize::from(matches!(finding, Finding::Wrong { .. }));
-        let (word, what, cure) = match finding {
-            Finding::Well(what) => ("ok", what, None),
-            Finding::Note { what, cure } => ("NOTE", what, Some(cure)),
-            Finding::Wrong { what, cure } => ("WRONG", what, Some(cure)),
+    fn print(&mut self, subject: &str, finding: Finding) -> anyhow::Result<()> {
+        self.error_count += usize::from(matches!(finding, Finding::Error { .. }));
+        let (word, what, fix) = match finding {
+            Finding::Ok(what) => ("ok", what, None),
+            Finding::Warning { text: what, fix: cure } => ("warning", what, Some(cure)),
+            Finding::Error { text: what, fix: cure } => ("error", what, Some(cure)),
         };
-        print(format!("{subject:<10} {word:<6} {what}"))?;
-        cure.map_or(Ok(()), |cure| print(format!("  cure: {cure}")))
+        print(format!("{subject:<10} {word:<7} {what}"))?;
+        fix.map_or(Ok(()), |cure| print(format!("  fix: {cure}")))
     }
 }
 
-pub fn run(file: Option<&Path>, configuration: Result<Configuration, Invalid>) -> anyhow::Result<()> {
+pub fn run(file: Option<&Path>, configuration: Result<Configuration, InvalidSetting>) -> anyhow::Result<()> {
     let configuration = match configuration {
         Ok(configuration) => configuration,
         Err(error) => {
-            print(format!("settings   WRONG  {error}"))?;
-            bail!("mend the settings first, then run `holdfast doctor` again");
+            print(format!("settings   error   {error}"))?;
+            bail!("fix the configuration, then run `holdfast doctor` again");
         }
     };
     let mut report = Report::default();
-    report.tell("settings", machine::settings(file))?;
-    report.tell("address", machine::address(&configuration))?;
-    report.tell("user", machine::user())?;
-    report.tell("files", machine::open_files())?;
+    report.print("settings", machine::settings(file))?;
+    report.print("address", machine::address(&configuration))?;
+    report.print("user", machine::user())?;
+    report.print("files", machine::open_files())?;
     block_on(async {
-        let facts = facts::read(configuration.direct_url()).await;
-        report.tell("database", database::server(&configuration, &facts))?;
-        report.tell("secrets", database::secrets(&configuration).await?)?;
+        let facts = server_info::read(configuration.direct_url()).await;
+        report.print("database", database::server(&configuration, &facts))?;
+        report.print("encryption", database::secrets(&configuration).await?)?;
         if let Ok(facts) = &facts {
-            report.tell("schema", database::schema(&configuration).await)?;
+            report.print("schema", database::schema(&configuration).await)?;
             if configuration.has_pooler() {
-                report.tell("pooler", database::pooler(&configuration).await)?;
+                report.print("pooler", database::pooler(&configuration).await)?;
             }
-            report.tell("durable", database::durability(facts))?;
-            report.tell("pool", database::pool(&configuration, facts))?;
-            report.tell("clock", database::clock(facts))?;
+            report.print("durability", database::durability(facts))?;
+            report.print("pool", database::pool(&configuration, facts))?;
+            report.print("clock", database::clock(facts))?;
         }
-        report.tell("git", machine::git(&configuration).await)?;
-        report.tell("storage", storage(&configuration).await?)?;
-        report.tell("ssh", machine::ssh(&configuration)?)?;
-        report.tell("backup", machine::backup(facts.as_ref().ok()))
+        report.print("git", machine::git(&configuration).await)?;
+        report.print("storage", storage(&configuration).await?)?;
+        report.print("ssh", machine::ssh(&configuration)?)?;
+        report.print("backup", machine::backup(facts.as_ref().ok()))
     })?;
-    match report.wrong {
+    match report.error_count {
         0 => Ok(()),
-        wrong => bail!("{wrong} to mend"),
+        wrong => bail!("{wrong} problem(s) found"),
     }
 }
 
 async fn storage(configuration: &Configuration) -> anyhow::Result<Finding> {
     let (url, options) = (&configuration.storage.url, configuration.storage.options()?);
     if let Options::Directory(directory) = &options
-        && machine::is_of_another_user(directory)
+        && machine::is_owned_by_other(directory)
     {
-        return Ok(machine::not_tried(url));
+        return Ok(machine::skipped(url));
     }
     Ok(match Objects::new(options).check("check").await {
-        Ok(()) => well(url.to_string()),
-        Err(error) => wrong(
-            format!("{url} {error}"),
-            "let it run and be reachable, let this user write there, or set storage.url (HOLDFAST__STORAGE__URL) and, for a \
-             bucket, its endpoint and keys",
+        Ok(()) => ok(url.to_string()),
+        Err(error) => problem(
+            format!("{url}: {error}"),
+            "check that the storage is running and that this user can write to it, or set storage.url \
+             (HOLDFAST__STORAGE__URL) and, for a bucket, storage.endpoint and the access keys",
         ),
     })
 }

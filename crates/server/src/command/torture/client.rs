@@ -1,4 +1,4 @@
-//! Somebody who works with git, as anybody would but faster, through whichever node comes.
+//! A client that pushes, fetches and clones through random nodes.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,58 +8,59 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
 use rand::{Rng as _, RngExt as _, SeedableRng as _};
 
-use super::World;
-use super::branches::Branches;
+use super::Harness;
 use super::git::NewCommit;
+use super::known_refs::KnownRefs;
 use super::node::Node;
-use super::push::{Expected, Wish, push};
+use super::push::{Expected, RefUpdate, push};
 use super::rest::Project;
 use super::wire::Wire;
 
+/// A client with its own local repository and its own refs in each project.
 pub struct Client {
-    pub world: Arc<World>,
+    pub harness: Arc<Harness>,
     pub name: String,
     pub random: StdRng,
-    /// One for all projects: what one of them lacks is sent along.
+    /// Local repository for all projects. A push sends the objects that the project lacks.
     pub repository: PathBuf,
-    pub branches: Branches,
+    pub known_refs: KnownRefs,
     pub wire: Wire,
     commits: u64,
 }
 
-/// Branches and tags of each client in each project.
-const NAMES: u32 = 6;
-/// A pack with this much that cannot be compressed goes to the object store.
-const LARGE: std::ops::Range<usize> = 70_000..400_000;
+/// Number of branches, and of tags, of each client in each project.
+const REFS_PER_KIND: u32 = 6;
+/// Packs with this much incompressible data are stored in the object store instead of the database.
+const LARGE_CONTENT_BYTES: std::ops::Range<usize> = 70_000..400_000;
 
-pub async fn run(world: Arc<World>, number: u16) -> anyhow::Result<()> {
-    let mut client = Client::new(world, number).await?;
-    while !client.world.over.is_cancelled() {
-        client.act().await?;
+pub async fn run(harness: Arc<Harness>, number: u16) -> anyhow::Result<()> {
+    let mut client = Client::new(harness, number).await?;
+    while !client.harness.finished.is_cancelled() {
+        client.run_operation().await?;
     }
     Ok(())
 }
 
 impl Client {
-    pub async fn new(world: Arc<World>, number: u16) -> anyhow::Result<Self> {
+    pub async fn new(harness: Arc<Harness>, number: u16) -> anyhow::Result<Self> {
         let name = format!("c{number}");
-        let repository = world.directory.join(format!("client-{number}.git"));
+        let repository = harness.directory.join(format!("client-{number}.git"));
         let path = repository.to_string_lossy().into_owned();
-        let origin = world.origin.to_string_lossy().into_owned();
-        world.git.local(&world.directory, &["clone", "--quiet", "--mirror", &origin, &path], b"").await?;
-        let random = StdRng::seed_from_u64(world.seed.wrapping_add(1 + u64::from(number)));
-        Ok(Self { world, name, random, repository, branches: Branches::default(), wire: Wire::new()?, commits: 0 })
+        let origin = harness.origin.to_string_lossy().into_owned();
+        harness.git.run_local(&harness.directory, &["clone", "--quiet", "--mirror", &origin, &path], b"").await?;
+        let random = StdRng::seed_from_u64(harness.seed.wrapping_add(1 + u64::from(number)));
+        Ok(Self { harness, name, random, repository, known_refs: KnownRefs::default(), wire: Wire::new()?, commits: 0 })
     }
 
-    async fn act(&mut self) -> anyhow::Result<()> {
+    async fn run_operation(&mut self) -> anyhow::Result<()> {
         let project = {
-            let projects = self.world.projects();
+            let projects = self.harness.projects();
             projects.choose(&mut self.random).cloned()
         };
         let Some(project) = project else { return Ok(()) };
-        if self.world.faults.store_fails {
+        if self.harness.faults.is_store_failing {
             match self.random.random_range(0..100) {
-                0..55 => return self.move_refs(&project).await,
+                0..55 => return self.update_refs(&project).await,
                 55..58 => return self.fork(&project).await,
                 _ => {}
             }
@@ -68,142 +69,148 @@ impl Client {
             0..22 => self.push_one(&project, false).await,
             22..32 => self.push_one(&project, true).await,
             32..46 => self.push_several(&project).await,
-            46..54 => self.remove_one(&project).await,
+            46..54 => self.delete_ref(&project).await,
             54..72 => self.race(&project).await,
-            72..76 => self.push_what_is_refused(&project).await,
-            76..88 => self.look(&project).await,
+            72..76 => self.push_rejected(&project).await,
+            76..88 => self.list_refs(&project).await,
             88..95 => self.fetch(&project).await,
             95..98 => self.clone_all(&project).await,
             _ => self.fork(&project).await,
         }
     }
 
-    /// Nearly always one that is up, if there is one.
-    pub async fn node(&mut self) -> Arc<Node> {
+    /// Picks a running node, and waits for one if all are down. The node can be killed right after.
+    pub async fn pick_node(&mut self) -> Arc<Node> {
         loop {
-            let up: Vec<&Arc<Node>> = self.world.nodes.iter().filter(|node| node.life().is_some()).collect();
-            if let Some(node) = up.choose(&mut self.random) {
+            let running: Vec<&Arc<Node>> = self.harness.nodes.iter().filter(|node| node.life().is_some()).collect();
+            if let Some(node) = running.choose(&mut self.random) {
                 return Arc::clone(node);
             }
-            if !self.world.pause(Duration::from_millis(50)).await {
-                return self.world.nodes[0].clone();
+            if !self.harness.pause(Duration::from_millis(50)).await {
+                return self.harness.nodes[0].clone();
             }
         }
     }
 
-    pub fn branch(&mut self) -> String {
-        format!("refs/heads/{}/b{}", self.name, self.random.random_range(0..NAMES))
+    pub fn random_branch(&mut self) -> String {
+        format!("refs/heads/{}/b{}", self.name, self.random.random_range(0..REFS_PER_KIND))
     }
 
-    pub fn tag(&mut self) -> String {
-        format!("refs/tags/{}-t{}", self.name, self.random.random_range(0..NAMES))
+    pub fn random_tag(&mut self) -> String {
+        format!("refs/tags/{}-t{}", self.name, self.random.random_range(0..REFS_PER_KIND))
     }
 
     async fn commit(&mut self, parent: Option<&str>, is_large: bool) -> anyhow::Result<String> {
         self.commits += 1;
-        let size = if is_large { self.random.random_range(LARGE) } else { self.random.random_range(10..2000) };
+        let size =
+            if is_large { self.random.random_range(LARGE_CONTENT_BYTES) } else { self.random.random_range(10..2000) };
         let mut content = vec![0; size];
         self.random.fill_bytes(&mut content);
         let file = format!("{}-{}", self.name, self.random.random_range(0..20));
         let name = format!("{}-{}", self.name, self.commits);
         let new = NewCommit { name: &name, parent, file: &file, content: &content };
-        self.world.git.commit(&self.repository, &new).await
+        self.harness.git.commit(&self.repository, &new).await
     }
 
-    /// A wish for one of this client's own refs: a step forward, or now and then one aside.
-    async fn wish(&mut self, project: &Project, name: String, is_large: bool) -> anyhow::Result<Wish> {
-        let expected = self.branches.expected(project.id, &name, project.is_fork());
-        let last = self.branches.last(project.id, &name).map(str::to_owned);
+    /// Plans an update of one of this client's own refs: usually a fast-forward of a branch, sometimes a forced update.
+    async fn plan_update(&mut self, project: &Project, name: String, is_large: bool) -> anyhow::Result<RefUpdate> {
+        let expected = self.known_refs.expected(project.id, &name, project.is_fork());
+        let last = self.known_refs.last(project.id, &name).map(str::to_owned);
         let is_tag = name.starts_with("refs/tags/");
-        let is_aside = self.random.random_bool(0.2);
+        let is_reset = self.random.random_bool(0.2);
         let base = format!("refs/origin/{}", self.random.random_range(0..super::setup::PROJECTS));
-        let parent = if is_tag || is_aside { None } else { last };
+        let parent = if is_tag || is_reset { None } else { last };
         let mut new = self.commit(Some(parent.as_deref().unwrap_or(&base)), is_large).await?;
         if is_tag && self.random.random_bool(0.5) {
-            new = self.world.git.tag(&self.repository, &name["refs/tags/".len()..], &new).await?;
+            new = self.harness.git.tag(&self.repository, &name["refs/tags/".len()..], &new).await?;
         }
-        Ok(Wish { name, new: Some(new), force: is_tag || is_aside, expected })
+        Ok(RefUpdate { name, new: Some(new), is_forced: is_tag || is_reset, expected })
     }
 
-    pub async fn push(&mut self, project: &Project, wishes: &[Wish], atomic: bool) -> anyhow::Result<()> {
-        let node = self.node().await;
-        let fates = push(&self.world, &self.repository, project, &node, wishes, atomic).await?;
-        for (wish, fate) in wishes.iter().zip(&fates) {
-            if wish.name.contains(&self.name) {
-                self.branches.learn(project.id, wish, fate);
+    pub async fn push(&mut self, project: &Project, updates: &[RefUpdate], is_atomic: bool) -> anyhow::Result<()> {
+        let node = self.pick_node().await;
+        let outcomes = push(&self.harness, &self.repository, project, &node, updates, is_atomic).await?;
+        for (update, outcome) in updates.iter().zip(&outcomes) {
+            if update.name.contains(&self.name) {
+                self.known_refs.record(project.id, update, outcome);
             }
         }
         Ok(())
     }
 
     pub async fn push_one(&mut self, project: &Project, is_large: bool) -> anyhow::Result<()> {
-        let name = if self.random.random_bool(0.25) { self.tag() } else { self.branch() };
-        let wish = self.wish(project, name, is_large).await?;
-        self.push(project, &[wish], false).await
+        let name = if self.random.random_bool(0.25) { self.random_tag() } else { self.random_branch() };
+        let update = self.plan_update(project, name, is_large).await?;
+        self.push(project, &[update], false).await
     }
 
-    /// With one among them, sometimes, in which others may be quicker.
+    /// Pushes several refs at once, sometimes together with a ref that other clients update, too.
     async fn push_several(&mut self, project: &Project) -> anyhow::Result<()> {
-        let mut wishes: Vec<Wish> = Vec::new();
+        let mut updates: Vec<RefUpdate> = Vec::new();
         for _ in 0..self.random.random_range(2..6) {
-            let name = if self.random.random_bool(0.3) { self.tag() } else { self.branch() };
-            if wishes.iter().any(|wish| wish.name == name) {
+            let name = if self.random.random_bool(0.3) { self.random_tag() } else { self.random_branch() };
+            if updates.iter().any(|wish| wish.name == name) {
                 continue;
             }
-            let expected = self.branches.expected(project.id, &name, project.is_fork());
-            let is_there = self.branches.last(project.id, &name).is_some();
-            wishes.push(match is_there && self.random.random_bool(0.25) {
-                true => Wish { name, new: None, force: false, expected },
-                false => self.wish(project, name, false).await?,
+            let expected = self.known_refs.expected(project.id, &name, project.is_fork());
+            let exists = self.known_refs.last(project.id, &name).is_some();
+            updates.push(match exists && self.random.random_bool(0.25) {
+                true => RefUpdate { name, new: None, is_forced: false, expected },
+                false => self.plan_update(project, name, false).await?,
             });
         }
         if self.random.random_bool(0.3) {
             let new = self.commit(None, false).await?;
-            wishes.push(Wish { name: SHARED.into(), new: Some(new), force: true, expected: Expected::Anything });
+            updates.push(RefUpdate {
+                name: SHARED.into(),
+                new: Some(new),
+                is_forced: true,
+                expected: Expected::Anything,
+            });
         }
-        let atomic = self.random.random_bool(0.5);
-        self.push(project, &wishes, atomic).await
+        let is_atomic = self.random.random_bool(0.5);
+        self.push(project, &updates, is_atomic).await
     }
 
-    async fn remove_one(&mut self, project: &Project) -> anyhow::Result<()> {
-        let name = if self.random.random_bool(0.4) { self.tag() } else { self.branch() };
-        if self.branches.last(project.id, &name).is_none() {
+    async fn delete_ref(&mut self, project: &Project) -> anyhow::Result<()> {
+        let name = if self.random.random_bool(0.4) { self.random_tag() } else { self.random_branch() };
+        if self.known_refs.last(project.id, &name).is_none() {
             return Ok(());
         }
-        let expected = self.branches.expected(project.id, &name, project.is_fork());
-        self.push(project, &[Wish { name, new: None, force: false, expected }], false).await
+        let expected = self.known_refs.expected(project.id, &name, project.is_fork());
+        self.push(project, &[RefUpdate { name, new: None, is_forced: false, expected }], false).await
     }
 
-    /// To a branch that all move: by a step forward from where it was a moment ago, or by force.
+    /// Updates a branch that all clients update: the default branch by a fast-forward, or the shared one by force.
     async fn race(&mut self, project: &Project) -> anyhow::Result<()> {
-        let (name, force) = if self.random.random_bool(0.6) { (MAIN, false) } else { (SHARED, true) };
+        let (name, is_forced) = if self.random.random_bool(0.6) { (MAIN, false) } else { (SHARED, true) };
         let mut parent = None;
-        if !force {
-            let here = format!("refs/seen/{}", project.id);
-            if !self.fetch_main(project, &here).await? {
+        if !is_forced {
+            let local_ref = format!("refs/seen/{}", project.id);
+            if !self.fetch_main(project, &local_ref).await? {
                 return Ok(());
             }
-            parent = Some(here);
+            parent = Some(local_ref);
         }
         let new = self.commit(parent.as_deref(), false).await?;
-        let wish = Wish { name: name.into(), new: Some(new), force, expected: Expected::Anything };
-        self.push(project, &[wish], false).await
+        let update = RefUpdate { name: name.into(), new: Some(new), is_forced, expected: Expected::Anything };
+        self.push(project, &[update], false).await
     }
 
-    async fn push_what_is_refused(&mut self, project: &Project) -> anyhow::Result<()> {
-        let blocked = self.branch();
-        let is_there = self.branches.last(project.id, &blocked).is_some();
-        let is_certain = self.branches.expected(project.id, &blocked, project.is_fork()) == Expected::Success;
+    async fn push_rejected(&mut self, project: &Project) -> anyhow::Result<()> {
+        let blocked = self.random_branch();
+        let exists = self.known_refs.last(project.id, &blocked).is_some();
+        let is_certain = self.known_refs.expected(project.id, &blocked, project.is_fork()) == Expected::Success;
         let (name, new) = match self.random.random_range(0..3) {
-            0 if is_there && is_certain => (format!("{blocked}/below"), Some(self.commit(None, false).await?)),
+            0 if exists && is_certain => (format!("{blocked}/below"), Some(self.commit(None, false).await?)),
             // The default branch is protected.
             1 if !project.is_fork() => (MAIN.into(), Some(self.commit(None, false).await?)),
             _ => (MAIN.into(), None),
         };
-        self.push(project, &[Wish { name, new, force: true, expected: Expected::Refusal }], false).await
+        self.push(project, &[RefUpdate { name, new, is_forced: true, expected: Expected::Rejection }], false).await
     }
 }
 
 pub const MAIN: &str = "refs/heads/main";
-/// Nobody's, and not protected.
+/// An unprotected branch that all clients update.
 const SHARED: &str = "refs/heads/shared";

@@ -1,3 +1,5 @@
+//! Kills nodes at random or at selected moments, and starts them again.
+
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,68 +11,68 @@ use rand::seq::{IndexedRandom as _, SliceRandom as _};
 use rand::{RngExt as _, SeedableRng as _};
 use tokio::sync::Notify;
 
-use super::World;
+use super::Harness;
 
-/// When it strikes.
-pub struct Habits {
-    /// Milliseconds from one time to the next.
-    pub pause: Range<u64>,
-    /// As often as they are named.
-    pub moments: Vec<Moment>,
+/// The schedule of kills.
+pub struct KillSchedule {
+    /// Range of milliseconds between two kills.
+    pub interval_millis: Range<u64>,
+    /// Kill points, from which one is chosen at random; repeated entries are more likely.
+    pub points: Vec<KillPoint>,
 }
 
-/// Moments that a kill would seldom hit by chance.
+/// Moments that a kill would rarely hit by chance.
 #[derive(Clone, Debug)]
-pub enum Moment {
+pub enum KillPoint {
     Any,
-    /// A push is kept, and its client does not know yet.
+    /// A push has been committed, but its client has no response yet.
     Committed,
-    /// A pack is announced, on its way or stored, and does not count yet.
+    /// The upload of a pack is recorded as pending, but the pack is not in a pack list yet.
     Uploading,
-    /// A hook has got its request, and the node does not know yet.
+    /// The receiver has got a webhook request, but the node has no response yet.
     Delivering(Arc<Notify>),
 }
 
-/// Kills nodes at any moment, now and then all of them, and starts them again with what is left of their caches.
-pub async fn run(world: Arc<World>, app: Arc<App>, habits: Habits) -> anyhow::Result<()> {
-    let mut random = StdRng::seed_from_u64(world.seed ^ u64::MAX);
-    while world.pause(Duration::from_millis(random.random_range(habits.pause.clone()))).await {
-        let mut victims = world.nodes.clone();
-        victims.shuffle(&mut random);
-        victims.truncate(match random.random_range(0..10) {
-            0..2 => world.nodes.len(),
+/// Kills one, two or all nodes on a schedule, and starts them again with the caches that they left.
+pub async fn run(harness: Arc<Harness>, app: Arc<App>, schedule: KillSchedule) -> anyhow::Result<()> {
+    let mut random = StdRng::seed_from_u64(harness.seed ^ u64::MAX);
+    while harness.pause(Duration::from_millis(random.random_range(schedule.interval_millis.clone()))).await {
+        let mut targets = harness.nodes.clone();
+        targets.shuffle(&mut random);
+        targets.truncate(match random.random_range(0..10) {
+            0..2 => harness.nodes.len(),
             2..5 => 2,
             _ => 1,
         });
-        if let Some(moment) = habits.moments.choose(&mut random) {
-            // Only to strike at a good moment; the database may be away itself.
-            wait_for(&app, moment).await.ok();
+        if let Some(point) = schedule.points.choose(&mut random) {
+            // The kill point is best effort: the database may be unavailable itself.
+            wait_for_point(&app, point).await.ok();
         }
-        for victim in &victims {
-            if victim.kill().await? {
-                world.ledger.count(|counts| counts.kills += 1);
+        for target in &targets {
+            if target.kill().await? {
+                harness.history.count(|counts| counts.kills += 1);
             }
         }
-        world.pause(Duration::from_millis(random.random_range(0..1000))).await;
-        for victim in &victims {
-            victim.start().await?;
+        harness.pause(Duration::from_millis(random.random_range(0..1000))).await;
+        for target in &targets {
+            target.start().await?;
         }
     }
     Ok(())
 }
 
-/// Not longer than about a second.
-async fn wait_for(app: &App, moment: &Moment) -> anyhow::Result<()> {
+/// Waits for a kill point, but not much longer than a second.
+async fn wait_for_point(app: &App, point: &KillPoint) -> anyhow::Result<()> {
     let mut connection = app.database.connection().await?;
-    let mut every = tokio::time::interval(Duration::from_millis(1));
+    let mut interval = tokio::time::interval(Duration::from_millis(1));
     let mut before = i64::MAX;
     for _ in 0..1000 {
-        every.tick().await;
-        let now = match moment {
-            Moment::Any => return Ok(()),
-            Moment::Committed => audit::moves(&mut connection).await?,
-            Moment::Uploading => audit::uploads_under_way(&mut connection).await?,
-            Moment::Delivering(request) => {
+        interval.tick().await;
+        let now = match point {
+            KillPoint::Any => return Ok(()),
+            KillPoint::Committed => audit::count_ref_updates(&mut connection).await?,
+            KillPoint::Uploading => audit::count_pending_uploads(&mut connection).await?,
+            KillPoint::Delivering(request) => {
                 tokio::time::timeout(Duration::from_secs(1), request.notified()).await.ok();
                 return Ok(());
             }

@@ -1,15 +1,18 @@
-//! Tries to make the service break its promise: nodes are killed while clients push, and afterwards every push that was
-//! acknowledged must be there, told of once, and readable from a node that has never seen it.
+//! The command `torture`: a stress test that kills nodes while clients push.
+//!
+//! Afterwards every acknowledged push must be in the ref log, its event must be published exactly once, and its objects
+//! must be readable from a node with an empty cache. `hooks` tests webhook deliveries instead, and `full` combines
+//! kills with all other faults.
 
-mod branches;
 mod check;
 mod client;
-mod contradiction;
+mod consistency;
 mod full;
 mod git;
+mod history;
 mod hooks;
 mod killer;
-mod ledger;
+mod known_refs;
 mod mirror;
 mod node;
 mod push;
@@ -29,72 +32,72 @@ use holdfast_app::{App, Entropy};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::{application, print, serve};
+use super::{build_app, print, serve};
 use crate::configuration::Configuration;
 use full::{Attempt, Faults};
 use git::Git;
-use killer::{Habits, Moment};
-use ledger::Ledger;
+use history::PushHistory;
+use killer::{KillPoint, KillSchedule};
 use node::{Node, Program};
-use rest::{Group, Project, Rest};
+use rest::{Group, Project, RestClient};
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// How many nodes there are to kill.
+    /// Number of nodes to start and kill.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=16))]
     nodes: u16,
-    /// How long clients push.
+    /// Seconds for which clients push.
     #[arg(long, default_value_t = 60)]
     seconds: u64,
-    /// How many clients push at once.
+    /// Number of concurrent clients.
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=200))]
     clients: u16,
-    /// Makes the same choices again; when they meet a kill is chance.
+    /// Seed of the random choices. The timing of kills differs between runs with the same seed.
     #[arg(long)]
     seed: Option<u64>,
-    /// Where clones, caches and logs go; it is kept. Without it a temporary one is kept only after a violation.
+    /// Directory for clones, caches and logs. Without it, a temporary one is kept only after a violation.
     #[arg(long)]
     directory: Option<PathBuf>,
-    /// Checks hooks instead: whether each is told all that happened, in order, though nodes die and receivers fail. Nodes
-    /// are killed for as long as --seconds says, and until all is pushed.
+    /// Test webhooks instead: every hook must receive all events in order while nodes are killed and receivers fail.
+    /// Nodes are killed for --seconds, and until all pushes are done.
     #[arg(long)]
     hooks: bool,
-    /// Everything at once: besides kills, the object store fails, connections of the database are cut, caches vanish,
-    /// operators clean up, projects are renamed and deleted, hooks are told.
+    /// Combine all faults: besides kills, the object store fails, database connections are cut, caches are deleted,
+    /// maintenance commands run, projects are renamed and deleted, and webhooks are delivered.
     #[arg(long, conflicts_with = "hooks")]
     full: bool,
-    /// A command that crashes the database and starts it again, for --full; it is given to `sh -c`.
+    /// Shell command that crashes and restarts the database, for --full.
     #[arg(long, requires = "full", value_name = "COMMAND")]
     restart_database: Option<String>,
-    /// A small file system for the cache of the last node, which --full fills up now and then.
+    /// Small file system for the cache of the last node, which --full fills up from time to time.
     #[arg(long, requires = "full", value_name = "DIRECTORY")]
     small_disk: Option<PathBuf>,
-    /// How often clients push when hooks are checked.
+    /// Number of pushes, for --hooks.
     #[arg(long, default_value_t = 400, requires = "hooks")]
     pushes: u64,
 }
 
-/// What all tasks share.
-struct World {
+/// The state that all tasks of a test share.
+struct Harness {
     seed: u64,
     nodes: Vec<Arc<Node>>,
-    ledger: Ledger,
+    history: PushHistory,
     git: Git,
-    rest: Rest,
+    rest: RestClient,
     projects: Mutex<Vec<Project>>,
     group: Group,
     /// A repository with the first commits of all projects.
     origin: PathBuf,
     directory: PathBuf,
     faults: Faults,
-    /// Projects that somebody has deleted, or has tried to.
+    /// Projects that were deleted, or whose deletion was requested.
     deleted: Mutex<HashSet<i64>>,
-    /// Of each project, or of the one that it was forked from in the beginning.
+    /// Initial commits of each project; a fork has those of its source.
     first_commits: Mutex<HashMap<i64, Arc<Vec<String>>>>,
-    over: CancellationToken,
+    finished: CancellationToken,
 }
 
-impl World {
+impl Harness {
     fn projects(&self) -> MutexGuard<'_, Vec<Project>> {
         self.projects.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -107,24 +110,25 @@ impl World {
         self.first_commits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// More would only be more to check in the end; where some are deleted there is room for others.
-    fn has_forks_enough(&self) -> bool {
-        match self.faults.store_fails {
+    /// Returns whether no more forks shall be created, which limits the duration of the final check. With all faults
+    /// combined, forks are also deleted, so the existing projects are counted instead of the created forks.
+    fn has_enough_forks(&self) -> bool {
+        match self.faults.is_store_failing {
             true => self.projects().len() >= 12,
-            false => self.ledger.counts().forks >= 20,
+            false => self.history.counts().forks >= 20,
         }
     }
 
-    /// Whether a fault other than a kill explains that somebody was told this.
-    fn excuses(&self, attempt: Attempt<'_>, said: &str) -> bool {
-        let is_excused = self.faults.excuse(attempt, said).is_some();
-        self.ledger.count(|counts| counts.excused += u64::from(is_excused));
-        is_excused
+    /// Returns whether a fault other than a kill explains a failure with this output.
+    fn is_explained(&self, attempt: Attempt<'_>, output: &str) -> bool {
+        let is_explained = self.faults.explaining_fault(attempt, output).is_some();
+        self.history.count(|counts| counts.explained += u64::from(is_explained));
+        is_explained
     }
 
-    /// Whether there is more to do after this time.
+    /// Waits for this time. Returns false if the test has finished meanwhile.
     async fn pause(&self, time: Duration) -> bool {
-        tokio::time::timeout(time, self.over.cancelled()).await.is_err()
+        tokio::time::timeout(time, self.finished.cancelled()).await.is_err()
     }
 }
 
@@ -133,9 +137,9 @@ pub fn run(configuration: &Configuration, file: Option<&Path>, arguments: &Argum
     runtime.block_on(async {
         tokio::select! {
             done = torture(configuration, file, arguments) => done,
-            told = serve::told_to_stop() => {
-                told?;
-                bail!("stopped before the end: nothing was checked");
+            result = serve::shutdown_signal() => {
+                result?;
+                bail!("interrupted: nothing was checked");
             }
         }
     })
@@ -147,70 +151,72 @@ async fn torture(configuration: &Configuration, file: Option<&Path>, arguments: 
     let mut temporary = None;
     let directory = match &arguments.directory {
         Some(directory) => {
-            std::fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
+            std::fs::create_dir_all(directory).with_context(|| format!("cannot create {}", directory.display()))?;
             directory.canonicalize()?
         }
         None => temporary.insert(tempfile::Builder::new().prefix("holdfast-torture-").tempdir()?).path().to_owned(),
     };
-    let app = Arc::new(application(configuration)?);
-    let (settings, unrest) = match (arguments.hooks, arguments.full) {
+    let app = Arc::new(build_app(configuration)?);
+    let (settings, fault_settings) = match (arguments.hooks, arguments.full) {
         (true, _) => (hooks::settings(), Vec::new()),
-        (_, true) => (full::settings(), full::unrest()),
+        (_, true) => (full::settings(), full::fault_settings()),
         _ => (Vec::new(), Vec::new()),
     };
-    let program = Arc::new(Program::new(file, &directory, settings, unrest)?);
-    let began = Instant::now();
-    let world = Arc::new(setup::prepare(configuration, &app, arguments, seed, directory, &program).await?);
+    let program = Arc::new(Program::new(file, &directory, settings, fault_settings)?);
+    let started = Instant::now();
+    let harness = Arc::new(setup::prepare(configuration, &app, arguments, seed, directory, &program).await?);
     if arguments.hooks {
-        hooks::torture(&world, &app, arguments).await?;
+        hooks::torture(&harness, &app, arguments).await?;
     } else if arguments.full {
-        full::torture(&world, &app, &program, configuration, arguments).await?;
+        full::torture(&harness, &app, &program, configuration, arguments).await?;
     } else {
-        setup::create_projects(&world).await?;
-        torment(&world, &app, &program, arguments).await?;
-        check::stop(&world, &app).await?;
-        let checked = check::check(&world, &app, &program).await?;
-        report::summary(&world, &app, began.elapsed(), checked).await?;
+        setup::create_projects(&harness).await?;
+        run_workload(&harness, &app, &program, arguments).await?;
+        check::stop_nodes(&harness, &app).await?;
+        let checked = check::check(&harness, &app, &program).await?;
+        report::summary(&harness, &app, started.elapsed(), checked).await?;
     }
-    let counts = world.ledger.counts();
-    match world.ledger.violations() {
-        0 if counts.acknowledged == 0 || counts.kills == 0 => bail!("nothing was tried: nobody pushed, or nobody died"),
+    let counts = harness.history.counts();
+    match harness.history.violations() {
+        0 if counts.acknowledged == 0 || counts.kills == 0 => {
+            bail!("the test is void: no push was acknowledged, or no node was killed")
+        }
         0 => Ok(()),
         count => {
-            let kept = temporary.map_or(world.directory.clone(), tempfile::TempDir::keep);
-            bail!("{count} violations with seed {seed}, see above; clones and logs are in {}", kept.display())
+            let path = temporary.map_or(harness.directory.clone(), tempfile::TempDir::keep);
+            bail!("{count} violations with seed {seed}, see above; clones and logs are in {}", path.display())
         }
     }
 }
 
-/// All at once until the time is over.
-async fn torment(
-    world: &Arc<World>,
+/// Runs clients, killer and faults concurrently until the time is over. Returns the first error of a task.
+async fn run_workload(
+    harness: &Arc<Harness>,
     app: &Arc<App>,
     program: &Arc<Program>,
     arguments: &Arguments,
 ) -> anyhow::Result<()> {
     let mut tasks = JoinSet::new();
     for number in 0..arguments.clients {
-        tasks.spawn(client::run(world.clone(), number));
+        tasks.spawn(client::run(harness.clone(), number));
     }
-    use Moment::{Any, Committed, Uploading};
-    let moments = vec![Committed, Committed, Uploading, Any, Any];
-    let pause = if arguments.full { 1000..3000 } else { 100..2000 };
-    tasks.spawn(killer::run(world.clone(), app.clone(), Habits { pause, moments }));
+    use KillPoint::{Any, Committed, Uploading};
+    let points = vec![Committed, Committed, Uploading, Any, Any];
+    let interval_millis = if arguments.full { 1000..3000 } else { 100..2000 };
+    tasks.spawn(killer::run(harness.clone(), app.clone(), KillSchedule { interval_millis, points }));
     if arguments.full {
-        full::spawn(&mut tasks, world, app, program, arguments);
+        full::spawn_faults(&mut tasks, harness, app, program, arguments);
     }
-    tasks.spawn(report::progress(world.clone(), app.clone()));
+    tasks.spawn(report::progress(harness.clone(), app.clone()));
     let end = tokio::time::Instant::now() + Duration::from_secs(arguments.seconds);
     let mut first_failure = None;
     loop {
         tokio::select! {
-            () = tokio::time::sleep_until(end), if !world.over.is_cancelled() => world.over.cancel(),
+            () = tokio::time::sleep_until(end), if !harness.finished.is_cancelled() => harness.finished.cancel(),
             ended = tasks.join_next() => match ended {
                 None => break,
                 Some(ended) => if let Err(error) = ended? {
-                    world.over.cancel();
+                    harness.finished.cancel();
                     first_failure.get_or_insert(error);
                 },
             },

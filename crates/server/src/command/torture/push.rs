@@ -1,108 +1,115 @@
-//! One push to one node, and what its client learns of it.
+//! Pushes to one node with git, and checks whether the outcome is allowed.
 
 use std::path::Path;
 use std::time::Instant;
 
-use super::World;
+use super::Harness;
 use super::full::Attempt;
-use super::ledger::{Fate, Push, Tried};
+use super::history::{AttemptedUpdate, Push, UpdateOutcome};
 use super::node::Node;
 use super::rest::Project;
 
-/// What a client has a right to expect.
+/// The outcome that a client expects of a ref update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
-    /// Nobody else moves this ref.
+    /// No other client updates this ref, so the update must succeed.
     Success,
-    /// Somebody may be quicker.
+    /// Another client may update this ref concurrently.
     Anything,
-    Refusal,
+    Rejection,
 }
 
 #[derive(Clone, Debug)]
-pub struct Wish {
+pub struct RefUpdate {
     pub name: String,
-    /// None to delete it.
+    /// The new object id, or `None` to delete the ref.
     pub new: Option<String>,
-    pub force: bool,
+    pub is_forced: bool,
     pub expected: Expected,
 }
 
-impl Wish {
+impl RefUpdate {
     fn refspec(&self) -> String {
-        format!("{}{}:{}", if self.force { "+" } else { "" }, self.new.as_deref().unwrap_or_default(), self.name)
+        format!("{}{}:{}", if self.is_forced { "+" } else { "" }, self.new.as_deref().unwrap_or_default(), self.name)
     }
 
-    pub fn tried(&self, fate: &Fate) -> Tried {
-        Tried { name: self.name.clone(), new: self.new.clone(), fate: fate.clone() }
+    pub fn attempted(&self, outcome: &UpdateOutcome) -> AttemptedUpdate {
+        AttemptedUpdate { name: self.name.clone(), new: self.new.clone(), outcome: outcome.clone() }
     }
 }
 
-/// What became of each wish.
+/// Pushes ref updates from a local repository, records the push, and returns the outcome of each update.
 pub async fn push(
-    world: &World,
+    harness: &Harness,
     repository: &Path,
     project: &Project,
     node: &Node,
-    wishes: &[Wish],
-    atomic: bool,
-) -> anyhow::Result<Vec<Fate>> {
+    updates: &[RefUpdate],
+    is_atomic: bool,
+) -> anyhow::Result<Vec<UpdateOutcome>> {
     let url = project.url(node);
-    let refspecs: Vec<String> = wishes.iter().map(Wish::refspec).collect();
+    let refspecs: Vec<String> = updates.iter().map(RefUpdate::refspec).collect();
     let mut arguments = vec!["push", "--porcelain"];
-    arguments.extend(atomic.then_some("--atomic"));
+    arguments.extend(is_atomic.then_some("--atomic"));
     arguments.push(&url);
     arguments.extend(refspecs.iter().map(String::as_str));
-    let (life, since) = (node.life(), Instant::now());
-    let ended = world.git.run(repository, &arguments, b"").await?;
-    let was_harmed = life.is_none() || node.life() != life;
+    let (run, since) = (node.life(), Instant::now());
+    let ended = harness.git.run(repository, &arguments, b"").await?;
+    let was_killed = run.is_none() || node.life() != run;
 
-    let is_stale = ended.said.contains("remote ref does not exist");
-    let missing = || if is_stale { Fate::Refused("there is no such ref".into()) } else { Fate::Unknown };
-    let fates: Vec<Fate> =
-        wishes.iter().map(|wish| fate_of(&wish.name, &ended.output).unwrap_or_else(missing)).collect();
-    let tried = wishes.iter().zip(&fates).map(|(wish, fate)| wish.tried(fate));
-    let push = Push { project: project.id, node: node.name.clone(), atomic, refs: tried.collect() };
-    let may_lose = wishes.iter().any(|wish| wish.expected != Expected::Success) && (atomic || is_stale);
-    let said = format!("{}\n{}", ended.output.trim(), ended.said.trim());
-    judge(world, &push, wishes, Circumstances { was_harmed, may_lose, said: &said, since });
-    world.ledger.record(push);
-    Ok(fates)
+    let is_stale = ended.stderr.contains("remote ref does not exist");
+    let missing =
+        || if is_stale { UpdateOutcome::Rejected("there is no such ref".into()) } else { UpdateOutcome::Unknown };
+    let outcomes: Vec<UpdateOutcome> =
+        updates.iter().map(|wish| parse_outcome(&wish.name, &ended.stdout).unwrap_or_else(missing)).collect();
+    let attempted = updates.iter().zip(&outcomes).map(|(wish, fate)| wish.attempted(fate));
+    let push = Push { project: project.id, node: node.name.clone(), is_atomic, refs: attempted.collect() };
+    let can_be_rejected = updates.iter().any(|wish| wish.expected != Expected::Success) && (is_atomic || is_stale);
+    let output = format!("{}\n{}", ended.stdout.trim(), ended.stderr.trim());
+    check_outcomes(harness, &push, updates, PushContext { was_killed, can_be_rejected, output: &output, since });
+    harness.history.record(push);
+    Ok(outcomes)
 }
 
-/// What it depends on whether an answer is right.
-pub struct Circumstances<'a> {
-    pub was_harmed: bool,
-    /// One ref that others move may cost the push the others.
-    pub may_lose: bool,
-    pub said: &'a str,
+/// The circumstances that decide which outcomes are allowed.
+pub struct PushContext<'a> {
+    pub was_killed: bool,
+    /// Whether one rejected update can cause the rejection of the others in this push.
+    pub can_be_rejected: bool,
+    pub output: &'a str,
     pub since: Instant,
 }
 
-/// Whether a client may be told this.
-pub fn judge(world: &World, push: &Push, wishes: &[Wish], circumstances: Circumstances<'_>) {
-    let Circumstances { was_harmed, may_lose, said, since } = circumstances;
+/// Reports a violation if an outcome is neither expected nor explained by a kill or a fault.
+pub fn check_outcomes(harness: &Harness, push: &Push, updates: &[RefUpdate], context: PushContext<'_>) {
+    let PushContext { was_killed, can_be_rejected, output, since } = context;
     let attempt = Attempt { node: &push.node, project: Some(push.project), since };
-    let has_failed = push.refs.iter().any(|it| match it.fate {
-        Fate::Unknown => !was_harmed,
-        Fate::Failed(_) => true,
+    let has_failed = push.refs.iter().any(|it| match it.outcome {
+        UpdateOutcome::Unknown => !was_killed,
+        UpdateOutcome::Failed(_) => true,
         _ => false,
     });
-    let is_excused = has_failed && world.excuses(attempt, said);
-    let wrong = wishes.iter().zip(&push.refs).find_map(|(wish, it)| match (&it.fate, wish.expected) {
-        (Fate::Unknown, _) if !was_harmed && !is_excused => Some("a push broke off though its node was not killed"),
-        (Fate::Failed(_), _) if !is_excused => Some("a push failed though its node was alive to say so"),
-        (Fate::Refused(_), Expected::Success) if !may_lose => Some("a ref was refused though nobody else moves it"),
-        (Fate::Moved { .. }, Expected::Refusal) => Some("a ref was moved though it must not be"),
+    let is_explained = has_failed && harness.is_explained(attempt, output);
+    let violation = updates.iter().zip(&push.refs).find_map(|(wish, it)| match (&it.outcome, wish.expected) {
+        (UpdateOutcome::Unknown, _) if !was_killed && !is_explained => {
+            Some("a push was interrupted although its node was not killed")
+        }
+        (UpdateOutcome::Failed(_), _) if !is_explained => Some("a push failed although its node was running"),
+        (UpdateOutcome::Rejected(_), Expected::Success) if !can_be_rejected => {
+            Some("a ref update was rejected although no other client updates the ref")
+        }
+        (UpdateOutcome::Updated { .. }, Expected::Rejection) => Some("a ref update was accepted that must be rejected"),
         _ => None,
     });
-    if let Some(wrong) = wrong {
-        world.ledger.violate(format!("seed {}: {wrong}: {push:?} of {wishes:?}\n{said}", world.seed));
+    if let Some(violation) = violation {
+        harness
+            .history
+            .report_violation(format!("seed {}: {violation}: {push:?} of {updates:?}\n{output}", harness.seed));
     }
 }
 
-/// What `git push --porcelain` tells of one ref; none if it tells nothing.
-fn fate_of(name: &str, output: &str) -> Option<Fate> {
+/// Parses the outcome of one ref from the output of `git push --porcelain`. Returns `None` if the ref is not in it.
+fn parse_outcome(name: &str, output: &str) -> Option<UpdateOutcome> {
     let mut lines = output.lines().filter_map(|line| {
         let (flag, rest) = line.split_once('\t')?;
         let (refs, summary) = rest.split_once('\t')?;
@@ -111,18 +118,19 @@ fn fate_of(name: &str, output: &str) -> Option<Fate> {
     let (flag, summary) = lines.next()?;
     let ids = summary.split(' ').next().unwrap_or_default();
     Some(match flag {
-        "*" => Fate::Moved { old: Some(None) },
-        " " | "+" => Fate::Moved { old: Some(ids.split_once("..").map(|(old, _)| old.to_owned())) },
-        "-" => Fate::Moved { old: None },
-        "=" => Fate::Same,
-        _ if summary.starts_with("[remote failure]") => Fate::Unknown,
-        _ if is_refusal(summary) => Fate::Refused(summary.to_owned()),
-        _ => Fate::Failed(summary.to_owned()),
+        "*" => UpdateOutcome::Updated { old: Some(None) },
+        " " | "+" => UpdateOutcome::Updated { old: Some(ids.split_once("..").map(|(old, _)| old.to_owned())) },
+        "-" => UpdateOutcome::Updated { old: None },
+        "=" => UpdateOutcome::Unchanged,
+        _ if summary.starts_with("[remote failure]") => UpdateOutcome::Unknown,
+        _ if is_rejection(summary) => UpdateOutcome::Rejected(summary.to_owned()),
+        _ => UpdateOutcome::Failed(summary.to_owned()),
     })
 }
 
-/// A reason that the server or git itself gives for a ref.
-pub fn is_refusal(summary: &str) -> bool {
+/// Returns whether the text is one of the reasons for which the server or git rejects a ref update. All other reasons
+/// are errors.
+pub fn is_rejection(summary: &str) -> bool {
     const REASONS: [&str; 11] = [
         "fetch first",
         "non-fast-forward",
@@ -131,7 +139,7 @@ pub fn is_refusal(summary: &str) -> bool {
         "needs force",
         "atomic push failed",
         "there is no such ref",
-        "another ref is in the way",
+        "conflicts with an existing ref",
         "You are not allowed to",
         "The default branch cannot be deleted",
         "remote ref does not exist",
@@ -144,18 +152,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_line_of_a_report_is_understood() {
+    fn every_status_line_of_a_push_report_is_parsed() {
         let output = "To http://127.0.0.1/a/b.git\n \t11:refs/heads/a\t00..11\n*\t11:refs/heads/b\t[new branch]\n\
             +\t11:refs/heads/c\t22...11 (forced update)\n-\t:refs/heads/d\t[deleted]\n=\t11:refs/heads/e\t[up to date]\n\
             !\t11:refs/heads/f\t[remote rejected] (fetch first)\n!\t11:refs/heads/g\t[remote rejected] (unpacker error)\nDone\n";
-        let of = |name: &str| fate_of(&format!("refs/heads/{name}"), output);
-        let moved = |old: &str| Some(Fate::Moved { old: Some(Some(old.into())) });
+        let of = |name: &str| parse_outcome(&format!("refs/heads/{name}"), output);
+        let moved = |old: &str| Some(UpdateOutcome::Updated { old: Some(Some(old.into())) });
         assert_eq!([of("a"), of("c")], [moved("00"), moved("22")]);
-        assert_eq!(of("b"), Some(Fate::Moved { old: Some(None) }));
-        assert_eq!(of("d"), Some(Fate::Moved { old: None }));
-        assert_eq!(of("e"), Some(Fate::Same));
-        assert!(matches!(of("f"), Some(Fate::Refused(_))));
-        assert!(matches!(of("g"), Some(Fate::Failed(_))));
+        assert_eq!(of("b"), Some(UpdateOutcome::Updated { old: Some(None) }));
+        assert_eq!(of("d"), Some(UpdateOutcome::Updated { old: None }));
+        assert_eq!(of("e"), Some(UpdateOutcome::Unchanged));
+        assert!(matches!(of("f"), Some(UpdateOutcome::Rejected(_))));
+        assert!(matches!(of("g"), Some(UpdateOutcome::Failed(_))));
         assert_eq!(of("h"), None);
     }
 }

@@ -1,3 +1,5 @@
+//! Progress lines and the final report of a stress test.
+
 use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -5,80 +7,80 @@ use std::time::Duration;
 use holdfast_app::App;
 use holdfast_store::repository::audit;
 
-use super::World;
+use super::Harness;
 use crate::command::print;
 
-/// What is said meanwhile goes to standard error.
-pub fn say(text: &str) {
+/// Writes a progress line to standard error.
+pub fn log_line(text: &str) {
     std::io::stderr().lock().write_all(format!("{text}\n").as_bytes()).ok();
 }
 
-async fn compactions(app: &App) -> anyhow::Result<i64> {
-    Ok(audit::compactions(&mut *app.database.connection().await?).await?)
+async fn count_compactions(app: &App) -> anyhow::Result<i64> {
+    Ok(audit::count_repacks(&mut *app.database.connection().await?).await?)
 }
 
-pub async fn progress(world: Arc<World>, app: Arc<App>) -> anyhow::Result<()> {
+pub async fn progress(harness: Arc<Harness>, app: Arc<App>) -> anyhow::Result<()> {
     let mut seconds = 0;
-    while world.pause(Duration::from_secs(5)).await {
+    while harness.pause(Duration::from_secs(5)).await {
         seconds += 5;
-        let counts = world.ledger.counts();
-        say(&format!(
-            "{seconds:>4} s: {} pushes acknowledged, {} unknown, {} refused, {} reads, {} forks, {} kills, {} compactions, \
-             {} violations",
+        let counts = harness.history.counts();
+        log_line(&format!(
+            "{seconds:>4} s: {} pushes acknowledged, {} unknown, {} rejected, {} reads, {} forks, {} kills, \
+             {} repacks, {} violations",
             counts.acknowledged,
             counts.unknown,
-            counts.refused,
+            counts.rejected,
             counts.reads,
             counts.forks,
             counts.kills,
-            compactions(&app).await.unwrap_or_default(),
-            world.ledger.violations(),
+            count_compactions(&app).await.unwrap_or_default(),
+            harness.history.violations(),
         ));
     }
     Ok(())
 }
 
-pub async fn summary(world: &World, app: &App, took: Duration, repositories: usize) -> anyhow::Result<()> {
-    let uploads_cut_off = audit::uploads_under_way(&mut *app.database.connection().await?).await?.unsigned_abs();
-    let mut lines = lines(world, took, repositories);
+pub async fn summary(harness: &Harness, app: &App, elapsed: Duration, repositories: usize) -> anyhow::Result<()> {
+    let uploads_cut_off = audit::count_pending_uploads(&mut *app.database.connection().await?).await?.unsigned_abs();
+    let mut lines = lines(harness, elapsed, repositories);
     lines.extend([
         ("uploads cut off by a kill", uploads_cut_off),
-        ("compactions", compactions(app).await?.unsigned_abs()),
-        ("violations", world.ledger.violations() as u64),
+        ("repacks", count_compactions(app).await?.unsigned_abs()),
+        ("violations", harness.history.violations() as u64),
     ]);
     table(&lines)
 }
 
-/// What was done to the installation, and how often something failed by it.
-pub fn fault_lines(world: &World) -> Vec<(&'static str, u64)> {
-    let counts = world.ledger.counts();
-    let mut lines: Vec<_> = world.faults.struck().into_iter().map(|(kind, count)| (kind.name(), count)).collect();
-    lines.push(("answers that failed by a fault other than a kill", counts.excused));
-    lines.extend(world.faults.excused().into_iter().map(|(kind, count)| (kind.name_of_excuse(), count)));
+/// Returns the report lines about injected faults and the failures that they explain.
+pub fn fault_lines(harness: &Harness) -> Vec<(&'static str, u64)> {
+    let counts = harness.history.counts();
+    let mut lines: Vec<_> = harness.faults.struck().into_iter().map(|(kind, count)| (kind.label(), count)).collect();
+    lines.push(("responses that failed because of another fault", counts.explained));
+    lines.extend(harness.faults.excused().into_iter().map(|(kind, count)| (kind.effect_label(), count)));
     lines.extend([
-        ("projects deleted, as acknowledged", counts.deletions),
-        ("projects renamed, as acknowledged", counts.renames),
-        ("orders of operators: repack and sweep", counts.orders),
-        ("orders that failed by a fault", counts.failed_orders),
-        ("hidden commits asked for at every door", counts.hidden),
+        ("acknowledged project deletions", counts.deletions),
+        ("acknowledged project renames", counts.renames),
+        ("operator commands (repack and sweep)", counts.admin_commands),
+        ("operator commands that failed because of a fault", counts.failed_admin_commands),
+        ("unreachable commits requested at every endpoint", counts.unreachable_probed),
     ]);
     lines
 }
 
-pub fn lines(world: &World, took: Duration, repositories: usize) -> Vec<(&'static str, u64)> {
-    let counts = world.ledger.counts();
+pub fn lines(harness: &Harness, elapsed: Duration, repositories: usize) -> Vec<(&'static str, u64)> {
+    let counts = harness.history.counts();
     vec![
-        ("seed", world.seed),
-        ("seconds, with setting up and checking", took.as_secs()),
-        ("nodes", world.nodes.len() as u64),
+        ("seed", harness.seed),
+        ("seconds, including setup and checks", elapsed.as_secs()),
+        ("nodes", harness.nodes.len() as u64),
         ("pushes acknowledged", counts.acknowledged),
-        ("ref changes acknowledged", counts.moved),
-        ("pushes of unknown outcome", counts.unknown),
-        ("ref changes made without the client's hearing of it", counts.silent),
-        ("pushes refused as expected, in part or whole", counts.refused),
+        ("ref updates acknowledged", counts.updated_refs),
+        ("pushes with unknown outcome", counts.unknown),
+        ("ref updates applied without a response to the client", counts.unacknowledged_updates),
+        ("pushes rejected as expected, partly or completely", counts.rejected),
         ("reads", counts.reads),
-        ("reads cut off by a kill", counts.broken_reads),
-        ("reads outrun by a push that moved a ref back", counts.outrun_reads),
+        ("reads cut off by a kill", counts.failed_reads),
+        ("reads that failed because a push rewound a ref", counts.raced_reads),
         ("forks", counts.forks),
         ("kills", counts.kills),
         ("repositories checked", repositories as u64),
@@ -86,8 +88,8 @@ pub fn lines(world: &World, took: Duration, repositories: usize) -> Vec<(&'stati
 }
 
 pub fn table(lines: &[(&str, u64)]) -> anyhow::Result<()> {
-    for (what, count) in lines {
-        print(format!("{what:<52} {count}"))?;
+    for (label, count) in lines {
+        print(format!("{label:<52} {count}"))?;
     }
     Ok(())
 }

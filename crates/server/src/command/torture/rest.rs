@@ -1,4 +1,4 @@
-//! The few calls of the REST interface that torture needs.
+//! A client for the few endpoints of the API that the stress test needs.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ pub struct Project {
     pub id: i64,
     #[serde(rename = "path_with_namespace")]
     pub path: String,
-    /// Null or absent in projects that are no forks.
+    /// Null or absent in projects that are not forks.
     pub forked_from_project: Option<serde_json::Value>,
 }
 
@@ -42,31 +42,31 @@ pub struct Delivery {
     pub state: String,
 }
 
-/// Hooks without a project are those of the whole installation.
-fn hooks(project: Option<i64>) -> String {
+/// Returns the path of the hooks of a project, or of the system hooks.
+fn hooks_path(project: Option<i64>) -> String {
     project.map_or_else(|| "/hooks".into(), |project| format!("/projects/{project}/hooks"))
 }
 
-pub struct Rest {
+pub struct RestClient {
     client: reqwest::Client,
     token: String,
 }
 
-impl Rest {
+impl RestClient {
     pub fn new(token: String) -> anyhow::Result<Self> {
         Ok(Self { client: reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(60)).build()?, token })
     }
 
     async fn post<T: DeserializeOwned>(&self, node: &Node, path: &str, fields: &[(&str, &str)]) -> anyhow::Result<T> {
         let url = format!("http://{}/api/v3{path}", node.address);
-        let answer = self.client.post(&url).header("PRIVATE-TOKEN", &self.token).form(fields).send().await?;
-        read(answer).await.with_context(|| format!("POST {path} failed"))
+        let response = self.client.post(&url).header("PRIVATE-TOKEN", &self.token).form(fields).send().await?;
+        parse_response(response).await.with_context(|| format!("POST {path} failed"))
     }
 
     async fn get<T: DeserializeOwned>(&self, node: &Node, path: &str) -> anyhow::Result<T> {
         let url = format!("http://{}/api/v3{path}", node.address);
-        let answer = self.client.get(&url).header("PRIVATE-TOKEN", &self.token).send().await?;
-        read(answer).await.with_context(|| format!("GET {path} failed"))
+        let response = self.client.get(&url).header("PRIVATE-TOKEN", &self.token).send().await?;
+        parse_response(response).await.with_context(|| format!("GET {path} failed"))
     }
 
     pub async fn delete_project(&self, node: &Node, id: i64) -> anyhow::Result<()> {
@@ -78,18 +78,18 @@ impl Rest {
     pub async fn rename(&self, node: &Node, id: i64, path: &str) -> anyhow::Result<Project> {
         let url = format!("http://{}/api/v3/projects/{id}", node.address);
         let request = self.client.put(&url).header("PRIVATE-TOKEN", &self.token).form(&[("path", path)]);
-        read(request.send().await?).await.with_context(|| format!("project {id} was not renamed"))
+        parse_response(request.send().await?).await.with_context(|| format!("project {id} was not renamed"))
     }
 
-    pub async fn project(&self, node: &Node, id: i64) -> anyhow::Result<Project> {
+    pub async fn get_project(&self, node: &Node, id: i64) -> anyhow::Result<Project> {
         self.get(node, &format!("/projects/{id}")).await
     }
 
-    /// Only how it was answered.
-    pub async fn status(&self, node: &Node, path: &str) -> anyhow::Result<u16> {
+    /// Sends a GET request and returns only the status of the response.
+    pub async fn get_status(&self, node: &Node, path: &str) -> anyhow::Result<u16> {
         let url = format!("http://{}/api/v3{path}", node.address);
-        let answer = self.client.get(&url).header("PRIVATE-TOKEN", &self.token).send().await?;
-        Ok(answer.status().as_u16())
+        let response = self.client.get(&url).header("PRIVATE-TOKEN", &self.token).send().await?;
+        Ok(response.status().as_u16())
     }
 
     pub async fn create_group(&self, node: &Node, path: &str) -> anyhow::Result<Group> {
@@ -110,7 +110,7 @@ impl Rest {
         project: Option<i64>,
         fields: &[(&str, &str)],
     ) -> anyhow::Result<Hook> {
-        let path = hooks(project);
+        let path = hooks_path(project);
         match project {
             Some(_) => self.post(node, &path, fields).await,
             None => self.post::<[Hook; 1]>(node, &path, fields).await.map(|[hook]| hook),
@@ -123,13 +123,13 @@ impl Rest {
         project: Option<i64>,
         hook: i64,
     ) -> anyhow::Result<Option<Delivery>> {
-        let path = format!("{}/{hook}/deliveries?per_page=1", hooks(project));
+        let path = format!("{}/{hook}/deliveries?per_page=1", hooks_path(project));
         Ok(self.get::<Vec<Delivery>>(node, &path).await?.into_iter().next())
     }
 }
 
-async fn read<T: DeserializeOwned>(answer: reqwest::Response) -> anyhow::Result<T> {
-    let status = answer.status();
-    let text = answer.text().await?;
-    serde_json::from_str(&text).with_context(|| format!("it was answered {status}: {text}"))
+async fn parse_response<T: DeserializeOwned>(response: reqwest::Response) -> anyhow::Result<T> {
+    let status = response.status();
+    let text = response.text().await?;
+    serde_json::from_str(&text).with_context(|| format!("malformed response, status {status}: {text}"))
 }

@@ -1,18 +1,18 @@
-//! Attributes that nobody asked for (mass assignment: Gogs GHSA-4565-r4x7-hg8j, GHSA-268j-37xf-pp52): a request that names
-//! columns, counters, owners and flags beside its parameters does what it does without them.
+//! Mass assignment (Gogs GHSA-4565-r4x7-hg8j, GHSA-268j-37xf-pp52): undeclared attributes in a request, such as
+//! columns, counters, owners and flags, have no effect.
 
 use std::collections::BTreeSet;
 
 use holdfast_http::Route;
-use holdfast_tests::{Answer, Server, database};
+use holdfast_tests::{Server, TestResponse, database};
 use serde_json::{Value, json};
 
+use super::fixtures::AccessFixture;
 use super::table::{Entry, ROLES};
-use super::world::World;
-use super::{all, name};
-use crate::projects::add;
+use super::{all_entries, route_name};
+use crate::projects::add_member;
 
-/// Names of columns, of attributes in responses, and of parameters of other routes.
+/// Names of columns, of response attributes, and of parameters of other routes.
 const ATTRIBUTES: &[(&str, &str)] = &[
     ("id", "424242"),
     ("iid", "424242"),
@@ -98,7 +98,7 @@ const ATTRIBUTES: &[(&str, &str)] = &[
     ("path", "canary-path"),
 ];
 
-/// Those that a route does not declare and a request does not send.
+/// Returns the attributes that neither the route declares nor the entry sends.
 fn undeclared(route: &Route, entry: &Entry) -> Vec<(&'static str, &'static str)> {
     let outer = |name: &str| name.split('[').next().unwrap_or_default().to_owned();
     let is_known = |name: &str| {
@@ -107,7 +107,7 @@ fn undeclared(route: &Route, entry: &Entry) -> Vec<(&'static str, &'static str)>
     ATTRIBUTES.iter().filter(|(name, _)| !is_known(name)).copied().collect()
 }
 
-/// Whether something is not as it was, where it was the same two times.
+/// Returns whether `seen` differs from `first` in a value that is the same in `first` and `second`.
 fn differs(first: &Value, second: &Value, seen: &Value) -> bool {
     match (first, second, seen) {
         (Value::Object(first), Value::Object(second), Value::Object(seen)) => {
@@ -126,38 +126,38 @@ fn differs(first: &Value, second: &Value, seen: &Value) -> bool {
     }
 }
 
-/// The tables of which something differs, with their rows.
+/// Returns the tables that differ, with their rows.
 fn different_tables(first: &Value, second: &Value, seen: &Value) -> Vec<String> {
     let tables = first.as_object().unwrap().iter();
     let different = tables.filter(|(table, rows)| differs(rows, &second[table.as_str()], &seen[table.as_str()]));
     different.map(|(table, rows)| format!("{table}:\n  {rows}\n  {}", seen[table.as_str()])).collect()
 }
 
-/// What a request gives and leaves.
+/// Sends a request, and returns the response and the contents of the database after it.
 async fn effect(
-    world: &mut World,
+    world: &mut AccessFixture,
     sequences: &str,
     entry: &Entry,
     role: &str,
     more: &[(&str, &str)],
-) -> (Answer, Value) {
+) -> (TestResponse, Value) {
     use sqlx::Executor;
-    let answer = world.answer_with(entry, role, more).await;
-    let contents = database::contents(&mut world.database).await;
+    let answer = world.send_with(entry, role, more).await;
+    let contents = database::dump(&mut world.database).await;
     world.restore().await;
     let statement = sqlx::QueryBuilder::<sqlx::Postgres>::new(sequences);
     world.database.execute(statement.into_sql()).await.unwrap();
     (answer, contents)
 }
 
-/// Every route that changes something, by the highest role below an administrator that may use it: what is created and changed
-/// is the same with the attributes as without them. The request is sent twice without them first: what differs then is made
-/// up by the server each time.
+/// Sends every request that changes something, as the highest role below administrator that may send it, with and
+/// without the attributes, and compares responses and database. The request is sent twice without them first, to find
+/// the values that the server generates anew each time.
 #[tokio::test]
-async fn attributes_that_a_route_does_not_declare_change_nothing() {
+async fn undeclared_attributes_are_ignored() {
     let server = Server::start().await;
-    let mut world = World::new(&server).await;
-    // New rows get the same ids each time.
+    let mut world = AccessFixture::new(&server).await;
+    // Sequences are reset, so that new rows get the same ids each time.
     let sequences: String = sqlx::query_scalar(
         "select string_agg(format('select setval(%L, %s, %L)', schemaname || '.' || sequencename,
            coalesce(last_value, start_value), last_value is not null), ';')
@@ -173,17 +173,22 @@ async fn attributes_that_a_route_does_not_declare_change_nothing() {
         let find = |role: &str| {
             let place = ROLES.iter().position(|it| *it == role).unwrap();
             let succeeds = |entry: &&Entry| entry.expected.split(' ').nth(place).unwrap().starts_with('2');
-            all().filter(|entry| entry.route == name(route)).find(succeeds).map(|entry| (entry, role.to_owned()))
+            all_entries()
+                .filter(|entry| entry.route == route_name(route))
+                .find(succeeds)
+                .map(|entry| (entry, role.to_owned()))
         };
         let Some((entry, role)) = ["owner", "ordinary", "administrator"].into_iter().find_map(find) else {
-            uncovered.insert(name(route));
+            uncovered.insert(route_name(route));
             continue;
         };
         let more = undeclared(route, entry);
         assert!(more.len() > 60, "{}: {}", entry.route, more.len());
+        // The request with more attributes is between the others: a value that follows the clock and is the same in both of
+        // them is the same in it, too.
         let (first, after_first) = effect(&mut world, &sequences, entry, &role, &[]).await;
-        let (second, after_second) = effect(&mut world, &sequences, entry, &role, &[]).await;
         let (seen, after) = effect(&mut world, &sequences, entry, &role, &more).await;
+        let (second, after_second) = effect(&mut world, &sequences, entry, &role, &[]).await;
         count += 1;
         let place = format!("{} as {role}", entry.route);
         assert_eq!(first.status, second.status, "{place}: {}", second.text);
@@ -198,23 +203,22 @@ async fn attributes_that_a_route_does_not_declare_change_nothing() {
         }
     }
     assert!(wrong.is_empty(), "{} of {count} routes:\n{}", wrong.len(), wrong.join("\n"));
-    // Nobody in the table signs in.
+    // No entry of the table signs in successfully.
     assert_eq!(uncovered, BTreeSet::from(["POST /session".to_owned()]));
     println!("{count} routes");
 }
 
-/// Attributes that routes do declare, sent by those who have no right to them: when something was written, whose it is, and
-/// what it is labeled with.
+/// Sends declared attributes as users who are not authorized to set them: creation time, owner, and labels.
 #[tokio::test]
-async fn declared_attributes_are_taken_from_those_who_may_set_them() {
+async fn restricted_attributes_are_accepted_only_from_authorized_users() {
     let server = Server::start().await;
     let (ada_id, ada) = server.user("ada").await;
     let (guest_id, guest) = server.user("guest").await;
     let (developer_id, developer) = server.user("developer").await;
     let project = server.project(&ada, "p", 0).await;
     let path = format!("/projects/{project}");
-    add(&ada, &path, guest_id.get(), 10).await;
-    add(&ada, &path, developer_id.get(), 30).await;
+    add_member(&ada, &path, guest_id.get(), 10).await;
+    add_member(&ada, &path, developer_id.get(), 30).await;
     assert_eq!(ada.post(&format!("{path}/milestones"), &[("title", "m")]).await.status, 201);
     assert_eq!(ada.post(&format!("{path}/labels"), &[("name", "bug"), ("color", "#123456")]).await.status, 200);
     let (ada_id, old) = (ada_id.to_string(), "1999-01-01T00:00:00.000Z");
@@ -237,12 +241,12 @@ async fn declared_attributes_are_taken_from_those_who_may_set_them() {
         let note = client.post(&format!("{one}/notes"), &[("body", "b"), ("created_at", old)]).await;
         assert_eq!((note.status, note.body["created_at"] == old), (201, owns), "{}", note.text);
     }
-    // A namespace is chosen by those who may create projects in it.
+    // A namespace may be chosen only by users who can create projects in it.
     let namespace = ada.get(&path).await.body["namespace"]["id"].to_string();
-    let before = server.contents().await;
+    let before = server.dump_database().await;
     let unknown = guest.post("/projects", &[("name", "mine"), ("namespace_id", "424242")]).await;
     let refused = guest.post("/projects", &[("name", "mine"), ("namespace_id", &namespace)]).await;
     assert!(refused.status >= 400, "{}", refused.text);
-    assert_eq!(refused.both(), unknown.both());
-    assert_eq!(server.contents().await, before);
+    assert_eq!(refused.status_and_body(), unknown.status_and_body());
+    assert_eq!(server.dump_database().await, before);
 }

@@ -1,4 +1,4 @@
-//! Who gets what of pipelines, builds and runners.
+//! The access table of pipelines, builds and runners.
 
 use super::table::{
     ADMIN, CODE, DEVELOPERS, DEVELOPERS_PUBLIC, Entry, MASTERS, MASTERS_CREATE, MASTERS_PUBLIC, PUBLIC, SIGNED_IN,
@@ -79,7 +79,8 @@ pub const CI: &[Entry] = &[
     entry("POST /ci/lint", "/ci/lint", &[("content", "a: {script: b}")], EVERYBODY),
 ];
 
-/// Where more than the declared policy decides: whose runner it is, what a token says, and what is another project's.
+/// Requests whose status depends on more than the declared policy: the owner of a runner, a token in the request, or an
+/// object of another project.
 #[rustfmt::skip]
 pub const CI_NARROWER: &[Entry] = &[
     entry("GET /runners/:id", "/runners/{private_runner}", &[], "401 401 404 404 403 403 403 200 200 200"),
@@ -95,7 +96,7 @@ pub const CI_NARROWER: &[Entry] = &[
     entry("POST /projects/:id/trigger/builds", "/projects/{private_project}/trigger/builds", &[("ref", "built"), ("token", "trigger{private_project}")], EVERYBODY_CREATES),
     entry("POST /projects/:id/trigger/builds", "/projects/{public_project}/trigger/builds", &[("ref", "built"), ("token", "trigger{private_project}")], "401 401 401 401 401 401 401 401 401 401"),
     entry("POST /projects/:id/ref/:ref/trigger/builds", "/projects/{private_project}/ref/built/trigger/builds", &[("token", "trigger{private_project}")], EVERYBODY_CREATES),
-    // What the caller cannot see is not let in, and nothing is told of it.
+    // A project that the current user cannot see is not added to the list, and the response does not reveal it.
     entry("POST /projects/:id/job_token_scope/allowlist", "/projects/{private_project}/job_token_scope/allowlist", &[("target_project_id", "{loose}")], "401 401 404 404 403 403 403 404 404 409"),
     entry("DELETE /projects/:id/job_token_scope/allowlist/:target_project_id", "/projects/{private_project}/job_token_scope/allowlist/{public_project}", &[], "401 401 404 404 403 403 403 404 404 404"),
     entry("GET /projects/:id/pipelines/:pipeline_id", "/projects/{private_project}/pipelines/{public_pipeline}", &[], "404 401 404 404 403 404 404 404 404 404"),

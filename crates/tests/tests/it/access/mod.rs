@@ -1,43 +1,44 @@
-//! Every route as every role. A route without an entry fails; so does an entry that disagrees with the policy that the
-//! route declares, and a refusal or a read that leaves a trace.
+//! Sends every route as every role and compares the status with the access table. A route without an entry fails; so
+//! does an entry that contradicts the declared policy of its route, and a rejected request or a read that changes the
+//! database.
 
 mod attributes;
-mod built;
+mod build_fixtures;
 mod ci_table;
+mod fixtures;
 mod foreign;
 mod responses;
 mod table;
-mod world;
 
 use std::collections::BTreeSet;
 
-use holdfast_domain::policy::Standing;
+use holdfast_domain::policy::InstanceRole;
 use holdfast_domain::{AccessLevel, Visibility};
 use holdfast_http::{Access, Route};
 use holdfast_tests::{Server, database};
 
-use crate::ssh_keys::ANOTHER;
+use crate::ssh_keys::OTHER_ED25519;
 use ci_table::{CI, CI_NARROWER};
+use fixtures::AccessFixture;
 use table::{Entry, NARROWER, NEW_USER, ROLES, TABLE};
-use world::World;
 
 #[tokio::test]
-async fn every_route_has_an_entry() {
-    let routes: BTreeSet<String> = holdfast_http::api::v3::routes().list().iter().map(name).collect();
-    let entries: BTreeSet<String> = all().map(|entry| entry.route.to_owned()).collect();
+async fn every_route_has_an_access_table_entry() {
+    let routes: BTreeSet<String> = holdfast_http::api::v3::routes().list().iter().map(route_name).collect();
+    let entries: BTreeSet<String> = all_entries().map(|entry| entry.route.to_owned()).collect();
     let missing: Vec<_> = routes.difference(&entries).collect();
     assert!(missing.is_empty(), "routes without an entry in the access table: {missing:?}");
     let gone: Vec<_> = entries.difference(&routes).collect();
     assert!(gone.is_empty(), "entries without a route: {gone:?}");
 }
 
-/// Token scope bypass by another door (Gitea CVE-2026-28744, CVE-2026-24791): every route, by every way of sending a
-/// token, with a token that may only read users.
+/// Token scope bypass (Gitea CVE-2026-28744, CVE-2026-24791): sends every route, with every way of passing a token,
+/// with a token that has only the scope to read users.
 #[tokio::test]
-async fn a_narrow_scope_is_narrow_at_every_door() {
+async fn token_scopes_are_enforced_on_every_route() {
     let server = Server::start().await;
     let reader = server.token(1.into(), &["read_user"]).await;
-    let before = server.contents().await;
+    let before = server.dump_database().await;
     for route in holdfast_http::api::v3::routes().list() {
         let path = [":user_id", ":uid", ":id", ":project_id", ":group_id", ":hook_id", ":query", ":ref"]
             .iter()
@@ -52,19 +53,24 @@ async fn a_narrow_scope_is_narrow_at_every_door() {
         ];
         for way in ways {
             let answer = nobody.send(way).await;
-            // A form with a file is not read before it is known who sends it.
+            // The body of an upload is not read before authentication, so a token in it is not found.
             let is_unread = route.path.ends_with("/uploads") && answer.status == 401;
             let refused = answer.body["error"] == "insufficient_scope" || is_unread;
-            assert_eq!(refused, !reads_users && route.access != Access::Anyone, "{}: {}", name(route), answer.text);
+            assert_eq!(
+                refused,
+                !reads_users && route.access != Access::Anyone,
+                "{}: {}",
+                route_name(route),
+                answer.text
+            );
         }
     }
-    assert_eq!(server.contents().await, before);
+    assert_eq!(server.dump_database().await, before);
 }
 
-/// Mass assignment (Gogs GHSA-4565-r4x7-hg8j, GHSA-268j-37xf-pp52): privileged attributes sent along by somebody who
-/// has no right to them.
+/// Mass assignment (Gogs GHSA-4565-r4x7-hg8j, GHSA-268j-37xf-pp52): a regular user sends privileged attributes.
 #[tokio::test]
-async fn privileged_attributes_are_not_taken_from_everybody() {
+async fn privileged_attributes_are_ignored_from_ordinary_users() {
     let server = Server::start().await;
     let (id, ada) = server.user("ada").await;
     let group = server.group(&ada, "team", 0).await;
@@ -86,14 +92,14 @@ async fn privileged_attributes_are_not_taken_from_everybody() {
         ("digest", "x"),
     ];
     let with = |own: &[(&'static str, &'static str)]| [own, &privileged[..]].concat();
-    let before = server.contents().await;
+    let before = server.dump_database().await;
     ada.post("/user/emails", &with(&[("email", "a@b.example")])).await;
-    ada.post("/user/keys", &with(&[("title", "t"), ("key", ANOTHER)])).await;
+    ada.post("/user/keys", &with(&[("title", "t"), ("key", OTHER_ED25519)])).await;
     ada.post("/user/personal_access_tokens", &with(&[("name", "n")])).await;
     ada.put(&format!("/groups/{group}"), &with(&[("description", "d")])).await;
     assert_eq!(ada.post("/users", &with(NEW_USER)).await.status, 403);
     assert_eq!(ada.put(&format!("/users/{id}"), &with(&[])).await.status, 403);
-    let after = server.contents().await;
+    let after = server.dump_database().await;
     assert_eq!(after["users"], before["users"]);
     assert_eq!(after["group_members"], before["group_members"]);
     let mine = |table: &str| {
@@ -106,13 +112,13 @@ async fn privileged_attributes_are_not_taken_from_everybody() {
 }
 
 #[tokio::test]
-async fn every_role_gets_what_the_table_says() {
+async fn every_role_gets_the_status_in_the_access_table() {
     let server = Server::start().await;
-    let mut world = World::new(&server).await;
-    let before = database::contents(&mut world.database).await;
+    let mut world = AccessFixture::new(&server).await;
+    let before = database::dump(&mut world.database).await;
     let mut wrong = Vec::new();
-    for entry in all() {
-        // What is counted when it is asked for is no change that anybody could tell; and a hook is tried by looking at it.
+    for entry in all_entries() {
+        // These reads do write: contributors are counted on request, and reading a system hook tests it.
         let changing_reads = ["GET /projects/:id/repository/contributors", "GET /hooks/:id"];
         let may_change = !entry.route.starts_with("GET ") || changing_reads.contains(&entry.route);
         let is_change = |expected: &str| may_change && expected < "304";
@@ -124,11 +130,11 @@ async fn every_role_gets_what_the_table_says() {
             }
         };
         for (role, expected) in others {
-            check(role, world.send(entry, role).await, expected);
+            check(role, world.send_status(entry, role).await, expected);
         }
-        let is_unchanged = database::contents(&mut world.database).await == before;
+        let is_unchanged = database::dump(&mut world.database).await == before;
         for (role, expected) in changes {
-            check(role, world.send(entry, role).await, expected);
+            check(role, world.send_status(entry, role).await, expected);
             world.restore().await;
         }
         if !is_unchanged {
@@ -139,22 +145,23 @@ async fn every_role_gets_what_the_table_says() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What the routes declare is what the table says happens, and so what `docs/permissions.md` promises.
+/// The access table agrees with the policies that the routes declare, from which `docs/permissions.md` is generated.
 #[test]
-fn the_table_agrees_with_the_declared_policy() {
+fn the_access_table_matches_the_declared_policy() {
     let routes = holdfast_http::api::v3::routes();
     for entry in TABLE.iter().chain(CI) {
-        let route = routes.list().iter().find(|route| name(route) == entry.route).unwrap();
+        let route = routes.list().iter().find(|route| route_name(route) == entry.route).unwrap();
         for (role, status) in ROLES.iter().zip(entry.expected.split(' ')) {
-            // A blocked user is nobody at all; 404 of an own child and a wrong password say nothing about rights.
+            // A blocked user has no role. 404 for a child of one's own and a wrong password are not decided by
+            // permissions.
             if *role == "blocked"
                 || ["GET /user/", "DELETE /user/p", "POST /session"].iter().any(|it| entry.route.starts_with(it))
             {
                 continue;
             }
             let allowed = is_allowed(route.access, entry.path, role);
-            // Creating a group or a project also needs the account's flag or limit, which external users lack; and who
-            // is a member already cannot ask for access.
+            // Creating a group or a project also needs a flag or a limit of the account, which external users lack. A
+            // member cannot request access.
             let lacks_flag = ["POST /groups", "POST /projects"].contains(&entry.route) && *role == "external"
                 || entry.route.starts_with("POST") && entry.route.ends_with("/access_requests") && status == "403";
             assert_eq!(status.starts_with('2') || status == "304", allowed && !lacks_flag, "{} as {role}", entry.route);
@@ -164,25 +171,26 @@ fn the_table_agrees_with_the_declared_policy() {
 
 fn is_allowed(access: Access, path: &str, role: &str) -> bool {
     let standing = match role {
-        "anonymous" => Standing::Anonymous,
-        "external" => Standing::External,
-        "administrator" => Standing::Administrator,
-        _ => Standing::Ordinary,
+        "anonymous" => InstanceRole::Anonymous,
+        "external" => InstanceRole::External,
+        "administrator" => InstanceRole::Administrator,
+        _ => InstanceRole::Regular,
     };
-    let level = AccessLevel::ALL.into_iter().find(|level| level.word().eq_ignore_ascii_case(role));
-    let visibility = Visibility::ALL.into_iter().find(|visibility| path.contains(&format!("{{{}", visibility.word())));
+    let level = AccessLevel::ALL.into_iter().find(|level| level.as_str().eq_ignore_ascii_case(role));
+    let visibility =
+        Visibility::ALL.into_iter().find(|visibility| path.contains(&format!("{{{}", visibility.as_str())));
     match access {
         Access::Anyone => true,
-        Access::Instance(action) => action.allowed(standing),
-        Access::Group(action) => action.allowed(visibility.expect("a group in the path"), standing, level),
-        Access::Project(action) => action.allowed(visibility.expect("a project in the path"), standing, level),
+        Access::Instance(action) => action.is_allowed(standing),
+        Access::Group(action) => action.is_allowed(visibility.expect("a group in the path"), standing, level),
+        Access::Project(action) => action.is_allowed(visibility.expect("a project in the path"), standing, level),
     }
 }
 
-fn all() -> impl Iterator<Item = &'static Entry> {
+fn all_entries() -> impl Iterator<Item = &'static Entry> {
     TABLE.iter().chain(NARROWER).chain(CI).chain(CI_NARROWER)
 }
 
-fn name(route: &Route) -> String {
+fn route_name(route: &Route) -> String {
     format!("{} {}", route.method, route.path)
 }

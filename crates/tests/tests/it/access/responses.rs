@@ -1,21 +1,21 @@
-//! Every route again, as every role: what no response may hold, and what every response must have.
+//! Checks all responses of the access table for contents that they must not have and headers that they must have.
 
 use std::collections::BTreeSet;
 
 use holdfast_tests::{Server, database};
 
+use super::fixtures::AccessFixture;
 use super::table::ROLES;
-use super::world::World;
-use super::{all, name};
+use super::{all_entries, route_name};
 use crate::responses::assert_protected;
 
-/// Whoever has the registration token of a project registers a runner, which is then given the builds of the project with all
-/// their variables. Those who manage the project see it, where they ask for that project alone: a list, which is easily passed
-/// on, never holds it.
+/// With the registration token of a project, anybody can register a runner and gets the project's builds with all their
+/// variables. Only those who manage the project see it, and only in the response for a single project: lists never
+/// contain it.
 #[tokio::test]
-async fn registration_tokens_are_shown_to_masters_alone_and_in_no_list() {
+async fn registration_tokens_are_shown_only_to_masters_and_in_no_list() {
     let server = Server::start().await;
-    let mut world = World::new(&server).await;
+    let mut world = AccessFixture::new(&server).await;
     let tokens: Vec<String> = sqlx::query_scalar(
         "select runners_token from projects union all select token from runner_registration where token <> ''",
     )
@@ -23,23 +23,23 @@ async fn registration_tokens_are_shown_to_masters_alone_and_in_no_list() {
     .await
     .unwrap();
     assert!(tokens.len() >= 5 && tokens.iter().all(|token| token.len() >= 16), "{}", tokens.len());
-    let before = database::contents(&mut world.database).await;
+    let before = database::dump(&mut world.database).await;
     let (mut wrong, mut shown, mut count) = (Vec::new(), BTreeSet::new(), 0);
-    for entry in all() {
+    for entry in all_entries() {
         let reads = entry.route.starts_with("GET ");
         for (role, expected) in ROLES.iter().zip(entry.expected.split(' ')) {
-            // A change is made by the highest role that may not see the token.
+            // Changes are sent only as the highest role that may not see the token.
             if !reads && *role != "developer" {
                 continue;
             }
-            let answer = world.answer(entry, role).await;
+            let answer = world.send(entry, role).await;
             count += 1;
             assert_protected(&format!("{} {} as {role}", entry.route, entry.path), &answer.headers);
             if tokens.iter().any(|token| answer.text.contains(token)) {
                 shown.insert(format!("{} as {role}", entry.route));
             }
             if answer.text.contains("runners_token") && !tokens.iter().any(|token| answer.text.contains(token)) {
-                // Of a project that the request made, which is the caller's own.
+                // The request created a project that the current user owns.
                 let is_own = ["POST /projects", "POST /projects/fork/:id"].contains(&entry.route);
                 assert!(is_own, "{} {} as {role}: {}", entry.route, entry.path, answer.text);
             }
@@ -56,9 +56,9 @@ async fn registration_tokens_are_shown_to_masters_alone_and_in_no_list() {
     let allowed = ["master", "owner", "administrator"].map(|role| format!("GET /projects/:id as {role}"));
     assert_eq!(shown, BTreeSet::from(allowed));
     world.restore().await;
-    assert_eq!(database::contents(&mut world.database).await, before);
+    assert_eq!(database::dump(&mut world.database).await, before);
     let routes = holdfast_http::api::v3::routes();
-    let covered: BTreeSet<&str> = all().map(|entry| entry.route).collect();
-    assert!(routes.list().iter().all(|route| covered.contains(name(route).as_str())));
+    let covered: BTreeSet<&str> = all_entries().map(|entry| entry.route).collect();
+    assert!(routes.list().iter().all(|route| covered.contains(route_name(route).as_str())));
     println!("{count} responses");
 }

@@ -1,8 +1,8 @@
-//! Who gets what.
+//! The access table: the expected status of every route for every role.
 
-use crate::ssh_keys::ANOTHER;
+use crate::ssh_keys::OTHER_ED25519;
 
-/// In the order of the columns below.
+/// The roles, in the order of the columns below.
 pub const ROLES: [&str; 10] = [
     "anonymous",
     "blocked",
@@ -18,14 +18,16 @@ pub const ROLES: [&str; 10] = [
 
 pub type Form = &'static [(&'static str, &'static str)];
 
-/// `{user}`, `{key}`, `{email}` are somebody else's; `{private}`, `{internal}` and `{public}` are groups in which guest
-/// to owner are members, and `{private_project}` and so on are projects in them.
-/// `{role}` is the caller's own namespace. `{requester}` asks for access to all.
+/// A request and its expected statuses.
+///
+/// `{user}`, `{key}`, `{email}` belong to another user; `{private}`, `{internal}` and `{public}` are groups in which
+/// guest to owner are members, and `{private_project}` and so on are projects in them. `{role}` is the namespace of the
+/// current user. `{requester}` has requested access to all.
 pub struct Entry {
     pub route: &'static str,
     pub path: &'static str,
     pub form: Form,
-    /// Statuses in the order of [`ROLES`].
+    /// The statuses, in the order of [`ROLES`].
     pub expected: &'static str,
 }
 
@@ -59,7 +61,7 @@ const REPORTERS_PUBLIC: &str = "401 401 403 403 403 200 200 200 200 200";
 
 pub const NEW_USER: Form =
     &[("email", "newcomer@example.com"), ("password", "long enough"), ("username", "newcomer"), ("name", "N")];
-const NEW_KEY: Form = &[("title", "t"), ("key", ANOTHER)];
+const NEW_KEY: Form = &[("title", "t"), ("key", OTHER_ED25519)];
 const NEW_GROUP: Form = &[("name", "new group"), ("path", "new-group")];
 
 #[rustfmt::skip]
@@ -327,8 +329,8 @@ pub const TABLE: &[Entry] = &[
     entry("PUT /projects/:id/milestones/:milestone_id", "/projects/{public_project}/milestones/{public_milestone}", &[("title", "new")], MASTERS_PUBLIC),
 ];
 
-/// Where the thing itself decides as well: who wrote it, whether it is confidential, which project it is in, whether it is
-/// a tag that exists.
+/// Requests whose status also depends on the object: its author, whether it is confidential, its project, or whether a
+/// tag exists.
 #[rustfmt::skip]
 pub const NARROWER: &[Entry] = &[
     entry("DELETE /projects/:id/repository/tags/:tag_name", "/projects/{private_project}/repository/tags/noted", &[], MASTERS),

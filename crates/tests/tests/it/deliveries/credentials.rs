@@ -1,22 +1,22 @@
-//! The token of a hook, and the name and password in its address: they are for the receiver alone (Gitea #37440).
+//! The token of a hook, and the user name and password in its URL, are for the receiver alone (Gitea #37440).
 
 use axum::http::StatusCode;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chrono::TimeDelta;
-use holdfast_tests::database::tables_with;
+use holdfast_tests::database::tables_containing;
 use holdfast_tests::{Receiver, log};
 
-use super::World;
+use super::DeliveryFixture;
 
-/// A password and a token for one hook, found again wherever they turn up.
+/// A password and a token of one hook that can be searched for.
 struct Credentials {
     password: String,
     token: String,
 }
 
 impl Credentials {
-    fn of(name: &str) -> Self {
+    fn for_name(name: &str) -> Self {
         Self { password: format!("canary-password-{name}-6d10"), token: format!("canary-token-{name}-6d10") }
     }
 
@@ -29,12 +29,12 @@ impl Credentials {
     }
 }
 
-/// Hooks that are delivered, answered with a fault, refused by the network and by the rules, and hooks that are not accepted
-/// at all: at its most talkative, the log tells none of their credentials. The database has the addresses, which the nodes
-/// need, and nothing else in the clear.
+/// Covers hooks that are delivered, get an error response, fail by the network or by the address rules, and hooks that
+/// are rejected. The log at level trace contains none of their credentials. The database contains the URLs, which the
+/// nodes need, and nothing else in the clear.
 #[tokio::test]
 async fn credentials_of_hooks_are_not_logged_and_stored_once() {
-    let world = World::new().await;
+    let world = DeliveryFixture::new().await;
     let (server, ada, hooks) = (&world.server, &world.ada, format!("/projects/{}/hooks", world.project));
     server.end_upgrade(12).await;
     assert_eq!(ada.delete(&world.hook).await.status, 200);
@@ -53,7 +53,7 @@ async fn credentials_of_hooks_are_not_logged_and_stored_once() {
     let (mut shown, mut stored, mut gone) = (Vec::new(), Vec::new(), Vec::new());
     let mut ids = Vec::new();
     for (name, url) in &urls {
-        let (first, second) = (Credentials::of(&format!("{name}-first")), Credentials::of(name));
+        let (first, second) = (Credentials::for_name(&format!("{name}-first")), Credentials::for_name(name));
         let made = ada.post(&hooks, &[("url", &first.in_url(url)), ("token", &first.token)]).await;
         assert_eq!(made.status, 201, "{}", made.text);
         let one = format!("{hooks}/{}", made.body["id"]);
@@ -65,17 +65,17 @@ async fn credentials_of_hooks_are_not_logged_and_stored_once() {
         stored.push(second);
     }
     let echo = |it: &Credentials| format!("{} {} {} {}", it.token, it.password, it.basic(), it.in_url("http://h"));
-    well.answer((StatusCode::OK, echo(&stored[0])));
-    failing.answer((StatusCode::INTERNAL_SERVER_ERROR, echo(&stored[1])));
-    let system = Credentials::of("system");
+    well.respond_with((StatusCode::OK, echo(&stored[0])));
+    failing.respond_with((StatusCode::INTERNAL_SERVER_ERROR, echo(&stored[1])));
+    let system = Credentials::for_name("system");
     let made =
         server.admin.post("/hooks", &[("url", &system.in_url(&instance.url("/s"))), ("token", &system.token)]).await;
     assert_eq!(made.status, 201, "{}", made.text);
     shown.push(made.text);
-    instance.answer((StatusCode::OK, echo(&system)));
+    instance.respond_with((StatusCode::OK, echo(&system)));
     stored.push(system);
-    // What is wrong with them is said without repeating them.
-    let wrong = Credentials::of("wrong");
+    // Error messages do not repeat the credentials.
+    let wrong = Credentials::for_name("wrong");
     for url in ["ftp://bot:{}@h.example/", "http://bot:{}@", "bot:{}@h.example", "http://bot:{}@[::1/x"] {
         let url = url.replace("{}", &wrong.password);
         let refused = ada.post(&hooks, &[("url", &*url), ("token", &wrong.token)]).await;
@@ -84,17 +84,17 @@ async fn credentials_of_hooks_are_not_logged_and_stored_once() {
     }
     gone.push(wrong);
 
-    world.branch("a").await;
-    server.deliver().await;
+    world.create_branch("a").await;
+    server.deliver_hooks().await;
     server.advance(TimeDelta::hours(1));
-    server.deliver().await;
+    server.deliver_hooks().await;
     for (receiver, it) in [(&well, &stored[0]), (&instance, stored.last().unwrap())] {
-        let received = receiver.take();
+        let received = receiver.take_received();
         let received = received.first().unwrap();
         assert_eq!(received.header("authorization"), format!("Basic {}", it.basic()), "it is sent");
         assert_eq!(received.header("x-gitlab-token"), it.token, "it is sent");
     }
-    assert!(failing.take().len() >= 2, "it was tried again");
+    assert!(failing.take_received().len() >= 2, "it was tried again");
     shown.push(ada.get(&hooks).await.text);
     shown.push(server.admin.get("/hooks").await.text);
     for one in &ids {
@@ -107,22 +107,22 @@ async fn credentials_of_hooks_are_not_logged_and_stored_once() {
         assert_eq!(again.status, 201, "{}", again.text);
         shown.push(again.text);
     }
-    server.deliver().await;
+    server.deliver_hooks().await;
 
-    let (contents, logged) = (server.contents().await, log::captured());
-    assert!(logged.contains(&hooks) && logged.contains("a hook fails"), "the log is captured");
+    let (contents, logged) = (server.dump_database().await, log::captured());
+    assert!(logged.contains(&hooks) && logged.contains("webhook delivery failing"), "the log is captured");
     for it in gone.iter().chain(&stored) {
         for secret in [&it.password, &it.token, &it.basic()] {
             assert!(!logged.contains(secret), "{secret} was logged");
             assert!(shown.iter().all(|text| !text.contains(secret)), "{secret} is shown");
         }
-        assert_eq!(tables_with(&contents, &it.token), [""; 0], "{}", it.token);
-        assert_eq!(tables_with(&contents, &it.basic()), [""; 0], "{}", it.password);
+        assert_eq!(tables_containing(&contents, &it.token), [""; 0], "{}", it.token);
+        assert_eq!(tables_containing(&contents, &it.basic()), [""; 0], "{}", it.password);
     }
     for it in &gone {
-        assert_eq!(tables_with(&contents, &it.password), [""; 0], "{}", it.password);
+        assert_eq!(tables_containing(&contents, &it.password), [""; 0], "{}", it.password);
     }
     for it in &stored {
-        assert_eq!(tables_with(&contents, &it.password), ["hooks"], "{}", it.password);
+        assert_eq!(tables_containing(&contents, &it.password), ["hooks"], "{}", it.password);
     }
 }

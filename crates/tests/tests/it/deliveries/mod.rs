@@ -1,4 +1,4 @@
-//! What hooks are told, and what becomes of it.
+//! Webhook deliveries: payloads, retries, history and security.
 
 mod contract;
 mod credentials;
@@ -11,29 +11,29 @@ mod system;
 use holdfast_tests::{Client, Receiver, Server};
 use serde_json::Value;
 
-/// A project with a first commit, a hook that hears of all that there is, and who is told by it.
-struct World {
+/// A project with one commit, a hook that subscribes to all events, and its receiver.
+struct DeliveryFixture {
     server: Server,
     ada: Client,
     project: i64,
     receiver: Receiver,
-    /// Below `/projects/…`.
+    /// The path of the hook, below `/projects/…`.
     hook: String,
 }
 
 const TOKEN: &str = "t0ken-of-the-hook";
 
-impl World {
+impl DeliveryFixture {
     async fn new() -> Self {
-        Self::on(Server::start().await).await
+        Self::on_server(Server::start().await).await
     }
 
-    async fn on(server: Server) -> Self {
+    async fn on_server(server: Server) -> Self {
         let (_, ada) = server.user("ada").await;
         let project = server.project(&ada, "p", 20).await;
         server.push_first(&ada, "ada/p").await;
         let receiver = Receiver::start().await;
-        server.deliver().await;
+        server.deliver_hooks().await;
         let form = [
             ("url", &*receiver.url("/hook")),
             ("token", TOKEN),
@@ -47,16 +47,16 @@ impl World {
         Self { server, ada, project, receiver, hook }
     }
 
-    /// Something to tell: a branch of that name.
-    async fn branch(&self, name: &str) {
+    /// Creates a branch, which is an event.
+    async fn create_branch(&self, name: &str) {
         let form = [("branch_name", name), ("ref", "main")];
         let made = self.ada.post(&format!("/projects/{}/repository/branches", self.project), &form).await;
         assert_eq!(made.status, 200, "{}", made.text);
     }
 
-    async fn branches(&self, names: &[&str]) {
+    async fn create_branches(&self, names: &[&str]) {
         for name in names {
-            self.branch(name).await;
+            self.create_branch(name).await;
         }
     }
 
@@ -66,7 +66,7 @@ impl World {
         listed.body.as_array().unwrap().clone()
     }
 
-    /// The last first.
+    /// Returns the states of all deliveries, newest first.
     async fn states(&self) -> Vec<String> {
         self.deliveries().await.iter().map(|it| it["state"].as_str().unwrap().to_owned()).collect()
     }

@@ -1,4 +1,4 @@
-//! What stands in deliveries of a project's hooks.
+//! Payloads of project hooks.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,7 +8,7 @@ use holdfast_tests::WorkTree;
 use serde_json::{Value, json};
 use sha2::Sha256;
 
-use super::{TOKEN, World};
+use super::{DeliveryFixture, TOKEN};
 
 fn without(body: &Value, fields: &[&str]) -> Value {
     let mut body = body.clone();
@@ -17,16 +17,16 @@ fn without(body: &Value, fields: &[&str]) -> Value {
 }
 
 #[tokio::test]
-async fn of_a_push() {
-    let world = World::new().await;
+async fn push_payload_lists_commits_and_files() {
+    let world = DeliveryFixture::new().await;
     let (_, tree) = WorkTree::clone(&world.server.git_url(&world.ada, "ada/p"), &[]).await;
     std::fs::write(tree.path().join("gone"), "x").unwrap();
     tree.commit("new dir/é", b"1\n", "add").await;
     tree.git(["mv", "README.md", "README"]).await.ok();
     let after = tree.commit("new dir/é", b"2\n", "move and change").await;
     tree.push(&world.server.git_url(&world.ada, "ada/p"), &["main"]).await.ok();
-    world.server.deliver().await;
-    let received = world.receiver.take();
+    world.server.deliver_hooks().await;
+    let received = world.receiver.take_received();
     let [push] = &received[..] else { panic!("{received:?}") };
     assert_eq!(push.header("content-type"), "application/json");
     assert_eq!(push.header("x-gitlab-event"), "Push Hook");
@@ -84,8 +84,8 @@ async fn of_a_push() {
     "#);
 }
 
-/// Nobody has the packs any more: neither the database nor this node.
-async fn hide_packs(world: &World) {
+/// Removes all packs from the database and from the cache of this node.
+async fn hide_packs(world: &DeliveryFixture) {
     let mut database = world.server.database().await;
     for statement in ["create table away as select * from pack_contents", "delete from pack_contents"] {
         sqlx::query(statement).execute(&mut database).await.unwrap();
@@ -93,43 +93,43 @@ async fn hide_packs(world: &World) {
     for place in ["packs", "repositories"] {
         std::fs::remove_dir_all(world.server.cache.path().join("0").join(place)).unwrap();
     }
-    world.server.app.engine.forget().await;
+    world.server.app.git_runtime.invalidate_caches().await;
 }
 
-/// What is away for a while must not be missing in what is told.
+/// A delivery waits for a repository that is temporarily unavailable, since its payload would be incomplete.
 #[tokio::test]
-async fn of_a_push_whose_repository_cannot_be_read_for_a_while() {
-    let world = World::new().await;
+async fn push_delivery_waits_for_an_unreadable_repository() {
+    let world = DeliveryFixture::new().await;
     let url = world.server.git_url(&world.ada, "ada/p");
     let (_, tree) = WorkTree::clone(&url, &[]).await;
     tree.commit("new", b"1\n", "add").await;
     tree.push(&url, &["main"]).await.ok();
     hide_packs(&world).await;
-    world.server.deliver().await;
-    assert!(world.receiver.take().is_empty());
+    world.server.deliver_hooks().await;
+    assert!(world.receiver.take_received().is_empty());
     let mut database = world.server.database().await;
     for statement in ["insert into pack_contents select * from away", "drop table away"] {
         sqlx::query(statement).execute(&mut database).await.unwrap();
     }
     world.server.advance(TimeDelta::minutes(5));
-    world.server.deliver().await;
-    let told = world.receiver.take();
-    let [push] = &told[..] else { panic!("{told:?}") };
+    world.server.deliver_hooks().await;
+    let received = world.receiver.take_received();
+    let [push] = &received[..] else { panic!("{received:?}") };
     assert_eq!(push.body["commits"][0]["added"], json!(["new"]));
-    // What stays away must not hold up all that comes after it.
+    // A repository that stays unavailable must not block later deliveries.
     tree.commit("newer", b"1\n", "add").await;
     tree.push(&url, &["main"]).await.ok();
     hide_packs(&world).await;
     world.server.advance(TimeDelta::hours(2));
-    world.server.deliver().await;
-    let told = world.receiver.take();
-    let [push] = &told[..] else { panic!("{told:?}") };
+    world.server.deliver_hooks().await;
+    let received = world.receiver.take_received();
+    let [push] = &received[..] else { panic!("{received:?}") };
     assert_eq!(push.body["commits"][0]["added"], json!([]));
 }
 
 #[tokio::test]
-async fn of_a_tag() {
-    let world = World::new().await;
+async fn tag_push_payload_has_the_tag_message_and_commit() {
+    let world = DeliveryFixture::new().await;
     let (_, tree) = WorkTree::clone(&world.server.git_url(&world.ada, "ada/p"), &[]).await;
     tree.git(["tag", "-a", "v1", "-m", "One\n\nand more"]).await.ok();
     tree.git(["tag", "light"]).await.ok();
@@ -139,8 +139,8 @@ async fn of_a_tag() {
     tree.push(&url, &["v1"]).await.ok();
     tree.push(&url, &["light"]).await.ok();
     tree.push(&url, &[":v1"]).await.ok();
-    world.server.deliver().await;
-    let received = world.receiver.take();
+    world.server.deliver_hooks().await;
+    let received = world.receiver.take_received();
     let [annotated, light, deleted] = &received[..] else { panic!("{received:?}") };
     assert_eq!(annotated.header("x-gitlab-event"), "Tag Push Hook");
     let body = &annotated.body;
@@ -157,12 +157,12 @@ async fn of_a_tag() {
 }
 
 #[tokio::test]
-async fn of_a_branch_that_goes() {
-    let world = World::new().await;
-    world.branch("a").await;
+async fn branch_deletion_payload_has_a_null_commit() {
+    let world = DeliveryFixture::new().await;
+    world.create_branch("a").await;
     world.ada.delete(&format!("/projects/{}/repository/branches/a", world.project)).await;
-    world.server.deliver().await;
-    let received = world.receiver.take();
+    world.server.deliver_hooks().await;
+    let received = world.receiver.take_received();
     let [made, gone] = &received[..] else { panic!("{received:?}") };
     assert_eq!(made.body["before"], "0".repeat(40));
     assert_eq!((&gone.body["after"], &gone.body["checkout_sha"]), (&json!("0".repeat(40)), &Value::Null));
@@ -170,16 +170,16 @@ async fn of_a_branch_that_goes() {
 }
 
 #[tokio::test]
-async fn of_an_issue_and_a_note() {
-    let world = World::new().await;
+async fn issue_and_note_payloads_are_complete() {
+    let world = DeliveryFixture::new().await;
     let issues = format!("/projects/{}/issues", world.project);
     let form = [("title", "Broken"), ("description", "It is"), ("assignee_id", "2"), ("labels", "bug")];
     let issue = world.ada.post(&issues, &form).await.body;
     let one = format!("{issues}/{}", issue["id"]);
     world.ada.post(&format!("{one}/notes"), &[("body", "Indeed")]).await;
     world.ada.put(&one, &[("state_event", "close")]).await;
-    world.server.deliver().await;
-    let received = world.receiver.take();
+    world.server.deliver_hooks().await;
+    let received = world.receiver.take_received();
     let [opened, note, closed] = &received[..] else { panic!("{received:?}") };
     assert_eq!((opened.header("x-gitlab-event"), note.header("x-gitlab-event")), ("Issue Hook", "Note Hook"));
     insta::assert_json_snapshot!(opened.body, @r#"
@@ -282,21 +282,21 @@ async fn of_an_issue_and_a_note() {
     assert_eq!((&attributes["action"], &attributes["state"]), (&json!("close"), &json!("closed")));
 }
 
-/// Who is told by a hook is not asked who may see what.
+/// A hook has no user whose permissions could be checked, so it gets no confidential issues.
 #[tokio::test]
-async fn nothing_is_told_of_what_is_confidential() {
-    let world = World::new().await;
+async fn confidential_issues_cause_no_deliveries() {
+    let world = DeliveryFixture::new().await;
     let issues = format!("/projects/{}/issues", world.project);
     let secret = world.ada.post(&issues, &[("title", "Secret"), ("confidential", "true")]).await.body;
     world.ada.post(&format!("{issues}/{}/notes", secret["id"]), &[("body", "Psst")]).await;
     world.ada.put(&format!("{issues}/{}", secret["id"]), &[("title", "Still secret")]).await;
-    world.server.deliver().await;
-    assert!(world.receiver.take().is_empty());
+    world.server.deliver_hooks().await;
+    assert!(world.receiver.take_received().is_empty());
 }
 
 #[tokio::test]
-async fn each_switch_switches_its_own() {
-    let world = World::new().await;
+async fn each_event_setting_selects_its_own_events() {
+    let world = DeliveryFixture::new().await;
     let switches = ["push_events", "tag_push_events", "issues_events", "note_events"];
     world.ada.delete(&world.hook).await;
     let hooks = format!("/projects/{}/hooks", world.project);
@@ -306,39 +306,39 @@ async fn each_switch_switches_its_own() {
         form.extend(switches.map(|switch| (switch, if switch == on { "true" } else { "false" })));
         world.ada.post(&hooks, &form).await;
     }
-    world.branch("a").await;
+    world.create_branch("a").await;
     let tags = format!("/projects/{}/repository/tags", world.project);
     world.ada.post(&tags, &[("tag_name", "v1"), ("ref", "main")]).await;
     let issues = format!("/projects/{}/issues", world.project);
     let issue = world.ada.post(&issues, &[("title", "t")]).await.body;
     world.ada.post(&format!("{issues}/{}/notes", issue["id"]), &[("body", "b")]).await;
-    world.server.deliver().await;
-    let mut told: Vec<(String, String)> = world
+    world.server.deliver_hooks().await;
+    let mut received: Vec<(String, String)> = world
         .receiver
-        .take()
+        .take_received()
         .iter()
         .map(|it| (it.path.clone(), it.body["object_kind"].as_str().unwrap().into()))
         .collect();
-    told.sort();
+    received.sort();
     let expected = [
         ("/issues_events", "issue"),
         ("/note_events", "note"),
         ("/push_events", "push"),
         ("/tag_push_events", "tag_push"),
     ];
-    assert_eq!(told, expected.map(|(path, kind)| (path.to_owned(), kind.to_owned())));
+    assert_eq!(received, expected.map(|(path, kind)| (path.to_owned(), kind.to_owned())));
 }
 
-/// The project is gone before anybody is told what was pushed to it: then so are its hooks. The instance's hears of it.
+/// The project is deleted before its events are delivered, and its hooks with it. System hooks get the events.
 #[tokio::test]
-async fn of_a_project_that_is_gone() {
-    let world = World::new().await;
+async fn events_of_a_deleted_project_go_only_to_system_hooks() {
+    let world = DeliveryFixture::new().await;
     world.server.admin.post("/hooks", &[("url", &world.receiver.url("/system"))]).await;
-    world.branch("a").await;
+    world.create_branch("a").await;
     world.ada.delete(&format!("/projects/{}", world.project)).await;
-    world.server.work().await;
-    world.server.deliver().await;
-    let received = world.receiver.take();
+    world.server.run_jobs().await;
+    world.server.deliver_hooks().await;
+    let received = world.receiver.take_received();
     let kinds: Vec<&str> = received.iter().map(|it| it.body["event_name"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["push", "user_remove_from_team", "project_destroy"]);
     assert!(received.iter().all(|it| it.path == "/system"));

@@ -1,4 +1,4 @@
-//! Hooks that are to make the instance call where their owner cannot.
+//! Server-side request forgery by hooks, and the protection of their credentials.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -12,19 +12,19 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-use super::World;
+use super::DeliveryFixture;
 
-async fn without_neighbours() -> World {
+async fn without_local_networks() -> DeliveryFixture {
     let mut setup = Setup::default();
     setup.settings.hooks.allowed_networks = Vec::new();
-    World::on(Server::with(setup).await).await
+    DeliveryFixture::on_server(Server::start_with(setup).await).await
 }
 
-/// SSRF by hooks (Gogs GHSA-c4v7-xg93-qf8g, Gitea #38170, #38039): every way to write an address of the neighbourhood
-/// is refused, and all that is shown is the same.
+/// SSRF by hooks (Gogs GHSA-c4v7-xg93-qf8g, Gitea #38170, #38039): every notation of a private address is rejected, and
+/// the responses do not differ.
 #[tokio::test]
-async fn no_spelling_of_a_neighbour_is_called() {
-    let world = without_neighbours().await;
+async fn private_addresses_are_rejected_in_every_notation() {
+    let world = without_local_networks().await;
     let port = world.receiver.base.rsplit(':').next().unwrap().to_owned();
     let hosts = [
         "127.0.0.1",
@@ -73,20 +73,20 @@ async fn no_spelling_of_a_neighbour_is_called() {
         for scheme in ["http", "https"] {
             let url = format!("{scheme}://{host}:{port}/x");
             let hook = world.ada.post(&hooks, &[("url", &url)]).await;
-            // An address that is none is refused at once.
+            // A URL that is invalid is rejected at once.
             if hook.status == 201 {
                 made.push((url, hook.body["id"].clone()));
             }
         }
     }
     assert!(made.len() >= 70, "only {} were taken", made.len());
-    world.branch("a").await;
-    world.server.deliver().await;
-    assert!(world.receiver.take().is_empty());
+    world.create_branch("a").await;
+    world.server.deliver_hooks().await;
+    assert!(world.receiver.take_received().is_empty());
     let mut shown: Vec<Value> = Vec::new();
     for (url, hook) in &made {
         let mut one = world.ada.get(&format!("{hooks}/{hook}/deliveries/1")).await.body;
-        assert_eq!(one["error"], "The address cannot be reached from here", "{url}");
+        assert_eq!(one["error"], "The address cannot be reached or is not allowed", "{url}");
         for own in ["delivery_id", "request"] {
             one.as_object_mut().unwrap().remove(own);
         }
@@ -99,61 +99,61 @@ async fn no_spelling_of_a_neighbour_is_called() {
     );
 }
 
-/// The test of a system hook tells nothing, whatever is there.
+/// The response to a test of a system hook is the same for every target.
 #[tokio::test]
-async fn trying_a_hook_tells_nothing_about_the_target() {
-    let world = without_neighbours().await;
+async fn hook_tests_reveal_nothing_about_the_target() {
+    let world = without_local_networks().await;
     let mut answers = Vec::new();
     for url in [world.receiver.url("/x"), "http://127.0.0.1:1/".into(), "http://no-such-host.invalid/".into()] {
         let hook = world.server.admin.post("/hooks", &[("url", &url)]).await.body[0]["id"].clone();
         answers.push(world.server.admin.get(&format!("/hooks/{hook}")).await);
     }
-    world.server.deliver().await;
-    assert!(world.receiver.take().is_empty());
+    world.server.deliver_hooks().await;
+    assert!(world.receiver.take_received().is_empty());
     assert!(answers.iter().all(|answer| answer.status == 200 && answer.text == answers[0].text));
 }
 
-/// Redirects lead nowhere, not even where a hook of its own could go.
+/// Redirects are not followed, not even to an address that the hook could use directly.
 #[tokio::test]
 async fn redirects_are_not_followed() {
-    let world = World::new().await;
+    let world = DeliveryFixture::new().await;
     let elsewhere = Receiver::start().await;
     for answer in
         [Redirect::temporary(&elsewhere.base), Redirect::permanent(&elsewhere.base), Redirect::to(&elsewhere.base)]
     {
-        world.receiver.answer(answer);
+        world.receiver.respond_with(answer);
     }
-    world.branch("a").await;
+    world.create_branch("a").await;
     for _ in 0..3 {
-        world.server.deliver().await;
+        world.server.deliver_hooks().await;
         world.server.advance(chrono::TimeDelta::hours(1));
         let error = world.deliveries().await[0]["error"].as_str().unwrap().to_owned();
         assert!(error.ends_with("redirects are not followed"), "{error}");
     }
-    world.server.deliver().await;
-    assert!(elsewhere.take().is_empty());
+    world.server.deliver_hooks().await;
+    assert!(elsewhere.take_received().is_empty());
     assert_eq!(world.states().await, ["delivered"]);
 }
 
-/// What a receiver sends back is kept in part, and cannot be taken for anything else.
+/// The stored response of a receiver is truncated, and bytes that are no text are replaced.
 #[tokio::test]
-async fn a_receiver_cannot_fill_the_database() {
-    let world = World::new().await;
-    world.branch("a").await;
-    world.receiver.answer([[0_u8].as_slice(), "é<script>".repeat(100_000).as_bytes()].concat());
-    world.server.deliver().await;
+async fn stored_receiver_responses_are_truncated() {
+    let world = DeliveryFixture::new().await;
+    world.create_branch("a").await;
+    world.receiver.respond_with([[0_u8].as_slice(), "é<script>".repeat(100_000).as_bytes()].concat());
+    world.server.deliver_hooks().await;
     let shown = world.ada.get(&format!("{}/deliveries/1", world.hook)).await;
     let body = shown.body["response"]["body"].as_str().unwrap();
     assert!(body.len() <= 4200 && body.starts_with('\u{fffd}'), "{}", body.len());
     assert_eq!(world.states().await, ["delivered"]);
 }
 
-/// A master gives a hook another address (GitLab CVE-2022-4342): the token that somebody else set, and the name and the
-/// password in the old address, must not arrive there. Not on another path of the same host either, which may be somebody
-/// else's.
+/// A master changes the URL of a hook (GitLab CVE-2022-4342): the token that another user set, and the user name and
+/// password in the old URL, must not be sent there. Neither to another path of the same host, which may belong to
+/// someone else.
 #[tokio::test]
-async fn a_token_stays_with_the_address_that_it_was_set_for() {
-    let world = World::new().await;
+async fn changing_the_hook_url_drops_its_credentials() {
+    let world = DeliveryFixture::new().await;
     let other = Receiver::start().await;
     let with_password = world.receiver.url("/hook").replace("://", "://ci:S3cretPass@");
     let reset = async || {
@@ -161,56 +161,56 @@ async fn a_token_stays_with_the_address_that_it_was_set_for() {
         assert_eq!(world.ada.put(&world.hook, &form).await.status, 200);
     };
     let mut round = 0;
-    let mut told = async |receiver: &Receiver, form: &[(&str, &str)]| {
+    let mut deliver_after_update = async |receiver: &Receiver, form: &[(&str, &str)]| {
         assert_eq!(world.ada.put(&world.hook, form).await.status, 200);
         round += 1;
-        world.branch(&format!("b{round}")).await;
-        world.server.deliver().await;
-        let received = receiver.take().pop().expect("it was told");
+        world.create_branch(&format!("b{round}")).await;
+        world.server.deliver_hooks().await;
+        let received = receiver.take_received().pop().expect("a delivery arrived");
         assert_eq!(received.header("webhook-signature").is_empty(), received.header("x-gitlab-token").is_empty());
         (received.header("x-gitlab-token").to_owned(), !received.header("authorization").is_empty())
     };
     let kept = (super::TOKEN.to_owned(), true);
     let dropped = (String::new(), false);
     reset().await;
-    assert_eq!(told(&world.receiver, &[("url", &world.receiver.url("/hook"))]).await, kept);
-    assert_eq!(told(&world.receiver, &[("url", &with_password)]).await, kept);
+    assert_eq!(deliver_after_update(&world.receiver, &[("url", &world.receiver.url("/hook"))]).await, kept);
+    assert_eq!(deliver_after_update(&world.receiver, &[("url", &with_password)]).await, kept);
     for (receiver, url) in [(&other, other.url("/hook")), (&world.receiver, world.receiver.url("/mallory"))] {
         reset().await;
-        assert_eq!(told(receiver, &[("url", &url)]).await, dropped, "{url}");
-        // And it does not come back with the old address.
-        assert_eq!(told(&world.receiver, &[("url", &world.receiver.url("/hook"))]).await, dropped);
+        assert_eq!(deliver_after_update(receiver, &[("url", &url)]).await, dropped, "{url}");
+        // Setting the old URL again does not restore the credentials.
+        assert_eq!(deliver_after_update(&world.receiver, &[("url", &world.receiver.url("/hook"))]).await, dropped);
     }
     reset().await;
     let form = [("url", &*other.url("/hook")), ("token", "another")];
-    assert_eq!(told(&other, &form).await, ("another".into(), false));
+    assert_eq!(deliver_after_update(&other, &form).await, ("another".into(), false));
 }
 
-/// A token that was encrypted with another key is not left out: the delivery fails and says why.
+/// A token that was encrypted with another key is not silently left out: the delivery fails and gives the reason.
 #[tokio::test]
-async fn nothing_is_delivered_without_a_token_that_cannot_be_decrypted() {
+async fn deliveries_fail_if_the_token_cannot_be_decrypted() {
     let server = Server::start().await;
     server.end_upgrade(12).await;
-    let world = World::on(server).await;
+    let world = DeliveryFixture::on_server(server).await;
     let damage = "update hooks set sealed_token = set_byte(sealed_token, 20, get_byte(sealed_token, 20) # 1)";
     sqlx::query(damage).execute(&mut world.server.database().await).await.unwrap();
-    world.branch("b1").await;
-    world.server.deliver().await;
-    assert!(world.receiver.take().is_empty());
+    world.create_branch("b1").await;
+    world.server.deliver_hooks().await;
+    assert!(world.receiver.take_received().is_empty());
     let error = world.deliveries().await[0]["error"].as_str().unwrap().to_owned();
     assert!(error.contains("could not decrypt the token"), "{error}");
-    // Who sets it again has it delivered.
+    // After the token is set again, deliveries succeed.
     let form = [("url", &*world.receiver.url("/hook")), ("token", "another")];
     assert_eq!(world.ada.put(&world.hook, &form).await.status, 200);
-    world.server.deliver().await;
-    assert_eq!(world.receiver.take()[0].header("x-gitlab-token"), "another");
+    world.server.deliver_hooks().await;
+    assert_eq!(world.receiver.take_received()[0].header("x-gitlab-token"), "another");
 }
 
-/// A rolling upgrade: nodes of the version before know the column `token` alone, and go on writing it. What they set and
-/// what they remove holds on all nodes.
+/// A rolling upgrade: nodes of the previous version know only the column `token` and go on writing it. A token that
+/// they set or remove is used by all nodes.
 #[tokio::test]
 async fn older_nodes_can_read_and_change_tokens_for_a_day() {
-    let world = World::new().await;
+    let world = DeliveryFixture::new().await;
     let server = &world.server;
     let stored = async || -> (Option<String>, bool) {
         let query = "select token, sealed_token is not null from hooks";
@@ -222,9 +222,9 @@ async fn older_nodes_can_read_and_change_tokens_for_a_day() {
     };
     let sweep = async || holdfast_app::worker::sweep_now(&server.app, &holdfast_app::Actor::Operator).await.unwrap();
     let sent = async |branch: &str| {
-        world.branch(branch).await;
-        server.deliver().await;
-        let received = world.receiver.take().pop().expect("a delivery");
+        world.create_branch(branch).await;
+        server.deliver_hooks().await;
+        let received = world.receiver.take_received().pop().expect("a delivery");
         assert_eq!(received.header("webhook-signature").is_empty(), received.header("x-gitlab-token").is_empty());
         received.header("x-gitlab-token").to_owned()
     };
@@ -245,7 +245,7 @@ async fn older_nodes_can_read_and_change_tokens_for_a_day() {
     sweep().await;
     assert_eq!(stored().await, (None, true));
     assert_eq!(sent("d").await, "another");
-    // A node that was forgotten sets one more.
+    // An older node that still runs sets another token.
     set_as_older_node(Some("set-late")).await;
     assert_eq!(sent("e").await, "set-late");
     sweep().await;
@@ -253,22 +253,22 @@ async fn older_nodes_can_read_and_change_tokens_for_a_day() {
     assert_eq!(sent("f").await, "set-late");
 }
 
-/// A token is sent as it is, or not at all: it adds no header of its own.
+/// Header injection: a token is sent unchanged or rejected, and adds no header.
 #[tokio::test]
-async fn a_token_is_one_header() {
-    let world = World::new().await;
+async fn tokens_cannot_inject_headers() {
+    let world = DeliveryFixture::new().await;
     for token in ["a\r\nX-Evil: 1", "a\nb"] {
         let answer = world.ada.put(&world.hook, &[("url", &world.receiver.url("/x")), ("token", token)]).await;
         assert_eq!(answer.status, 400, "{token:?}: {}", answer.text);
     }
     world.ada.put(&world.hook, &[("url", &world.receiver.url("/x")), ("token", "schlüssel ☃")]).await;
-    world.branch("b").await;
-    world.server.deliver().await;
-    let received = world.receiver.take();
+    world.create_branch("b").await;
+    world.server.deliver_hooks().await;
+    let received = world.receiver.take_received();
     assert_eq!(received.last().unwrap().headers["x-gitlab-token"].as_bytes(), "schlüssel ☃".as_bytes());
 }
 
-/// A receiver whose certificate nobody vouches for; its address.
+/// Starts a receiver with a self-signed certificate, and returns its URL.
 async fn self_signed() -> String {
     let directory = tempfile::tempdir().unwrap();
     let made = Command::new("openssl")
@@ -300,16 +300,16 @@ async fn self_signed() -> String {
 }
 
 #[tokio::test]
-async fn a_certificate_is_checked_unless_the_hook_says_otherwise() {
-    let world = World::new().await;
+async fn tls_certificates_are_verified_unless_disabled_for_the_hook() {
+    let world = DeliveryFixture::new().await;
     let url = self_signed().await;
     world.ada.put(&world.hook, &[("url", &url)]).await;
-    world.branch("a").await;
-    world.server.deliver().await;
+    world.create_branch("a").await;
+    world.server.deliver_hooks().await;
     let refused = &world.deliveries().await[0];
     let error = refused["error"].as_str().unwrap();
     assert!(refused["state"] == "pending" && error.contains("certificate"), "{refused}");
     world.ada.put(&world.hook, &[("url", &url), ("enable_ssl_verification", "false")]).await;
-    world.server.deliver().await;
+    world.server.deliver_hooks().await;
     assert_eq!(world.states().await, ["delivered"]);
 }

@@ -1,43 +1,43 @@
-//! The service that every node runs, with its own loops and in real time.
+//! The delivery service of a node, with its own loops and in real time.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use holdfast_app::App;
-use holdfast_app::hooks::sending;
-use holdfast_tests::{Received, WorkTree};
+use holdfast_app::hooks::dispatch;
+use holdfast_tests::{ReceivedRequest, WorkTree};
 use serde_json::json;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use super::World;
+use super::DeliveryFixture;
 
-struct Running {
+struct RunningService {
     stop: oneshot::Sender<()>,
     ended: JoinHandle<()>,
 }
 
-fn start(app: Arc<App>) -> Running {
+fn start(app: Arc<App>) -> RunningService {
     let (stop, stopped) = oneshot::channel::<()>();
-    let service = async move { sending::run(app, async { drop(stopped.await) }).await.unwrap() };
-    Running { stop, ended: tokio::spawn(service) }
+    let service = async move { dispatch::run(app, async { drop(stopped.await) }).await.unwrap() };
+    RunningService { stop, ended: tokio::spawn(service) }
 }
 
-impl Running {
+impl RunningService {
     async fn stop(self) {
         drop(self.stop);
         tokio::time::timeout(Duration::from_secs(120), self.ended).await.expect("it ends").unwrap();
     }
 }
 
-/// Waits for so many.
-async fn receive(world: &World, count: usize) -> Vec<Received> {
+/// Waits until `count` requests were received.
+async fn receive(world: &DeliveryFixture, count: usize) -> Vec<ReceivedRequest> {
     let mut received = Vec::new();
     let mut looks = tokio::time::interval(Duration::from_millis(20));
     let waiting = async {
         while received.len() < count {
             looks.tick().await;
-            received.extend(world.receiver.take());
+            received.extend(world.receiver.take_received());
         }
     };
     tokio::time::timeout(Duration::from_secs(120), waiting).await.expect("they come");
@@ -45,42 +45,42 @@ async fn receive(world: &World, count: usize) -> Vec<Received> {
 }
 
 #[tokio::test]
-async fn tells_what_happens_soon_after() {
-    let world = World::new().await;
+async fn events_are_delivered_promptly() {
+    let world = DeliveryFixture::new().await;
     let running = start(world.server.app.clone());
-    world.branch("a").await;
+    world.create_branch("a").await;
     receive(&world, 1).await;
-    world.branches(&["b", "c"]).await;
+    world.create_branches(&["b", "c"]).await;
     let later = receive(&world, 2).await;
-    assert_eq!(later.iter().map(Received::sequence).collect::<Vec<_>>(), [2, 3]);
+    assert_eq!(later.iter().map(ReceivedRequest::sequence).collect::<Vec<_>>(), [2, 3]);
     running.stop().await;
     assert_eq!(world.states().await, ["delivered"; 3]);
 }
 
-/// A node that is stopped finishes what it has begun, and writes it down: nothing is sent twice.
+/// Graceful shutdown: a node finishes and records the attempts that it has started, so nothing is sent twice.
 #[tokio::test]
-async fn stops_in_good_order() {
-    let world = World::new().await;
-    world.receiver.take_long(Duration::from_millis(300));
-    world.branches(&["a", "b", "c"]).await;
+async fn shutdown_finishes_and_records_started_deliveries() {
+    let world = DeliveryFixture::new().await;
+    world.receiver.set_delay(Duration::from_millis(300));
+    world.create_branches(&["a", "b", "c"]).await;
     let running = start(world.server.app.clone());
     let first = receive(&world, 1).await;
     running.stop().await;
-    let sent = first.len() + world.receiver.take().len();
+    let sent = first.len() + world.receiver.take_received().len();
     assert!(sent < 3, "it was stopped in between");
     let delivered = world.states().await.iter().filter(|state| *state == "delivered").count();
     assert_eq!(delivered, sent);
-    world.receiver.take_long(Duration::ZERO);
-    world.server.deliver().await;
-    assert_eq!(world.receiver.take().len(), 3 - sent);
+    world.receiver.set_delay(Duration::ZERO);
+    world.server.deliver_hooks().await;
+    assert_eq!(world.receiver.take_received().len(), 3 - sent);
 }
 
-/// What is changed holds for the next call, not for the next visit.
+/// An update of a hook applies to the next attempt, also within the current lease.
 #[tokio::test]
-async fn a_change_holds_at_once() {
-    let world = World::new().await;
-    world.receiver.take_long(Duration::from_millis(300));
-    world.branches(&["a", "b", "c", "d", "e"]).await;
+async fn hook_updates_apply_to_the_next_attempt() {
+    let world = DeliveryFixture::new().await;
+    world.receiver.set_delay(Duration::from_millis(300));
+    world.create_branches(&["a", "b", "c", "d", "e"]).await;
     let running = start(world.server.app.clone());
     receive(&world, 1).await;
     world.ada.put(&world.hook, &[("url", &world.receiver.url("/new"))]).await;
@@ -89,13 +89,13 @@ async fn a_change_holds_at_once() {
     assert!(old <= 1, "{later:?}");
     assert_eq!(world.ada.delete(&world.hook).await.status, 200);
     running.stop().await;
-    assert!(world.receiver.take().len() <= 1);
+    assert!(world.receiver.take_received().len() <= 1);
 }
 
-/// What is in a repository is told by a node that has never seen it.
+/// A node without the repository in its cache downloads it for the payload.
 #[tokio::test]
-async fn a_node_with_an_empty_cache_tells_of_a_push() {
-    let world = World::new().await;
+async fn a_node_with_an_empty_cache_delivers_push_events() {
+    let world = DeliveryFixture::new().await;
     let url = world.server.git_url(&world.ada, "ada/p");
     let (cloned, tree) = WorkTree::clone(&url, &[]).await;
     cloned.ok();

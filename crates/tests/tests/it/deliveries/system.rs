@@ -1,20 +1,20 @@
-//! Hooks of the instance.
+//! System hooks.
 
 use holdfast_tests::{PASSWORD, Receiver, Server};
 use serde_json::{Value, json};
 
-use crate::ssh_keys::ANOTHER;
+use crate::ssh_keys::OTHER_ED25519;
 
-async fn hooked(server: &Server) -> (Receiver, i64) {
+async fn set_up_hook(server: &Server) -> (Receiver, i64) {
     let receiver = Receiver::start().await;
-    server.deliver().await;
+    server.deliver_hooks().await;
     let made = server.admin.post("/hooks", &[("url", &receiver.url("/s")), ("tag_push_events", "true")]).await;
     assert_eq!(made.status, 201, "{}", made.text);
     (receiver, made.body[0]["id"].as_i64().unwrap())
 }
 
 #[tokio::test]
-async fn the_four_rows() {
+async fn system_hooks_can_be_created_listed_and_deleted() {
     let server = Server::start().await;
     let made = server.admin.post("/hooks", &[("url", " https://h.example/x "), ("token", "s3cret")]).await;
     assert_eq!(made.status, 201);
@@ -31,8 +31,8 @@ async fn the_four_rows() {
     assert_eq!(made.body, json!([expected]));
     assert_eq!(server.admin.get("/hooks").await.body, json!([expected]));
     let refused = server.admin.post("/hooks", &[("url", "ftp://x")]).await;
-    assert_eq!(refused.both(), (400, &json!({"message": {"url": ["must be a valid URL"]}})));
-    assert_eq!(server.admin.post("/hooks", &[]).await.both(), (400, &json!({"error": "url is missing"})));
+    assert_eq!(refused.status_and_body(), (400, &json!({"message": {"url": ["must be a valid URL"]}})));
+    assert_eq!(server.admin.post("/hooks", &[]).await.status_and_body(), (400, &json!({"error": "url is missing"})));
     let deleted = server.admin.delete("/hooks/1").await;
     let mut longer = expected;
     for (name, value) in [
@@ -45,15 +45,18 @@ async fn the_four_rows() {
     ] {
         longer[name] = value;
     }
-    assert_eq!(deleted.both(), (200, &longer));
-    assert_eq!(server.admin.delete("/hooks/1").await.both(), (404, &json!({"message": "404 System hook Not Found"})));
-    assert_eq!(server.admin.get("/hooks/1").await.both(), (404, &json!({"message": "404 Not found"})));
+    assert_eq!(deleted.status_and_body(), (200, &longer));
+    assert_eq!(
+        server.admin.delete("/hooks/1").await.status_and_body(),
+        (404, &json!({"message": "404 System hook Not Found"}))
+    );
+    assert_eq!(server.admin.get("/hooks/1").await.status_and_body(), (404, &json!({"message": "404 Not found"})));
 }
 
 #[tokio::test]
-async fn looking_at_one_sends_it_an_example() {
+async fn showing_a_system_hook_sends_a_test_event() {
     let server = Server::start().await;
-    let (receiver, hook) = hooked(&server).await;
+    let (receiver, hook) = set_up_hook(&server).await;
     let example = json!({
         "event_name": "project_create",
         "name": "Ruby",
@@ -62,28 +65,29 @@ async fn looking_at_one_sends_it_an_example() {
         "owner_name": "Someone",
         "owner_email": "example@gitlabhq.com",
     });
-    assert_eq!(server.admin.get(&format!("/hooks/{hook}")).await.both(), (200, &example));
-    server.deliver().await;
-    let received = receiver.take();
+    assert_eq!(server.admin.get(&format!("/hooks/{hook}")).await.status_and_body(), (200, &example));
+    server.deliver_hooks().await;
+    let received = receiver.take_received();
     assert_eq!((received.len(), &received[0].body), (1, &example));
     assert_eq!(received[0].header("x-gitlab-event"), "System Hook");
     let listed = server.admin.get(&format!("/hooks/{hook}/deliveries")).await.body;
     assert_eq!((&listed[0]["event"], &listed[0]["state"]), (&json!("test"), &json!("delivered")));
     let again = server.admin.post(&format!("/hooks/{hook}/replay?from=1"), &[]).await;
-    assert_eq!(again.both(), (201, &json!({"from": 1, "deliveries": 1})));
-    server.deliver().await;
-    assert_eq!(receiver.take()[0].header("webhook-id"), received[0].header("webhook-id"));
+    assert_eq!(again.status_and_body(), (201, &json!({"from": 1, "deliveries": 1})));
+    server.deliver_hooks().await;
+    assert_eq!(receiver.take_received()[0].header("webhook-id"), received[0].header("webhook-id"));
 }
 
-/// All that happens on the instance, in the order in which it does.
+/// A system hook gets all events of the instance, in order.
 #[tokio::test]
-async fn hear_of_everything() {
+async fn system_hooks_receive_all_events() {
     let server = Server::start().await;
-    let (receiver, _) = hooked(&server).await;
+    let (receiver, _) = set_up_hook(&server).await;
     let admin = &server.admin;
     let form = [("username", "bob"), ("name", "Bob"), ("email", "bob@example.com"), ("password", PASSWORD)];
     let bob = admin.post("/users", &form).await.body["id"].clone();
-    let key = admin.post(&format!("/users/{bob}/keys"), &[("title", "k"), ("key", ANOTHER)]).await.body["id"].clone();
+    let key =
+        admin.post(&format!("/users/{bob}/keys"), &[("title", "k"), ("key", OTHER_ED25519)]).await.body["id"].clone();
     admin.delete(&format!("/users/{bob}/keys/{key}")).await;
     let group = server.group(admin, "team", 0).await;
     let members = format!("/groups/{group}/members");
@@ -96,11 +100,11 @@ async fn hear_of_everything() {
     server.push_first(admin, "team/q").await;
     let tags = format!("/projects/{project}/repository/tags");
     admin.post(&tags, &[("tag_name", "v1"), ("ref", "main")]).await;
-    admin.post(&format!("/projects/{project}/issues"), &[("title", "told to nobody here")]).await;
+    admin.post(&format!("/projects/{project}/issues"), &[("title", "not delivered to this hook")]).await;
     admin.delete(&format!("/users/{bob}")).await;
     admin.delete(&format!("/groups/{group}")).await;
-    server.deliver().await;
-    let received = receiver.take();
+    server.deliver_hooks().await;
+    let received = receiver.take_received();
     assert!(received.iter().all(|it| it.header("x-gitlab-event") == "System Hook"));
     let kinds: Vec<&str> = received.iter().map(|it| it.body["event_name"].as_str().unwrap()).collect();
     assert_eq!(
@@ -130,27 +134,27 @@ async fn hear_of_everything() {
         let is_push = body["event_name"].as_str().unwrap().ends_with("push");
         assert!(is_push || body["created_at"].is_string() && body["updated_at"].is_string(), "{body}");
     }
-    let told = |body: &Value, fields: &[&str]| fields.iter().map(|field| body[field].clone()).collect::<Value>();
+    let pick = |body: &Value, fields: &[&str]| fields.iter().map(|field| body[field].clone()).collect::<Value>();
     assert_eq!(
-        told(bodies[0], &["name", "email", "user_id", "username"]),
+        pick(bodies[0], &["name", "email", "user_id", "username"]),
         json!(["Bob", "bob@example.com", bob, "bob"])
     );
-    assert_eq!(told(bodies[1], &["id", "username"]), json!([key, "bob"]));
-    assert_eq!(bodies[1]["key"].as_str().unwrap().split(' ').nth(1), ANOTHER.split(' ').nth(1));
-    assert_eq!(told(bodies[3], &["name", "path", "group_id", "owner_name"]), json!(["team", "team", group, null]));
+    assert_eq!(pick(bodies[1], &["id", "username"]), json!([key, "bob"]));
+    assert_eq!(bodies[1]["key"].as_str().unwrap().split(' ').nth(1), OTHER_ED25519.split(' ').nth(1));
+    assert_eq!(pick(bodies[3], &["name", "path", "group_id", "owner_name"]), json!(["team", "team", group, null]));
     let member = ["group_name", "group_path", "user_username", "user_email", "group_access"];
-    assert_eq!(told(bodies[4], &member), json!(["team", "team", "root", "root@example.com", "Owner"]));
-    assert_eq!(told(bodies[5], &member), json!(["team", "team", "bob", "bob@example.com", "Developer"]));
+    assert_eq!(pick(bodies[4], &member), json!(["team", "team", "root", "root@example.com", "Owner"]));
+    assert_eq!(pick(bodies[5], &member), json!(["team", "team", "bob", "bob@example.com", "Developer"]));
     let facts =
         ["name", "path", "path_with_namespace", "project_id", "owner_name", "owner_email", "project_visibility"];
-    assert_eq!(told(bodies[7], &facts), json!(["p", "p", "team/p", project, "team", "", "private"]));
+    assert_eq!(pick(bodies[7], &facts), json!(["p", "p", "team/p", project, "team", "", "private"]));
     let joined =
         ["project_path_with_namespace", "user_username", "access_level", "project_access", "project_visibility"];
-    assert_eq!(told(bodies[8], &joined), json!(["team/p", "bob", "Master", "Master", "private"]));
-    assert_eq!(told(bodies[9], &["old_path_with_namespace", "path_with_namespace"]), json!(["team/p", "team/q"]));
-    assert_eq!(told(bodies[10], &["object_kind", "commits", "total_commits_count"]), json!(["push", [], 0]));
-    assert_eq!(told(bodies[11], &["object_kind", "message", "ref"]), json!(["tag_push", "", "refs/tags/v1"]));
-    assert_eq!(told(bodies[12], &joined), json!(["team/q", "bob", "Master", "Master", "private"]));
-    assert_eq!(told(bodies[14], &member), json!(["team", "team", "root", "root@example.com", "Owner"]));
-    assert_eq!(told(bodies[15], &["path_with_namespace", "project_visibility"]), json!(["team/q", "private"]));
+    assert_eq!(pick(bodies[8], &joined), json!(["team/p", "bob", "Master", "Master", "private"]));
+    assert_eq!(pick(bodies[9], &["old_path_with_namespace", "path_with_namespace"]), json!(["team/p", "team/q"]));
+    assert_eq!(pick(bodies[10], &["object_kind", "commits", "total_commits_count"]), json!(["push", [], 0]));
+    assert_eq!(pick(bodies[11], &["object_kind", "message", "ref"]), json!(["tag_push", "", "refs/tags/v1"]));
+    assert_eq!(pick(bodies[12], &joined), json!(["team/q", "bob", "Master", "Master", "private"]));
+    assert_eq!(pick(bodies[14], &member), json!(["team", "team", "root", "root@example.com", "Owner"]));
+    assert_eq!(pick(bodies[15], &["path_with_namespace", "project_visibility"]), json!(["team/q", "private"]));
 }

@@ -2,11 +2,11 @@ use chrono::TimeDelta;
 use holdfast_tests::{Client, Receiver, Server, Setup, WorkTree};
 use serde_json::json;
 
-use super::{clone, has, live, packs, repack};
-use crate::equal_fetches::noise;
+use super::{cache_has_object, clone_fresh, count_live_packs, list_packs, repack};
+use crate::shared_fetches::random_bytes;
 
-/// A project with a branch that was deleted: its commit, and the work tree.
-async fn with_something_deleted(server: &Server, ada: &Client) -> (i64, WorkTree, String) {
+/// Creates a project with a deleted branch, and returns the project, the work tree, and the commit of that branch.
+async fn set_up_unreachable(server: &Server, ada: &Client) -> (i64, WorkTree, String) {
     let project = server.project(ada, "p", 20).await;
     let url = server.git_url(ada, "ada/p");
     let tree = WorkTree::new().await;
@@ -20,59 +20,59 @@ async fn with_something_deleted(server: &Server, ada: &Client) -> (i64, WorkTree
     (project, tree, gone)
 }
 
-async fn tomorrow(server: &Server) {
+async fn sweep_and_work(server: &Server) {
     crate::jobs::sweep(server).await;
-    server.work().await;
+    server.run_jobs().await;
 }
 
 #[tokio::test]
-async fn what_no_ref_leads_to_is_set_apart_and_removed_when_nobody_can_want_it_back() {
+async fn unreachable_objects_become_cruft_and_are_pruned_after_the_grace_period() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
-    let (project, tree, gone) = with_something_deleted(&server, &ada).await;
+    let (project, tree, gone) = set_up_unreachable(&server, &ada).await;
     repack(&server, project).await.unwrap();
-    assert_eq!(packs(&server, 1).await, [(true, false), (false, true)]);
+    assert_eq!(list_packs(&server, 1).await, [(true, false), (false, true)]);
     let graph = server.cache.path().join("0/repositories/1.git/objects/info/commit-graph");
-    clone(&server, &ada, "ada/p").await;
+    clone_fresh(&server, &ada, "ada/p").await;
     ada.get("/projects/1/repository/tree").await;
-    assert!(graph.exists() && has(&server, 1, &gone));
-    // Again: nothing is new.
+    assert!(graph.exists() && cache_has_object(&server, 1, &gone));
+    // Repacking again changes nothing.
     repack(&server, project).await.unwrap();
-    assert_eq!(packs(&server, 1).await, [(true, false), (false, true)]);
-    // It was set apart long enough ago, but can be brought back for a month.
+    assert_eq!(list_packs(&server, 1).await, [(true, false), (false, true)]);
+    // The grace period of the cruft pack is over, but the ref can be restored for a month.
     server.advance(TimeDelta::days(15));
-    tomorrow(&server).await;
-    assert_eq!(packs(&server, 1).await, [(true, false), (false, true)]);
+    sweep_and_work(&server).await;
+    assert_eq!(list_packs(&server, 1).await, [(true, false), (false, true)]);
     ada.get("/projects/1/repository/tree").await;
-    assert!(has(&server, 1, &gone));
-    // A month, and a day for clocks that differ.
+    assert!(cache_has_object(&server, 1, &gone));
+    // A month, and a day for clock skew.
     server.advance(TimeDelta::days(17));
-    tomorrow(&server).await;
-    assert_eq!(packs(&server, 1).await, [(true, false)]);
+    sweep_and_work(&server).await;
+    assert_eq!(list_packs(&server, 1).await, [(true, false)]);
     ada.get("/projects/1/repository/tree").await;
-    assert!(!has(&server, 1, &gone));
-    clone(&server, &ada, "ada/p").await;
-    // Who has it can push it again.
+    assert!(!cache_has_object(&server, 1, &gone));
+    clone_fresh(&server, &ada, "ada/p").await;
+    // A client that still has the commit can push it again.
     tree.push(&server.git_url(&ada, "ada/p"), &[&format!("{gone}:refs/heads/back")]).await.ok();
-    clone(&server, &ada, "ada/p").await.git(["cat-file", "-e", &gone]).await.ok();
-    // The bytes outlive it by the time for which backups are kept.
+    clone_fresh(&server, &ada, "ada/p").await.git(["cat-file", "-e", &gone]).await.ok();
+    // The pack is kept for as long as backups may need it.
     let condemned = "select count(*) from packs where state = 'condemned'";
     let condemned =
         async || sqlx::query_scalar::<_, i64>(condemned).fetch_one(&mut server.database().await).await.unwrap();
     assert!(condemned().await > 0);
     server.advance(TimeDelta::days(15));
-    tomorrow(&server).await;
+    sweep_and_work(&server).await;
     assert_eq!(condemned().await, 0);
 }
 
 #[tokio::test]
-async fn what_is_pushed_again_is_not_lost_with_what_was_set_apart() {
+async fn pruning_keeps_objects_that_were_pushed_again() {
     let mut setup = Setup::default();
-    setup.settings.maintenance.undo = TimeDelta::zero();
-    setup.settings.git.compact_at = 3;
-    let server = Server::with(setup).await;
+    setup.settings.maintenance.ref_restore_period = TimeDelta::zero();
+    setup.settings.maintenance.repack_threshold_packs = 3;
+    let server = Server::start_with(setup).await;
     let (_, ada) = server.user("ada").await;
-    let (project, tree, gone) = with_something_deleted(&server, &ada).await;
+    let (project, tree, gone) = set_up_unreachable(&server, &ada).await;
     let url = server.git_url(&ada, "ada/p");
     repack(&server, project).await.unwrap();
     tree.push(&url, &[&format!("{gone}:refs/heads/back")]).await.ok();
@@ -80,42 +80,42 @@ async fn what_is_pushed_again_is_not_lost_with_what_was_set_apart() {
         tree.commit("f", format!("{n}\n").as_bytes(), "more").await;
         tree.push(&url, &["main"]).await.ok();
     }
-    server.work().await;
-    assert!(packs(&server, 1).await.len() < 7);
+    server.run_jobs().await;
+    assert!(list_packs(&server, 1).await.len() < 7);
     server.advance(TimeDelta::days(15));
-    tomorrow(&server).await;
-    assert!(packs(&server, 1).await.iter().all(|(_, is_cruft)| !is_cruft));
-    clone(&server, &ada, "ada/p").await.git(["cat-file", "-e", &gone]).await.ok();
+    sweep_and_work(&server).await;
+    assert!(list_packs(&server, 1).await.iter().all(|(_, is_cruft)| !is_cruft));
+    clone_fresh(&server, &ada, "ada/p").await.git(["cat-file", "-e", &gone]).await.ok();
 }
 
 #[tokio::test]
-async fn clones_stay_quick_where_something_is_set_apart() {
+async fn repositories_with_cruft_packs_keep_bitmaps() {
     let mut setup = Setup::default();
-    setup.settings.git.compact_at = 3;
-    let server = Server::with(setup).await;
+    setup.settings.maintenance.repack_threshold_packs = 3;
+    let server = Server::start_with(setup).await;
     let (_, ada) = server.user("ada").await;
-    let (project, tree, _) = with_something_deleted(&server, &ada).await;
+    let (project, tree, _) = set_up_unreachable(&server, &ada).await;
     repack(&server, project).await.unwrap();
     for n in 0..4 {
         tree.commit("f", format!("{n}\n").as_bytes(), "more").await;
         tree.push(&server.git_url(&ada, "ada/p"), &["main"]).await.ok();
     }
-    server.work().await;
-    let packs = packs(&server, 1).await;
+    server.run_jobs().await;
+    let packs = list_packs(&server, 1).await;
     assert!(packs.len() < 6 && packs.iter().any(|(has_bitmap, _)| *has_bitmap), "{packs:?}");
 }
 
-/// What came since the last time has no bitmap, and every clone walks through it.
+/// Packs since the last full repack have no bitmap, so every clone walks their objects.
 #[tokio::test]
-async fn after_many_pushes_all_is_packed_anew() {
+async fn many_pushes_trigger_a_full_repack() {
     let mut setup = Setup::default();
-    setup.settings.git.compact_at = 3;
-    let server = Server::with(setup).await;
+    setup.settings.maintenance.repack_threshold_packs = 3;
+    let server = Server::start_with(setup).await;
     let (_, ada) = server.user("ada").await;
     let project = server.project(&ada, "p", 0).await;
     let url = server.git_url(&ada, "ada/p");
     let tree = WorkTree::new().await;
-    tree.commit("large", &noise(1 << 20, 1), "large").await;
+    tree.commit("large", &random_bytes(1 << 20, 1), "large").await;
     tree.push(&url, &["main"]).await.ok();
     repack(&server, project).await.unwrap();
     for (pushes, expected) in [(0, &[(true, false), (false, false)][..]), (100, &[(true, false)])] {
@@ -126,23 +126,23 @@ async fn after_many_pushes_all_is_packed_anew() {
             tree.commit("f", format!("{pushes} {n}\n").as_bytes(), "more").await;
             tree.push(&url, &["main"]).await.ok();
         }
-        server.work().await;
-        assert_eq!(packs(&server, 1).await, expected, "{pushes}");
+        server.run_jobs().await;
+        assert_eq!(list_packs(&server, 1).await, expected, "{pushes}");
     }
 }
 
 #[tokio::test]
-async fn a_push_that_was_checked_before_objects_were_removed_is_checked_again() {
+async fn a_push_checked_before_a_prune_is_checked_again() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
-    let (_, tree, _) = with_something_deleted(&server, &ada).await;
+    let (_, tree, _) = set_up_unreachable(&server, &ada).await;
     let url = server.git_url(&ada, "ada/p");
     let next = tree.commit("f", b"next\n", "next").await;
     let mut database = server.database().await;
     sqlx::query("begin").execute(&mut database).await.unwrap();
     sqlx::query("update repositories set prune_epoch = prune_epoch + 1").execute(&mut database).await.unwrap();
     let prune = async {
-        // The push waits for the repository, with all its checks done.
+        // The push waits for the row lock of the repository, after all its checks.
         let waits = "select exists (select from pg_stat_activity where datname = current_database() and
            wait_event_type = 'Lock')";
         let mut every = tokio::time::interval(std::time::Duration::from_millis(10));
@@ -162,14 +162,14 @@ async fn a_push_that_was_checked_before_objects_were_removed_is_checked_again() 
 }
 
 #[tokio::test]
-async fn what_is_wanted_again_meanwhile_is_not_set_apart() {
+async fn objects_restored_during_a_repack_do_not_become_cruft() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
-    let (project, _, gone) = with_something_deleted(&server, &ada).await;
+    let (project, _, gone) = set_up_unreachable(&server, &ada).await;
     let mut database = server.database().await;
     sqlx::query("begin").execute(&mut database).await.unwrap();
     sqlx::query("lock table leases in share mode").execute(&mut database).await.unwrap();
-    // The repack waits before it begins; so does nobody who restores.
+    // The repack waits for the table lock before it starts; the restore does not.
     let restore = async {
         let log = ada.get("/projects/1/repository/ref_log").await;
         let deleted = log.body.as_array().unwrap().iter().find(|entry| entry["new"].is_null()).unwrap().clone();
@@ -179,44 +179,45 @@ async fn what_is_wanted_again_meanwhile_is_not_set_apart() {
     };
     let (_, restored) = tokio::join!(repack(&server, project), restore);
     assert_eq!(restored.status, 201, "{}", restored.text);
-    // Whoever was first: a fork has all that refs lead to.
+    // In either order, a fork gets all reachable objects.
     let group = server.group(&ada, "team", 20).await;
     assert_eq!(ada.post("/projects/fork/ada%2Fp", &[("namespace", &group.to_string())]).await.status, 201);
-    clone(&server, &ada, "team/p").await.git(["cat-file", "-e", &gone]).await.ok();
+    clone_fresh(&server, &ada, "team/p").await.git(["cat-file", "-e", &gone]).await.ok();
 }
 
 #[tokio::test]
-async fn packs_that_pile_up_slow_pushes_down_and_refuse_none() {
+async fn excess_packs_delay_pushes_without_rejecting_them() {
     let mut setup = Setup::default();
-    setup.settings.git.compact_at = 2;
-    let server = Server::with(setup).await;
+    setup.settings.maintenance.repack_threshold_packs = 2;
+    let server = Server::start_with(setup).await;
     let (_, ada) = server.user("ada").await;
     server.project(&ada, "p", 20).await;
     let url = server.git_url(&ada, "ada/p");
     let tree = WorkTree::new().await;
-    // Nobody works: there are at most five times as many as there should be.
+    // No worker runs: the number of packs may reach five times the threshold.
     for n in 0..15 {
         tree.commit("f", format!("{n}\n").as_bytes(), "more").await;
         tree.push(&url, &["main"]).await.ok();
-        assert!(live(&server).await <= 10);
+        assert!(count_live_packs(&server).await <= 10);
     }
-    clone(&server, &ada, "ada/p").await;
+    clone_fresh(&server, &ada, "ada/p").await;
 }
 
 /// A receiver recognizes a delivery by its id and trusts that nothing else has changed. Paths and tag messages come from
 /// the repository, where the objects may have been pruned between two attempts.
 #[tokio::test]
-async fn a_delivery_has_the_same_bytes_after_its_objects_were_pruned() {
+async fn a_delivery_has_the_same_bytes_after_its_objects_are_pruned() {
     let mut setup = Setup::default();
-    (setup.settings.maintenance.undo, setup.settings.maintenance.prune_after) = (TimeDelta::zero(), TimeDelta::zero());
-    let server = Server::with(setup).await;
+    (setup.settings.maintenance.ref_restore_period, setup.settings.maintenance.prune_after) =
+        (TimeDelta::zero(), TimeDelta::zero());
+    let server = Server::start_with(setup).await;
     let (_, ada) = server.user("ada").await;
     let project = server.project(&ada, "p", 20).await;
     let url = server.git_url(&ada, "ada/p");
     let tree = WorkTree::new().await;
     tree.commit("f", b"one\n", "one").await;
     tree.push(&url, &["main"]).await.ok();
-    server.deliver().await;
+    server.deliver_hooks().await;
     let receiver = Receiver::start().await;
     let form = [("url", &*receiver.url("/hook")), ("tag_push_events", "true")];
     let hook = ada.post(&format!("/projects/{project}/hooks"), &form).await;
@@ -227,43 +228,44 @@ async fn a_delivery_has_the_same_bytes_after_its_objects_were_pruned() {
     tree.git(["tag", "-a", "v1", "-m", "One"]).await.ok();
     tree.push(&url, &["gone"]).await.ok();
     tree.push(&url, &["v1"]).await.ok();
-    // The first attempt of the push fails.
+    // The first attempt of the push event fails.
     receiver.fail(1);
-    server.deliver().await;
-    let failed = receiver.take();
+    server.deliver_hooks().await;
+    let failed = receiver.take_received();
     assert_eq!(failed.len(), 1);
     assert_eq!(failed[0].body["commits"][0]["added"], json!(["g"]));
-    // The tag is shown before it is sent.
+    // The payload of the tag event is read before it is delivered.
     let shown = ada.get(&format!("{hook}/deliveries/2")).await;
     assert_eq!(shown.body["request"]["body"]["message"], "One", "{}", shown.text);
     tree.push(&url, &[":gone"]).await.ok();
     tree.push(&url, &[":v1"]).await.ok();
     repack(&server, project).await.unwrap();
     server.advance(TimeDelta::minutes(1));
-    tomorrow(&server).await;
-    assert_eq!(packs(&server, 1).await, [(true, false)], "the commit is pruned");
-    server.deliver().await;
-    let received = receiver.take();
+    sweep_and_work(&server).await;
+    assert_eq!(list_packs(&server, 1).await, [(true, false)], "the commit is pruned");
+    server.deliver_hooks().await;
+    let received = receiver.take_received();
     let [pushed, tagged, _, _] = &received[..] else { panic!("{received:?}") };
     assert_eq!(pushed.header("webhook-id"), failed[0].header("webhook-id"));
     assert_eq!(pushed.raw, failed[0].raw);
     assert_eq!(tagged.body, shown.body["request"]["body"]);
-    // A replay, too.
+    // A replay has the same bytes as well.
     assert_eq!(ada.post(&format!("{hook}/replay?from=1"), &[]).await.status, 201);
-    server.deliver().await;
-    let replayed = receiver.take();
+    server.deliver_hooks().await;
+    let replayed = receiver.take_received();
     assert_eq!(
         replayed.iter().map(|it| &it.raw).collect::<Vec<_>>(),
         received.iter().map(|it| &it.raw).collect::<Vec<_>>()
     );
 }
 
-/// A hook may be behind by more than what was pushed is kept. It must not wait for what never comes back.
+/// A hook may be further behind than unreachable objects are kept. Its deliveries must not wait for pruned objects.
 #[tokio::test]
-async fn what_was_removed_is_told_of_without_what_was_in_it() {
+async fn push_events_of_pruned_objects_are_delivered_without_details() {
     let mut setup = Setup::default();
-    (setup.settings.maintenance.undo, setup.settings.maintenance.prune_after) = (TimeDelta::zero(), TimeDelta::zero());
-    let server = Server::with(setup).await;
+    (setup.settings.maintenance.ref_restore_period, setup.settings.maintenance.prune_after) =
+        (TimeDelta::zero(), TimeDelta::zero());
+    let server = Server::start_with(setup).await;
     let (_, ada) = server.user("ada").await;
     let project = server.project(&ada, "p", 20).await;
     let receiver = Receiver::start().await;
@@ -283,16 +285,16 @@ async fn what_was_removed_is_told_of_without_what_was_in_it() {
     tree.push(&url, &[":v1"]).await.ok();
     repack(&server, project).await.unwrap();
     server.advance(TimeDelta::minutes(1));
-    tomorrow(&server).await;
-    assert_eq!(packs(&server, 1).await, [(true, false)]);
-    // What is removed from a node's copy by mistake is no reason to tell less.
+    sweep_and_work(&server).await;
+    assert_eq!(list_packs(&server, 1).await, [(true, false)]);
+    // Packs that were deleted from the cache by mistake are downloaded again, and do not shorten the payload.
     WorkTree::clone(&url, &[]).await.0.ok();
     let listed = std::fs::read_dir(server.cache.path().join("0/repositories/1.git/objects/pack")).unwrap();
     for file in listed {
         std::fs::remove_file(file.unwrap().path()).unwrap();
     }
-    server.deliver().await;
-    let received = receiver.take();
+    server.deliver_hooks().await;
+    let received = receiver.take_received();
     let [first, pushed, tagged, _, _] = &received[..] else { panic!("{received:?}") };
     assert_eq!(first.body["commits"][0]["added"], json!(["f"]));
     assert_eq!((&pushed.body["after"], &pushed.body["total_commits_count"]), (&json!(gone), &json!(1)));

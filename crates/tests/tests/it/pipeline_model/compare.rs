@@ -1,24 +1,24 @@
-//! What the server shows, line by line, against what the model says.
+//! Compares the responses of the server with the model, line by line.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::driver::Play;
+use super::driver::Driver;
 use super::model::{Build, Pipeline, Time};
 
-impl Play {
-    /// All builds from the first one under way on, with the statuses of their pipelines.
+impl Driver {
+    /// Compares all builds since the first one of an active pipeline, with the statuses of their pipelines.
     pub async fn compare(&mut self, after: &str) {
-        let first = self.live.iter().flat_map(|history| &history.pipeline.builds).map(|build| build.id).min();
+        let first = self.active.iter().flat_map(|history| &history.pipeline.builds).map(|build| build.id).min();
         let Some(first) = first else { return };
-        self.compared += 1;
+        self.comparison_count += 1;
         self.compare_builds(first, after).await;
     }
 
     async fn compare_builds(&self, first: i64, after: &str) {
-        let pipelines = self.over.iter().chain(self.live.iter().map(|history| &history.pipeline));
-        // The rest of them is older.
+        let pipelines = self.finished.iter().chain(self.active.iter().map(|history| &history.pipeline));
+        // Pipelines whose last build is older have no builds in this range.
         let pipelines = pipelines.filter(|pipeline| pipeline.builds.last().is_some_and(|build| build.id >= first));
         let builds = pipelines.flat_map(|pipeline| pipeline.builds.iter().map(move |build| (pipeline, build)));
         let mut builds: Vec<_> = builds.filter(|(_, build)| build.id >= first).collect();
@@ -43,20 +43,20 @@ impl Play {
         }
     }
 
-    /// Where it is open whether a pipeline was running for a moment, the server says.
-    pub async fn learn_starts(&mut self) {
-        for at in 0..self.live.len() {
-            let pipeline = &mut self.live[at].pipeline;
+    /// Reads from the server whether a pipeline was running for a moment, where the rules do not say.
+    pub async fn read_start_times(&mut self) {
+        for at in 0..self.active.len() {
+            let pipeline = &mut self.active[at].pipeline;
             let (id, open) = (pipeline.id, pipeline.may_have_started_at.take());
-            if open.is_some() && self.get(&format!("pipelines/{id}")).await.body["started_at"] == stamp(open) {
-                self.live[at].pipeline.started_at = open;
+            if open.is_some() && self.get(&format!("pipelines/{id}")).await.body["started_at"] == format_time(open) {
+                self.active[at].pipeline.started_at = open;
             }
         }
     }
 
-    /// Times and duration as well.
+    /// Compares the times and the duration of a pipeline as well.
     pub async fn compare_pipeline(&self, at: usize) {
-        let pipeline = &self.live[at].pipeline;
+        let pipeline = &self.active[at].pipeline;
         let shown = self.get(&format!("pipelines/{}", pipeline.id)).await;
         let (expected, shown) = (pipeline_line(pipeline), shown_pipeline_line(&shown.body));
         if shown != expected {
@@ -64,19 +64,19 @@ impl Play {
         }
     }
 
-    /// Whatever became of other pipelines afterwards: nothing that is over has changed.
+    /// Compares all finished pipelines, which must not have changed since.
     pub async fn compare_all(&mut self) {
-        let first = self.over.iter().flat_map(|pipeline| &pipeline.builds).map(|build| build.id).min();
+        let first = self.finished.iter().flat_map(|pipeline| &pipeline.builds).map(|build| build.id).min();
         let Some(first) = first else { return };
         self.compare_builds(first, "everything").await;
-        self.over.sort_by_key(|pipeline| -pipeline.id);
-        let expected: Vec<String> = self.over.iter().map(pipeline_line).collect();
-        let known: BTreeSet<i64> = self.over.iter().map(|pipeline| pipeline.id).collect();
+        self.finished.sort_by_key(|pipeline| -pipeline.id);
+        let expected: Vec<String> = self.finished.iter().map(pipeline_line).collect();
+        let known: BTreeSet<i64> = self.finished.iter().map(|pipeline| pipeline.id).collect();
         let mut shown = Vec::new();
         for page in 1.. {
             let listed = self.get(&format!("pipelines?per_page=100&page={page}")).await;
             let listed = listed.body.as_array().unwrap();
-            // Pushes left pipelines without builds.
+            // Pipelines that the pushes created have no builds and are not in the model.
             let made_here = |it: &&Value| it["id"].as_i64().is_some_and(|id| known.contains(&id));
             shown.extend(listed.iter().filter(made_here).map(shown_pipeline_line));
             if listed.len() < 100 {
@@ -89,7 +89,7 @@ impl Play {
     }
 }
 
-pub fn stamp(time: Option<Time>) -> String {
+pub fn format_time(time: Option<Time>) -> String {
     time.map_or("-".into(), |time| time.format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string())
 }
 
@@ -102,52 +102,52 @@ fn or_dash(value: &Value) -> String {
 }
 
 fn build_line(pipeline: &Pipeline, build: &Build) -> String {
-    let runner = build.taken.as_ref().map_or("-".into(), |taken| taken.runner.to_string());
+    let runner = build.claim.as_ref().map_or("-".into(), |taken| taken.runner.to_string());
     format!(
         "#{} {} ({}) {}, from {} to {}, of user {}, by runner {runner}, in #{} {}",
         build.id,
         build.job.name,
         build.job.stage_name,
-        build.status.word(),
-        stamp(build.started_at),
-        stamp(build.finished_at),
+        build.status.as_str(),
+        format_time(build.started_at),
+        format_time(build.finished_at),
         build.user,
         pipeline.id,
-        pipeline.status.word(),
+        pipeline.status.as_str(),
     )
 }
 
-fn shown_build_line(it: &Value) -> String {
+fn shown_build_line(build: &Value) -> String {
     let word = |value: &Value| or_dash(value);
     format!(
         "#{} {} ({}) {}, from {} to {}, of user {}, by runner {}, in #{} {}",
-        it["id"],
-        word(&it["name"]),
-        word(&it["stage"]),
-        word(&it["status"]),
-        word(&it["started_at"]),
-        word(&it["finished_at"]),
-        word(&it["user"]["id"]),
-        word(&it["runner"]["id"]),
-        it["pipeline"]["id"],
-        word(&it["pipeline"]["status"]),
+        build["id"],
+        word(&build["name"]),
+        word(&build["stage"]),
+        word(&build["status"]),
+        word(&build["started_at"]),
+        word(&build["finished_at"]),
+        word(&build["user"]["id"]),
+        word(&build["runner"]["id"]),
+        build["pipeline"]["id"],
+        word(&build["pipeline"]["status"]),
     )
 }
 
 fn pipeline_line(pipeline: &Pipeline) -> String {
-    let (id, status) = (pipeline.id, pipeline.status.word());
-    let (from, to) = (stamp(pipeline.started_at), stamp(pipeline.finished_at));
+    let (id, status) = (pipeline.id, pipeline.status.as_str());
+    let (from, to) = (format_time(pipeline.started_at), format_time(pipeline.finished_at));
     let duration = pipeline.duration.map_or("-".into(), |seconds| seconds.to_string());
     format!("pipeline #{id} {status}, from {from} to {to}, {duration} s")
 }
 
-fn shown_pipeline_line(it: &Value) -> String {
-    let (from, to) = (or_dash(&it["started_at"]), or_dash(&it["finished_at"]));
-    let (status, duration) = (or_dash(&it["status"]), or_dash(&it["duration"]));
-    format!("pipeline #{} {status}, from {from} to {to}, {duration} s", it["id"])
+fn shown_pipeline_line(pipeline: &Value) -> String {
+    let (from, to) = (or_dash(&pipeline["started_at"]), or_dash(&pipeline["finished_at"]));
+    let (status, duration) = (or_dash(&pipeline["status"]), or_dash(&pipeline["duration"]));
+    format!("pipeline #{} {status}, from {from} to {to}, {duration} s", pipeline["id"])
 }
 
-/// Only what differs, each way.
+/// Returns only the lines that differ, of both sides.
 fn difference(expected: &[String], shown: &[String]) -> String {
     let missing = expected.iter().filter(|line| !shown.contains(line)).map(|line| format!("- the model: {line}\n"));
     let extra = shown.iter().filter(|line| !expected.contains(line)).map(|line| format!("+ the server: {line}\n"));

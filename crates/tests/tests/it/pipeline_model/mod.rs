@@ -1,5 +1,7 @@
-//! Pipelines from their creation to their end: whatever people, runners and time do to them, what the server shows is
-//! what a plain model says. `HOLDFAST_SEED` repeats a run, which prints it; `HOLDFAST_HISTORIES` is how many pipelines.
+//! Random histories of pipelines: after every operation of users, runners and the clock, the server shows the same as a
+//! simple model.
+//!
+//! `HOLDFAST_SEED` repeats a run, which prints its seed; `HOLDFAST_HISTORIES` is the number of pipelines.
 
 mod compare;
 mod driver;
@@ -13,18 +15,18 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use chrono::{NaiveDate, TimeDelta};
-use holdfast_tests::{BEGINNING, Dice, Server};
+use holdfast_tests::{START_TIME, SeededRng, Server};
 
-use driver::Play;
+use driver::Driver;
 use model::Time;
 
 const PROJECTS: usize = 8;
 const HISTORIES: usize = 40;
-/// So many do everything there is to do.
-const ENOUGH: usize = 150;
+/// The number of histories from which on every operation is expected to occur.
+const MIN_HISTORIES: usize = 150;
 
-/// What must have been done, or the test says little.
-const DONE: [&str; 34] = [
+/// Operations that must have occurred, with their statuses; otherwise the test shows little.
+const REQUIRED_OPERATIONS: [&str; 34] = [
     "ask: 201",
     "ask in vain: 204",
     "report success: 200",
@@ -69,58 +71,58 @@ fn seed() -> u64 {
     number("HOLDFAST_SEED", u64::from(std::process::id()))
 }
 
-/// On many threads, which write no log: the kit keeps it, and so many requests would fill the memory.
-fn run(test: impl Future<Output = ()>) {
-    let be_quiet = || tracing::subscriber::set_default(tracing::subscriber::NoSubscriber::default());
+/// Runs a test on several threads without a log: the test kit keeps the log in memory, which would grow too large.
+fn run_without_log(test: impl Future<Output = ()>) {
+    let disable_log = || tracing::subscriber::set_default(tracing::subscriber::NoSubscriber::default());
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    let runtime = runtime.enable_all().on_thread_start(move || std::mem::forget(be_quiet())).build().unwrap();
-    let _quiet = be_quiet();
+    let runtime = runtime.enable_all().on_thread_start(move || std::mem::forget(disable_log())).build().unwrap();
+    let _quiet = disable_log();
     runtime.block_on(test);
 }
 
-/// The clock is everybody's, so it moves between rounds, when nobody does anything.
-struct World {
+/// The clock that all drivers share. It is advanced only between rounds, while no request is running.
+struct ModelClock {
     server: Server,
     now: Time,
-    dice: Dice,
+    dice: SeededRng,
     partitions_until: NaiveDate,
 }
 
-impl World {
+impl ModelClock {
     fn advance(&mut self, seconds: usize) {
-        let by = TimeDelta::seconds(seconds as i64);
-        self.server.advance(by);
-        self.now += by;
+        let duration = TimeDelta::seconds(seconds as i64);
+        self.server.advance(duration);
+        self.now += duration;
     }
 
-    async fn let_time_pass(&mut self, plays: &mut [Play]) {
-        let seconds = match self.dice.below(100) {
+    async fn advance_randomly(&mut self, drivers: &mut [Driver]) {
+        let seconds = match self.dice.next_below(100) {
             0..10 => 0,
-            10..65 => self.dice.between(1, 20),
-            65..85 => self.dice.between(20, 600),
-            85..95 => self.dice.between(10 * 60, 55 * 60),
-            95..98 => self.dice.between(60 * 60, 80 * 60),
-            98 => self.dice.between(2 * 3600, 20 * 3600),
-            _ => self.dice.between(23 * 3600, 26 * 3600),
+            10..65 => self.dice.next_between(1, 20),
+            65..85 => self.dice.next_between(20, 600),
+            85..95 => self.dice.next_between(10 * 60, 55 * 60),
+            95..98 => self.dice.next_between(60 * 60, 80 * 60),
+            98 => self.dice.next_between(2 * 3600, 20 * 3600),
+            _ => self.dice.next_between(23 * 3600, 26 * 3600),
         };
         self.advance(seconds);
-        let is_tended = if seconds > 600 { !self.dice.one_in(3) } else { self.dice.one_in(8) };
-        if is_tended {
-            while plays.iter().any(|play| play.is_at_a_deadline(self.now)) {
+        let is_sweeping = if seconds > 600 { !self.dice.one_in(3) } else { self.dice.one_in(8) };
+        if is_sweeping {
+            while drivers.iter().any(|driver| driver.is_at_deadline(self.now)) {
                 self.advance(1);
             }
         }
-        self.make_partitions().await;
-        if is_tended {
-            tend(&self.server).await;
+        self.create_partitions().await;
+        if is_sweeping {
+            fail_stale_builds(&self.server).await;
         }
-        for play in plays {
-            play.time_passes(self.now, is_tended);
+        for play in drivers {
+            play.advance_time(self.now, is_sweeping);
         }
     }
 
-    /// As the nightly job does.
-    async fn make_partitions(&mut self) {
+    /// Creates partitions, as the daily sweep does.
+    async fn create_partitions(&mut self) {
         let today = self.now.date_naive();
         if today >= self.partitions_until {
             self.partitions_until = today + TimeDelta::days(10);
@@ -130,68 +132,68 @@ impl World {
     }
 }
 
-/// What is stuck is given up.
-async fn tend(server: &Server) {
-    server.tend().await;
+async fn fail_stale_builds(server: &Server) {
+    server.fail_stale_builds().await;
 }
 
 #[test]
 fn random_histories_follow_the_model() {
     let (seed, histories) = (seed(), number("HOLDFAST_HISTORIES", HISTORIES as u64) as usize);
     println!("HOLDFAST_SEED={seed} HOLDFAST_HISTORIES={histories}");
-    run(async move {
+    run_without_log(async move {
         let began = Instant::now();
-        let (plays, rounds) = play(seed, histories).await;
+        let (plays, rounds) = run_histories(seed, histories).await;
         let mut tally = BTreeMap::<String, usize>::new();
-        for (what, count) in plays.iter().flat_map(|play| &play.tally) {
+        for (what, count) in plays.iter().flat_map(|play| &play.counts) {
             *tally.entry(what.clone()).or_default() += count;
         }
-        let operations: usize = plays.iter().map(|play| play.operations).sum();
-        let compared: usize = plays.iter().map(|play| play.compared).sum();
-        let builds: usize = plays.iter().flat_map(|play| &play.over).map(|pipeline| pipeline.builds.len()).sum();
+        let operations: usize = plays.iter().map(|play| play.operation_count).sum();
+        let compared: usize = plays.iter().map(|play| play.comparison_count).sum();
+        let builds: usize = plays.iter().flat_map(|play| &play.finished).map(|pipeline| pipeline.builds.len()).sum();
         println!("{tally:#?}");
         println!(
             "{histories} histories, {builds} builds, {operations} operations in {rounds} rounds, {compared} comparisons \
              without a difference, {:.1?}",
             began.elapsed()
         );
-        if histories >= ENOUGH {
-            let missing: Vec<&str> = DONE.into_iter().filter(|what| !tally.contains_key(*what)).collect();
+        if histories >= MIN_HISTORIES {
+            let missing: Vec<&str> =
+                REQUIRED_OPERATIONS.into_iter().filter(|what| !tally.contains_key(*what)).collect();
             assert!(missing.is_empty(), "never done: {missing:?}");
         }
     });
 }
 
-async fn play(seed: u64, histories: usize) -> (Vec<Play>, usize) {
-    let (server, now) = (Server::start().await, BEGINNING.parse().unwrap());
+async fn run_histories(seed: u64, histories: usize) -> (Vec<Driver>, usize) {
+    let (server, now) = (Server::start().await, START_TIME.parse().unwrap());
     let mut plays = Vec::new();
     for number in 0..PROJECTS {
         let share = histories / PROJECTS + usize::from(number < histories % PROJECTS);
-        plays.push(Play::new(&server, number, Dice::new(seed, number as u64 + 1), share, now).await);
+        plays.push(Driver::new(&server, number, SeededRng::new(seed, number as u64 + 1), share, now).await);
     }
-    let mut world = World { server, now, dice: Dice::new(seed, 0), partitions_until: now.date_naive() };
+    let mut world = ModelClock { server, now, dice: SeededRng::new(seed, 0), partitions_until: now.date_naive() };
     let mut rounds = 0;
-    while !plays.iter().all(Play::is_done) {
-        let round = |mut play: Play| async move {
-            play.round().await;
+    while !plays.iter().all(Driver::is_done) {
+        let round = |mut play: Driver| async move {
+            play.run_round().await;
             play
         };
-        plays = all_at_once(plays, round).await;
-        world.let_time_pass(&mut plays).await;
+        plays = run_concurrently(plays, round).await;
+        world.advance_randomly(&mut plays).await;
         rounds += 1;
     }
-    let look_again = |mut play: Play| async move {
+    let look_again = |mut play: Driver| async move {
         play.compare_all().await;
         play
     };
-    (all_at_once(plays, look_again).await, rounds)
+    (run_concurrently(plays, look_again).await, rounds)
 }
 
-async fn all_at_once<F>(plays: Vec<Play>, act: impl Fn(Play) -> F) -> Vec<Play>
+async fn run_concurrently<F>(drivers: Vec<Driver>, act: impl Fn(Driver) -> F) -> Vec<Driver>
 where
-    F: Future<Output = Play> + Send + 'static,
+    F: Future<Output = Driver> + Send + 'static,
 {
-    let tasks: Vec<_> = plays.into_iter().map(|play| tokio::spawn(act(play))).collect();
+    let tasks: Vec<_> = drivers.into_iter().map(|play| tokio::spawn(act(play))).collect();
     let mut plays = Vec::new();
     for task in tasks {
         plays.push(task.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic())));

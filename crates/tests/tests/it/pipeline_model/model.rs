@@ -1,4 +1,4 @@
-//! What must become of a pipeline, the plain way: whatever happens, all of it is worked out anew by the rules.
+//! A simple model of pipelines: after every operation, all statuses are recomputed by the rules.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,12 @@ use super::plan::{Job, STAGES, When};
 
 pub type Time = DateTime<Utc>;
 
-/// A runner that says nothing for longer is taken for dead.
-const SILENT_AFTER: TimeDelta = TimeDelta::hours(1);
-/// What a build may run over its timeout.
-const GRACE: TimeDelta = TimeDelta::minutes(15);
-/// A build that no runner wants for longer is given up.
-const PENDING_AT_MOST: TimeDelta = TimeDelta::hours(24);
+/// A running build fails if its runner is silent for longer than this.
+const STALE_AFTER: TimeDelta = TimeDelta::hours(1);
+/// The time that a build may run beyond its timeout.
+const TIMEOUT_GRACE: TimeDelta = TimeDelta::minutes(15);
+/// A build fails if no runner claims it for longer than this.
+const MAX_PENDING: TimeDelta = TimeDelta::hours(24);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
@@ -29,7 +29,7 @@ pub enum Status {
 use Status::*;
 
 impl Status {
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Created => "created",
             Pending => "pending",
@@ -41,7 +41,7 @@ impl Status {
         }
     }
 
-    /// Something may still come of it by itself.
+    /// Returns whether the status can still change without a user.
     pub const fn is_active(self) -> bool {
         matches!(self, Created | Pending | Running)
     }
@@ -60,34 +60,34 @@ pub struct Build {
     pub started_at: Option<Time>,
     pub finished_at: Option<Time>,
     pub pending_since: Time,
-    pub taken: Option<Taken>,
+    pub claim: Option<Claim>,
 }
 
-/// By a runner.
+/// The claim of a build by a runner.
 #[derive(Clone, Debug)]
-pub struct Taken {
+pub struct Claim {
     pub runner: i64,
     pub token: String,
     pub timeout: TimeDelta,
-    pub heard_at: Time,
+    pub contacted_at: Time,
     pub trace_length: usize,
 }
 
 #[derive(Debug)]
 pub struct Pipeline {
     pub id: i64,
-    /// By id; those that were retried stay.
+    /// All builds by id, including those that were retried.
     pub builds: Vec<Build>,
     pub status: Status,
     pub started_at: Option<Time>,
     pub finished_at: Option<Time>,
     pub duration: Option<i64>,
-    /// If builds were given up one after another.
+    /// Set if several builds failed as stale one after the other.
     pub may_have_started_at: Option<Time>,
 }
 
-/// Rule 2; what none at all come to depends on who asks.
-fn status_of(builds: &[&Build], of_none: Status) -> Status {
+/// Returns the combined status of builds, or `of_none` if there are none.
+fn combined_status(builds: &[&Build], of_none: Status) -> Status {
     if builds.is_empty() {
         return of_none;
     }
@@ -96,8 +96,8 @@ fn status_of(builds: &[&Build], of_none: Status) -> Status {
         Skipped => !matches!(build.job.when, When::Manual | When::OnFailure),
         _ => true,
     };
-    let left: Vec<Status> = builds.iter().filter(counts).map(|build| build.status).collect();
-    let all = |some: &[Status]| left.iter().all(|status| some.contains(status));
+    let counted: Vec<Status> = builds.iter().filter(counts).map(|build| build.status).collect();
+    let all = |some: &[Status]| counted.iter().all(|status| some.contains(status));
     if all(&[Success]) {
         Success
     } else if all(&[Created]) {
@@ -110,15 +110,15 @@ fn status_of(builds: &[&Build], of_none: Status) -> Status {
         Canceled
     } else if all(&[Created, Skipped, Pending]) {
         Pending
-    } else if left.iter().any(|status| status.is_active()) {
+    } else if counted.iter().any(|status| status.is_active()) {
         Running
     } else {
         Failed
     }
 }
 
-/// What a build comes to whose turn it is after stages of that status.
-fn turn(when: When, before: Status) -> Status {
+/// Returns the status of a build when its stage is reached, after earlier stages with the status `before`.
+fn status_after(when: When, before: Status) -> Status {
     let runs = match when {
         When::OnSuccess => before == Success,
         When::OnFailure => before == Failed,
@@ -136,15 +136,15 @@ impl Pipeline {
         for job in jobs {
             pipeline.add(job.clone(), Created, ids, user, now);
         }
-        pipeline.settle(now);
+        pipeline.update_statuses(now);
         pipeline
     }
 
-    /// The server numbers builds; one that it did not make shows by an impossible number.
+    /// Adds a build. Its id is that of the server, or an impossible number if the server did not create it.
     fn add(&mut self, job: Job, status: Status, ids: &BTreeMap<String, i64>, user: i64, now: Time) {
         let id = ids.get(&job.name).copied().unwrap_or(i64::MAX);
         let (started_at, finished_at, taken) = (None, None, None);
-        self.builds.push(Build { id, job, status, user, started_at, finished_at, pending_since: now, taken });
+        self.builds.push(Build { id, job, status, user, started_at, finished_at, pending_since: now, claim: taken });
         self.builds.sort_by_key(|build| build.id);
     }
 
@@ -156,7 +156,7 @@ impl Pipeline {
         self.builds.iter_mut().find(|build| build.id == id).unwrap()
     }
 
-    /// Rule 1.
+    /// Returns whether this is the latest build of its name. Only such builds count for the status of the pipeline.
     fn is_latest(&self, build: &Build) -> bool {
         !self.builds.iter().any(|other| other.job.name == build.job.name && other.id > build.id)
     }
@@ -165,26 +165,26 @@ impl Pipeline {
         self.builds.iter().filter(|build| self.is_latest(build)).collect()
     }
 
-    pub fn is_over(&self) -> bool {
+    pub fn is_finished(&self) -> bool {
         !self.builds.iter().any(|build| build.status.is_active())
     }
 
-    /// Rules 3 and 10, after every change.
-    fn settle(&mut self, now: Time) {
+    /// Recomputes the builds of reached stages and the pipeline itself, after every change.
+    fn update_statuses(&mut self, now: Time) {
         for stage in 0..STAGES {
             let earlier: Vec<&Build> = self.latest().into_iter().filter(|build| build.job.stage < stage).collect();
-            let before = status_of(&earlier, Success);
+            let before = combined_status(&earlier, Success);
             if !before.is_complete() {
                 continue;
             }
             for build in &mut self.builds {
                 if build.job.stage == stage && build.status == Created {
-                    build.status = turn(build.job.when, before);
+                    build.status = status_after(build.job.when, before);
                     build.pending_since = now;
                 }
             }
         }
-        let status = status_of(&self.latest(), Skipped);
+        let status = combined_status(&self.latest(), Skipped);
         if status == self.status {
             return;
         }
@@ -199,7 +199,7 @@ impl Pipeline {
         }
     }
 
-    /// Seconds in which at least one of the latest builds ran.
+    /// Returns the number of seconds in which at least one of the latest builds ran.
     fn busy_seconds(&self) -> i64 {
         let times = self.latest().into_iter().filter_map(|build| build.started_at.zip(build.finished_at));
         let mut times: Vec<(Time, Time)> = times.collect();
@@ -216,31 +216,31 @@ impl Pipeline {
         sum.num_seconds()
     }
 
-    /// Rule 4.
-    pub fn take(&mut self, id: i64, taken: Taken, now: Time) {
+    /// Assigns a build to a runner.
+    pub fn claim_build(&mut self, id: i64, claim: Claim, now: Time) {
         let build = self.build_mut(id);
         build.status = Running;
         build.started_at = Some(now);
-        build.taken = Some(taken);
-        self.settle(now);
+        build.claim = Some(claim);
+        self.update_statuses(now);
     }
 
-    /// Rule 5.
-    pub fn finish(&mut self, id: i64, status: Status, now: Time) {
+    /// Ends a build with the status that its runner reported.
+    pub fn finish_build(&mut self, id: i64, status: Status, now: Time) {
         let build = self.build_mut(id);
         build.status = status;
         build.finished_at = Some(now);
-        self.settle(now);
+        self.update_statuses(now);
     }
 
-    /// Its runner said something: that it is at it, or so many bytes of its trace.
-    pub fn hear(&mut self, id: i64, bytes: usize, now: Time) {
-        let taken = self.build_mut(id).taken.as_mut().unwrap();
-        taken.heard_at = now;
-        taken.trace_length += bytes;
+    /// Records a heartbeat of the runner, or the length of an appended part of the trace.
+    pub fn record_contact(&mut self, id: i64, bytes: usize, now: Time) {
+        let claim = self.build_mut(id).claim.as_mut().unwrap();
+        claim.contacted_at = now;
+        claim.trace_length += bytes;
     }
 
-    /// Rule 6, of some builds.
+    /// Cancels the active builds that `which` selects.
     pub fn cancel(&mut self, which: impl Fn(&Build) -> bool, now: Time) {
         for build in &mut self.builds {
             if which(build) && build.status.is_active() {
@@ -248,7 +248,7 @@ impl Pipeline {
                 build.finished_at = Some(now);
             }
         }
-        self.settle(now);
+        self.update_statuses(now);
     }
 
     pub fn is_retryable(&self, id: i64) -> bool {
@@ -256,20 +256,20 @@ impl Pipeline {
         build.status.is_complete() && self.is_latest(build)
     }
 
-    /// Rule 7.
+    /// Retries a build, and reopens the skipped builds of later stages.
     pub fn retry_build(&mut self, id: i64, ids: &BTreeMap<String, i64>, user: i64, now: Time) {
         let job = self.build(id).job.clone();
         let stage = job.stage;
         self.add(job, Pending, ids, user, now);
         self.reopen_after(stage, user);
-        self.settle(now);
+        self.update_statuses(now);
     }
 
-    pub fn has_something_to_retry(&self) -> bool {
+    pub fn has_retryable(&self) -> bool {
         self.latest().iter().any(|build| matches!(build.status, Failed | Canceled))
     }
 
-    /// Rule 8.
+    /// Retries the failed and canceled builds of a pipeline.
     pub fn retry(&mut self, ids: &BTreeMap<String, i64>, user: i64, now: Time) {
         let again = self.latest().into_iter().filter(|build| matches!(build.status, Failed | Canceled));
         let again: Vec<Job> = again.map(|build| build.job.clone()).collect();
@@ -279,7 +279,7 @@ impl Pipeline {
             self.add(job, status, ids, user, now);
         }
         self.reopen_after(first, user);
-        self.settle(now);
+        self.update_statuses(now);
     }
 
     fn reopen_after(&mut self, stage: usize, user: i64) {
@@ -296,17 +296,17 @@ impl Pipeline {
         build.job.when == When::Manual && matches!(build.status, Created | Skipped)
     }
 
-    /// Rule 9.
+    /// Plays a manual build.
     pub fn play(&mut self, id: i64, user: i64, now: Time) {
         let build = self.build_mut(id);
         build.status = Pending;
         build.user = user;
         build.pending_since = now;
-        self.settle(now);
+        self.update_statuses(now);
     }
 
-    /// Rule 12; what is given up, and why.
-    pub fn tend(&mut self, now: Time) -> Vec<&'static str> {
+    /// Fails stale builds, and returns the reasons.
+    pub fn fail_stale(&mut self, now: Time) -> Vec<&'static str> {
         let mut given_up = Vec::new();
         for build in &mut self.builds {
             if let Some((_, why)) = deadlines(build).into_iter().find(|(deadline, _)| now > *deadline) {
@@ -315,26 +315,26 @@ impl Pipeline {
                 given_up.push(why);
             }
         }
-        // Between two that are given up it runs, as far as rule 2 goes, if the first may not fail; no order is promised.
+        // Between the failures of two stale builds the combined status may be `running`; their order is unspecified.
         if given_up.len() > 1 && self.started_at.is_none() {
             self.may_have_started_at = Some(now);
         }
-        self.settle(now);
+        self.update_statuses(now);
         given_up
     }
 
-    /// The very moment of a deadline is nobody's business: neither side of it is promised.
-    pub fn is_at_a_deadline(&self, now: Time) -> bool {
+    /// Returns whether the time is exactly a deadline, where the result is not specified.
+    pub fn is_at_deadline(&self, now: Time) -> bool {
         self.builds.iter().flat_map(deadlines).any(|(deadline, _)| deadline == now)
     }
 }
 
 fn deadlines(build: &Build) -> Vec<(Time, &'static str)> {
-    match (build.status, &build.taken) {
-        (Pending, _) => vec![(build.pending_since + PENDING_AT_MOST, "pending too long")],
+    match (build.status, &build.claim) {
+        (Pending, _) => vec![(build.pending_since + MAX_PENDING, "pending too long")],
         (Running, Some(taken)) => {
-            let end = build.started_at.unwrap() + taken.timeout + GRACE;
-            vec![(taken.heard_at + SILENT_AFTER, "silent"), (end, "running too long")]
+            let end = build.started_at.unwrap() + taken.timeout + TIMEOUT_GRACE;
+            vec![(taken.contacted_at + STALE_AFTER, "silent"), (end, "running too long")]
         }
         _ => Vec::new(),
     }

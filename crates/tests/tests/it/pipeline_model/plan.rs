@@ -1,12 +1,12 @@
-//! Files of pipelines, made by chance.
+//! Random CI files.
 
 use std::fmt::Write;
 
-use holdfast_tests::Dice;
+use holdfast_tests::SeededRng;
 
-/// At most, in one file.
+/// Maximum number of stages in one file.
 pub const STAGES: usize = 4;
-const JOBS: usize = 6;
+const MAX_JOBS: usize = 6;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
@@ -17,7 +17,7 @@ pub enum When {
 }
 
 impl When {
-    const fn word(self) -> &'static str {
+    const fn as_str(self) -> &'static str {
         match self {
             Self::OnSuccess => "on_success",
             Self::OnFailure => "on_failure",
@@ -37,7 +37,7 @@ pub struct Job {
     pub tags: Vec<&'static str>,
 }
 
-/// A branch and what its file says.
+/// A branch and the jobs of its CI file.
 pub struct Plan {
     pub branch: String,
     pub jobs: Vec<Job>,
@@ -45,17 +45,17 @@ pub struct Plan {
 }
 
 impl Plan {
-    pub fn random(dice: &mut Dice, branch: String) -> Self {
-        // Their order is the file's, not the alphabet's.
+    pub fn random(dice: &mut SeededRng, branch: String) -> Self {
+        // The order of the stages is that of the file, not the alphabetical one.
         let mut names = vec!["build", "test", "deploy", "zip", "ask"];
         let stages: Vec<&str> =
-            (0..dice.between(1, STAGES)).map(|_| names.swap_remove(dice.below(names.len()))).collect();
-        let jobs: Vec<Job> = (0..dice.between(1, JOBS)).map(|number| job(dice, &stages, number)).collect();
+            (0..dice.next_between(1, STAGES)).map(|_| names.swap_remove(dice.next_below(names.len()))).collect();
+        let jobs: Vec<Job> = (0..dice.next_between(1, MAX_JOBS)).map(|number| job(dice, &stages, number)).collect();
         let mut text = format!("stages: [{}]\n", stages.join(", "));
         for job in &jobs {
             write!(text, "{}:\n  stage: {}\n  script: [\"true\"]\n", job.name, job.stage_name).unwrap();
             if job.when != When::OnSuccess || dice.one_in(3) {
-                writeln!(text, "  when: {}", job.when.word()).unwrap();
+                writeln!(text, "  when: {}", job.when.as_str()).unwrap();
             }
             if job.allow_failure || dice.one_in(5) {
                 writeln!(text, "  allow_failure: {}", job.allow_failure).unwrap();
@@ -68,15 +68,15 @@ impl Plan {
     }
 }
 
-fn job(dice: &mut Dice, stages: &[&'static str], number: usize) -> Job {
-    let stage = dice.below(stages.len());
-    let when = match dice.below(20) {
+fn job(dice: &mut SeededRng, stages: &[&'static str], number: usize) -> Job {
+    let stage = dice.next_below(stages.len());
+    let when = match dice.next_below(20) {
         0..11 => When::OnSuccess,
         11..14 => When::OnFailure,
         14..17 => When::Always,
         _ => When::Manual,
     };
-    let tags = match dice.below(20) {
+    let tags = match dice.next_below(20) {
         0..11 => &[][..],
         11..13 => &["a"],
         13..15 => &["b"],
@@ -84,7 +84,7 @@ fn job(dice: &mut Dice, stages: &[&'static str], number: usize) -> Job {
         16 => &["a", "b"],
         17 => &["b", "c"],
         18 => &["a", "b", "c"],
-        // No runner has this one.
+        // No active runner has this tag.
         _ => &["a", "rare"],
     };
     Job {
@@ -97,8 +97,8 @@ fn job(dice: &mut Dice, stages: &[&'static str], number: usize) -> Job {
     }
 }
 
-/// All of them as a stream for `git fast-import`; their pushes make no pipelines.
-pub fn stream(plans: &[Plan]) -> Vec<u8> {
+/// Returns all branches as a `git fast-import` stream. Pushing them creates no builds.
+pub fn import_stream(plans: &[Plan]) -> Vec<u8> {
     let mut stream = String::new();
     let message = "Plan\n\n[ci skip]\n";
     for Plan { branch, text, .. } in plans {

@@ -1,42 +1,43 @@
-//! Many runners at once, on two nodes, while people cancel: each build goes to one of them, and none is forgotten.
+//! Many concurrent runners on two nodes, while users cancel builds: each build is claimed by one runner, and all of
+//! them end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use holdfast_tests::{Answer, Client, Dice, Server, WorkTree};
+use holdfast_tests::{Client, SeededRng, Server, TestResponse, WorkTree};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::http::Http;
-use super::{run, seed};
+use super::{run_without_log, seed};
 
 const PROJECTS: usize = 2;
 const PIPELINES: usize = 5;
 const JOBS: usize = 20;
 const RUNNERS: usize = 25;
 const CANCELERS: usize = 4;
-const CANCELS: usize = 15;
-/// For all of it.
+const CANCELS_PER_CLIENT: usize = 15;
+/// The deadline of the whole test.
 const DEADLINE: Duration = Duration::from_secs(120);
 
-struct World {
-    /// Its directories go with it.
+struct RaceFixture {
+    /// Kept because its directories are deleted with it.
     _server: Server,
     nodes: Vec<Http>,
     owner: Client,
     projects: Vec<i64>,
-    /// With their projects.
+    /// Projects and pipelines.
     pipelines: Vec<(i64, i64)>,
-    builds: Vec<(i64, i64)>,
-    /// Who got what.
-    handed_out: Mutex<BTreeMap<i64, i64>>,
-    /// What was acknowledged.
+    list_builds: Vec<(i64, i64)>,
+    /// The runner of each claimed build.
+    claimed: Mutex<BTreeMap<i64, i64>>,
+    /// The acknowledged status of each build.
     reported: Mutex<BTreeMap<i64, &'static str>>,
-    /// What somebody wanted canceled, before the server knew of it.
-    unwanted: Mutex<BTreeSet<i64>>,
+    /// Builds for which a cancel request was sent; recorded before the request.
+    canceled: Mutex<BTreeSet<i64>>,
 }
 
 struct Runner {
@@ -51,7 +52,7 @@ fn tag(job: usize) -> Option<&'static str> {
     [Some("a"), Some("b"), None][job % 3]
 }
 
-/// Two stages; nothing that becomes of one build keeps another from running.
+/// Returns a CI file with two stages, in which no build prevents another from running.
 fn file() -> String {
     let mut text = String::from("stages: [one, two]\n");
     for job in 0..JOBS {
@@ -68,11 +69,11 @@ async fn pause(milliseconds: u64) {
     tokio::time::timeout(Duration::from_millis(milliseconds), std::future::pending::<()>()).await.ok();
 }
 
-impl World {
+impl RaceFixture {
     async fn new() -> (Self, Vec<Runner>) {
         let server = Server::start().await;
         let another = format!("http://{}", server.another_node().await);
-        let nodes = vec![Http::new(&server.base), Http::new(&another)];
+        let nodes = vec![Http::new(&server.base_url), Http::new(&another)];
         let (_, owner) = server.user("ada").await;
         let (mut projects, mut pipelines) = (Vec::new(), Vec::new());
         let (mut builds, mut runners) = (Vec::new(), Vec::new());
@@ -93,16 +94,26 @@ impl World {
             projects.push(project);
         }
         let (handed_out, reported, unwanted) = Default::default();
-        let world = Self { _server: server, nodes, owner, projects, pipelines, builds, handed_out, reported, unwanted };
+        let world = Self {
+            _server: server,
+            nodes,
+            owner,
+            projects,
+            pipelines,
+            list_builds: builds,
+            claimed: handed_out,
+            reported,
+            canceled: unwanted,
+        };
         (world, runners)
     }
 
-    async fn post(&self, dice: &mut Dice, path: &str) -> Answer {
+    async fn post(&self, dice: &mut SeededRng, path: &str) -> TestResponse {
         dice.pick(&self.nodes).v3(&self.owner, "POST", path, &[]).await
     }
 
-    /// Asks, runs and reports until everything is over.
-    async fn work(&self, runner: &Runner, mut dice: Dice, mut done: watch::Receiver<bool>) {
+    /// Requests, runs and reports builds until all are finished.
+    async fn run_runner(&self, runner: &Runner, mut dice: SeededRng, mut done: watch::Receiver<bool>) {
         let mut last_update = None;
         loop {
             let body = json!({"token": runner.token, "last_update": last_update});
@@ -113,25 +124,25 @@ impl World {
             };
             match answer.status {
                 201 => {
-                    let id = self.note_taken(runner, &answer.body);
+                    let id = self.record_claim(runner, &answer.body);
                     self.report(id, answer.body["token"].as_str().unwrap(), &mut dice).await;
                 }
                 204 => {
                     last_update = answer.header("X-GitLab-Last-Update").map(str::to_owned);
                     pause(20).await;
                 }
-                // Somebody else was quicker.
+                // Another runner claimed the build first.
                 409 => last_update = None,
                 _ => panic!("{} {}", answer.status, answer.text),
             }
         }
     }
 
-    fn note_taken(&self, runner: &Runner, job: &Value) -> i64 {
+    fn record_claim(&self, runner: &Runner, job: &Value) -> i64 {
         let id = job["id"].as_i64().unwrap();
-        let before = self.handed_out.lock().unwrap().insert(id, runner.id);
+        let before = self.claimed.lock().unwrap().insert(id, runner.id);
         assert_eq!(before, None, "#{id} went to a second runner, {}", runner.id);
-        assert!(self.builds.contains(&(runner.project, id)), "#{id} is not of the runner's project");
+        assert!(self.list_builds.contains(&(runner.project, id)), "#{id} is not of the runner's project");
         let name = job["job_info"]["name"].as_str().unwrap();
         let tag = tag(name[1..].parse().unwrap());
         let may_run = tag.map_or(runner.run_untagged, |tag| runner.tags.contains(&tag));
@@ -139,8 +150,9 @@ impl World {
         id
     }
 
-    /// By one or two voices at once: one of them is heard, unless the build is canceled.
-    async fn report(&self, id: i64, token: &str, dice: &mut Dice) {
+    /// Reports a result, with one request or with two concurrent ones: one of them is accepted, unless the build is
+    /// canceled.
+    async fn report(&self, id: i64, token: &str, dice: &mut SeededRng) {
         let put = async |node: usize, state: &'static str| {
             let body = json!({"token": token, "state": state});
             let answer = self.nodes[node].v4("PUT", &format!("/jobs/{id}"), &body).await;
@@ -151,14 +163,14 @@ impl World {
             let (one, other) = tokio::join!(put(0, "success"), put(1, "failed"));
             vec![one, other]
         } else {
-            pause(dice.below(500) as u64).await;
-            vec![put(dice.below(2), *dice.pick(&["success", "failed"])).await]
+            pause(dice.next_below(500) as u64).await;
+            vec![put(dice.next_below(2), *dice.pick(&["success", "failed"])).await]
         };
         let heard: Vec<&str> = answers.iter().filter(|it| it.1.status == 200).map(|it| it.0).collect();
         match heard[..] {
             [state] => _ = self.reported.lock().unwrap().insert(id, state),
             [] => {
-                assert!(self.unwanted.lock().unwrap().contains(&id), "#{id} is refused: {answers:?}");
+                assert!(self.canceled.lock().unwrap().contains(&id), "#{id} is refused: {answers:?}");
                 for (_, answer) in &answers {
                     assert_eq!(answer.header("Job-Status"), Some("canceled"), "#{id}");
                 }
@@ -167,36 +179,36 @@ impl World {
         }
     }
 
-    async fn cancel(&self, mut dice: Dice) {
-        for number in 0..CANCELS {
-            pause(dice.below(60) as u64).await;
-            if number == CANCELS / 3 && dice.one_in(2) {
+    async fn cancel(&self, mut dice: SeededRng) {
+        for number in 0..CANCELS_PER_CLIENT {
+            pause(dice.next_below(60) as u64).await;
+            if number == CANCELS_PER_CLIENT / 3 && dice.one_in(2) {
                 let (project, pipeline) = *dice.pick(&self.pipelines);
-                let builds = self.builds_of(project).await;
+                let builds = self.list_project_builds(project).await;
                 let builds = builds.iter().filter(|build| build["pipeline"]["id"] == pipeline);
-                self.unwanted.lock().unwrap().extend(builds.map(|build| build["id"].as_i64().unwrap()));
+                self.canceled.lock().unwrap().extend(builds.map(|build| build["id"].as_i64().unwrap()));
                 let answer = self.post(&mut dice, &format!("/projects/{project}/pipelines/{pipeline}/cancel")).await;
                 assert_eq!(answer.status, 200, "{}", answer.text);
             } else {
-                let (project, id) = self.some_build(&mut dice);
-                self.unwanted.lock().unwrap().insert(id);
+                let (project, id) = self.pick_build(&mut dice);
+                self.canceled.lock().unwrap().insert(id);
                 let answer = self.post(&mut dice, &format!("/projects/{project}/builds/{id}/cancel")).await;
                 assert_eq!(answer.status, 201, "{}", answer.text);
             }
         }
     }
 
-    /// Rather one that a runner is at.
-    fn some_build(&self, dice: &mut Dice) -> (i64, i64) {
+    /// Returns a build, preferably one that is running.
+    fn pick_build(&self, dice: &mut SeededRng) -> (i64, i64) {
         let reported = self.reported.lock().unwrap();
-        let handed_out = self.handed_out.lock().unwrap();
+        let handed_out = self.claimed.lock().unwrap();
         let is_run = |(_, id): &&(i64, i64)| handed_out.contains_key(id) && !reported.contains_key(id);
-        let run: Vec<(i64, i64)> = self.builds.iter().filter(is_run).copied().collect();
+        let run: Vec<(i64, i64)> = self.list_builds.iter().filter(is_run).copied().collect();
         let is_any = run.is_empty() || dice.one_in(2);
-        *dice.pick(if is_any { &self.builds } else { &run })
+        *dice.pick(if is_any { &self.list_builds } else { &run })
     }
 
-    async fn builds_of(&self, project: i64) -> Vec<Value> {
+    async fn list_project_builds(&self, project: i64) -> Vec<Value> {
         let path = format!("/projects/{project}/builds?per_page=100");
         self.nodes[1].v3(&self.owner, "GET", &path, &[]).await.body.as_array().unwrap().clone()
     }
@@ -204,12 +216,12 @@ impl World {
     async fn builds(&self) -> Vec<Value> {
         let mut builds = Vec::new();
         for project in &self.projects {
-            builds.extend(self.builds_of(*project).await);
+            builds.extend(self.list_project_builds(*project).await);
         }
         builds
     }
 
-    async fn wait_for_the_end(&self) {
+    async fn wait_until_finished(&self) {
         let began = Instant::now();
         loop {
             let builds = self.builds().await;
@@ -223,10 +235,10 @@ impl World {
         }
     }
 
-    /// How many went which way.
+    /// Checks all builds, and returns their number by outcome.
     async fn check(&self) -> BTreeMap<String, usize> {
-        let (handed_out, reported) = (self.handed_out.lock().unwrap().clone(), self.reported.lock().unwrap().clone());
-        let unwanted = self.unwanted.lock().unwrap().clone();
+        let (handed_out, reported) = (self.claimed.lock().unwrap().clone(), self.reported.lock().unwrap().clone());
+        let unwanted = self.canceled.lock().unwrap().clone();
         let builds = self.builds().await;
         assert_eq!(builds.len(), PROJECTS * PIPELINES * JOBS);
         let mut tally = BTreeMap::<String, usize>::new();
@@ -241,7 +253,7 @@ impl World {
                 Some(state) => assert_eq!(status, *state, "{build}"),
                 None => assert!(status == "canceled" && unwanted.contains(&id), "nobody ended it: {build}"),
             }
-            // Whatever became of its builds, each may fail.
+            // All builds may fail, so the pipeline succeeds.
             assert_eq!(build["pipeline"]["status"], "success", "{build}");
             let way = if runner.is_some() { "taken" } else { "never taken" };
             *tally.entry(format!("{way}, {status}")).or_default() += 1;
@@ -270,21 +282,21 @@ async fn register(node: &Http, owner: &Client, project: i64, runners: &mut Vec<R
 fn a_build_never_runs_twice() {
     let seed = seed();
     println!("HOLDFAST_SEED={seed}");
-    run(async move {
-        let (world, runners) = World::new().await;
+    run_without_log(async move {
+        let (world, runners) = RaceFixture::new().await;
         let (world, began) = (Arc::new(world), Instant::now());
         let (end, done) = watch::channel(false);
         let mut tasks = JoinSet::new();
         for (number, runner) in runners.into_iter().enumerate() {
-            let (world, done, dice) = (world.clone(), done.clone(), Dice::new(seed, number as u64));
-            tasks.spawn(async move { world.work(&runner, dice, done).await });
+            let (world, done, dice) = (world.clone(), done.clone(), SeededRng::new(seed, number as u64));
+            tasks.spawn(async move { world.run_runner(&runner, dice, done).await });
         }
         for number in 0..CANCELERS {
-            let (world, dice) = (world.clone(), Dice::new(seed, 1000 + number as u64));
+            let (world, dice) = (world.clone(), SeededRng::new(seed, 1000 + number as u64));
             tasks.spawn(async move { world.cancel(dice).await });
         }
-        // Cancels come to an end by themselves, runners when they are told to; a failure of any is the test's.
-        let mut over = std::pin::pin!(world.wait_for_the_end());
+        // The canceling tasks end by themselves, the runners when `done` is sent. A panic of any task fails the test.
+        let mut over = std::pin::pin!(world.wait_until_finished());
         let mut is_over = false;
         while !tasks.is_empty() {
             tokio::select! {

@@ -1,12 +1,12 @@
-//! How pipelines come to be.
+//! Creation of pipelines.
 
 use serde_json::{Value, json};
 
-use super::{Ground, SIMPLE, pairs};
+use super::{CiFixture, SIMPLE, pairs};
 
 #[tokio::test]
-async fn a_push_makes_one_for_each_ref() {
-    let ground = Ground::with(SIMPLE).await;
+async fn a_push_creates_one_pipeline_per_ref() {
+    let ground = CiFixture::with_file(SIMPLE).await;
     let made = ground.pipeline().await;
     assert_eq!(
         made,
@@ -24,49 +24,49 @@ async fn a_push_makes_one_for_each_ref() {
         .push(&ground.server.git_url(&ground.ada, "ada/p"), &["v1", "main:topic", "main:refs/other/x"])
         .await
         .ok();
-    ground.server.work().await;
+    ground.server.run_jobs().await;
     let refs: Vec<Value> = ground.pipelines().await.iter().map(|it| json!([it["ref"], it["tag"]])).collect();
     assert_eq!(refs.len(), 3, "{refs:?}");
     assert!(refs.contains(&json!(["v1", true])) && refs.contains(&json!(["topic", false])));
-    // A branch that is made by the interface is built as well; one that goes is not.
+    // A branch that is created by the API gets a pipeline as well; deleting one does not create any.
     let branch = [("branch_name", "api"), ("ref", "main")];
     ground.ada.post(&ground.path("/repository/branches"), &branch).await;
     ground.ada.delete(&ground.path("/repository/branches/topic")).await;
-    ground.server.work().await;
+    ground.server.run_jobs().await;
     assert_eq!(ground.pipelines().await.len(), 4);
 }
 
 #[tokio::test]
-async fn what_cannot_be_built_is_told() {
-    let ground = Ground::with("one:\n  script: []\n  foo: 1\n").await;
+async fn invalid_ci_files_are_reported() {
+    let ground = CiFixture::with_file("one:\n  script: []\n  foo: 1\n").await;
     let made = ground.pipeline().await;
     assert_eq!(
         (made["status"].as_str(), made["yaml_errors"].as_str()),
         (Some("failed"), Some("jobs:one config contains unknown keys: foo"))
     );
-    // By the interface the same is refused, and nothing is kept.
+    // Through the API, an invalid file is rejected, and nothing is stored.
     let refused = ground.ada.post(&ground.path("/pipeline"), &[("ref", "main")]).await;
     assert_eq!(
-        refused.both(),
+        refused.status_and_body(),
         (400, &json!({ "message": { "base": ["jobs:one config contains unknown keys: foo"] } }))
     );
     for (reference, text) in [("none", "Reference not found"), (&ground.sha, "Reference not found")] {
         let refused = ground.ada.post(&ground.path("/pipeline"), &[("ref", reference)]).await;
-        assert_eq!(refused.both(), (400, &json!({ "message": { "base": [text] } })));
+        assert_eq!(refused.status_and_body(), (400, &json!({ "message": { "base": [text] } })));
     }
     let refused = ground.ada.post(&ground.path("/pipeline"), &[]).await;
-    assert_eq!(refused.both(), (400, &json!({ "error": "ref is missing" })));
+    assert_eq!(refused.status_and_body(), (400, &json!({ "error": "ref is missing" })));
     ground.tree.git(["rm", "-q", ".gitlab-ci.yml"]).await.ok();
     ground.tree.commit("other", b"x", "No file").await;
     ground.push("main").await;
     let refused = ground.ada.post(&ground.path("/pipeline"), &[("ref", "main")]).await;
-    assert_eq!(refused.both(), (400, &json!({ "message": { "base": ["Missing .gitlab-ci.yml file"] } })));
+    assert_eq!(refused.status_and_body(), (400, &json!({ "message": { "base": ["Missing .gitlab-ci.yml file"] } })));
     ground.tree.commit(".gitlab-ci.yml", b"one:\n  script: x\n  only: [tags]\n", "For tags").await;
     ground.push("main").await;
     let refused = ground.ada.post(&ground.path("/pipeline"), &[("ref", "main")]).await;
-    assert_eq!(refused.both(), (400, &json!({ "message": { "base": ["No builds for this pipeline."] } })));
+    assert_eq!(refused.status_and_body(), (400, &json!({ "message": { "base": ["No builds for this pipeline."] } })));
     assert_eq!(ground.pipelines().await.len(), 1);
-    // Whoever says so is not built, but may be asked for.
+    // A commit message with `[skip ci]` skips the pipeline, but the API can create one.
     ground.tree.commit(".gitlab-ci.yml", SIMPLE.as_bytes(), "Words [Skip CI]").await;
     ground.push("main").await;
     assert_eq!(ground.pipeline().await["status"], "skipped");
@@ -78,22 +78,22 @@ async fn what_cannot_be_built_is_told() {
     assert_eq!(made.body["before_sha"], "0".repeat(40));
 }
 
-/// A job that is cut off after its work is done again: the pipeline is there once.
+/// A job that is interrupted after its work is run again, and the pipeline exists only once.
 #[tokio::test]
-async fn a_push_is_built_once() {
-    let ground = Ground::with(SIMPLE).await;
+async fn a_repeated_job_creates_no_second_pipeline() {
+    let ground = CiFixture::with_file(SIMPLE).await;
     let mut database = ground.server.database().await;
     let repeat = "select graphile_worker.add_job('create_pipelines', json_build_object('project', p.project_id, 'user', p.user_id,
         'generation', p.generation, 'pushed', json_build_array(json_build_object('ref_name', p.ref, 'tag', p.tag, 'sha', p.sha))))
         from pipelines p";
     sqlx::query(repeat).execute(&mut database).await.unwrap();
-    ground.server.work().await;
+    ground.server.run_jobs().await;
     assert_eq!(ground.pipelines().await.len(), 1);
 }
 
 #[tokio::test]
-async fn builds_can_be_switched_off_and_hidden() {
-    let ground = Ground::with(SIMPLE).await;
+async fn builds_can_be_disabled_and_hidden() {
+    let ground = CiFixture::with_file(SIMPLE).await;
     let settings = async |form: &[(&str, &str)]| assert_eq!(ground.ada.put(&ground.path(""), form).await.status, 200);
     settings(&[("visibility_level", "20"), ("public_builds", "false")]).await;
     let (_, eve) = ground.server.user("eve").await;
@@ -115,8 +115,8 @@ async fn builds_can_be_switched_off_and_hidden() {
 }
 
 #[tokio::test]
-async fn stages_are_in_their_order() {
+async fn builds_are_ordered_by_stage() {
     let file = "stages: [b, a]\none: {stage: a, script: x}\ntwo: {stage: b, script: x}\nthree: {stage: b, script: x, when: manual}\n";
-    let ground = Ground::with(file).await;
+    let ground = CiFixture::with_file(file).await;
     assert_eq!(ground.statuses().await, pairs(&[("two", "pending"), ("three", "skipped"), ("one", "created")]));
 }

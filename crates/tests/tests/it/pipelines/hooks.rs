@@ -1,24 +1,24 @@
-//! What a project's hooks are told of builds and pipelines.
+//! Webhook events of builds and pipelines.
 
 use chrono::TimeDelta;
-use holdfast_tests::{Received, Receiver};
+use holdfast_tests::{ReceivedRequest, Receiver};
 use serde_json::{Value, json};
 
-use super::scene::STAGES;
-use super::{Ground, SIMPLE};
+use super::fixtures::STAGES;
+use super::{CiFixture, SIMPLE};
 
 const AVATAR: &str = "http://www.gravatar.com/avatar/3e3417d7ef77d5932a6734b916515ed5?s=80&d=identicon";
 
-/// A project whose hook hears of these events and of nothing else.
-async fn world(file: &str, events: &[&str]) -> (Ground, Receiver) {
-    let ground = Ground::with(file).await;
+/// Creates a project with a hook that subscribes to these events only.
+async fn set_up(file: &str, events: &[&str]) -> (CiFixture, Receiver) {
+    let ground = CiFixture::with_file(file).await;
     let receiver = Receiver::start().await;
-    ground.server.deliver().await;
-    listen(&ground, &receiver, "/hook", events).await;
+    ground.server.deliver_hooks().await;
+    create_hook(&ground, &receiver, "/hook", events).await;
     (ground, receiver)
 }
 
-async fn listen(ground: &Ground, receiver: &Receiver, path: &str, events: &[&str]) {
+async fn create_hook(ground: &CiFixture, receiver: &Receiver, path: &str, events: &[&str]) {
     let url = receiver.url(path);
     let mut form = vec![("url", url.as_str()), ("push_events", "false")];
     form.extend(events.iter().map(|event| (*event, "true")));
@@ -26,74 +26,76 @@ async fn listen(ground: &Ground, receiver: &Receiver, path: &str, events: &[&str
     assert_eq!(made.status, 201, "{}", made.text);
 }
 
-fn short(it: &Received) -> String {
+fn summarize(request: &ReceivedRequest) -> String {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
-    match (it.header("x-gitlab-event"), it.body["object_kind"].as_str()) {
+    match (request.header("x-gitlab-event"), request.body["object_kind"].as_str()) {
         ("Build Hook", Some("build")) => {
-            format!("{} {}", text(&it.body["build_name"]), text(&it.body["build_status"]))
+            format!("{} {}", text(&request.body["build_name"]), text(&request.body["build_status"]))
         }
-        ("Pipeline Hook", Some("pipeline")) => format!("pipeline {}", text(&it.body["object_attributes"]["status"])),
+        ("Pipeline Hook", Some("pipeline")) => {
+            format!("pipeline {}", text(&request.body["object_attributes"]["status"]))
+        }
         other => panic!("{other:?}"),
     }
 }
 
-/// What came since this was asked last. Which of what happened at once comes first is left open.
-async fn told(ground: &Ground, receiver: &Receiver) -> Vec<String> {
-    ground.server.deliver().await;
-    let mut told: Vec<String> = receiver.take().iter().map(short).collect();
-    told.sort();
-    told
+/// Returns the events delivered since the last call, sorted, since the order of simultaneous ones is not specified.
+async fn delivered_events(ground: &CiFixture, receiver: &Receiver) -> Vec<String> {
+    ground.server.deliver_hooks().await;
+    let mut events: Vec<String> = receiver.take_received().iter().map(summarize).collect();
+    events.sort();
+    events
 }
 
 #[tokio::test]
-async fn each_change_is_told_once() {
-    let (ground, receiver) = world(STAGES, &["build_events", "pipeline_events"]).await;
+async fn each_status_change_is_delivered_once() {
+    let (ground, receiver) = set_up(STAGES, &["build_events", "pipeline_events"]).await;
     let runner = ground.runner().await;
-    // The pipeline of the push came before the hook.
-    runner.finish(&runner.take().await, "failed").await;
-    ground.server.deliver().await;
-    receiver.take();
+    // The pipeline of the push was created before the hook.
+    runner.finish(&runner.claim().await, "failed").await;
+    ground.server.deliver_hooks().await;
+    receiver.take_received();
 
-    ground.start().await;
-    assert_eq!(told(&ground, &receiver).await, ["first pending", "pipeline pending", "second created"]);
-    let first = runner.take().await;
-    assert_eq!(told(&ground, &receiver).await, ["first running", "pipeline running"]);
+    ground.start_pipeline().await;
+    assert_eq!(delivered_events(&ground, &receiver).await, ["first pending", "pipeline pending", "second created"]);
+    let first = runner.claim().await;
+    assert_eq!(delivered_events(&ground, &receiver).await, ["first running", "pipeline running"]);
     runner.patch(&first, 0, b"words").await;
     runner.update(&first, "running").await;
-    runner.leave(&first, "out.zip", b"x").await;
-    assert_eq!(told(&ground, &receiver).await, [""; 0], "nothing has changed");
+    runner.upload_artifacts(&first, "out.zip", b"x").await;
+    assert_eq!(delivered_events(&ground, &receiver).await, [""; 0], "nothing has changed");
     runner.finish(&first, "success").await;
-    // That the next one waits for a runner is no news; the pipeline goes on running.
-    assert_eq!(told(&ground, &receiver).await, ["first success"]);
-    let second = runner.take().await;
-    assert_eq!(told(&ground, &receiver).await, ["second running"]);
+    // That the next build becomes pending is no event, and the pipeline keeps running.
+    assert_eq!(delivered_events(&ground, &receiver).await, ["first success"]);
+    let second = runner.claim().await;
+    assert_eq!(delivered_events(&ground, &receiver).await, ["second running"]);
     runner.finish(&second, "failed").await;
-    assert_eq!(told(&ground, &receiver).await, ["pipeline failed", "second failed"]);
+    assert_eq!(delivered_events(&ground, &receiver).await, ["pipeline failed", "second failed"]);
     assert_eq!(runner.update(&second, "success").await.status, 403);
-    assert_eq!(told(&ground, &receiver).await, [""; 0], "nothing has changed");
-    let copy = ground.act(&ground.build("second").await, "retry").await;
+    assert_eq!(delivered_events(&ground, &receiver).await, [""; 0], "nothing has changed");
+    let copy = ground.build_action(&ground.build("second").await, "retry").await;
     assert_eq!(copy.status, 201);
-    assert_eq!(told(&ground, &receiver).await, ["pipeline running", "second pending"]);
+    assert_eq!(delivered_events(&ground, &receiver).await, ["pipeline running", "second pending"]);
     let pipeline = ground.pipeline().await;
     let canceled = ground.ada.post(&ground.path(&format!("/pipelines/{}/cancel", pipeline["id"])), &[]).await;
     assert_eq!(canceled.status, 200);
-    assert_eq!(told(&ground, &receiver).await, ["pipeline canceled", "second canceled"]);
+    assert_eq!(delivered_events(&ground, &receiver).await, ["pipeline canceled", "second canceled"]);
 }
 
-/// However late it is told, each is told of as it was then, in the order in which it was.
+/// However late they are delivered, events have the state and the order of the time at which they happened.
 #[tokio::test]
-async fn what_is_told_late_is_told_in_order() {
-    let (ground, receiver) = world(SIMPLE, &["build_events", "pipeline_events"]).await;
+async fn late_deliveries_keep_their_order_and_content() {
+    let (ground, receiver) = set_up(SIMPLE, &["build_events", "pipeline_events"]).await;
     let runner = ground.runner().await;
-    ground.server.deliver().await;
-    receiver.take();
-    runner.finish(&runner.take().await, "success").await;
-    ground.start().await;
-    runner.finish(&runner.take().await, "failed").await;
-    ground.server.deliver().await;
-    let received = receiver.take();
+    ground.server.deliver_hooks().await;
+    receiver.take_received();
+    runner.finish(&runner.claim().await, "success").await;
+    ground.start_pipeline().await;
+    runner.finish(&runner.claim().await, "failed").await;
+    ground.server.deliver_hooks().await;
+    let received = receiver.take_received();
     let of = |kind: &str| -> Vec<String> {
-        received.iter().filter(|it| it.body["object_kind"] == kind).map(short).collect()
+        received.iter().filter(|it| it.body["object_kind"] == kind).map(summarize).collect()
     };
     assert_eq!(of("build"), ["one running", "one success", "one pending", "one running", "one failed"]);
     let pipelines = ["running", "success", "pending", "running", "failed"].map(|status| format!("pipeline {status}"));
@@ -102,59 +104,59 @@ async fn what_is_told_late_is_told_in_order() {
 }
 
 #[tokio::test]
-async fn each_switch_switches_its_own() {
-    let (ground, receiver) = world(SIMPLE, &[]).await;
+async fn build_and_pipeline_events_are_enabled_separately() {
+    let (ground, receiver) = set_up(SIMPLE, &[]).await;
     let others = ["tag_push_events", "issues_events", "note_events", "merge_requests_events", "wiki_page_events"];
-    listen(&ground, &receiver, "/others", &others).await;
+    create_hook(&ground, &receiver, "/others", &others).await;
     let runner = ground.runner().await;
-    runner.finish(&runner.take().await, "success").await;
-    ground.server.deliver().await;
-    assert_eq!(receiver.take().len(), 0);
-    listen(&ground, &receiver, "/builds", &["build_events"]).await;
-    listen(&ground, &receiver, "/pipelines", &["pipeline_events"]).await;
-    ground.start().await;
-    runner.finish(&runner.take().await, "success").await;
-    ground.server.deliver().await;
-    let received = receiver.take();
-    let at = |path: &str| -> Vec<String> { received.iter().filter(|it| it.path == path).map(short).collect() };
+    runner.finish(&runner.claim().await, "success").await;
+    ground.server.deliver_hooks().await;
+    assert_eq!(receiver.take_received().len(), 0);
+    create_hook(&ground, &receiver, "/builds", &["build_events"]).await;
+    create_hook(&ground, &receiver, "/pipelines", &["pipeline_events"]).await;
+    ground.start_pipeline().await;
+    runner.finish(&runner.claim().await, "success").await;
+    ground.server.deliver_hooks().await;
+    let received = receiver.take_received();
+    let at = |path: &str| -> Vec<String> { received.iter().filter(|it| it.path == path).map(summarize).collect() };
     assert_eq!(at("/builds"), ["one pending", "one running", "one success"]);
     assert_eq!(at("/pipelines"), ["pipeline pending", "pipeline running", "pipeline success"]);
     assert_eq!(received.len(), 6);
 }
 
-/// What other services say of a commit is no build, but it moves the pipeline.
+/// An external commit status is not a build, but changes the status of the pipeline.
 #[tokio::test]
-async fn what_others_say_is_told_by_the_pipeline() {
-    let (ground, receiver) = world(SIMPLE, &["build_events", "pipeline_events"]).await;
+async fn external_statuses_cause_pipeline_events_only() {
+    let (ground, receiver) = set_up(SIMPLE, &["build_events", "pipeline_events"]).await;
     let runner = ground.runner().await;
-    runner.finish(&runner.take().await, "success").await;
-    ground.server.deliver().await;
-    receiver.take();
+    runner.finish(&runner.claim().await, "success").await;
+    ground.server.deliver_hooks().await;
+    receiver.take_received();
     let path = ground.path(&format!("/statuses/{}", ground.sha));
     assert_eq!(ground.ada.post(&path, &[("state", "failed"), ("name", "lint")]).await.status, 201);
-    assert_eq!(told(&ground, &receiver).await, ["pipeline failed"]);
+    assert_eq!(delivered_events(&ground, &receiver).await, ["pipeline failed"]);
 }
 
-/// A build that took ten seconds, and its pipeline.
-async fn finished(event: &str) -> (Ground, Value, Value) {
-    let (ground, receiver) = world(SIMPLE, &[event]).await;
-    let runner = super::Runner::of(&ground, json!({ "description": "mine" })).await;
-    runner.take().await;
-    let made = ground.start().await;
+/// Creates a build that took ten seconds, and returns the events of the build and of its pipeline.
+async fn set_up_finished(event: &str) -> (CiFixture, Value, Value) {
+    let (ground, receiver) = set_up(SIMPLE, &[event]).await;
+    let runner = super::Runner::register_for(&ground, json!({ "description": "mine" })).await;
+    runner.claim().await;
+    let made = ground.start_pipeline().await;
     ground.server.advance(TimeDelta::seconds(5));
-    let job = runner.take().await;
+    let job = runner.claim().await;
     ground.server.advance(TimeDelta::seconds(10));
-    assert_eq!(runner.leave(&job, "out.zip", b"left").await.status, 201);
+    assert_eq!(runner.upload_artifacts(&job, "out.zip", b"left").await.status, 201);
     runner.finish(&job, "success").await;
-    ground.server.deliver().await;
-    let last = receiver.take().last().unwrap().body.clone();
+    ground.server.deliver_hooks().await;
+    let last = receiver.take_received().last().unwrap().body.clone();
     let ids = json!({ "build": job.id, "pipeline": made["id"], "runner": runner.id });
     (ground, last, ids)
 }
 
 #[tokio::test]
-async fn all_of_a_build() {
-    let (ground, body, ids) = finished("build_events").await;
+async fn build_event_payload_is_complete() {
+    let (ground, body, ids) = set_up_finished("build_events").await;
     let message = &body["commit"]["message"];
     assert_eq!(message.as_str().unwrap().trim_end(), "First");
     assert_eq!(
@@ -201,8 +203,8 @@ async fn all_of_a_build() {
 }
 
 #[tokio::test]
-async fn all_of_a_pipeline() {
-    let (ground, body, ids) = finished("pipeline_events").await;
+async fn pipeline_event_payload_is_complete() {
+    let (ground, body, ids) = set_up_finished("pipeline_events").await;
     let user = json!({ "name": "User ada", "username": "ada", "avatar_url": AVATAR });
     let message = &body["commit"]["message"];
     assert_eq!(message.as_str().unwrap().trim_end(), "First");
@@ -223,7 +225,7 @@ async fn all_of_a_pipeline() {
                 "duration": 10,
             },
             "user": user,
-            // Without the old names that other payloads have.
+            // Without the legacy attributes of other payloads.
             "project": {
                 "name": "p",
                 "description": null,
@@ -262,14 +264,14 @@ async fn all_of_a_pipeline() {
     assert!(body["commit"]["timestamp"].as_str().unwrap().starts_with("2026-01-02T03:04:0"));
 }
 
-/// A manual build and one that nobody has taken yet.
+/// A manual build, and one that no runner has claimed yet.
 #[tokio::test]
-async fn what_is_not_there_is_null() {
+async fn absent_values_in_pipeline_events_are_null() {
     let file = "stages: [a, b]\none: {stage: a, script: x}\nhand: {stage: b, script: x, when: manual}\n";
-    let (ground, receiver) = world(file, &["pipeline_events"]).await;
-    ground.start().await;
-    ground.server.deliver().await;
-    let body = receiver.take().last().unwrap().body.clone();
+    let (ground, receiver) = set_up(file, &["pipeline_events"]).await;
+    ground.start_pipeline().await;
+    ground.server.deliver_hooks().await;
+    let body = receiver.take_received().last().unwrap().body.clone();
     assert_eq!(body["object_attributes"]["stages"], json!(["a", "b"]));
     assert_eq!(body["object_attributes"]["finished_at"], Value::Null);
     assert_eq!(body["object_attributes"]["duration"], Value::Null);

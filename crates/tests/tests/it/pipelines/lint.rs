@@ -1,15 +1,15 @@
-//! Checking CI files for anybody.
+//! Checking CI files without authentication.
 
 use std::fmt::Write as _;
 
 use serde_json::json;
 
-use super::{Ground, SIMPLE};
+use super::{CiFixture, SIMPLE};
 
 /// An anonymous client has many large files checked at once, so that no pipeline can be created meanwhile.
 #[tokio::test]
-async fn a_crowd_of_lint_requests_is_turned_away_and_holds_up_no_pipeline() {
-    let ground = Ground::with(SIMPLE).await;
+async fn excess_lint_requests_are_rejected_and_do_not_block_pipelines() {
+    let ground = CiFixture::with_file(SIMPLE).await;
     let mut file = String::new();
     for job in 0..600 {
         writeln!(file, "job{job}: {{script: make, only: [main, tags], variables: {{A: b, C: d}}}}").unwrap();
@@ -33,17 +33,17 @@ async fn a_crowd_of_lint_requests_is_turned_away_and_holds_up_no_pipeline() {
     }
     assert!((1..64).contains(&turned_away), "{turned_away} of 64 were turned away");
     let one = nobody.send(lint(&file)).await;
-    assert_eq!(one.both(), (200, &json!({ "status": "valid", "errors": [] })));
+    assert_eq!(one.status_and_body(), (200, &json!({ "status": "valid", "errors": [] })));
 }
 
 #[tokio::test]
-async fn a_file_that_is_too_large_is_not_read() {
+async fn oversized_ci_files_are_not_parsed() {
     let mut setup = holdfast_tests::Setup::default();
     setup.limits.max_body_bytes = 4 << 20;
-    let server = holdfast_tests::Server::with(setup).await;
+    let server = holdfast_tests::Server::start_with(setup).await;
     let content = format!("#{}", "x".repeat(1 << 20));
     let nobody = server.anonymous();
     let answer = nobody.send(nobody.request("POST", "/ci/lint").json(&json!({ "content": content }))).await;
     let expected = json!({ "status": "invalid", "errors": ["The file is larger than 1 MiB"] });
-    assert_eq!(answer.both(), (200, &expected));
+    assert_eq!(answer.status_and_body(), (200, &expected));
 }

@@ -1,37 +1,37 @@
-//! Pipelines, from a push to what a runner says of it.
+//! CI: pipelines, builds, runners and their protocols.
 
-mod artifact_life;
+mod artifact_lifecycle;
 mod artifacts;
-mod course;
 mod creation;
+mod deletion;
+mod fixtures;
 mod git_access;
 mod hooks;
 mod identity;
-mod job_answer;
+mod job_response;
 mod job_token_scope;
 mod lint;
 mod old_builds;
 mod old_protocol;
 mod polling;
-mod removal;
 mod runner_management;
 mod runners;
-mod scene;
 mod secrets;
 mod security;
 mod slow_runners;
+mod state_transitions;
 mod statuses;
 mod token_routes;
 mod traces;
 mod trigger_tokens;
 mod triggers;
 
-use holdfast_tests::{Answer, Client, Server, WorkTree};
+use holdfast_tests::{Client, Server, TestResponse, WorkTree};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-/// A project of ada's with one commit on `main` that has this CI file.
-pub struct Ground {
+/// A project of ada's with one commit on `main` that contains this CI file.
+pub struct CiFixture {
     pub server: Server,
     pub ada: Client,
     pub project: i64,
@@ -41,12 +41,12 @@ pub struct Ground {
 
 pub const SIMPLE: &str = "one:\n  script: make\n";
 
-impl Ground {
-    pub async fn with(file: &str) -> Self {
-        Self::on(Server::start().await, file).await
+impl CiFixture {
+    pub async fn with_file(file: &str) -> Self {
+        Self::on_server(Server::start().await, file).await
     }
 
-    pub async fn on(server: Server, file: &str) -> Self {
+    pub async fn on_server(server: Server, file: &str) -> Self {
         let (_, ada) = server.user("ada").await;
         let project = server.project(&ada, "p", 0).await;
         let tree = WorkTree::new().await;
@@ -58,7 +58,7 @@ impl Ground {
 
     pub async fn push(&self, refspec: &str) {
         self.tree.push(&self.server.git_url(&self.ada, "ada/p"), &[refspec]).await.ok();
-        self.server.work().await;
+        self.server.run_jobs().await;
     }
 
     pub fn path(&self, below: &str) -> String {
@@ -71,12 +71,12 @@ impl Ground {
         listed.body.as_array().unwrap().clone()
     }
 
-    /// The newest.
+    /// Returns the newest pipeline.
     pub async fn pipeline(&self) -> Value {
         self.pipelines().await.first().cloned().unwrap_or(Value::Null)
     }
 
-    /// Name and status of the builds that count, in the order in which they were made.
+    /// Returns name and status of the latest builds, in the order of their creation.
     pub async fn statuses(&self) -> Vec<(String, String)> {
         let listed = self.ada.get(&self.path("/builds?per_page=100")).await;
         assert_eq!(listed.status, 200, "{}", listed.text);
@@ -92,11 +92,11 @@ impl Ground {
         found.unwrap_or_else(|| panic!("no build {name}"))
     }
 
-    pub async fn act(&self, build: &Value, what: &str) -> Answer {
-        self.ada.post(&self.path(&format!("/builds/{}/{what}", build["id"])), &[]).await
+    pub async fn build_action(&self, build: &Value, action: &str) -> TestResponse {
+        self.ada.post(&self.path(&format!("/builds/{}/{action}", build["id"])), &[]).await
     }
 
-    /// One of this project, which takes everything.
+    /// Registers a runner of this project that runs every build.
     pub async fn runner(&self) -> Runner {
         let project = self.ada.get(&self.path("")).await;
         let token = project.body["runners_token"].as_str().unwrap().to_owned();
@@ -104,7 +104,7 @@ impl Ground {
     }
 }
 
-/// A runner that speaks the protocol of today.
+/// A runner of the current protocol (v4).
 pub struct Runner {
     base: String,
     pub id: i64,
@@ -118,74 +118,74 @@ pub struct Job {
     pub body: Value,
 }
 
-pub struct Said {
+pub struct RunnerResponse {
     pub status: u16,
     pub headers: reqwest::header::HeaderMap,
     pub body: Value,
 }
 
-impl Said {
+impl RunnerResponse {
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
 }
 
-pub async fn send(client: &reqwest::Client, method: Method, url: &str, body: &Value) -> Said {
-    said(client.request(method, url).json(body)).await
+pub async fn send(client: &reqwest::Client, method: Method, url: &str, body: &Value) -> RunnerResponse {
+    send_request(client.request(method, url).json(body)).await
 }
 
-pub async fn said(request: reqwest::RequestBuilder) -> Said {
+pub async fn send_request(request: reqwest::RequestBuilder) -> RunnerResponse {
     let response = request.send().await.unwrap();
     let (status, headers) = (response.status().as_u16(), response.headers().clone());
     let text = response.text().await.unwrap();
-    Said { status, headers, body: serde_json::from_str(&text).unwrap_or(Value::String(text)) }
+    RunnerResponse { status, headers, body: serde_json::from_str(&text).unwrap_or(Value::String(text)) }
 }
 
 impl Runner {
     pub async fn register(server: &Server, attributes: Value) -> Self {
         let client = reqwest::Client::new();
-        let made = send(&client, Method::POST, &format!("{}/api/v4/runners", server.base), &attributes).await;
-        assert_eq!(made.status, 201, "{}", made.body);
-        assert_eq!(made.body["token_expires_at"], Value::Null);
-        let (id, token) = (made.body["id"].as_i64().unwrap(), made.body["token"].as_str().unwrap().to_owned());
-        Self { base: server.base.clone(), id, token, client }
+        let response = send(&client, Method::POST, &format!("{}/api/v4/runners", server.base_url), &attributes).await;
+        assert_eq!(response.status, 201, "{}", response.body);
+        assert_eq!(response.body["token_expires_at"], Value::Null);
+        let (id, token) = (response.body["id"].as_i64().unwrap(), response.body["token"].as_str().unwrap().to_owned());
+        Self { base: server.base_url.clone(), id, token, client }
     }
 
-    pub async fn call(&self, method: Method, path: &str, body: Value) -> Said {
+    pub async fn call(&self, method: Method, path: &str, body: Value) -> RunnerResponse {
         send(&self.client, method, &format!("{}/api/v4{path}", self.base), &body).await
     }
 
     pub async fn request(&self) -> Option<Job> {
-        let got = self.call(Method::POST, "/jobs/request", json!({ "token": self.token })).await;
-        match got.status {
+        let response = self.call(Method::POST, "/jobs/request", json!({ "token": self.token })).await;
+        match response.status {
             201 => Some(Job {
-                id: got.body["id"].as_i64().unwrap(),
-                token: got.body["token"].as_str().unwrap().to_owned(),
-                body: got.body,
+                id: response.body["id"].as_i64().unwrap(),
+                token: response.body["token"].as_str().unwrap().to_owned(),
+                body: response.body,
             }),
             204 => None,
-            other => panic!("{other} {}", got.body),
+            other => panic!("{other} {}", response.body),
         }
     }
 
-    pub async fn take(&self) -> Job {
+    pub async fn claim(&self) -> Job {
         self.request().await.expect("a build")
     }
 
-    pub async fn update(&self, job: &Job, state: &str) -> Said {
+    pub async fn update(&self, job: &Job, state: &str) -> RunnerResponse {
         self.call(Method::PUT, &format!("/jobs/{}", job.id), json!({ "token": job.token, "state": state })).await
     }
 
     pub async fn finish(&self, job: &Job, state: &str) {
-        let said = self.update(job, state).await;
-        assert_eq!(said.status, 200, "{}", said.body);
+        let response = self.update(job, state).await;
+        assert_eq!(response.status, 200, "{}", response.body);
     }
 
-    pub async fn patch(&self, job: &Job, start: i64, bytes: &[u8]) -> Said {
+    pub async fn patch(&self, job: &Job, start: i64, bytes: &[u8]) -> RunnerResponse {
         let range = format!("{start}-{}", start + bytes.len() as i64);
         let url = format!("{}/api/v4/jobs/{}/trace", self.base, job.id);
         let request = self.client.patch(url).header("JOB-TOKEN", &job.token).header("Content-Range", range);
-        said(request.header("Content-Type", "text/plain").body(bytes.to_vec())).await
+        send_request(request.header("Content-Type", "text/plain").body(bytes.to_vec())).await
     }
 }
 

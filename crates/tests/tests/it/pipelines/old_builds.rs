@@ -1,64 +1,67 @@
-//! How builds go by the protocol of runners of the 8.x era.
+//! Builds in the protocol of 8.x runners (v1).
 
 use chrono::TimeDelta;
 use reqwest::multipart::Form;
 use serde_json::{Value, json};
 
-use super::old_protocol::Old;
-use super::scene::file;
-use super::{Ground, SIMPLE, said};
+use super::fixtures::file_part;
+use super::old_protocol::OldRunner;
+use super::{CiFixture, SIMPLE, send_request};
 
-async fn world() -> (Ground, Old, Value) {
-    let ground = Ground::with(SIMPLE).await;
-    let runner = Old::register(&ground, json!({})).await;
-    let build = runner.take().await;
+async fn set_up() -> (CiFixture, OldRunner, Value) {
+    let ground = CiFixture::with_file(SIMPLE).await;
+    let runner = OldRunner::register(&ground, json!({})).await;
+    let build = runner.claim().await;
     (ground, runner, build)
 }
 
-async fn trace(ground: &Ground, build: &Value) -> String {
+async fn read_trace(ground: &CiFixture, build: &Value) -> String {
     ground.ada.get(&ground.path(&format!("/builds/{}/trace", build["id"]))).await.text
 }
 
-/// A short build says all at its end.
+/// The last update of a short build contains the whole trace.
 #[tokio::test]
-async fn the_whole_trace_comes_with_the_state() {
+async fn v1_updates_can_contain_the_whole_trace() {
     for state in ["success", "failed"] {
-        let (ground, runner, build) = world().await;
+        let (ground, runner, build) = set_up().await;
         let said = runner.put(&build, json!({ "state": "running" })).await;
         assert_eq!(said.status, 200, "{}", said.body);
-        assert_eq!((&*trace(&ground, &build).await, &ground.build("one").await["status"]), ("", &json!("running")));
+        assert_eq!(
+            (&*read_trace(&ground, &build).await, &ground.build("one").await["status"]),
+            ("", &json!("running"))
+        );
         assert_eq!(runner.put(&build, json!({ "state": "running", "trace": "so far é" })).await.status, 200);
-        assert_eq!(trace(&ground, &build).await, "so far é");
+        assert_eq!(read_trace(&ground, &build).await, "so far é");
         assert_eq!(runner.put(&build, json!({ "state": "running", "trace": "other" })).await.status, 200);
-        assert_eq!(trace(&ground, &build).await, "other");
+        assert_eq!(read_trace(&ground, &build).await, "other");
         ground.server.advance(TimeDelta::seconds(7));
         assert_eq!(runner.put(&build, json!({ "state": state, "trace": "all of it\n" })).await.status, 200);
-        assert_eq!(trace(&ground, &build).await, "all of it\n");
+        assert_eq!(read_trace(&ground, &build).await, "all of it\n");
         let shown = ground.build("one").await;
         assert_eq!((&shown["status"], &shown["finished_at"]), (&json!(state), &json!("2026-01-02T03:04:12.678Z")));
         assert_eq!((&shown["runner"]["id"], &ground.pipeline().await["status"]), (&json!(runner.id), &json!(state)));
-        // It is not its any more.
+        // The runner does not have the build any more.
         let late = runner.put(&build, json!({ "state": "failed", "trace": "late" })).await;
         assert_eq!(late.status, 404, "{}", late.body);
-        assert_eq!(trace(&ground, &build).await, "all of it\n");
+        assert_eq!(read_trace(&ground, &build).await, "all of it\n");
         assert_eq!(ground.build("one").await["status"], state);
     }
 }
 
 #[tokio::test]
-async fn without_a_trace_what_was_said_stays() {
-    let (ground, runner, build) = world().await;
+async fn v1_updates_without_a_trace_keep_it() {
+    let (ground, runner, build) = set_up().await;
     assert_eq!(runner.patch(&build, "0-5", b"hello").await.status, 202);
     assert_eq!(runner.put(&build, json!({ "state": "success" })).await.status, 200);
-    assert_eq!(trace(&ground, &build).await, "hello");
+    assert_eq!(read_trace(&ground, &build).await, "hello");
 }
 
 #[tokio::test]
-async fn a_trace_comes_in_pieces() {
-    let (ground, runner, build) = world().await;
+async fn v1_traces_are_appended_in_chunks() {
+    let (ground, runner, build) = set_up().await;
     let said = runner.patch(&build, "0-6", b"hello ").await;
     assert_eq!((said.status, said.header("range"), said.header("build-status")), (202, "0-6", "running"));
-    // What says nothing says that the runner is there.
+    // An empty part is a heartbeat.
     let said = runner.patch(&build, "6-6", b"").await;
     assert_eq!((said.status, said.header("range"), said.header("build-status")), (202, "0-6", "running"));
     let said = runner.patch(&build, "6-11", b"world").await;
@@ -68,115 +71,118 @@ async fn a_trace_comes_in_pieces() {
         let said = runner.patch(&build, range, b"xxx").await;
         assert_eq!((said.status, said.header("range")), (416, "0-11"), "{range}");
     }
-    assert_eq!(trace(&ground, &build).await, "hello world");
+    assert_eq!(read_trace(&ground, &build).await, "hello world");
     assert_eq!(runner.put(&build, json!({ "state": "success", "trace": "hello world" })).await.status, 200);
-    assert_eq!(trace(&ground, &build).await, "hello world");
+    assert_eq!(read_trace(&ground, &build).await, "hello world");
     assert_eq!(runner.patch(&build, "11-12", b"x").await.status, 403);
-    assert_eq!(trace(&ground, &build).await, "hello world");
+    assert_eq!(read_trace(&ground, &build).await, "hello world");
 }
 
 #[tokio::test]
-async fn what_is_wrong_changes_nothing() {
-    let (ground, runner, build) = world().await;
-    let other = Old::register(&ground, json!({})).await;
-    let before = ground.server.contents().await;
-    let url = |ending: &str| format!("{}/ci/api/v1/builds/{}/trace{ending}", ground.server.base, build["id"]);
+async fn invalid_v1_build_requests_are_rejected() {
+    let (ground, runner, build) = set_up().await;
+    let other = OldRunner::register(&ground, json!({})).await;
+    let before = ground.server.dump_database().await;
+    let url = |ending: &str| format!("{}/ci/api/v1/builds/{}/trace{ending}", ground.server.base_url, build["id"]);
     let token = build["token"].as_str().unwrap();
     for ending in ["", ".txt"] {
         let patch = || reqwest::Client::new().patch(url(ending)).body("x");
-        assert_eq!(said(patch().header("BUILD-TOKEN", token)).await.status, 400, "no range");
-        assert_eq!(said(patch().header("Content-Range", "0-1")).await.status, 403, "no token");
+        assert_eq!(send_request(patch().header("BUILD-TOKEN", token)).await.status, 400, "no range");
+        assert_eq!(send_request(patch().header("Content-Range", "0-1")).await.status, 403, "no token");
         for wrong in ["wrong", &runner.token] {
             let request = patch().header("BUILD-TOKEN", wrong).header("Content-Range", "0-1");
-            assert_eq!(said(request).await.status, 403, "{wrong}");
+            assert_eq!(send_request(request).await.status, 403, "{wrong}");
         }
     }
-    // Of a build that another runner has, one is told as of none.
+    // A build of another runner is reported as not found.
     let put = other.put(&build, json!({ "state": "success", "trace": "x" })).await;
     assert_eq!(put.status, 404, "{}", put.body);
     let put = other.put(&json!({ "id": 999 }), json!({ "state": "success" })).await;
     assert_eq!(put.status, 404, "{}", put.body);
     // The token of the build is not that of the runner.
-    let url = format!("{}/ci/api/v1/builds/{}", ground.server.base, build["id"]);
+    let url = format!("{}/ci/api/v1/builds/{}", ground.server.base_url, build["id"]);
     let body = json!({ "token": token, "state": "success" });
-    assert_eq!(said(reqwest::Client::new().put(&url).json(&body)).await.status, 403);
-    assert_eq!(ground.server.contents().await, before);
+    assert_eq!(send_request(reqwest::Client::new().put(&url).json(&body)).await.status, 403);
+    assert_eq!(ground.server.dump_database().await, before);
 }
 
 /// The token may be a parameter instead of a header.
 #[tokio::test]
-async fn the_token_as_a_parameter() {
-    let (ground, _, build) = world().await;
-    let base = format!("{}/ci/api/v1/builds/{}", ground.server.base, build["id"]);
+async fn v1_build_tokens_are_accepted_as_a_parameter() {
+    let (ground, _, build) = set_up().await;
+    let base = format!("{}/ci/api/v1/builds/{}", ground.server.base_url, build["id"]);
     let query = format!("?token={}", build["token"].as_str().unwrap());
     let request = reqwest::Client::new().patch(format!("{base}/trace.txt{query}")).header("Content-Range", "0-1");
-    assert_eq!(said(request.body("x")).await.status, 202);
-    let form = Form::new().part("file", file("a.zip", b"left"));
-    assert_eq!(said(reqwest::Client::new().post(format!("{base}/artifacts{query}")).multipart(form)).await.status, 201);
-    assert_eq!(said(reqwest::Client::new().get(format!("{base}/artifacts{query}"))).await.body, "left");
+    assert_eq!(send_request(request.body("x")).await.status, 202);
+    let form = Form::new().part("file", file_part("a.zip", b"left"));
+    assert_eq!(
+        send_request(reqwest::Client::new().post(format!("{base}/artifacts{query}")).multipart(form)).await.status,
+        201
+    );
+    assert_eq!(send_request(reqwest::Client::new().get(format!("{base}/artifacts{query}"))).await.body, "left");
 }
 
 #[tokio::test]
-async fn files_come_and_are_fetched() {
-    let (ground, runner, build) = world().await;
+async fn v1_artifacts_are_uploaded_and_downloaded() {
+    let (ground, runner, build) = set_up().await;
     let token = build["token"].as_str().unwrap();
-    let url = runner.files(&build);
+    let url = runner.artifacts_url(&build);
     let client = reqwest::Client::new();
-    assert_eq!(said(client.get(&url).header("BUILD-TOKEN", token)).await.status, 404);
-    let form = || Form::new().part("file", file("a.zip", b"left"));
-    assert_eq!(said(client.post(&url).header("BUILD-TOKEN", "wrong").multipart(form())).await.status, 403);
-    assert_eq!(said(client.post(&url).multipart(form())).await.status, 403);
+    assert_eq!(send_request(client.get(&url).header("BUILD-TOKEN", token)).await.status, 404);
+    let form = || Form::new().part("file", file_part("a.zip", b"left"));
+    assert_eq!(send_request(client.post(&url).header("BUILD-TOKEN", "wrong").multipart(form())).await.status, 403);
+    assert_eq!(send_request(client.post(&url).multipart(form())).await.status, 403);
     let empty = Form::new().text("other", "x");
-    assert_eq!(said(client.post(&url).header("BUILD-TOKEN", token).multipart(empty)).await.status, 400);
-    let large = Form::new().part("file", file("a.zip", &vec![0; (16 << 20) + 1]));
-    assert_eq!(said(client.post(&url).header("BUILD-TOKEN", token).multipart(large)).await.status, 413);
-    assert_eq!(said(client.get(&url).header("BUILD-TOKEN", token)).await.status, 404);
+    assert_eq!(send_request(client.post(&url).header("BUILD-TOKEN", token).multipart(empty)).await.status, 400);
+    let large = Form::new().part("file", file_part("a.zip", &vec![0; (16 << 20) + 1]));
+    assert_eq!(send_request(client.post(&url).header("BUILD-TOKEN", token).multipart(large)).await.status, 413);
+    assert_eq!(send_request(client.get(&url).header("BUILD-TOKEN", token)).await.status, 404);
     let posted = client.post(format!("{url}?expire_in=1+day")).header("BUILD-TOKEN", token).multipart(form());
-    assert_eq!(said(posted).await.status, 201);
-    let got = said(client.get(&url).header("BUILD-TOKEN", token)).await;
+    assert_eq!(send_request(posted).await.status, 201);
+    let got = send_request(client.get(&url).header("BUILD-TOKEN", token)).await;
     assert_eq!((got.status, &got.body), (200, &json!("left")));
-    assert_eq!(said(client.get(&url).header("BUILD-TOKEN", "wrong")).await.status, 403);
+    assert_eq!(send_request(client.get(&url).header("BUILD-TOKEN", "wrong")).await.status, 403);
     let by_person = ground.path(&format!("/builds/{}/artifacts", build["id"]));
     assert_eq!(ground.ada.get(&by_person).await.text, "left");
     ground.server.advance(TimeDelta::hours(25));
     assert_eq!(ground.ada.get(&by_person).await.status, 404);
     assert_eq!(runner.put(&build, json!({ "state": "success" })).await.status, 200);
-    assert_eq!(said(client.post(&url).header("BUILD-TOKEN", token).multipart(form())).await.status, 403);
+    assert_eq!(send_request(client.post(&url).header("BUILD-TOKEN", token).multipart(form())).await.status, 403);
 }
 
 #[tokio::test]
-async fn files_are_taken_back() {
-    let (ground, runner, build) = world().await;
+async fn v1_artifacts_can_be_deleted() {
+    let (ground, runner, build) = set_up().await;
     let token = build["token"].as_str().unwrap();
-    let (url, client) = (runner.files(&build), reqwest::Client::new());
-    let form = Form::new().part("file", file("a.zip", b"left"));
-    assert_eq!(said(client.post(&url).header("BUILD-TOKEN", token).multipart(form)).await.status, 201);
-    assert_eq!(said(client.delete(&url).header("BUILD-TOKEN", "wrong")).await.status, 403);
-    assert_eq!(said(client.delete(&url).header("BUILD-TOKEN", token)).await.status, 200);
-    assert_eq!(said(client.get(&url).header("BUILD-TOKEN", token)).await.status, 404);
+    let (url, client) = (runner.artifacts_url(&build), reqwest::Client::new());
+    let form = Form::new().part("file", file_part("a.zip", b"left"));
+    assert_eq!(send_request(client.post(&url).header("BUILD-TOKEN", token).multipart(form)).await.status, 201);
+    assert_eq!(send_request(client.delete(&url).header("BUILD-TOKEN", "wrong")).await.status, 403);
+    assert_eq!(send_request(client.delete(&url).header("BUILD-TOKEN", token)).await.status, 200);
+    assert_eq!(send_request(client.get(&url).header("BUILD-TOKEN", token)).await.status, 404);
     assert_eq!(ground.build("one").await.get("artifacts_file"), None);
 }
 
 #[tokio::test]
-async fn who_cancels_is_obeyed() {
-    let (ground, runner, build) = world().await;
+async fn v1_runners_learn_of_a_canceled_build() {
+    let (ground, runner, build) = set_up().await;
     assert_eq!(runner.patch(&build, "0-5", b"hello").await.status, 202);
-    assert_eq!(ground.act(&ground.build("one").await, "cancel").await.status, 201);
+    assert_eq!(ground.build_action(&ground.build("one").await, "cancel").await.status, 201);
     let said = runner.patch(&build, "5-9", b"late").await;
     assert_eq!(said.header("build-status"), "canceled");
     assert!([202, 403].contains(&said.status), "{}", said.status);
-    let kept = trace(&ground, &build).await;
+    let kept = read_trace(&ground, &build).await;
     let last = runner.put(&build, json!({ "state": "failed", "trace": "all of it" })).await;
     assert_eq!(last.status, 404, "{}", last.body);
     let shown = ground.build("one").await;
     assert_eq!((&shown["status"], &ground.pipeline().await["status"]), (&json!("canceled"), &json!("canceled")));
-    assert_eq!(trace(&ground, &build).await, kept);
+    assert_eq!(read_trace(&ground, &build).await, kept);
 }
 
-/// One build table, two protocols: whoever has a build has it by both.
+/// Both protocols use the same builds: a runner that has claimed a build can update it by either.
 #[tokio::test]
-async fn both_protocols_speak_of_the_same_builds() {
-    let (ground, old, build) = world().await;
+async fn both_protocols_update_the_same_builds() {
+    let (ground, old, build) = set_up().await;
     let new = ground.runner().await;
     assert!(new.request().await.is_none());
     let job = super::Job {
@@ -188,7 +194,7 @@ async fn both_protocols_speak_of_the_same_builds() {
     assert_eq!((said.status, said.header("job-status")), (202, "running"));
     assert_eq!(old.patch(&build, "5-11", b" world").await.status, 202);
     new.finish(&job, "success").await;
-    assert_eq!(trace(&ground, &build).await, "hello world");
+    assert_eq!(read_trace(&ground, &build).await, "hello world");
     assert_eq!(old.put(&build, json!({ "state": "failed" })).await.status, 404);
     assert_eq!(ground.build("one").await["status"], "success");
 }

@@ -1,4 +1,4 @@
-//! Whose build is next, and runners that wait for one.
+//! The order in which builds are claimed, and long polls.
 
 use std::time::Duration;
 
@@ -9,92 +9,103 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::{Ground, Runner, SIMPLE, Said, send};
+use super::{CiFixture, Runner, RunnerResponse, SIMPLE, send};
 
-const SOON: Duration = Duration::from_secs(120);
+const POLL_TIMEOUT: Duration = Duration::from_secs(120);
 
-fn many() -> String {
+fn many_jobs() -> String {
     (0..20).map(|number| format!("job{number}:\n  script: make\n")).collect()
 }
 
-/// One project has much to do, another has one build: that one is the next but one at the latest.
-async fn another_has_its_turn(taken: usize, is_over: bool) {
-    let ground = Ground::with(&many()).await;
-    let runner = Runner::shared(&ground.server, json!({})).await;
-    for _ in 0..taken {
-        let job = runner.take().await;
-        if is_over {
+/// Checks that the only build of a project is among the next two, although another project has many.
+async fn check_fairness(claimed: usize, is_finished: bool) {
+    let ground = CiFixture::with_file(&many_jobs()).await;
+    let runner = Runner::register_shared(&ground.server, json!({})).await;
+    for _ in 0..claimed {
+        let job = runner.claim().await;
+        if is_finished {
             runner.finish(&job, "success").await;
         }
     }
     let other = ground.another_project("q", SIMPLE).await;
-    let next = [runner.take().await, runner.take().await].map(|job| job.body["job_info"]["project_id"].clone());
+    let next = [runner.claim().await, runner.claim().await].map(|job| job.body["job_info"]["project_id"].clone());
     assert!(next.contains(&json!(other)), "{other} is not among {next:?}");
-    // And the first one goes on.
+    // The first project goes on.
     let mut left = 0;
     while runner.request().await.is_some() {
         left += 1;
     }
-    assert_eq!(left, 20 - taken - 1);
+    assert_eq!(left, 20 - claimed - 1);
 }
 
 #[tokio::test]
-async fn a_project_does_not_wait_for_all_that_another_wants() {
-    another_has_its_turn(0, false).await;
+async fn build_queue_is_fair_between_projects() {
+    check_fairness(0, false).await;
 }
 
 #[tokio::test]
-async fn a_project_does_not_wait_for_one_of_which_much_runs() {
-    another_has_its_turn(5, false).await;
+async fn build_queue_is_fair_with_many_running_builds() {
+    check_fairness(5, false).await;
 }
 
 #[tokio::test]
-async fn a_project_does_not_wait_for_one_of_which_much_is_done() {
-    another_has_its_turn(5, true).await;
+async fn build_queue_is_fair_after_many_finished_builds() {
+    check_fairness(5, true).await;
 }
 
-/// What has nothing to do is told so, with a word to be said by the next request.
-async fn last_update(runner: &Runner) -> String {
-    let nothing = runner.call(Method::POST, "/jobs/request", json!({ "token": runner.token })).await;
-    assert_eq!((nothing.status, &nothing.body), (204, &json!("")));
-    let word = nothing.header("x-gitlab-last-update").to_owned();
-    assert_ne!(word, "");
-    word
+/// Returns the value that a runner without a build gets and sends with its next request.
+async fn get_last_update(runner: &Runner) -> String {
+    let response = runner.call(Method::POST, "/jobs/request", json!({ "token": runner.token })).await;
+    assert_eq!((response.status, &response.body), (204, &json!("")));
+    let value = response.header("x-gitlab-last-update").to_owned();
+    assert_ne!(value, "");
+    value
 }
 
-/// A request that may wait, begun.
-async fn waiting(server: &Server, runner: &Runner) -> JoinHandle<Said> {
-    let url = format!("{}/api/v4/jobs/request", server.base);
-    let body = json!({ "token": runner.token, "last_update": last_update(runner).await });
-    // By the time at which it was heard of last it is seen that its request has come.
+/// Starts a long poll, and returns when it has arrived at the server.
+async fn start_polling(server: &Server, runner: &Runner) -> JoinHandle<RunnerResponse> {
+    let url = format!("{}/api/v4/jobs/request", server.base_url);
+    let body = json!({ "token": runner.token, "last_update": get_last_update(runner).await });
+    // The time of the last contact shows that the request has arrived.
     server.advance(TimeDelta::minutes(2));
-    let before = contact(server, runner).await;
+    let before = contacted_at(server, runner).await;
     let request = tokio::spawn(async move { send(&reqwest::Client::new(), Method::POST, &url, &body).await });
-    let come = async { while contact(server, runner).await == before {} };
-    timeout(SOON, come).await.expect("the request comes");
+    let arrived = async { while contacted_at(server, runner).await == before {} };
+    timeout(POLL_TIMEOUT, arrived).await.expect("the request comes");
     request
 }
 
-async fn contact(server: &Server, runner: &Runner) -> Value {
+async fn contacted_at(server: &Server, runner: &Runner) -> Value {
     server.admin.get(&format!("/runners/{}", runner.id)).await.body["contacted_at"].clone()
 }
 
-async fn with_wait(seconds: u64) -> Ground {
+async fn with_long_poll(seconds: u64) -> CiFixture {
     let mut setup = Setup::default();
-    setup.settings.ci.longest_wait = Duration::from_secs(seconds);
+    setup.settings.ci.long_poll_timeout = Duration::from_secs(seconds);
     setup.limits.request_timeout = Duration::from_secs(600);
-    Ground::on(Server::with(setup).await, SIMPLE).await
+    CiFixture::on_server(Server::start_with(setup).await, SIMPLE).await
 }
 
 #[tokio::test]
-async fn who_waits_gets_a_build_as_soon_as_there_is_one() {
-    // Much longer than anything here takes: whoever is answered was called.
-    let ground = with_wait(300).await;
+async fn waiting_runners_are_answered_at_shutdown() {
+    let ground = with_long_poll(300).await;
+    let runner = ground.runner().await;
+    runner.finish(&runner.claim().await, "success").await;
+    let request = start_polling(&ground.server, &runner).await;
+    assert!(!request.is_finished());
+    ground.server.app.begin_shutdown();
+    assert_eq!(timeout(POLL_TIMEOUT, request).await.expect("the poll ends at shutdown").unwrap().status, 204);
+}
+
+#[tokio::test]
+async fn waiting_runners_get_new_builds_at_once() {
+    // The timeout is much longer than the test, so a response means that the runner was notified.
+    let ground = with_long_poll(300).await;
     let own = ground.runner().await;
-    own.finish(&own.take().await, "success").await;
-    let shared = Runner::shared(&ground.server, json!({})).await;
-    let tagged = Runner::of(&ground, json!({ "tag_list": "other", "run_untagged": false })).await;
-    let paused = Runner::of(&ground, json!({ "paused": true })).await;
+    own.finish(&own.claim().await, "success").await;
+    let shared = Runner::register_shared(&ground.server, json!({})).await;
+    let tagged = Runner::register_for(&ground, json!({ "tag_list": "other", "run_untagged": false })).await;
+    let paused = Runner::register_for(&ground, json!({ "paused": true })).await;
     let elsewhere = {
         let project = ground.another_project("q", "").await;
         let token = ground.ada.get(&format!("/projects/{project}")).await.body["runners_token"].clone();
@@ -102,16 +113,16 @@ async fn who_waits_gets_a_build_as_soon_as_there_is_one() {
     };
     let mut bystanders = Vec::new();
     for runner in [&tagged, &elsewhere] {
-        bystanders.push(waiting(&ground.server, runner).await);
+        bystanders.push(start_polling(&ground.server, runner).await);
     }
-    // One that is paused has nothing to wait for.
-    let request = waiting(&ground.server, &paused).await;
-    assert_eq!(timeout(SOON, request).await.expect("it is told at once").unwrap().status, 204);
+    // A paused runner does not wait.
+    let request = start_polling(&ground.server, &paused).await;
+    assert_eq!(timeout(POLL_TIMEOUT, request).await.expect("the response is immediate").unwrap().status, 204);
     for runner in [&own, &shared] {
-        let request = waiting(&ground.server, runner).await;
+        let request = start_polling(&ground.server, runner).await;
         assert!(!request.is_finished());
-        let made = ground.start().await;
-        let got = timeout(SOON, request).await.expect("it is told at once").unwrap();
+        let made = ground.start_pipeline().await;
+        let got = timeout(POLL_TIMEOUT, request).await.expect("the response is immediate").unwrap();
         assert_eq!((got.status, &got.body["job_info"]["name"]), (201, &json!("one")));
         assert_eq!(ground.build("one").await["pipeline"]["id"], made["id"]);
         assert_eq!(ground.build("one").await["status"], "running");
@@ -124,57 +135,57 @@ async fn who_waits_gets_a_build_as_soon_as_there_is_one() {
 }
 
 #[tokio::test]
-async fn nobody_waits_for_ever() {
-    let ground = with_wait(2).await;
+async fn long_polls_end_after_the_maximum_wait() {
+    let ground = with_long_poll(2).await;
     let runner = ground.runner().await;
-    runner.finish(&runner.take().await, "success").await;
-    let request = waiting(&ground.server, &runner).await;
-    let got = timeout(SOON, request).await.expect("it is answered").unwrap();
+    runner.finish(&runner.claim().await, "success").await;
+    let request = start_polling(&ground.server, &runner).await;
+    let got = timeout(POLL_TIMEOUT, request).await.expect("it is answered").unwrap();
     assert_eq!((got.status, &got.body), (204, &json!("")));
     assert_ne!(got.header("x-gitlab-last-update"), "");
 }
 
 #[tokio::test]
-async fn of_two_who_wait_one_gets_it() {
-    let ground = with_wait(6).await;
+async fn one_of_two_waiting_runners_gets_the_build() {
+    let ground = with_long_poll(6).await;
     let (one, two) = (ground.runner().await, ground.runner().await);
-    one.finish(&one.take().await, "success").await;
-    let requests = [waiting(&ground.server, &one).await, waiting(&ground.server, &two).await];
-    ground.start().await;
+    one.finish(&one.claim().await, "success").await;
+    let requests = [start_polling(&ground.server, &one).await, start_polling(&ground.server, &two).await];
+    ground.start_pipeline().await;
     let mut statuses = Vec::new();
     for request in requests {
-        statuses.push(timeout(SOON, request).await.expect("it is answered").unwrap().status);
+        statuses.push(timeout(POLL_TIMEOUT, request).await.expect("it is answered").unwrap().status);
     }
     statuses.sort_unstable();
     assert_eq!(statuses, [201, 204]);
 }
 
 #[tokio::test]
-async fn who_says_nothing_of_the_last_time_does_not_wait() {
-    let ground = with_wait(300).await;
+async fn requests_without_last_update_do_not_wait() {
+    let ground = with_long_poll(300).await;
     let runner = ground.runner().await;
-    runner.take().await;
-    let nothing = timeout(SOON, runner.request()).await.expect("it is answered at once");
+    runner.claim().await;
+    let nothing = timeout(POLL_TIMEOUT, runner.request()).await.expect("it is answered at once");
     assert!(nothing.is_none());
 }
 
-/// Taking is one step: however many ask at the same time, each build goes to one of them.
+/// Claiming is atomic: however many runners ask at the same time, each build goes to one of them.
 #[tokio::test]
-async fn no_build_is_given_twice() {
-    let ground = Ground::with(&many()).await;
+async fn no_build_is_claimed_twice() {
+    let ground = CiFixture::with_file(&many_jobs()).await;
     let runner = ground.runner().await;
-    let url = format!("{}/api/v4/jobs/request", ground.server.base);
+    let url = format!("{}/api/v4/jobs/request", ground.server.base_url);
     let ask = |_| {
         let (url, body) = (url.clone(), json!({ "token": runner.token }));
         tokio::spawn(async move { send(&reqwest::Client::new(), Method::POST, &url, &body).await })
     };
-    let requests: Vec<JoinHandle<Said>> = (0..30).map(ask).collect();
+    let requests: Vec<JoinHandle<RunnerResponse>> = (0..30).map(ask).collect();
     let mut ids = Vec::new();
     for request in requests {
         let got = request.await.unwrap();
         match got.status {
             201 => ids.push(got.body["id"].as_i64().unwrap()),
-            // Another was faster: it is to ask again.
+            // Another runner was faster, and this one has to ask again.
             204 | 409 => {}
             other => panic!("{other} {}", got.body),
         }

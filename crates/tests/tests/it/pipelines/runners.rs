@@ -1,19 +1,19 @@
-//! Runners: how they come, how they go, and which builds are for them.
+//! Runners: registration, deletion, and the builds that they may run.
 
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::old_protocol::Old;
-use super::scene::{instance_token, rows};
-use super::{Ground, Runner, SIMPLE, said, send};
+use super::fixtures::{count_rows, instance_token};
+use super::old_protocol::OldRunner;
+use super::{CiFixture, Runner, SIMPLE, send, send_request};
 
-async fn register(ground: &Ground, body: Value) -> super::Said {
-    let url = format!("{}/api/v4/runners", ground.server.base);
+async fn register(ground: &CiFixture, body: Value) -> super::RunnerResponse {
+    let url = format!("{}/api/v4/runners", ground.server.base_url);
     send(&reqwest::Client::new(), Method::POST, &url, &body).await
 }
 
-/// The names of all builds that it gets now.
-async fn all(runner: &Runner) -> Vec<String> {
+/// Claims all builds that the runner may run, and returns their names.
+async fn claim_all(runner: &Runner) -> Vec<String> {
     let mut names = Vec::new();
     while let Some(job) = runner.request().await {
         names.push(job.name().to_owned());
@@ -22,8 +22,8 @@ async fn all(runner: &Runner) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn who_knows_the_token_of_the_instance_serves_everybody() {
-    let ground = Ground::with(SIMPLE).await;
+async fn instance_tokens_register_shared_runners() {
+    let ground = CiFixture::with_file(SIMPLE).await;
     let info = json!({
         "name": "gitlab-runner", "version": "17.1.0", "revision": "abc", "platform": "linux", "architecture": "amd64",
         "executor": "shell", "features": { "variables": true }, "config": { "gpus": "" },
@@ -39,7 +39,7 @@ async fn who_knows_the_token_of_the_instance_serves_everybody() {
     assert_eq!(made.body, json!({ "id": made.body["id"], "token": token, "token_expires_at": null }));
     let shown = ground.server.admin.get(&format!("/runners/{}", made.body["id"])).await;
     assert_eq!(
-        shown.both(),
+        shown.status_and_body(),
         (
             200,
             &json!({
@@ -53,16 +53,16 @@ async fn who_knows_the_token_of_the_instance_serves_everybody() {
 }
 
 #[tokio::test]
-async fn who_knows_the_token_of_a_project_serves_it() {
-    let ground = Ground::with(SIMPLE).await;
-    let url = format!("{}/api/v4/runners", ground.server.base);
-    let token = ground.runners_token().await;
+async fn project_tokens_register_project_runners() {
+    let ground = CiFixture::with_file(SIMPLE).await;
+    let url = format!("{}/api/v4/runners", ground.server.base_url);
+    let token = ground.registration_token().await;
     let mut beginnings = Vec::new();
-    // As a form, which some runners send, with the tags in each way in which lists are written.
+    // Some runners send a form, with the tags in any notation of lists.
     for tags in ["tag_list=a&tag_list=b", "tag_list[]=a&tag_list[]=b", "tag_list=a%2C+b"] {
         let body = format!("token={token}&description=mine&run_untagged=true&paused=true&{tags}");
         let request = reqwest::Client::new().post(&url).body(body);
-        let made = said(request.header("Content-Type", "application/x-www-form-urlencoded")).await;
+        let made = send_request(request.header("Content-Type", "application/x-www-form-urlencoded")).await;
         assert_eq!(made.status, 201, "{tags}: {}", made.body);
         let shown = ground.ada.get(&format!("/runners/{}", made.body["id"])).await.body;
         assert_eq!(shown["tag_list"], json!(["a", "b"]), "{tags}");
@@ -86,17 +86,17 @@ async fn who_knows_the_token_of_a_project_serves_it() {
     assert_eq!((&shown["tag_list"], &shown["active"]), (&json!(["x", "y"]), &json!(true)));
     let made = register(&ground, json!({ "token": token, "active": false })).await;
     assert_eq!(ground.ada.get(&format!("/runners/{}", made.body["id"])).await.body["active"], false);
-    // Runners call themselves by the beginning of their token.
+    // Runners identify themselves in logs by the start of their token.
     beginnings.sort();
     beginnings.dedup();
     assert_eq!(beginnings.len(), 3);
 }
 
 #[tokio::test]
-async fn what_is_wrong_registers_nothing() {
-    let ground = Ground::with(SIMPLE).await;
-    let token = ground.runners_token().await;
-    let before = ground.server.contents().await;
+async fn invalid_runner_registrations_are_rejected() {
+    let ground = CiFixture::with_file(SIMPLE).await;
+    let token = ground.registration_token().await;
+    let before = ground.server.dump_database().await;
     for wrong in ["wrong", "", &token[1..], ground.ada.token()] {
         let refused = register(&ground, json!({ "token": wrong })).await;
         assert_eq!((refused.status, &refused.body), (403, &json!({ "message": "403 Forbidden" })), "{wrong}");
@@ -114,17 +114,17 @@ async fn what_is_wrong_registers_nothing() {
         let reasons = refused.body["message"][field].as_array();
         assert!(reasons.is_some_and(|it| !it.is_empty()), "{field}: {}", refused.body);
     }
-    assert_eq!(ground.server.contents().await, before);
+    assert_eq!(ground.server.dump_database().await, before);
 }
 
 #[tokio::test]
-async fn one_is_known_until_it_goes() {
-    let ground = Ground::with(SIMPLE).await;
+async fn runners_are_verified_until_unregistered() {
+    let ground = CiFixture::with_file(SIMPLE).await;
     let (runner, other) = (ground.runner().await, ground.runner().await);
     let known = runner.call(Method::POST, "/runners/verify", json!({ "token": runner.token, "system_id": "s" })).await;
     assert_eq!((known.status, known.header("content-type")), (200, "application/json"));
     assert_eq!(known.body, json!({ "id": runner.id, "token": runner.token, "token_expires_at": null }));
-    // One of several processes with one token goes, and the runner stays.
+    // One of several processes with the same token unregisters, and the runner remains.
     let one = json!({ "token": runner.token, "system_id": "s" });
     assert_eq!(runner.call(Method::DELETE, "/runners/managers", one).await.status, 204);
     assert_eq!(runner.call(Method::POST, "/runners/verify", json!({ "token": runner.token })).await.status, 200);
@@ -135,24 +135,27 @@ async fn one_is_known_until_it_goes() {
     for path in ["/runners", "/runners/managers"] {
         assert_eq!(runner.call(Method::DELETE, path, json!({ "token": "wrong", "system_id": "s" })).await.status, 403);
     }
-    assert_eq!(rows(&ground.server, "runners").await, 2);
+    assert_eq!(count_rows(&ground.server, "runners").await, 2);
     let gone = runner.call(Method::DELETE, "/runners", json!({ "token": runner.token })).await;
     assert_eq!((gone.status, &gone.body), (204, &json!("")));
     assert_eq!(runner.call(Method::DELETE, "/runners", json!({ "token": runner.token })).await.status, 403);
     for path in ["/runners/verify", "/jobs/request"] {
         assert_eq!(runner.call(Method::POST, path, json!({ "token": runner.token })).await.status, 403, "{path}");
     }
-    // The other one goes by a form.
-    let url = format!("{}/api/v4/runners", ground.server.base);
+    // The other runner is deleted by a form.
+    let url = format!("{}/api/v4/runners", ground.server.base_url);
     let form = reqwest::Client::new().delete(&url).form(&[("token", &other.token)]);
-    assert_eq!(said(form).await.status, 204);
-    assert_eq!((rows(&ground.server, "runners").await, rows(&ground.server, "runner_projects").await), (0, 0));
+    assert_eq!(send_request(form).await.status, 204);
+    assert_eq!(
+        (count_rows(&ground.server, "runners").await, count_rows(&ground.server, "runner_projects").await),
+        (0, 0)
+    );
     assert_eq!(ground.build("one").await["status"], "pending");
 }
 
 #[tokio::test]
-async fn a_new_token_takes_the_place_of_the_old_one() {
-    let ground = Ground::with(SIMPLE).await;
+async fn resetting_a_runner_token_invalidates_the_old_one() {
+    let ground = CiFixture::with_file(SIMPLE).await;
     let mut runner = ground.runner().await;
     let old = runner.token.clone();
     let path = "/runners/reset_authentication_token";
@@ -166,12 +169,12 @@ async fn a_new_token_takes_the_place_of_the_old_one() {
     assert_eq!(runner.call(Method::DELETE, "/runners", json!({ "token": old })).await.status, 403);
     let known = runner.call(Method::POST, "/runners/verify", json!({ "token": runner.token })).await;
     assert_eq!((known.status, &known.body["id"]), (200, &json!(runner.id)));
-    assert_eq!(runner.take().await.name(), "one");
+    assert_eq!(runner.claim().await.name(), "one");
 }
 
 #[tokio::test]
-async fn one_that_is_paused_gets_nothing() {
-    let ground = Ground::with(SIMPLE).await;
+async fn paused_runners_get_no_builds() {
+    let ground = CiFixture::with_file(SIMPLE).await;
     let runner = ground.runner().await;
     let one = format!("/runners/{}", runner.id);
     assert_eq!(ground.ada.put(&one, &[("active", "false")]).await.status, 200);
@@ -180,28 +183,29 @@ async fn one_that_is_paused_gets_nothing() {
     assert_ne!(nothing.header("x-gitlab-last-update"), "");
     assert_eq!(ground.build("one").await["status"], "pending");
     assert_eq!(ground.ada.put(&one, &[("active", "true")]).await.status, 200);
-    assert_eq!(all(&runner).await, ["one"]);
+    assert_eq!(claim_all(&runner).await, ["one"]);
 }
 
 #[tokio::test]
-async fn each_gets_what_its_tags_allow() {
+async fn builds_are_matched_to_runner_tags() {
     let file = "
 plain: {script: x}
 linux: {script: x, tags: [linux]}
 both: {script: x, tags: [ruby, linux]}
 ";
-    let ground = Ground::with(file).await;
+    let ground = CiFixture::with_file(file).await;
     let of = async |tags: &[&str], untagged: bool| {
-        all(&Runner::of(&ground, json!({ "tag_list": tags, "run_untagged": untagged })).await).await
+        claim_all(&Runner::register_for(&ground, json!({ "tag_list": tags, "run_untagged": untagged })).await).await
     };
     assert_eq!(of(&["ruby"], false).await, [""; 0]);
     assert_eq!(of(&["linux", "windows"], false).await, ["linux"]);
     assert_eq!(of(&["ruby"], true).await, ["plain"]);
     assert_eq!(of(&["linux", "other", "ruby"], false).await, ["both"]);
-    // The same holds for those of the instance.
-    ground.start().await;
+    // The same applies to shared runners.
+    ground.start_pipeline().await;
     let of = async |tags: &[&str], untagged: bool| {
-        all(&Runner::shared(&ground.server, json!({ "tag_list": tags, "run_untagged": untagged })).await).await
+        claim_all(&Runner::register_shared(&ground.server, json!({ "tag_list": tags, "run_untagged": untagged })).await)
+            .await
     };
     assert_eq!(of(&["ruby"], false).await, [""; 0]);
     assert_eq!(of(&["linux", "windows"], false).await, ["linux"]);
@@ -210,72 +214,72 @@ both: {script: x, tags: [ruby, linux]}
 }
 
 #[tokio::test]
-async fn those_of_the_instance_serve_who_wants_them() {
-    let ground = Ground::with(SIMPLE).await;
-    let shared = Runner::shared(&ground.server, json!({})).await;
-    // The build waits all the while.
-    ground.set("shared_runners_enabled", "false").await;
-    assert_eq!(all(&shared).await, [""; 0]);
-    ground.set("shared_runners_enabled", "true").await;
-    assert_eq!(all(&shared).await, ["one"]);
-    ground.set("shared_runners_enabled", "false").await;
-    ground.start().await;
-    assert_eq!(all(&shared).await, [""; 0]);
-    assert_eq!(all(&ground.runner().await).await, ["one"]);
-    ground.start().await;
-    ground.set("shared_runners_enabled", "true").await;
-    assert_eq!(all(&shared).await, ["one"]);
+async fn shared_runners_serve_projects_that_enable_them() {
+    let ground = CiFixture::with_file(SIMPLE).await;
+    let shared = Runner::register_shared(&ground.server, json!({})).await;
+    // The build stays pending meanwhile.
+    ground.update_setting("shared_runners_enabled", "false").await;
+    assert_eq!(claim_all(&shared).await, [""; 0]);
+    ground.update_setting("shared_runners_enabled", "true").await;
+    assert_eq!(claim_all(&shared).await, ["one"]);
+    ground.update_setting("shared_runners_enabled", "false").await;
+    ground.start_pipeline().await;
+    assert_eq!(claim_all(&shared).await, [""; 0]);
+    assert_eq!(claim_all(&ground.runner().await).await, ["one"]);
+    ground.start_pipeline().await;
+    ground.update_setting("shared_runners_enabled", "true").await;
+    assert_eq!(claim_all(&shared).await, ["one"]);
 }
 
 #[tokio::test]
-async fn where_builds_are_off_nobody_builds() {
-    let ground = Ground::with(SIMPLE).await;
-    let (own, shared) = (ground.runner().await, Runner::shared(&ground.server, json!({})).await);
-    ground.set("builds_enabled", "false").await;
+async fn projects_with_disabled_builds_are_not_served() {
+    let ground = CiFixture::with_file(SIMPLE).await;
+    let (own, shared) = (ground.runner().await, Runner::register_shared(&ground.server, json!({})).await);
+    ground.update_setting("builds_enabled", "false").await;
     for runner in [&own, &shared] {
-        assert_eq!(all(runner).await, [""; 0]);
+        assert_eq!(claim_all(runner).await, [""; 0]);
     }
-    // That is so whatever else is changed meanwhile.
-    ground.set("shared_runners_enabled", "false").await;
-    ground.set("shared_runners_enabled", "true").await;
-    assert_eq!(all(&shared).await, [""; 0]);
-    ground.set("builds_enabled", "true").await;
+    // Changing other settings makes no difference.
+    ground.update_setting("shared_runners_enabled", "false").await;
+    ground.update_setting("shared_runners_enabled", "true").await;
+    assert_eq!(claim_all(&shared).await, [""; 0]);
+    ground.update_setting("builds_enabled", "true").await;
     assert_eq!(ground.build("one").await["status"], "pending");
-    assert_eq!(all(&shared).await, ["one"]);
-    ground.start().await;
-    ground.set("builds_enabled", "false").await;
-    assert_eq!(all(&own).await, [""; 0]);
-    ground.set("builds_enabled", "true").await;
-    assert_eq!(all(&own).await, ["one"]);
+    assert_eq!(claim_all(&shared).await, ["one"]);
+    ground.start_pipeline().await;
+    ground.update_setting("builds_enabled", "false").await;
+    assert_eq!(claim_all(&own).await, [""; 0]);
+    ground.update_setting("builds_enabled", "true").await;
+    assert_eq!(claim_all(&own).await, ["one"]);
 }
 
 #[tokio::test]
-async fn one_of_a_project_serves_its_projects_alone() {
-    let ground = Ground::with(SIMPLE).await;
+async fn project_runners_serve_only_their_projects() {
+    let ground = CiFixture::with_file(SIMPLE).await;
     let runner = ground.runner().await;
     let other = ground.another_project("q", "two:\n  script: make\n").await;
-    assert_eq!(all(&runner).await, ["one"]);
+    assert_eq!(claim_all(&runner).await, ["one"]);
     let runners = format!("/projects/{other}/runners");
     let added = ground.ada.post(&runners, &[("runner_id", &runner.id.to_string())]).await;
     assert_eq!(added.status, 201, "{}", added.text);
-    assert_eq!(all(&runner).await, ["two"]);
-    // Being locked keeps it from further projects, not from those that it has.
+    assert_eq!(claim_all(&runner).await, ["two"]);
+    // Locking prevents further projects, and keeps the existing ones.
     assert_eq!(ground.ada.put(&format!("/runners/{}", runner.id), &[("locked", "true")]).await.status, 200);
-    ground.start().await;
+    ground.start_pipeline().await;
     ground.ada.post(&format!("/projects/{other}/pipeline"), &[("ref", "main")]).await;
-    let mut both = all(&runner).await;
+    let mut both = claim_all(&runner).await;
     both.sort();
     assert_eq!(both, ["one", "two"]);
     assert_eq!(ground.ada.delete(&format!("{runners}/{}", runner.id)).await.status, 200);
     ground.ada.post(&format!("/projects/{other}/pipeline"), &[("ref", "main")]).await;
-    assert_eq!(all(&runner).await, [""; 0]);
+    assert_eq!(claim_all(&runner).await, [""; 0]);
 }
 
-/// Mass assignment by a runner: whoever has the registration token of one project makes a runner that serves all of them, or
-/// says that a build is what it is not.
+/// Mass assignment by a runner: with the registration token of one project, an attacker registers a runner that serves
+/// all projects, or sends attributes of a build that a runner may not set.
 #[tokio::test]
-async fn attributes_that_a_runner_does_not_have_are_passed_over() {
-    let ground = Ground::with("one: {script: x}\ntwo: {script: x}\n").await;
+async fn unknown_runner_attributes_are_ignored() {
+    let ground = CiFixture::with_file("one: {script: x}\ntwo: {script: x}\n").await;
     let other = ground.another_project("q", SIMPLE).await;
     let more = json!({
         "id": 424_242,
@@ -299,9 +303,9 @@ async fn attributes_that_a_runner_does_not_have_are_passed_over() {
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         body
     };
-    let plain = Runner::of(&ground, json!({ "description": "d" })).await;
-    let made = Runner::of(&ground, with(json!({ "description": "d" }))).await;
-    let old = Old::register(&ground, with(json!({ "description": "d" }))).await;
+    let plain = Runner::register_for(&ground, json!({ "description": "d" })).await;
+    let made = Runner::register_for(&ground, with(json!({ "description": "d" }))).await;
+    let old = OldRunner::register(&ground, with(json!({ "description": "d" }))).await;
     let row = |contents: &Value, id: i64| {
         let mut row = contents["runners"].as_array().unwrap().iter().find(|it| it["id"] == id).unwrap().clone();
         for own in ["id", "token_digest"] {
@@ -309,19 +313,19 @@ async fn attributes_that_a_runner_does_not_have_are_passed_over() {
         }
         row
     };
-    let contents = ground.server.contents().await;
+    let contents = ground.server.dump_database().await;
     for id in [made.id, old.id] {
         assert_eq!(row(&contents, id), row(&contents, plain.id));
         let projects = contents["runner_projects"].as_array().unwrap().iter().filter(|it| it["runner_id"] == id);
         let projects: Vec<_> = projects.map(|it| it["project_id"].clone()).collect();
         assert_eq!(projects, [json!(ground.project)]);
     }
-    // It gets the builds of its project, and what it says of one is taken for what it may say.
-    let job = made.take().await;
+    // The runner gets the builds of its project, and can set only the attributes that it may set.
+    let job = made.claim().await;
     let build = |contents: &Value| contents["builds"].as_array().unwrap().iter().find(|it| it["id"] == job.id).cloned();
     let touch = json!({ "token": job.token, "state": "running" });
     assert_eq!(made.call(Method::PUT, &format!("/jobs/{}", job.id), touch.clone()).await.status, 200);
-    let before = ground.server.contents().await;
+    let before = ground.server.dump_database().await;
     let mut odd = with(touch);
     let of_build = json!({
         "status": "success",
@@ -334,11 +338,11 @@ async fn attributes_that_a_runner_does_not_have_are_passed_over() {
     });
     odd.as_object_mut().unwrap().extend(of_build.as_object().unwrap().clone());
     assert_eq!(made.call(Method::PUT, &format!("/jobs/{}", job.id), odd).await.status, 200);
-    let after = ground.server.contents().await;
+    let after = ground.server.dump_database().await;
     assert!(build(&before).is_some_and(|it| it["status"] == "running"));
     assert_eq!(after, before);
     made.finish(&job, "success").await;
-    assert_eq!(made.take().await.name(), "two");
+    assert_eq!(made.claim().await.name(), "two");
     assert!(made.request().await.is_none(), "nothing of the other project");
-    assert!(!ground.server.contents().await.to_string().contains("canary"));
+    assert!(!ground.server.dump_database().await.to_string().contains("canary"));
 }

@@ -1,80 +1,89 @@
-//! What a project gives to its builds and shows to nobody else.
+//! Variables of a project, which only its builds and its masters can read.
 
-use holdfast_tests::{Answer, Server, Setup, log};
+use holdfast_tests::{Server, Setup, TestResponse, log};
 use serde_json::{Value, json};
 
-use super::{Ground, SIMPLE};
+use super::{CiFixture, SIMPLE};
 
-async fn add(ground: &Ground, key: &str, value: &str) {
+async fn add_variable(ground: &CiFixture, key: &str, value: &str) {
     let made = ground.ada.post(&ground.path("/variables"), &[("key", key), ("value", value)]).await;
-    assert_eq!(made.both(), (201, &json!({ "key": key, "value": value })));
+    assert_eq!(made.status_and_body(), (201, &json!({ "key": key, "value": value })));
 }
 
-fn missing(answer: &Answer) {
-    assert_eq!(answer.both(), (404, &json!({ "message": "404 Variable Not Found" })));
+fn assert_not_found(response: &TestResponse) {
+    assert_eq!(response.status_and_body(), (404, &json!({ "message": "404 Variable Not Found" })));
 }
 
 #[tokio::test]
-async fn masters_keep_them() {
-    let ground = Ground::with(SIMPLE).await;
+async fn masters_manage_variables() {
+    let ground = CiFixture::with_file(SIMPLE).await;
     let ada = &ground.ada;
     let path = ground.path("/variables");
-    assert_eq!(ada.get(&path).await.both(), (200, &json!([])));
-    add(&ground, "KEY_1", "one & only\nline").await;
-    add(&ground, "a", "b").await;
+    assert_eq!(ada.get(&path).await.status_and_body(), (200, &json!([])));
+    add_variable(&ground, "KEY_1", "one & only\nline").await;
+    add_variable(&ground, "a", "b").await;
     let (first, second) = (json!({ "key": "KEY_1", "value": "one & only\nline" }), json!({ "key": "a", "value": "b" }));
     let listed = ada.get(&path).await;
     assert_eq!((listed.status, listed.header("x-total")), (200, Some("2")));
     let items = listed.body.as_array().unwrap();
     assert!(items.len() == 2 && items.contains(&first) && items.contains(&second), "{items:?}");
-    assert_eq!(ada.get(&format!("{path}/KEY_1")).await.both(), (200, &first));
+    assert_eq!(ada.get(&format!("{path}/KEY_1")).await.status_and_body(), (200, &first));
     let changed = ada.put(&format!("{path}/KEY_1"), &[("value", "two")]).await;
-    assert_eq!(changed.both(), (200, &json!({ "key": "KEY_1", "value": "two" })));
+    assert_eq!(changed.status_and_body(), (200, &json!({ "key": "KEY_1", "value": "two" })));
     assert_eq!(ada.get(&format!("{path}/KEY_1")).await.body["value"], "two");
-    assert_eq!(ada.get(&format!("{path}/a")).await.both(), (200, &second));
-    assert_eq!(ada.delete(&format!("{path}/a")).await.both(), (200, &second));
-    missing(&ada.get(&format!("{path}/a")).await);
-    missing(&ada.delete(&format!("{path}/a")).await);
-    missing(&ada.put(&format!("{path}/a"), &[("value", "x")]).await);
+    assert_eq!(ada.get(&format!("{path}/a")).await.status_and_body(), (200, &second));
+    assert_eq!(ada.delete(&format!("{path}/a")).await.status_and_body(), (200, &second));
+    assert_not_found(&ada.get(&format!("{path}/a")).await);
+    assert_not_found(&ada.delete(&format!("{path}/a")).await);
+    assert_not_found(&ada.put(&format!("{path}/a"), &[("value", "x")]).await);
     assert_eq!(ada.get(&path).await.body, json!([{ "key": "KEY_1", "value": "two" }]));
-    // The same name in another project is another variable.
+    // A variable of the same name in another project is independent.
     let other = format!("/projects/{}/variables", ground.another_project("q", SIMPLE).await);
-    missing(&ada.get(&format!("{other}/KEY_1")).await);
+    assert_not_found(&ada.get(&format!("{other}/KEY_1")).await);
     assert_eq!(ada.post(&other, &[("key", "KEY_1"), ("value", "elsewhere")]).await.status, 201);
     assert_eq!(ada.get(&format!("{path}/KEY_1")).await.body["value"], "two");
 }
 
 #[tokio::test]
-async fn what_is_wrong_changes_nothing() {
-    let ground = Ground::with(SIMPLE).await;
+async fn invalid_variables_are_rejected() {
+    let ground = CiFixture::with_file(SIMPLE).await;
     let ada = &ground.ada;
     let path = ground.path("/variables");
-    add(&ground, "KEY", "v").await;
-    let before = ground.server.contents().await;
+    add_variable(&ground, "KEY", "v").await;
+    let before = ground.server.dump_database().await;
     let taken = ada.post(&path, &[("key", "KEY"), ("value", "other")]).await;
-    assert_eq!(taken.both(), (400, &json!({ "message": { "key": ["has already been taken"] } })));
+    assert_eq!(taken.status_and_body(), (400, &json!({ "message": { "key": ["has already been taken"] } })));
     for key in ["", "a b", "a-b", "é", "a.b", "A\nB", "$A", &*"x".repeat(256)] {
         let wrong = ada.post(&path, &[("key", key), ("value", "v")]).await;
         assert_eq!(wrong.status, 400, "{key}: {}", wrong.text);
         assert!(wrong.body["message"]["key"].is_array(), "{key}: {}", wrong.text);
     }
-    assert_eq!(ada.post(&path, &[("value", "v")]).await.both(), (400, &json!({ "error": "key is missing" })));
-    assert_eq!(ada.post(&path, &[("key", "B")]).await.both(), (400, &json!({ "error": "value is missing" })));
-    assert_eq!(ada.post(&path, &[]).await.both(), (400, &json!({ "error": "key is missing, value is missing" })));
-    assert_eq!(ground.server.contents().await, before);
+    assert_eq!(
+        ada.post(&path, &[("value", "v")]).await.status_and_body(),
+        (400, &json!({ "error": "key is missing" }))
+    );
+    assert_eq!(
+        ada.post(&path, &[("key", "B")]).await.status_and_body(),
+        (400, &json!({ "error": "value is missing" }))
+    );
+    assert_eq!(
+        ada.post(&path, &[]).await.status_and_body(),
+        (400, &json!({ "error": "key is missing, value is missing" }))
+    );
+    assert_eq!(ground.server.dump_database().await, before);
     assert_eq!(ada.post(&path, &[("key", &"x".repeat(255)), ("value", "v")]).await.status, 201);
 }
 
 #[tokio::test]
-async fn nobody_else_sees_or_changes_them() {
-    let ground = Ground::with(SIMPLE).await;
-    add(&ground, "KEY", "hush-hush").await;
-    ground.set("visibility_level", "20").await;
-    let (_, master) = ground.member("max", "40").await;
-    let (_, developer) = ground.member("bob", "30").await;
+async fn only_masters_access_variables() {
+    let ground = CiFixture::with_file(SIMPLE).await;
+    add_variable(&ground, "KEY", "hush-hush").await;
+    ground.update_setting("visibility_level", "20").await;
+    let (_, master) = ground.add_member("max", "40").await;
+    let (_, developer) = ground.add_member("bob", "30").await;
     let (_, eve) = ground.server.user("eve").await;
     let (path, one) = (ground.path("/variables"), ground.path("/variables/KEY"));
-    let before = ground.server.contents().await;
+    let before = ground.server.dump_database().await;
     for (client, status) in [(&developer, 403), (&eve, 403), (&ground.server.anonymous(), 401)] {
         let answers = [
             client.get(&path).await,
@@ -82,7 +91,7 @@ async fn nobody_else_sees_or_changes_them() {
             client.post(&path, &[("key", "B"), ("value", "b")]).await,
             client.put(&one, &[("value", "b")]).await,
             client.delete(&one).await,
-            // Whether there is such a key is not told either.
+            // The response does not reveal whether the key exists.
             client.get(&ground.path("/variables/OTHER")).await,
         ];
         for answer in answers {
@@ -90,15 +99,15 @@ async fn nobody_else_sees_or_changes_them() {
             assert!(!answer.text.contains("hush"));
         }
     }
-    ground.set("visibility_level", "0").await;
-    assert_eq!(eve.get(&path).await.both(), (404, &json!({ "message": "404 Project Not Found" })));
-    ground.set("visibility_level", "20").await;
-    assert_eq!(ground.server.contents().await["project_variables"], before["project_variables"]);
+    ground.update_setting("visibility_level", "0").await;
+    assert_eq!(eve.get(&path).await.status_and_body(), (404, &json!({ "message": "404 Project Not Found" })));
+    ground.update_setting("visibility_level", "20").await;
+    assert_eq!(ground.server.dump_database().await["project_variables"], before["project_variables"]);
     for client in [&master, &ground.server.admin] {
         assert_eq!(client.get(&one).await.body["value"], "hush-hush");
     }
-    // Where there are no builds there is nothing for them.
-    ground.set("builds_enabled", "false").await;
+    // If builds are disabled, so are variables.
+    ground.update_setting("builds_enabled", "false").await;
     assert_eq!(ground.ada.get(&path).await.status, 403);
 }
 
@@ -107,11 +116,11 @@ fn hex(text: &str) -> String {
 }
 
 #[tokio::test]
-async fn neither_the_database_nor_the_log_tells_them() {
-    let ground = Ground::with(SIMPLE).await;
+async fn variables_are_encrypted_and_never_logged() {
+    let ground = CiFixture::with_file(SIMPLE).await;
     let secrets = ["canary-variable-8a41", "canary-changed-8a41", "canary-refused-8a41", "canary-given-8a41"];
-    add(&ground, "KEY", secrets[0]).await;
-    let contents = ground.server.contents().await.to_string();
+    add_variable(&ground, "KEY", secrets[0]).await;
+    let contents = ground.server.dump_database().await.to_string();
     assert!(!contents.contains(secrets[0]) && !contents.contains(&hex(secrets[0])));
     ground.ada.put(&ground.path("/variables/KEY"), &[("value", secrets[1])]).await;
     ground.ada.post(&ground.path("/variables"), &[("key", "not a key"), ("value", secrets[2])]).await;
@@ -125,7 +134,7 @@ async fn neither_the_database_nor_the_log_tells_them() {
         assert_eq!(job.value("KEY"), Some(secrets[1]));
         runner.finish(&job, "success").await;
     }
-    let (contents, logged) = (ground.server.contents().await.to_string(), log::captured());
+    let (contents, logged) = (ground.server.dump_database().await.to_string(), log::captured());
     assert!(logged.contains("/variables"), "the log is captured");
     for secret in secrets {
         assert!(!contents.contains(secret) && !contents.contains(&hex(secret)), "{secret} is stored as it is");
@@ -133,12 +142,13 @@ async fn neither_the_database_nor_the_log_tells_them() {
     }
 }
 
-/// Whoever writes to the database, but has not the key, moves a sealed value to his own project to read it there.
+/// An attacker who can write to the database, but does not have the encryption key, copies an encrypted value to their
+/// own project to read it there.
 #[tokio::test]
-async fn what_is_moved_elsewhere_cannot_be_read() {
-    let ground = Ground::with(SIMPLE).await;
-    add(&ground, "KEY", "canary-moved-8a41").await;
-    add(&ground, "OTHER", "x").await;
+async fn moved_encrypted_variables_cannot_be_decrypted() {
+    let ground = CiFixture::with_file(SIMPLE).await;
+    add_variable(&ground, "KEY", "canary-moved-8a41").await;
+    add_variable(&ground, "OTHER", "x").await;
     let other = ground.another_project("q", SIMPLE).await;
     let path = format!("/projects/{other}/variables");
     assert_eq!(ground.ada.post(&path, &[("key", "KEY"), ("value", "own")]).await.status, 201);
@@ -155,10 +165,10 @@ async fn what_is_moved_elsewhere_cannot_be_read() {
     }
     for path in [format!("{path}/KEY"), path.clone(), ground.path("/variables/OTHER")] {
         let answer = ground.ada.get(&path).await;
-        assert_eq!(answer.both(), (500, &json!({ "message": "500 Internal Server Error" })), "{path}");
+        assert_eq!(answer.status_and_body(), (500, &json!({ "message": "500 Internal Server Error" })), "{path}");
     }
     assert_eq!(ground.ada.get(&ground.path("/variables/KEY")).await.body["value"], "canary-moved-8a41");
-    // No build gets it: one that cannot be given what it needs fails, and others are not held up by it.
+    // A build whose variables cannot be decrypted fails, and does not block others.
     let token = ground.ada.get(&format!("/projects/{other}")).await.body["runners_token"].clone();
     let runner = super::Runner::register(&ground.server, json!({ "token": token })).await;
     assert!(runner.request().await.is_none());
@@ -166,7 +176,7 @@ async fn what_is_moved_elsewhere_cannot_be_read() {
     assert_eq!(builds.body[0]["status"], "failed");
     let trace = ground.ada.get(&format!("/projects/{other}/builds/{}/trace", builds.body[0]["id"])).await;
     assert!(!trace.text.is_empty() && !trace.text.contains("canary"), "{}", trace.text);
-    // It can be set anew, or go.
+    // The variable can be set again or deleted.
     assert_eq!(ground.ada.put(&format!("{path}/KEY"), &[("value", "again")]).await.status, 200);
     assert_eq!(ground.ada.get(&path).await.body, json!([{ "key": "KEY", "value": "again" }]));
     assert_eq!(ground.ada.delete(&ground.path("/variables/OTHER")).await.status, 200);
@@ -174,23 +184,23 @@ async fn what_is_moved_elsewhere_cannot_be_read() {
 }
 
 #[tokio::test]
-async fn a_server_without_a_key_keeps_none_and_does_all_else() {
+async fn a_server_without_an_encryption_key_rejects_only_variables() {
     let mut setup = Setup::default();
-    setup.settings.sealing_key = None;
-    let ground = Ground::on(Server::with(setup).await, SIMPLE).await;
-    let before = ground.server.contents().await;
+    setup.settings.encryption_key = None;
+    let ground = CiFixture::on_server(Server::start_with(setup).await, SIMPLE).await;
+    let before = ground.server.dump_database().await;
     let path = ground.path("/variables");
     let refused = ground.ada.post(&path, &[("key", "KEY"), ("value", "v")]).await;
     assert_eq!(refused.status, 403, "{}", refused.text);
     let reason = refused.body["message"].as_str().unwrap();
-    assert!(reason.starts_with("403 Forbidden  - ") && reason.contains("secrets.key"), "{reason}");
-    assert_eq!(ground.server.contents().await, before);
-    assert_eq!(ground.ada.get(&path).await.both(), (200, &json!([])));
-    missing(&ground.ada.get(&format!("{path}/KEY")).await);
-    missing(&ground.ada.delete(&format!("{path}/KEY")).await);
-    // Builds are done, and pipelines are started from elsewhere, unless that brings something to be kept.
+    assert!(reason.starts_with("403 Forbidden  - ") && reason.contains("encryption.key"), "{reason}");
+    assert_eq!(ground.server.dump_database().await, before);
+    assert_eq!(ground.ada.get(&path).await.status_and_body(), (200, &json!([])));
+    assert_not_found(&ground.ada.get(&format!("{path}/KEY")).await);
+    assert_not_found(&ground.ada.delete(&format!("{path}/KEY")).await);
+    // Builds run, and triggers work unless they have variables to be stored.
     let runner = ground.runner().await;
-    runner.finish(&runner.take().await, "success").await;
+    runner.finish(&runner.claim().await, "success").await;
     assert_eq!(ground.pipeline().await["status"], "success");
     let trigger = ground.ada.post(&ground.path("/triggers"), &[]).await.body["token"].as_str().unwrap().to_owned();
     let fire = ground.path("/trigger/builds");
@@ -199,22 +209,22 @@ async fn a_server_without_a_key_keeps_none_and_does_all_else() {
     assert_eq!(refused.status, 403, "{}", refused.text);
     assert_eq!(ground.pipelines().await.len(), 1);
     assert_eq!(ground.server.anonymous().post(&fire, &form[..2]).await.status, 201);
-    runner.finish(&runner.take().await, "success").await;
+    runner.finish(&runner.claim().await, "success").await;
     assert_eq!(ground.pipeline().await["status"], "success");
 }
 
 #[tokio::test]
-async fn builds_find_them_over_those_of_the_file_and_below_those_of_a_trigger() {
+async fn project_variables_override_the_ci_file_but_not_the_trigger() {
     let file = "
 variables: {A: file, B: file, C: file, D: file}
 one: {script: x, variables: {D: job}}
 ";
-    let ground = Ground::with(file).await;
+    let ground = CiFixture::with_file(file).await;
     for key in ["B", "C", "OWN", "CI_JOB_NAME"] {
-        add(&ground, key, "project").await;
+        add_variable(&ground, key, "project").await;
     }
     let runner = ground.runner().await;
-    let job = runner.take().await;
+    let job = runner.claim().await;
     let values = ["A", "B", "C", "D", "OWN", "CI_JOB_NAME"].map(|key| job.value(key));
     let expected = ["file", "project", "project", "job", "project", "project"];
     assert_eq!(values, expected.map(Some));
@@ -228,20 +238,20 @@ one: {script: x, variables: {D: job}}
         json!({ "ref": "main", "token": trigger, "variables": { "C": "trigger", "A": "trigger", "NEW": "trigger" } });
     let request = ground.server.anonymous().request("POST", &ground.path("/trigger/builds")).json(&body);
     assert_eq!(ground.ada.send(request).await.status, 201);
-    let job = runner.take().await;
+    let job = runner.claim().await;
     let values = ["A", "B", "C", "D", "NEW", "CI_PIPELINE_TRIGGERED"].map(|key| job.value(key));
     let expected = ["trigger", "project", "trigger", "job", "trigger", "true"];
     assert_eq!(values, expected.map(Some));
     assert_eq!(job.variable("NEW").unwrap()["public"], false);
-    // A copy of the build is given the same.
+    // A retried build gets the same variables.
     runner.finish(&job, "failed").await;
-    let copy: Value = ground.act(&ground.build("one").await, "retry").await.body;
-    let job = runner.take().await;
+    let copy: Value = ground.build_action(&ground.build("one").await, "retry").await.body;
+    let job = runner.claim().await;
     assert_eq!((json!(job.id), job.value("C")), (copy["id"].clone(), Some("trigger")));
-    // What is changed meanwhile is given as it is then.
-    ground.start().await;
+    // A changed variable has its new value in later builds.
+    ground.start_pipeline().await;
     ground.ada.put(&ground.path("/variables/B"), &[("value", "changed")]).await;
     assert_eq!(ground.ada.delete(&ground.path("/variables/OWN")).await.status, 200);
-    let job = runner.take().await;
+    let job = runner.claim().await;
     assert_eq!((job.value("B"), job.value("OWN"), job.value("C")), (Some("changed"), None, Some("project")));
 }

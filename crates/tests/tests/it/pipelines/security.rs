@@ -1,87 +1,88 @@
-//! Secrets that are told to nobody, builds of others, and requests that no runner sends.
+//! Secrets of CI, access to builds of others, and invalid requests of runners.
 
-use holdfast_tests::database::tables_with;
+use holdfast_tests::database::tables_containing;
 use holdfast_tests::{Receiver, WorkTree, log};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::old_protocol::Old;
-use super::scene::instance_token;
-use super::{Ground, Job, Runner, SIMPLE, said};
+use super::fixtures::instance_token;
+use super::old_protocol::OldRunner;
+use super::{CiFixture, Job, Runner, SIMPLE, send_request};
 
-/// Whoever reads the database, a copy of it or the log must not be able to act as a runner or a build.
+/// A user who reads the database, a backup of it or the log must not be able to act as a runner or a build.
 #[tokio::test]
-async fn tokens_are_never_logged_nor_stored() {
-    let ground = Ground::with("one: {script: x}\ntwo: {script: x}\nthree: {script: x}\n").await;
+async fn runner_and_build_tokens_are_never_logged_nor_stored() {
+    let ground = CiFixture::with_file("one: {script: x}\ntwo: {script: x}\nthree: {script: x}\n").await;
     let server = &ground.server;
     let receiver = Receiver::start().await;
     let hook = [("url", &*receiver.url("/")), ("build_events", "true"), ("pipeline_events", "true")];
     assert_eq!(ground.ada.post(&ground.path("/hooks"), &hook).await.status, 201);
-    let (of_project, of_instance) = (ground.runners_token().await, instance_token(server).await);
-    let mut runner = Runner::of(&ground, json!({ "description": "mine" })).await;
-    let shared = Runner::shared(server, json!({})).await;
-    let old = Old::register(&ground, json!({})).await;
+    let (of_project, of_instance) = (ground.registration_token().await, instance_token(server).await);
+    let mut runner = Runner::register_for(&ground, json!({ "description": "mine" })).await;
+    let shared = Runner::register_shared(server, json!({})).await;
+    let old = OldRunner::register(&ground, json!({})).await;
     let first = runner.token.clone();
     let reset = runner.call(Method::POST, "/runners/reset_authentication_token", json!({ "token": first })).await;
     runner.token = reset.body["token"].as_str().unwrap().to_owned();
     runner.call(Method::POST, "/runners/verify", json!({ "token": runner.token })).await;
     runner.call(Method::POST, "/runners/verify", json!({ "token": "canary-guess-51d0" })).await;
     runner.call(Method::POST, &format!("/runners/verify?token={}", runner.token), json!({})).await;
-    let (one, two, three) = (runner.take().await, shared.take().await, old.take().await);
+    let (one, two, three) = (runner.claim().await, shared.claim().await, old.claim().await);
     let url = format!("http://gitlab-ci-token:{}@{}/ada/p.git", one.token, server.address());
     WorkTree::clone(&url, &[]).await.0.ok();
     runner.patch(&one, 0, b"words").await;
-    runner.leave(&one, "out.zip", b"left").await;
-    let by_query = format!("{}/api/v4/jobs/{}/artifacts?token={}", server.base, one.id, one.token);
-    said(reqwest::Client::new().get(by_query)).await;
+    runner.upload_artifacts(&one, "out.zip", b"left").await;
+    let by_query = format!("{}/api/v4/jobs/{}/artifacts?token={}", server.base_url, one.id, one.token);
+    send_request(reqwest::Client::new().get(by_query)).await;
     runner.finish(&one, "success").await;
     shared.finish(&two, "failed").await;
     old.put(&three, json!({ "state": "success", "trace": "words" })).await;
-    ground.server.deliver().await;
+    ground.server.deliver_hooks().await;
 
-    let contents = server.contents().await;
-    let (logged, told) = (log::captured(), receiver.take());
-    assert_ne!(told.len(), 0);
+    let contents = server.dump_database().await;
+    let (logged, received) = (log::captured(), receiver.take_received());
+    assert_ne!(received.len(), 0);
     assert!(logged.contains("/api/v4/jobs/request"), "the log is captured");
     let three = three["token"].as_str().unwrap();
     let secrets =
         [&*first, &runner.token, &shared.token, &old.token, &one.token, &two.token, three, "canary-guess-51d0"];
     for secret in secrets {
-        assert_eq!(tables_with(&contents, secret), [""; 0], "{secret}");
+        assert_eq!(tables_containing(&contents, secret), [""; 0], "{secret}");
         assert!(!logged.contains(secret), "{secret} was logged");
-        assert!(told.iter().all(|it| !it.body.to_string().contains(secret)), "{secret} was told");
+        assert!(received.iter().all(|it| !it.body.to_string().contains(secret)), "{secret} was delivered");
     }
-    // What registers runners is shown to those whom it concerns, and stands where it must.
-    assert_eq!(tables_with(&contents, &of_project), ["projects"]);
-    assert_eq!(tables_with(&contents, &of_instance), ["runner_registration"]);
+    // Registration tokens are shown to those who manage the project or the instance, so they are stored in the clear,
+    // each in one table.
+    assert_eq!(tables_containing(&contents, &of_project), ["projects"]);
+    assert_eq!(tables_containing(&contents, &of_instance), ["runner_registration"]);
     for secret in [of_project, of_instance] {
         assert!(!logged.contains(&secret), "{secret} was logged");
     }
 }
 
-/// The token of a trigger is part of its address. Whoever reads the log, or the database, must not be able to start
-/// pipelines.
+/// The token of a trigger may be part of a URL. Reading the log or the database must not suffice to start pipelines.
 #[tokio::test]
 async fn trigger_tokens_are_neither_logged_nor_stored() {
-    let ground = Ground::with(SIMPLE).await;
+    let ground = CiFixture::with_file(SIMPLE).await;
     let token = ground.ada.post(&ground.path("/triggers"), &[]).await.body["token"].as_str().unwrap().to_owned();
     let form = [("ref", "main"), ("token", &*token)];
     assert_eq!(ground.server.anonymous().post(&ground.path("/trigger/builds"), &form).await.status, 201);
     let fire = ground.path(&format!("/trigger/builds?ref=main&token={token}"));
     assert_eq!(ground.server.anonymous().post(&fire, &[]).await.status, 201);
-    assert_eq!(tables_with(&ground.server.contents().await, &token), [""; 0], "the token is stored");
+    assert_eq!(tables_containing(&ground.server.dump_database().await, &token), [""; 0], "the token is stored");
     assert_eq!(ground.ada.get(&ground.path(&format!("/triggers/{token}"))).await.status, 200);
-    // Not by itself: randomness repeats, and elsewhere the same characters are no secret.
+    // The path is part of the search: random numbers repeat between tests, so the same characters may be logged as
+    // something else.
     assert!(!log::captured().contains(&format!("triggers/{token}")), "the token of a trigger was logged");
 }
 
-/// A build that prints its environment must not give the project's registration token away to all who read builds.
+/// A build that prints its environment must not reveal the project's registration token to all who can read builds.
 #[tokio::test]
-async fn a_trace_does_not_tell_what_registers_runners() {
-    let ground = Ground::with(SIMPLE).await;
+async fn registration_tokens_are_masked_in_traces() {
+    let ground = CiFixture::with_file(SIMPLE).await;
     let runner = ground.runner().await;
-    let job = runner.take().await;
-    let token = ground.runners_token().await;
+    let job = runner.claim().await;
+    let token = ground.registration_token().await;
     let words = format!("before {token} after\n");
     assert_eq!(runner.patch(&job, 0, words.as_bytes()).await.status, 202);
     let path = ground.path(&format!("/builds/{}/trace", job.id));
@@ -93,68 +94,68 @@ async fn a_trace_does_not_tell_what_registers_runners() {
     }
 }
 
-/// Broken object level authorization: an id is a number that everybody can count, the right to it is the token.
+/// Broken object level authorization: build ids can be guessed, so access depends on the token.
 #[tokio::test]
-async fn no_build_is_touched_with_the_token_of_another() {
-    let ground = Ground::with("one: {script: x}\ntwo: {script: x}\n").await;
+async fn build_tokens_access_only_their_own_build() {
+    let ground = CiFixture::with_file("one: {script: x}\ntwo: {script: x}\n").await;
     let runner = ground.runner().await;
-    let (one, two) = (runner.take().await, runner.take().await);
+    let (one, two) = (runner.claim().await, runner.claim().await);
     let other = ground.another_project("q", SIMPLE).await;
     let token = ground.ada.get(&format!("/projects/{other}")).await.body["runners_token"].clone();
-    let theirs = Runner::register(&ground.server, json!({ "token": token })).await.take().await;
+    let theirs = Runner::register(&ground.server, json!({ "token": token })).await.claim().await;
     assert_eq!(runner.patch(&one, 0, b"words").await.status, 202);
-    assert_eq!(runner.leave(&one, "out.zip", b"left").await.status, 201);
-    let before = ground.server.contents().await;
+    assert_eq!(runner.upload_artifacts(&one, "out.zip", b"left").await.status, 201);
+    let before = ground.server.dump_database().await;
     let forbidden = json!({ "message": "403 Forbidden" });
     for token in ["", "wrong", ground.ada.token(), &two.token, &theirs.token, &runner.token] {
         let as_other = Job { id: one.id, token: token.to_owned(), body: Value::Null };
         for state in ["running", "success", "failed"] {
             let answer = runner.update(&as_other, state).await;
             assert_eq!((answer.status, &answer.body), (403, &forbidden), "{token} {state}");
-            assert_eq!(answer.header("job-status"), "", "what became of it is not told");
+            assert_eq!(answer.header("job-status"), "", "the status is not disclosed");
         }
         let body = json!({ "token": token, "state": "success", "trace": "other" });
         assert_eq!(runner.call(Method::PUT, &format!("/jobs/{}", one.id), body).await.status, 403);
         let answer = runner.patch(&as_other, 5, b"more").await;
         assert_eq!((answer.status, answer.header("range")), (403, ""), "{token}");
-        assert_eq!(runner.leave(&as_other, "out.zip", b"other").await.status, 403, "{token}");
+        assert_eq!(runner.upload_artifacts(&as_other, "out.zip", b"other").await.status, 403, "{token}");
     }
-    // Files are for builds of the same pipeline, and for no other.
+    // Artifacts are accessible only to builds of the same pipeline.
     for token in ["", "wrong", ground.ada.token(), &theirs.token, &runner.token] {
-        assert_eq!(runner.fetch(one.id, token).await.0, 403, "{token}");
+        assert_eq!(runner.download_artifacts(one.id, token).await.0, 403, "{token}");
     }
-    assert_eq!(runner.fetch(theirs.id, &one.token).await.0, 403);
-    // Where there is none it is the same.
+    assert_eq!(runner.download_artifacts(theirs.id, &one.token).await.0, 403);
+    // An unknown build has the same response.
     let nowhere = Job { id: 999, token: one.token.clone(), body: Value::Null };
     assert_eq!(runner.update(&nowhere, "success").await.status, 403);
     assert_eq!(runner.patch(&nowhere, 0, b"x").await.status, 403);
-    assert_eq!(ground.server.contents().await, before);
+    assert_eq!(ground.server.dump_database().await, before);
 }
 
 #[tokio::test]
-async fn odd_pieces_of_a_trace() {
-    let ground = Ground::with(SIMPLE).await;
+async fn invalid_trace_chunks_are_rejected() {
+    let ground = CiFixture::with_file(SIMPLE).await;
     let runner = ground.runner().await;
-    let job = runner.take().await;
+    let job = runner.claim().await;
     assert_eq!(runner.patch(&job, 0, b"words").await.status, 202);
-    let before = ground.server.contents().await;
-    let url = format!("{}/api/v4/jobs/{}/trace", ground.server.base, job.id);
+    let before = ground.server.dump_database().await;
+    let url = format!("{}/api/v4/jobs/{}/trace", ground.server.base_url, job.id);
     let patch = || reqwest::Client::new().patch(&url).header("JOB-TOKEN", &job.token);
-    assert_eq!(said(patch().body("x")).await.status, 400, "no range");
+    assert_eq!(send_request(patch().body("x")).await.status, 400, "no range");
     for range in ["", "-", "x", "-5-9", "--5", "bytes 5-9/10", "5.0-9", "0x5-9", "99999999999999999999-1", "é"] {
-        let answer = said(patch().header("Content-Range", range.as_bytes()).body("x")).await;
+        let answer = send_request(patch().header("Content-Range", range.as_bytes()).body("x")).await;
         assert_eq!(answer.status, 400, "{range}: {}", answer.body);
     }
     for range in ["9223372036854775807-9223372036854775807", "4-5", "6-7", "0-0"] {
-        let answer = said(patch().header("Content-Range", range).body("x")).await;
+        let answer = send_request(patch().header("Content-Range", range).body("x")).await;
         assert_eq!((answer.status, answer.header("range")), (416, "0-5"), "{range}");
     }
-    let large = said(patch().header("Content-Range", "5-9").body(vec![b'x'; 17 << 20])).await;
+    let large = send_request(patch().header("Content-Range", "5-9").body(vec![b'x'; 17 << 20])).await;
     assert_eq!((large.status, &large.body), (413, &json!({ "message": "413 Request Entity Too Large" })));
-    assert_eq!(ground.server.contents().await, before);
-    // Only the beginning counts, and every byte is taken.
+    assert_eq!(ground.server.dump_database().await, before);
+    // Only the start of the range is used, and all bytes are accepted.
     for (range, bytes) in [("5-4", &b"\0\xff\n"[..]), ("8-1000", &b"\x1b[0K"[..])] {
-        let answer = said(patch().header("Content-Range", range).body(bytes.to_vec())).await;
+        let answer = send_request(patch().header("Content-Range", range).body(bytes.to_vec())).await;
         assert_eq!(answer.status, 202, "{range}: {}", answer.body);
     }
     let trace = ground.ada.request("GET", &ground.path(&format!("/builds/{}/trace", job.id))).send().await.unwrap();
@@ -163,12 +164,12 @@ async fn odd_pieces_of_a_trace() {
 }
 
 #[tokio::test]
-async fn odd_bodies_and_addresses() {
-    let ground = Ground::with(SIMPLE).await;
+async fn malformed_runner_requests_are_rejected() {
+    let ground = CiFixture::with_file(SIMPLE).await;
     let runner = ground.runner().await;
-    let job = runner.take().await;
-    let before = ground.server.contents().await;
-    let api = format!("{}/api/v4", ground.server.base);
+    let job = runner.claim().await;
+    let before = ground.server.dump_database().await;
+    let api = format!("{}/api/v4", ground.server.base_url);
     let client = reqwest::Client::new();
     let nested = format!("{{\"token\":{}", "[".repeat(100_000));
     let bodies: [&[u8]; 7] =
@@ -183,17 +184,19 @@ async fn odd_bodies_and_addresses() {
     for (method, path) in &calls {
         for body in bodies {
             let request = client.request(method.clone(), format!("{api}{path}")).body(body.to_vec());
-            let answer = said(request.header("Content-Type", "application/json").header("JOB-TOKEN", &job.token)).await;
+            let answer =
+                send_request(request.header("Content-Type", "application/json").header("JOB-TOKEN", &job.token)).await;
             assert_eq!(answer.status, 400, "{path}: {}", answer.body);
         }
-        // What is no text is no token.
+        // A value that is not a string is not a token.
         for token in [json!(null), json!(1), json!({}), json!(["x"]), json!("a\u{0}b"), json!("x".repeat(100_000))] {
             let answer =
-                said(client.request(method.clone(), format!("{api}{path}")).json(&json!({ "token": token }))).await;
+                send_request(client.request(method.clone(), format!("{api}{path}")).json(&json!({ "token": token })))
+                    .await;
             assert_eq!(answer.status, 403, "{path}: {}", answer.body);
         }
         let large = json!({ "token": "x", "description": "x".repeat(17 << 20) });
-        let answer = said(client.request(method.clone(), format!("{api}{path}")).json(&large)).await;
+        let answer = send_request(client.request(method.clone(), format!("{api}{path}")).json(&large)).await;
         assert_eq!(answer.status, 413, "{path}: {}", answer.body);
     }
     for state in ["", "canceled", "created", "SUCCESS", "x"] {
@@ -204,7 +207,7 @@ async fn odd_bodies_and_addresses() {
     for id in ["x", "1.5", "99999999999999999999", "%00", "1%2F2", "é"] {
         for (method, below) in [(Method::PUT, ""), (Method::PATCH, "/trace"), (Method::POST, "/artifacts")] {
             let request = client.request(method, format!("{api}/jobs/{id}{below}")).header("Content-Range", "0-1");
-            let answer = said(request.header("JOB-TOKEN", &job.token).json(&body)).await;
+            let answer = send_request(request.header("JOB-TOKEN", &job.token).json(&body)).await;
             assert!([400, 404].contains(&answer.status), "{id}{below}: {} {}", answer.status, answer.body);
         }
     }
@@ -213,17 +216,17 @@ async fn odd_bodies_and_addresses() {
         assert_eq!(answer.status, 403, "{id}: {}", answer.body);
     }
     for (method, path) in [(Method::GET, "/jobs/request"), (Method::GET, "/runners"), (Method::POST, "/jobs")] {
-        let answer = said(client.request(method, format!("{api}{path}")).header("JOB-TOKEN", &job.token)).await;
+        let answer = send_request(client.request(method, format!("{api}{path}")).header("JOB-TOKEN", &job.token)).await;
         assert_eq!(answer.status, 404, "{path}: {}", answer.body);
     }
-    assert_eq!(ground.server.contents().await, before);
+    assert_eq!(ground.server.dump_database().await, before);
     runner.finish(&job, "success").await;
 }
 
-/// What a runner says of itself is shown to people: it is cut to what can be shown and kept.
+/// Attributes that a runner sends about itself are shown to users, so they are truncated and sanitized.
 #[tokio::test]
-async fn odd_words_of_a_runner() {
-    let ground = Ground::with(SIMPLE).await;
+async fn runner_info_is_sanitized() {
+    let ground = CiFixture::with_file(SIMPLE).await;
     let runner = ground.runner().await;
     let info = json!({ "name": "x".repeat(10_000), "version": 7, "platform": ["x"], "architecture": "a\u{0}b" });
     let body = json!({ "token": runner.token, "info": info, "last_update": null, "session": { "url": "http://x" } });

@@ -1,4 +1,4 @@
-//! Requests of runners, or of anybody, that do not end or bring too much.
+//! Denial of service by slow or large requests of the runner protocol.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::old_protocol::Old;
-use super::{Ground, Job, Runner, SIMPLE, said};
+use super::old_protocol::OldRunner;
+use super::{CiFixture, Job, Runner, SIMPLE, send_request};
 
-/// Longer than anything here takes, and shorter than what would wait for a client.
-const SOON: Duration = Duration::from_secs(20);
+/// Longer than any response takes, and shorter than the timeouts for slow clients.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Sends the start of a request whose body does not come to its end.
-async fn begin(ground: &Ground, method: &str, path: &str, headers: &str, start: &[u8]) -> TcpStream {
+/// Sends the start of a request whose body is not completed.
+async fn start_request(ground: &CiFixture, method: &str, path: &str, headers: &str, start: &[u8]) -> TcpStream {
     let mut stream = TcpStream::connect(ground.server.address()).await.unwrap();
     let head =
         format!("{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n{headers}\r\n", start.len() + (15 << 20));
@@ -23,8 +23,8 @@ async fn begin(ground: &Ground, method: &str, path: &str, headers: &str, start: 
     stream
 }
 
-/// The status of the response, and the body, while the client has not sent everything.
-async fn response(stream: &mut TcpStream) -> (u16, String) {
+/// Returns the status and the body of the response, while the client has not sent everything.
+async fn read_response(stream: &mut TcpStream) -> (u16, String) {
     let reading = async {
         let mut text = String::new();
         let mut buffer = [0; 1024];
@@ -36,96 +36,97 @@ async fn response(stream: &mut TcpStream) -> (u16, String) {
         let status = text.split(' ').nth(1).unwrap().parse().unwrap();
         (status, text.split_once("\r\n\r\n").unwrap().1.to_owned())
     };
-    tokio::time::timeout(SOON, reading).await.expect("a response before the body has come")
+    tokio::time::timeout(RESPONSE_TIMEOUT, reading).await.expect("a response before the body has come")
 }
 
 const FORM: &str = "Content-Type: multipart/form-data; boundary=X\r\n";
 const FILE: &[u8] = b"--X\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\nabc";
 
-/// A user with a runner begins many uploads of artifacts and does not finish them, to stop the uploads of other projects.
+/// A user with a runner begins many uploads of artifacts and does not finish them, to block the uploads of other
+/// projects.
 #[tokio::test]
-async fn slow_artifact_uploads_of_one_project_do_not_stop_those_of_others() {
-    let ground = Ground::with(SIMPLE).await;
-    let job = ground.runner().await.take().await;
+async fn slow_artifact_uploads_of_one_project_do_not_block_others() {
+    let ground = CiFixture::with_file(SIMPLE).await;
+    let job = ground.runner().await.claim().await;
     let headers = format!("{FORM}JOB-TOKEN: {}\r\n", job.token);
     let path = format!("/api/v4/jobs/{}/artifacts", job.id);
     let mut slow = Vec::new();
     for _ in 0..20 {
-        slow.push(begin(&ground, "POST", &path, &headers, FILE).await);
+        slow.push(start_request(&ground, "POST", &path, &headers, FILE).await);
     }
-    // As many as a project may have at once.
-    begun(&ground, 4).await;
+    // The maximum number of uploads of one project.
+    wait_for_uploads(&ground, 4).await;
     let other = ground.another_project("q", SIMPLE).await;
-    let (runner, theirs) = take(&ground, &ground.ada, other).await;
-    let left = tokio::time::timeout(SOON, runner.leave(&theirs, "a.zip", b"x")).await;
+    let (runner, theirs) = claim_job(&ground, &ground.ada, other).await;
+    let left = tokio::time::timeout(RESPONSE_TIMEOUT, runner.upload_artifacts(&theirs, "a.zip", b"x")).await;
     assert_eq!(left.expect("another project's upload is not held up").status, 201);
-    assert_eq!(super::scene::rows(&ground.server, "build_objects").await, 5, "the others still wait");
+    assert_eq!(super::fixtures::count_rows(&ground.server, "build_objects").await, 5, "the others still wait");
 }
 
-/// Waits until so many uploads have begun.
-async fn begun(ground: &Ground, uploads: usize) {
-    let begun = async {
+/// Waits until `uploads` uploads have started.
+async fn wait_for_uploads(ground: &CiFixture, uploads: usize) {
+    let started = async {
         let mut every = tokio::time::interval(Duration::from_millis(20));
-        while super::scene::rows(&ground.server, "build_objects").await < uploads {
+        while super::fixtures::count_rows(&ground.server, "build_objects").await < uploads {
             every.tick().await;
         }
     };
-    tokio::time::timeout(SOON, begun).await.expect("the uploads begin");
+    tokio::time::timeout(RESPONSE_TIMEOUT, started).await.expect("the uploads begin");
 }
 
-/// A runner of a project with a pipeline that waits, and the build that it took.
-async fn take(ground: &Ground, owner: &Client, project: i64) -> (Runner, Job) {
+/// Registers a runner of a project with a pending pipeline, and claims a build.
+async fn claim_job(ground: &CiFixture, owner: &Client, project: i64) -> (Runner, Job) {
     let token = owner.get(&format!("/projects/{project}")).await.body["runners_token"].clone();
     let runner = Runner::register(&ground.server, json!({ "token": token })).await;
-    let job = runner.take().await;
+    let job = runner.claim().await;
     (runner, job)
 }
 
-/// A project of bea's, a runner of it, and the build that it took.
-async fn take_of_another_user(ground: &Ground) -> (Runner, Job) {
+/// Creates a project of bea's with a runner that has claimed a build.
+async fn claim_other_job(ground: &CiFixture) -> (Runner, Job) {
     let (_, bea) = ground.server.user("bea").await;
     let project = ground.server.project(&bea, "b", 0).await;
     let tree = WorkTree::new().await;
     tree.commit(".gitlab-ci.yml", SIMPLE.as_bytes(), "First").await;
     tree.push(&ground.server.git_url(&bea, "bea/b"), &["main"]).await.ok();
-    ground.server.work().await;
-    take(ground, &bea, project).await
+    ground.server.run_jobs().await;
+    claim_job(ground, &bea, project).await
 }
 
 /// One user with four projects, each with a runner of its own, sends artifacts slowly from all of them.
 #[tokio::test]
-async fn slow_artifact_uploads_of_one_user_do_not_stop_those_of_others() {
-    let ground = Ground::with(SIMPLE).await;
+async fn slow_artifact_uploads_of_one_user_do_not_block_others() {
+    let ground = CiFixture::with_file(SIMPLE).await;
     let mut projects = vec![ground.project];
     for path in ["q", "r", "s"] {
         projects.push(ground.another_project(path, SIMPLE).await);
     }
     let mut slow = Vec::new();
     for project in projects {
-        let (_, job) = take(&ground, &ground.ada, project).await;
+        let (_, job) = claim_job(&ground, &ground.ada, project).await;
         let headers = format!("{FORM}JOB-TOKEN: {}\r\n", job.token);
         for _ in 0..5 {
             let path = format!("/api/v4/jobs/{}/artifacts", job.id);
-            slow.push(begin(&ground, "POST", &path, &headers, FILE).await);
+            slow.push(start_request(&ground, "POST", &path, &headers, FILE).await);
         }
     }
-    begun(&ground, 8).await;
-    let (runner, theirs) = take_of_another_user(&ground).await;
-    let left = tokio::time::timeout(SOON, runner.leave(&theirs, "a.zip", b"x")).await;
+    wait_for_uploads(&ground, 8).await;
+    let (runner, theirs) = claim_other_job(&ground).await;
+    let left = tokio::time::timeout(RESPONSE_TIMEOUT, runner.upload_artifacts(&theirs, "a.zip", b"x")).await;
     assert_eq!(left.expect("another user's upload is not held up").status, 201);
-    assert_eq!(super::scene::rows(&ground.server, "build_objects").await, 9, "the others still wait");
+    assert_eq!(super::fixtures::count_rows(&ground.server, "build_objects").await, 9, "the others still wait");
 }
 
-/// An upload that brings ten kilobytes a second keeps its connection, but not its permit: it is ended.
+/// An upload of ten kilobytes per second does not stall, but holds a permit for too long, so it is aborted.
 #[tokio::test]
-async fn an_artifact_upload_below_the_minimum_rate_is_ended() {
+async fn an_artifact_upload_below_the_minimum_rate_is_aborted() {
     let mut setup = Setup::default();
     setup.limits.stall_timeout = Duration::from_secs(1);
-    let ground = Ground::on(Server::with(setup).await, SIMPLE).await;
-    let job = ground.runner().await.take().await;
+    let ground = CiFixture::on_server(Server::start_with(setup).await, SIMPLE).await;
+    let job = ground.runner().await.claim().await;
     let headers = format!("{FORM}JOB-TOKEN: {}\r\n", job.token);
     let path = format!("/api/v4/jobs/{}/artifacts", job.id);
-    let (mut reader, mut writer) = begin(&ground, "POST", &path, &headers, FILE).await.into_split();
+    let (mut reader, mut writer) = start_request(&ground, "POST", &path, &headers, FILE).await.into_split();
     let drip = async {
         let mut every = tokio::time::interval(Duration::from_millis(100));
         while writer.write_all(&[b'x'; 1 << 10]).await.is_ok() {
@@ -135,7 +136,7 @@ async fn an_artifact_upload_below_the_minimum_rate_is_ended() {
     };
     let mut answer = Vec::new();
     tokio::select! {
-        read = tokio::time::timeout(SOON, reader.read_to_end(&mut answer)) => drop(read.expect("the upload ends")),
+        read = tokio::time::timeout(RESPONSE_TIMEOUT, reader.read_to_end(&mut answer)) => drop(read.expect("the upload ends")),
         () = drip => {}
     }
     let answer = String::from_utf8_lossy(&answer);
@@ -143,13 +144,13 @@ async fn an_artifact_upload_below_the_minimum_rate_is_ended() {
     assert_eq!(ground.build("one").await.get("artifacts_file"), None);
 }
 
-/// Parts of traces of up to a megabyte needed no permit: each connection of a build could have one in memory.
+/// Trace chunks of up to a megabyte needed no permit: each connection of a build could keep one in memory.
 #[tokio::test]
-async fn slow_parts_of_traces_of_one_project_do_not_stop_those_of_others() {
+async fn slow_trace_chunks_of_one_project_do_not_block_others() {
     let mut setup = Setup::default();
     (setup.limits.request_timeout, setup.limits.stall_timeout) = (Duration::from_secs(600), Duration::from_secs(600));
-    let ground = Ground::on(Server::with(setup).await, SIMPLE).await;
-    let (runner, job) = take(&ground, &ground.ada, ground.project).await;
+    let ground = CiFixture::on_server(Server::start_with(setup).await, SIMPLE).await;
+    let (runner, job) = claim_job(&ground, &ground.ada, ground.project).await;
     let part = vec![b'x'; 150 << 10];
     let mut slow = Vec::new();
     for _ in 0..32 {
@@ -163,107 +164,110 @@ async fn slow_parts_of_traces_of_one_project_do_not_stop_those_of_others() {
         stream.write_all(&part).await.unwrap();
         slow.push(stream);
     }
-    // At some point the share of the project is used up. A part that does not fit to the trace is read, and changes nothing.
+    // Eventually the share of the project is used up. A chunk that does not match the trace is read, and changes
+    // nothing.
     let far = 1 << 30;
     let waiting = async {
         while let Ok(said) = tokio::time::timeout(Duration::from_millis(500), runner.patch(&job, far, &part)).await {
             assert_eq!(said.status, 416, "{}", said.body);
         }
     };
-    tokio::time::timeout(SOON, waiting).await.expect("one waits");
-    let (other, theirs) = take_of_another_user(&ground).await;
-    let said = tokio::time::timeout(SOON, other.patch(&theirs, 0, &part)).await;
+    tokio::time::timeout(RESPONSE_TIMEOUT, waiting).await.expect("one waits");
+    let (other, theirs) = claim_other_job(&ground).await;
+    let said = tokio::time::timeout(RESPONSE_TIMEOUT, other.patch(&theirs, 0, &part)).await;
     assert_eq!(said.expect("another project's trace is not held up").status, 202);
-    // Its own short parts need no permit.
-    let said = tokio::time::timeout(SOON, runner.patch(&job, 0, b"x")).await;
+    // Short chunks need no permit.
+    let said = tokio::time::timeout(RESPONSE_TIMEOUT, runner.patch(&job, 0, b"x")).await;
     assert_eq!(said.expect("a short part does not wait").status, 202);
     let own = tokio::time::timeout(Duration::from_secs(1), runner.patch(&job, far, &part)).await;
     assert!(own.is_err(), "its project has its share");
     drop(slow);
-    let own = tokio::time::timeout(SOON, runner.patch(&job, 1, &part)).await;
+    let own = tokio::time::timeout(RESPONSE_TIMEOUT, runner.patch(&job, 1, &part)).await;
     assert_eq!(own.expect("there is room again").status, 202);
 }
 
 /// A client without a token, or with a wrong one, announces a long body and does not send it, to make the server wait.
 #[tokio::test]
-async fn wrong_tokens_are_refused_before_the_body_has_come() {
-    let ground = Ground::with(SIMPLE).await;
-    let job = ground.runner().await.take().await;
-    let before = ground.server.contents().await;
+async fn invalid_tokens_are_rejected_before_the_body_arrives() {
+    let ground = CiFixture::with_file(SIMPLE).await;
+    let job = ground.runner().await.claim().await;
+    let before = ground.server.dump_database().await;
     let forbidden = r#"{"message":"403 Forbidden"}"#;
     for (version, header) in [("/api/v4/jobs", "JOB-TOKEN"), ("/ci/api/v1/builds", "BUILD-TOKEN")] {
         for token in ["", &format!("{header}: wrong\r\n")] {
             for (method, below) in [("POST", "artifacts"), ("PATCH", "trace")] {
                 let path = format!("{version}/{}/{below}", job.id);
                 let headers = format!("{FORM}{token}Content-Range: 0-1\r\n");
-                let mut stream = begin(&ground, method, &path, &headers, FILE).await;
-                assert_eq!(response(&mut stream).await, (403, forbidden.to_owned()), "{method} {path} {token}");
+                let mut stream = start_request(&ground, method, &path, &headers, FILE).await;
+                assert_eq!(read_response(&mut stream).await, (403, forbidden.to_owned()), "{method} {path} {token}");
             }
         }
     }
     let path = format!("/api/v4/jobs/{}", job.id);
-    let mut stream = begin(&ground, "PUT", &path, "JOB-TOKEN: wrong\r\n", b"").await;
-    assert_eq!(response(&mut stream).await, (403, forbidden.to_owned()));
-    // And the connection does not stay.
-    let closed = tokio::time::timeout(SOON, stream.read(&mut [0; 16])).await.expect("the connection is closed");
+    let mut stream = start_request(&ground, "PUT", &path, "JOB-TOKEN: wrong\r\n", b"").await;
+    assert_eq!(read_response(&mut stream).await, (403, forbidden.to_owned()));
+    // The connection is closed.
+    let closed =
+        tokio::time::timeout(RESPONSE_TIMEOUT, stream.read(&mut [0; 16])).await.expect("the connection is closed");
     assert_eq!(closed.unwrap_or(0), 0);
-    assert_eq!(ground.server.contents().await, before);
+    assert_eq!(ground.server.dump_database().await, before);
 }
 
 /// A client without a valid token sends fifteen megabytes of JSON, to make the server parse them into a hundred megabytes of
 /// memory.
 #[tokio::test]
 async fn only_the_start_of_a_long_body_is_read_before_its_token_is_known() {
-    let ground = Ground::with(SIMPLE).await;
-    let job = ground.runner().await.take().await;
-    let before = ground.server.contents().await;
+    let ground = CiFixture::with_file(SIMPLE).await;
+    let job = ground.runner().await.claim().await;
+    let before = ground.server.dump_database().await;
     let zeros = "0,".repeat(150 << 10);
     let json = "Content-Type: application/json\r\n";
     let too_large = (413, r#"{"message":"413 Request Entity Too Large"}"#.to_owned());
     let forbidden = (403, r#"{"message":"403 Forbidden"}"#.to_owned());
     for path in [format!("/api/v4/jobs/{}", job.id), format!("/ci/api/v1/builds/{}", job.id)] {
         let start = format!("{{\"x\":[{zeros}");
-        let mut stream = begin(&ground, "PUT", &path, json, start.as_bytes()).await;
-        assert_eq!(response(&mut stream).await, too_large, "{path}");
+        let mut stream = start_request(&ground, "PUT", &path, json, start.as_bytes()).await;
+        assert_eq!(read_response(&mut stream).await, too_large, "{path}");
         let start = format!("{{\"token\":\"wrong\",\"x\":[{zeros}");
-        let mut stream = begin(&ground, "PUT", &path, json, start.as_bytes()).await;
-        assert_eq!(response(&mut stream).await, forbidden, "{path}");
+        let mut stream = start_request(&ground, "PUT", &path, json, start.as_bytes()).await;
+        assert_eq!(read_response(&mut stream).await, forbidden, "{path}");
         let start = format!("token=wrong&trace={zeros}");
-        let mut stream = begin(&ground, "PUT", &path, "", start.as_bytes()).await;
-        assert_eq!(response(&mut stream).await, forbidden, "{path}");
+        let mut stream = start_request(&ground, "PUT", &path, "", start.as_bytes()).await;
+        assert_eq!(read_response(&mut stream).await, forbidden, "{path}");
     }
     for (method, path) in [("POST", "/api/v4/jobs/request"), ("POST", "/api/v4/runners"), ("DELETE", "/api/v4/runners")]
     {
         let start = format!("{{\"token\":\"wrong\",\"x\":[{zeros}");
-        let mut stream = begin(&ground, method, path, json, start.as_bytes()).await;
-        assert_eq!(response(&mut stream).await, too_large, "{path}");
+        let mut stream = start_request(&ground, method, path, json, start.as_bytes()).await;
+        assert_eq!(read_response(&mut stream).await, too_large, "{path}");
     }
-    assert_eq!(ground.server.contents().await, before);
+    assert_eq!(ground.server.dump_database().await, before);
 }
 
-/// Who waits for work may wait for long, but not to say so.
+/// A long poll may take long, but sending its request may not.
 #[tokio::test]
-async fn a_request_for_work_has_to_come_in_time() {
+async fn slow_job_requests_time_out() {
     let mut setup = Setup::default();
     setup.limits.request_timeout = Duration::from_secs(3);
-    let ground = Ground::on(Server::with(setup).await, SIMPLE).await;
-    let mut stream = begin(&ground, "POST", "/api/v4/jobs/request", "Content-Type: application/json\r\n", b"{").await;
-    assert_eq!(response(&mut stream).await.0, 503);
+    let ground = CiFixture::on_server(Server::start_with(setup).await, SIMPLE).await;
+    let mut stream =
+        start_request(&ground, "POST", "/api/v4/jobs/request", "Content-Type: application/json\r\n", b"{").await;
+    assert_eq!(read_response(&mut stream).await.0, 503);
 }
 
-/// Runners of the years before 11.6 send the whole trace with the status, and the token in front of it alone.
+/// Runners before 11.6 send the whole trace with the status, and the token only in the body, before the trace.
 #[tokio::test]
-async fn a_whole_trace_with_the_token_in_the_body_is_taken() {
-    let ground = Ground::with("one: {script: x}\ntwo: {script: x}\n").await;
-    let (runner, old) = (ground.runner().await, Old::register(&ground, json!({})).await);
+async fn a_whole_trace_with_the_token_in_the_body_is_accepted() {
+    let ground = CiFixture::with_file("one: {script: x}\ntwo: {script: x}\n").await;
+    let (runner, old) = (ground.runner().await, OldRunner::register(&ground, json!({})).await);
     let trace = "words\n".repeat(500 << 10);
-    let job: Job = runner.take().await;
-    let url = format!("{}/api/v4/jobs/{}", ground.server.base, job.id);
+    let job: Job = runner.claim().await;
+    let url = format!("{}/api/v4/jobs/{}", ground.server.base_url, job.id);
     let body = format!(r#"{{"info":{{}},"token":"{}","state":"success","trace":{}}}"#, job.token, json!(trace));
     let request = reqwest::Client::new().put(url).header("Content-Type", "application/json").body(body);
-    let answer = said(request).await;
+    let answer = send_request(request).await;
     assert_eq!(answer.status, 200, "{}", answer.body);
-    let build = old.take().await;
+    let build = old.claim().await;
     let answer = old.put(&build, json!({ "state": "success", "trace": trace })).await;
     assert_eq!(answer.status, 200, "{}", answer.body);
     for id in [json!(job.id), build["id"].clone()] {

@@ -1,14 +1,15 @@
-//! The tokens of builds and runners on every route (token scope bypass by another door: Gitea CVE-2026-28744). A build's
-//! token reads code over git and speaks the runner protocol for its build; a runner's token does the latter for the runner.
+//! The tokens of builds and runners on every route (token scope bypass: Gitea CVE-2026-28744). The token of a build
+//! reads code over git and is valid in the runner protocol for its build; that of a runner is valid in the runner
+//! protocol for the runner.
 
 use holdfast_http::{Access, Route};
-use holdfast_tests::Answer;
+use holdfast_tests::TestResponse;
 use serde_json::json;
 
-use super::git_access::{READ, WRITE, ask};
-use super::{Ground, SIMPLE, said};
+use super::git_access::{READ, WRITE, request_status};
+use super::{CiFixture, SIMPLE, send_request};
 
-/// With the project of the build where there is one.
+/// Returns a path of the route, with the project of the build as its project.
 fn path(route: &Route, project: i64) -> String {
     let mut is_first = true;
     let fill = |part: &str| match part.starts_with(':') {
@@ -20,12 +21,12 @@ fn path(route: &Route, project: i64) -> String {
 }
 
 #[tokio::test]
-async fn tokens_of_builds_and_runners_open_no_rest_route() {
-    let ground = Ground::with(SIMPLE).await;
+async fn build_and_runner_tokens_are_rejected_on_rest_routes() {
+    let ground = CiFixture::with_file(SIMPLE).await;
     let runner = ground.runner().await;
-    let job = runner.take().await;
+    let job = runner.claim().await;
     let nobody = ground.server.anonymous();
-    let before = ground.server.contents().await;
+    let before = ground.server.dump_database().await;
     let unauthenticated = json!({ "message": "401 Unauthorized" });
     let routes = holdfast_http::api::v3::routes();
     let routes = routes.list().iter().filter(|route| route.access != Access::Anyone);
@@ -36,7 +37,7 @@ async fn tokens_of_builds_and_runners_open_no_rest_route() {
         let as_nobody = nobody.send(request(&path)).await;
         assert!(matches!(as_nobody.status, 400 | 401 | 404), "{} {path}: {}", route.method, as_nobody.text);
         for token in [&job.token, &runner.token] {
-            // What is taken for a token is refused as an unknown one.
+            // Where an API token is expected, it is rejected as unknown.
             let known = [
                 request(&path).header("PRIVATE-TOKEN", token),
                 request(&format!("{path}?private_token={token}")),
@@ -44,9 +45,9 @@ async fn tokens_of_builds_and_runners_open_no_rest_route() {
             ];
             for way in known {
                 let answer = nobody.send(way).await;
-                assert_eq!(answer.both(), (401, &unauthenticated), "{} {path}", route.method);
+                assert_eq!(answer.status_and_body(), (401, &unauthenticated), "{} {path}", route.method);
             }
-            // Everything else makes no difference.
+            // Elsewhere it is ignored.
             let ignored = [
                 request(&path).header("JOB-TOKEN", token),
                 request(&path).header("BUILD-TOKEN", token),
@@ -56,38 +57,38 @@ async fn tokens_of_builds_and_runners_open_no_rest_route() {
                 request(&format!("{path}?job_token={token}")),
             ];
             for way in ignored {
-                let answer: Answer = nobody.send(way).await;
-                assert_eq!(answer.both(), as_nobody.both(), "{} {path}", route.method);
+                let answer: TestResponse = nobody.send(way).await;
+                assert_eq!(answer.status_and_body(), as_nobody.status_and_body(), "{} {path}", route.method);
             }
             count += 1;
         }
     }
     assert!(count > 200, "{count}");
-    // The routes without a login know other tokens.
+    // Routes without authentication expect other tokens.
     for token in [&job.token, &runner.token] {
         let fire = [("ref", "main"), ("token", token.as_str())];
         assert_eq!(nobody.post(&ground.path("/trigger/builds"), &fire).await.status, 404);
         assert_eq!(nobody.post("/session", &[("login", "gitlab-ci-token"), ("password", token)]).await.status, 401);
     }
-    assert_eq!(ground.server.contents().await, before);
+    assert_eq!(ground.server.dump_database().await, before);
 }
 
 #[tokio::test]
-async fn tokens_of_builds_and_runners_open_what_is_theirs_outside_of_rest() {
-    let ground = Ground::with(SIMPLE).await;
+async fn build_and_runner_tokens_grant_only_their_own_access_outside_rest() {
+    let ground = CiFixture::with_file(SIMPLE).await;
     let runner = ground.runner().await;
-    let job = runner.take().await;
+    let job = runner.claim().await;
     let file = reqwest::multipart::Part::bytes(b"text".as_slice()).file_name("a.txt");
     let request = ground.ada.request("POST", &ground.path("/uploads"));
     let upload = ground.ada.send(request.multipart(reqwest::multipart::Form::new().part("file", file))).await;
     assert_eq!(upload.status, 201, "{}", upload.text);
-    let before = ground.server.contents().await;
+    let before = ground.server.dump_database().await;
     let tokens = [(&job.token, [200, 403]), (&runner.token, [401, 401])];
     for (token, [read, write]) in tokens {
-        assert_eq!(ask(&ground, token, "ada/p", READ).await, read);
-        assert_eq!(ask(&ground, token, "ada/p", WRITE).await, write);
+        assert_eq!(request_status(&ground, token, "ada/p", READ).await, read);
+        assert_eq!(request_status(&ground, token, "ada/p", WRITE).await, write);
         let client = reqwest::Client::new();
-        let get = |path: &str| client.get(format!("{}{path}", ground.server.base));
+        let get = |path: &str| client.get(format!("{}{path}", ground.server.base_url));
         let file = format!("/ada/p{}", upload.body["url"].as_str().unwrap());
         for way in [
             get(&file).header("PRIVATE-TOKEN", token),
@@ -95,15 +96,15 @@ async fn tokens_of_builds_and_runners_open_what_is_theirs_outside_of_rest() {
             get(&file).header("JOB-TOKEN", token),
             get(&file).basic_auth("gitlab-ci-token", Some(token)),
         ] {
-            let answer = said(way).await;
+            let answer = send_request(way).await;
             assert!(matches!(answer.status, 401 | 404), "{} {}", answer.status, answer.body);
         }
     }
-    // On the runner protocol each is for its own: that of a runner ends no build, that of a build asks for none.
-    let api = format!("{}/api/v4", ground.server.base);
+    // In the runner protocol, the token of a runner updates no build, and that of a build claims none.
+    let api = format!("{}/api/v4", ground.server.base_url);
     let post = async |path: &str, token: &str| {
         let request = reqwest::Client::new().post(format!("{api}{path}")).json(&json!({ "token": token }));
-        said(request.header("JOB-TOKEN", token).header("RUNNER-TOKEN", token)).await.status
+        send_request(request.header("JOB-TOKEN", token).header("RUNNER-TOKEN", token)).await.status
     };
     for path in ["/jobs/request", "/runners/verify", "/runners/reset_authentication_token", "/runners"] {
         assert_eq!(post(path, &job.token).await, 403, "{path}");
@@ -117,10 +118,10 @@ async fn tokens_of_builds_and_runners_open_what_is_theirs_outside_of_rest() {
         let request = reqwest::Client::new().request(method, format!("{api}/jobs/{}{way}", job.id));
         let request = request.header("JOB-TOKEN", &runner.token).header("Content-Range", "0-1");
         assert_eq!(
-            said(request.json(&json!({ "token": runner.token, "state": "success" }))).await.status,
+            send_request(request.json(&json!({ "token": runner.token, "state": "success" }))).await.status,
             403,
             "{way}"
         );
     }
-    assert_eq!(ground.server.contents().await, before);
+    assert_eq!(ground.server.dump_database().await, before);
 }

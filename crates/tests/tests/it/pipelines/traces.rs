@@ -1,30 +1,30 @@
-//! What builds say.
+//! Traces of builds.
 
-use super::{Ground, SIMPLE};
+use super::{CiFixture, SIMPLE};
 
-async fn read(ground: &Ground, build: i64) -> String {
+async fn read_trace(ground: &CiFixture, build: i64) -> String {
     ground.ada.get(&ground.path(&format!("/builds/{build}/trace"))).await.text
 }
 
 #[tokio::test]
-async fn it_comes_in_pieces() {
-    let ground = Ground::with(SIMPLE).await;
+async fn traces_are_appended_in_chunks() {
+    let ground = CiFixture::with_file(SIMPLE).await;
     let runner = ground.runner().await;
-    let job = runner.take().await;
+    let job = runner.claim().await;
     let said = runner.patch(&job, 0, b"hello ").await;
     assert_eq!((said.status, said.header("range"), said.header("job-status")), (202, "0-6", "running"));
     assert_eq!(said.header("x-gitlab-trace-update-interval"), "3");
     let said = runner.patch(&job, 6, b"world\n").await;
     assert_eq!((said.status, said.header("range")), (202, "0-12"));
-    // A piece that does not fit is not taken, and where the next one begins is told.
+    // A chunk that does not match the trace is rejected, and the response says where the next one starts.
     for start in [0, 6, 13] {
         let said = runner.patch(&job, start, b"other").await;
         assert_eq!((said.status, said.header("range")), (416, "0-12"));
     }
     assert_eq!(runner.patch(&job, 12, b"").await.status, 202);
-    assert_eq!(read(&ground, job.id).await, "hello world\n");
+    assert_eq!(read_trace(&ground, job.id).await, "hello world\n");
     runner.finish(&job, "success").await;
-    assert_eq!(read(&ground, job.id).await, "hello world\n");
+    assert_eq!(read_trace(&ground, job.id).await, "hello world\n");
     let answer = ground.ada.get(&ground.path(&format!("/builds/{}/trace", job.id))).await;
     assert_eq!(answer.header("content-disposition"), Some(&*format!("infile; filename=\"{}.log\"", job.id)));
     assert_eq!(answer.header("content-type"), Some("text/plain"));
@@ -32,10 +32,10 @@ async fn it_comes_in_pieces() {
 }
 
 #[tokio::test]
-async fn long_ones_go_to_the_object_store() {
-    let ground = Ground::with(SIMPLE).await;
+async fn long_traces_are_archived_in_the_object_store() {
+    let ground = CiFixture::with_file(SIMPLE).await;
     let runner = ground.runner().await;
-    let job = runner.take().await;
+    let job = runner.claim().await;
     let piece: Vec<u8> = (0..300_000u32).map(|n| b'a' + (n % 23) as u8).collect();
     let mut whole = Vec::new();
     for _ in 0..20 {
@@ -46,26 +46,26 @@ async fn long_ones_go_to_the_object_store() {
     let here = "select coalesce(sum(bytes), 0)::bigint from trace_pieces where content is not null";
     let kept: i64 = sqlx::query_scalar(here).fetch_one(&mut database).await.unwrap();
     assert!(kept < 2 << 20, "{kept} bytes are still in the database");
-    assert!(read(&ground, job.id).await.as_bytes() == whole);
+    assert!(read_trace(&ground, job.id).await.as_bytes() == whole);
     runner.finish(&job, "failed").await;
     let kept: i64 = sqlx::query_scalar(here).fetch_one(&mut database).await.unwrap();
     assert_eq!(kept, 0);
-    assert!(read(&ground, job.id).await.as_bytes() == whole);
-    // What is erased is gone, from the object store as well.
-    assert_eq!(ground.act(&ground.build("one").await, "erase").await.status, 201);
-    assert_eq!(read(&ground, job.id).await, "");
-    ground.server.sweep().await;
+    assert!(read_trace(&ground, job.id).await.as_bytes() == whole);
+    // An erased trace is deleted, also from the object store.
+    assert_eq!(ground.build_action(&ground.build("one").await, "erase").await.status, 201);
+    assert_eq!(read_trace(&ground, job.id).await, "");
+    ground.server.sweep_builds().await;
     let objects: i64 = sqlx::query_scalar("select count(*) from build_objects").fetch_one(&mut database).await.unwrap();
     assert_eq!(objects, 0);
-    let refused = ground.act(&ground.build("one").await, "erase").await;
+    let refused = ground.build_action(&ground.build("one").await, "erase").await;
     assert_eq!(refused.body["message"], "403 Forbidden  - Build is not erasable!");
 }
 
 #[tokio::test]
-async fn one_that_is_too_long_fails_the_build() {
-    let ground = Ground::with(SIMPLE).await;
+async fn oversized_traces_fail_the_build() {
+    let ground = CiFixture::with_file(SIMPLE).await;
     let runner = ground.runner().await;
-    let job = runner.take().await;
+    let job = runner.claim().await;
     let piece = vec![b'x'; 15 << 20];
     assert_eq!(runner.patch(&job, 0, &piece).await.status, 202);
     let said = runner.patch(&job, piece.len() as i64, &piece).await;

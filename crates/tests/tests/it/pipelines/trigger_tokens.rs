@@ -1,42 +1,42 @@
-//! How tokens of triggers are kept, and what whoever holds one may give to builds.
+//! Storage of trigger tokens, and the variables that a trigger can set.
 
 use holdfast_tests::{Server, Setup};
 use serde_json::json;
 
-use super::{Ground, SIMPLE};
+use super::{CiFixture, SIMPLE};
 
-async fn fire(ground: &Ground, token: &str) -> u16 {
+async fn trigger(ground: &CiFixture, token: &str) -> u16 {
     let form = [("ref", "main"), ("token", token)];
     ground.server.anonymous().post(&ground.path("/trigger/builds"), &form).await.status
 }
 
-/// A trigger as a node of the version before writes it.
-async fn insert_clear(ground: &Ground, token: &str) {
+/// Inserts a trigger as a node of the previous version does.
+async fn insert_plaintext(ground: &CiFixture, token: &str) {
     let statement = "insert into triggers (project_id, owner_id, token, created_at, updated_at)
          select 1, owner_id, $1, now(), now() from namespaces n join projects p on p.namespace_id = n.id where p.id = 1";
     sqlx::query(statement).bind(token).execute(&mut ground.server.database().await).await.unwrap();
 }
 
-async fn column(ground: &Ground, column: &str) -> Vec<Option<String>> {
+async fn read_column(ground: &CiFixture, column: &str) -> Vec<Option<String>> {
     let query = format!("select {column} from triggers order by id");
     let mut query = sqlx::QueryBuilder::<sqlx::Postgres>::new(query);
     query.build_query_scalar().fetch_all(&mut ground.server.database().await).await.unwrap()
 }
 
 #[tokio::test]
-async fn the_owner_sees_a_token_again_and_the_database_has_its_digest() {
-    let ground = Ground::with(SIMPLE).await;
+async fn the_owner_sees_a_token_again_and_the_database_stores_its_digest() {
+    let ground = CiFixture::with_file(SIMPLE).await;
     let made = ground.ada.post(&ground.path("/triggers"), &[]).await.body;
     let token = made["token"].as_str().unwrap();
     assert_eq!(ground.ada.get(&ground.path("/triggers")).await.body, json!([made]));
     let digest = format!("encode(sha256('{token}'), 'hex')");
-    assert_eq!(column(&ground, "encode(token_digest, 'hex')").await, column(&ground, &digest).await);
-    assert_eq!(column(&ground, "token").await, column(&ground, &digest).await);
-    // What stands in the database opens nothing.
-    let stored = column(&ground, "token").await.remove(0).unwrap();
-    assert_eq!(fire(&ground, &stored).await, 404);
+    assert_eq!(read_column(&ground, "encode(token_digest, 'hex')").await, read_column(&ground, &digest).await);
+    assert_eq!(read_column(&ground, "token").await, read_column(&ground, &digest).await);
+    // The stored value is not accepted as a token.
+    let stored = read_column(&ground, "token").await.remove(0).unwrap();
+    assert_eq!(trigger(&ground, &stored).await, 404);
     assert_eq!(ground.ada.get(&ground.path(&format!("/triggers/{stored}"))).await.status, 404);
-    assert_eq!(fire(&ground, token).await, 201);
+    assert_eq!(trigger(&ground, token).await, 201);
     // An encrypted token that was copied to another trigger is not shown there.
     let other = ground.ada.post(&ground.path("/triggers"), &[]).await.body;
     let copy = "update triggers t set encrypted_token = s.encrypted_token from triggers s where s.id < t.id";
@@ -49,27 +49,27 @@ async fn the_owner_sees_a_token_again_and_the_database_has_its_digest() {
 #[tokio::test]
 async fn without_a_key_the_owner_sees_a_token_once() {
     let mut setup = Setup::default();
-    setup.settings.sealing_key = None;
-    let ground = Ground::on(Server::with(setup).await, SIMPLE).await;
+    setup.settings.encryption_key = None;
+    let ground = CiFixture::on_server(Server::start_with(setup).await, SIMPLE).await;
     let made = ground.ada.post(&ground.path("/triggers"), &[]).await;
     let token = made.body["token"].as_str().unwrap();
     assert_eq!((made.status, token.len()), (201, 30));
     assert_eq!(ground.ada.get(&ground.path("/triggers")).await.body[0]["token"], token[..4]);
-    // Who names it knows it.
-    assert_eq!(ground.ada.get(&ground.path(&format!("/triggers/{token}"))).await.both(), (200, &made.body));
-    assert_eq!(fire(&ground, token).await, 201);
+    // A user who names the token already knows it.
+    assert_eq!(ground.ada.get(&ground.path(&format!("/triggers/{token}"))).await.status_and_body(), (200, &made.body));
+    assert_eq!(trigger(&ground, token).await, 201);
     assert_eq!(ground.ada.delete(&ground.path(&format!("/triggers/{token}"))).await.status, 200);
 }
 
-/// A rolling upgrade: nodes of the version before find triggers by the clear token alone, and go on writing such. What they
-/// wrote works everywhere, and is converted when a day has passed.
+/// A rolling upgrade: nodes of the previous version find triggers only by a token in the clear, and go on writing such.
+/// These work on all nodes, and are converted after a day.
 #[tokio::test]
-async fn clear_tokens_of_older_nodes_work_and_are_replaced_after_a_day() {
-    let ground = Ground::with(SIMPLE).await;
-    let (_, max) = ground.member("max", "40").await;
+async fn cleartext_tokens_of_older_nodes_work_and_are_replaced_after_a_day() {
+    let ground = CiFixture::with_file(SIMPLE).await;
+    let (_, max) = ground.add_member("max", "40").await;
     let clear = "0123456789abcdef0123456789abcd";
-    insert_clear(&ground, clear).await;
-    assert_eq!(fire(&ground, clear).await, 201);
+    insert_plaintext(&ground, clear).await;
+    assert_eq!(trigger(&ground, clear).await, 201);
     let shown = async |token: &str| {
         let path = ground.path("/triggers");
         assert_eq!(ground.ada.get(&path).await.body[0]["token"], *token);
@@ -77,24 +77,24 @@ async fn clear_tokens_of_older_nodes_work_and_are_replaced_after_a_day() {
         assert_eq!(ground.ada.get(&format!("{path}/{token}")).await.body["token"], *token);
     };
     shown(clear).await;
-    ground.server.sweep().await;
-    assert_eq!(column(&ground, "token").await, [Some(clear.to_owned())], "older nodes may still run");
+    ground.server.sweep_builds().await;
+    assert_eq!(read_column(&ground, "token").await, [Some(clear.to_owned())], "older nodes may still run");
 
     ground.server.end_upgrade(11).await;
-    ground.server.sweep().await;
-    assert!(!ground.server.contents().await.to_string().contains(clear));
+    ground.server.sweep_builds().await;
+    assert!(!ground.server.dump_database().await.to_string().contains(clear));
     shown(clear).await;
-    assert_eq!(fire(&ground, clear).await, 201);
+    assert_eq!(trigger(&ground, clear).await, 201);
 }
 
-/// A client that has the token of a trigger, and may not push, sets variables such as `BASH_ENV` to make a script run other
-/// commands.
+/// A client that has the token of a trigger, but may not push, sets variables such as `BASH_ENV` to make a script run
+/// other commands.
 #[tokio::test]
-async fn a_trigger_does_not_set_what_changes_scripts() {
-    let ground = Ground::with(SIMPLE).await;
+async fn triggers_cannot_set_reserved_variables() {
+    let ground = CiFixture::with_file(SIMPLE).await;
     let made = ground.ada.post(&ground.path("/triggers"), &[]).await.body;
     let token = made["token"].as_str().unwrap();
-    let before = ground.server.contents().await;
+    let before = ground.server.dump_database().await;
     for name in
         ["BASH_ENV", "ENV", "LD_PRELOAD", "http_proxy", "HTTPS_PROXY", "GIT_SSH_COMMAND", "CI_JOB_TOKEN", "PATH"]
     {
@@ -102,13 +102,13 @@ async fn a_trigger_does_not_set_what_changes_scripts() {
         let form = [("ref", "main"), ("token", token), ("variables[GOOD]", "1"), (&variable, "x")];
         let refused = ground.server.anonymous().post(&ground.path("/trigger/builds"), &form).await;
         let text = format!("A trigger cannot set the variable {name}");
-        assert_eq!(refused.both(), (400, &json!({ "message": text })));
+        assert_eq!(refused.status_and_body(), (400, &json!({ "message": text })));
     }
-    assert_eq!(ground.server.contents().await, before);
-    // Without the token nothing is told of names.
+    assert_eq!(ground.server.dump_database().await, before);
+    // Without a valid token, variable names are not checked.
     let form = [("ref", "main"), ("token", "wrong"), ("variables[ENV]", "x")];
     assert_eq!(ground.server.anonymous().post(&ground.path("/trigger/builds"), &form).await.status, 404);
-    // Masters may give their project a proxy.
+    // Masters may configure a proxy for their project.
     let form = [("key", "http_proxy"), ("value", "http://proxy.example")];
     assert_eq!(ground.ada.post(&ground.path("/variables"), &form).await.status, 201);
     let form = [("ref", "main"), ("token", token), ("variables[GIT_DEPTH]", "5"), ("variables[DEPLOY_TO]", "here")];

@@ -1,26 +1,26 @@
-//! Pipelines that are started from elsewhere.
+//! Pipelines that are started by trigger tokens.
 
-use holdfast_tests::{Answer, Client};
+use holdfast_tests::{Client, TestResponse};
 use serde_json::{Value, json};
 
-use super::{Ground, SIMPLE, pairs};
+use super::{CiFixture, SIMPLE, pairs};
 
-async fn create(ground: &Ground, client: &Client) -> String {
+async fn create_trigger(ground: &CiFixture, client: &Client) -> String {
     let made = client.post(&ground.path("/triggers"), &[]).await;
     assert_eq!(made.status, 201, "{}", made.text);
     made.body["token"].as_str().unwrap().to_owned()
 }
 
-async fn fire(ground: &Ground, form: &[(&str, &str)]) -> Answer {
+async fn trigger(ground: &CiFixture, form: &[(&str, &str)]) -> TestResponse {
     ground.server.anonymous().post(&ground.path("/trigger/builds"), form).await
 }
 
 #[tokio::test]
-async fn masters_keep_them() {
-    let ground = Ground::with(SIMPLE).await;
+async fn masters_manage_triggers() {
+    let ground = CiFixture::with_file(SIMPLE).await;
     let ada = &ground.ada;
     let path = ground.path("/triggers");
-    assert_eq!(ada.get(&path).await.both(), (200, &json!([])));
+    assert_eq!(ada.get(&path).await.status_and_body(), (200, &json!([])));
     let made = ada.post(&path, &[]).await;
     assert_eq!(made.status, 201, "{}", made.text);
     let token = made.body["token"].as_str().unwrap();
@@ -36,41 +36,41 @@ async fn masters_keep_them() {
     }
     assert_eq!(made.body["owner"]["username"], "ada");
     let one = format!("{path}/{token}");
-    assert_eq!(ada.get(&one).await.both(), (200, &made.body));
+    assert_eq!(ada.get(&one).await.status_and_body(), (200, &made.body));
     let listed = ada.get(&path).await;
-    assert_eq!((listed.both(), listed.header("x-total")), ((200, &json!([made.body])), Some("1")));
-    let second = create(&ground, ada).await;
+    assert_eq!((listed.status_and_body(), listed.header("x-total")), ((200, &json!([made.body])), Some("1")));
+    let second = create_trigger(&ground, ada).await;
     assert_ne!(second, token);
-    assert_eq!(ada.delete(&one).await.both(), (200, &made.body));
+    assert_eq!(ada.delete(&one).await.status_and_body(), (200, &made.body));
     for answer in [ada.get(&one).await, ada.delete(&one).await, ada.get(&format!("{path}/none")).await] {
-        assert_eq!(answer.both(), (404, &json!({ "message": "404 Trigger Not Found" })));
+        assert_eq!(answer.status_and_body(), (404, &json!({ "message": "404 Trigger Not Found" })));
     }
     assert_eq!(ada.get(&path).await.body[0]["token"], second);
-    // It is found in its own project only.
+    // A trigger is found only in its own project.
     let other = ground.another_project("q", SIMPLE).await;
     assert_eq!(ada.get(&format!("/projects/{other}/triggers/{second}")).await.status, 404);
     assert_eq!(ada.delete(&format!("/projects/{other}/triggers/{second}")).await.status, 404);
 
-    let (_, developer) = ground.member("bob", "30").await;
+    let (_, developer) = ground.add_member("bob", "30").await;
     let (_, eve) = ground.server.user("eve").await;
-    let before = ground.server.contents().await;
+    let before = ground.server.dump_database().await;
     let one = format!("{path}/{second}");
     for (client, status) in [(&developer, 403), (&eve, 404), (&ground.server.anonymous(), 401)] {
         let answers =
             [client.get(&path).await, client.get(&one).await, client.post(&path, &[]).await, client.delete(&one).await];
         assert!(answers.iter().all(|answer| answer.status == status), "{answers:?}");
     }
-    assert_eq!(ground.server.contents().await, before);
+    assert_eq!(ground.server.dump_database().await, before);
 }
 
 #[tokio::test]
-async fn one_starts_a_pipeline_for_its_owner() {
-    let ground = Ground::with(SIMPLE).await;
-    let (_, master) = ground.member("max", "40").await;
-    let token = create(&ground, &master).await;
+async fn a_trigger_starts_a_pipeline_for_its_owner() {
+    let ground = CiFixture::with_file(SIMPLE).await;
+    let (_, master) = ground.add_member("max", "40").await;
+    let token = create_trigger(&ground, &master).await;
     let nobody = ground.server.anonymous();
     ground.server.advance(chrono::TimeDelta::minutes(1));
-    let by_form = fire(&ground, &[("ref", "main"), ("token", &token), ("variables[KEY]", "v")]).await;
+    let by_form = trigger(&ground, &[("ref", "main"), ("token", &token), ("variables[KEY]", "v")]).await;
     let body = json!({ "ref": "main", "token": token, "variables": { "KEY": "v" } });
     let by_json = nobody.send(nobody.request("POST", &ground.path("/trigger/builds")).json(&body)).await;
     let form = [("token", &*token), ("variables[KEY]", "v")];
@@ -86,15 +86,15 @@ async fn one_starts_a_pipeline_for_its_owner() {
     let shown = ground.ada.get(&ground.path(&format!("/triggers/{token}"))).await.body;
     assert_eq!(shown["last_used"], "2026-01-02T03:05:05.678Z");
     let runner = ground.runner().await;
-    assert_eq!(runner.take().await.value("KEY"), None, "that of the push");
+    assert_eq!(runner.claim().await.value("KEY"), None, "that of the push");
     for _ in 0..3 {
-        assert_eq!(runner.take().await.value("KEY"), Some("v"));
+        assert_eq!(runner.claim().await.value("KEY"), Some("v"));
     }
     // A tag, and a ref with a slash in its name.
     ground.tree.git(["tag", "v1"]).await.ok();
     ground.push("v1").await;
     ground.push("main:feature/x").await;
-    assert_eq!(fire(&ground, &[("ref", "v1"), ("token", &token)]).await.status, 201);
+    assert_eq!(trigger(&ground, &[("ref", "v1"), ("token", &token)]).await.status, 201);
     assert_eq!(ground.pipeline().await["ref"], "v1");
     let path = ground.path("/ref/feature%2Fx/trigger/builds");
     assert_eq!(nobody.post(&path, &[("token", &token)]).await.status, 201);
@@ -102,53 +102,53 @@ async fn one_starts_a_pipeline_for_its_owner() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_starts_nothing() {
-    let ground = Ground::with(SIMPLE).await;
-    let token = create(&ground, &ground.ada).await;
+async fn invalid_trigger_requests_are_rejected() {
+    let ground = CiFixture::with_file(SIMPLE).await;
+    let token = create_trigger(&ground, &ground.ada).await;
     let other = ground.another_project("q", SIMPLE).await;
     let nobody = ground.server.anonymous();
-    let before = ground.server.contents().await;
-    let told = async |form: &[(&str, &str)]| {
-        let answer = fire(&ground, form).await;
+    let before = ground.server.dump_database().await;
+    let fire_trigger = async |form: &[(&str, &str)]| {
+        let answer = trigger(&ground, form).await;
         json!([answer.status, answer.body])
     };
     let good = [("ref", "main"), ("token", &*token)];
-    assert_eq!(told(&good[1..]).await, json!([400, { "error": "ref is missing" }]));
-    assert_eq!(told(&good[..1]).await, json!([400, { "error": "token is missing" }]));
-    assert_eq!(told(&[("ref", "none"), good[1]]).await, json!([400, { "message": "No builds created" }]));
-    assert_eq!(told(&[("ref", &*ground.sha), good[1]]).await, json!([400, { "message": "No builds created" }]));
+    assert_eq!(fire_trigger(&good[1..]).await, json!([400, { "error": "ref is missing" }]));
+    assert_eq!(fire_trigger(&good[..1]).await, json!([400, { "error": "token is missing" }]));
+    assert_eq!(fire_trigger(&[("ref", "none"), good[1]]).await, json!([400, { "message": "No builds created" }]));
+    assert_eq!(fire_trigger(&[("ref", &*ground.sha), good[1]]).await, json!([400, { "message": "No builds created" }]));
     let not_a_map = json!([400, { "message": "variables needs to be a map of key-valued strings" }]);
-    assert_eq!(told(&[good[0], good[1], ("variables", "x")]).await, not_a_map);
-    assert_eq!(told(&[good[0], good[1], ("variables[]", "x")]).await, not_a_map);
+    assert_eq!(fire_trigger(&[good[0], good[1], ("variables", "x")]).await, not_a_map);
+    assert_eq!(fire_trigger(&[good[0], good[1], ("variables[]", "x")]).await, not_a_map);
     for variables in [json!("x"), json!(["x"]), json!({ "A": 1 }), json!({ "A": { "B": "c" } }), json!({ "A": null })] {
         let body = json!({ "ref": "main", "token": token, "variables": variables });
         let answer = nobody.send(nobody.request("POST", &ground.path("/trigger/builds")).json(&body)).await;
         assert_eq!(json!([answer.status, answer.body]), not_a_map, "{variables}");
     }
-    assert_eq!(fire(&ground, &[good[0], ("token", "wrong")]).await.status, 404);
+    assert_eq!(trigger(&ground, &[good[0], ("token", "wrong")]).await.status, 404);
     assert_eq!(nobody.post("/projects/999/trigger/builds", &good).await.status, 404);
-    // Other projects are not its own, whether its owner sees them or not.
+    // The token is rejected for other projects, whether its owner can see them or not.
     assert_eq!(nobody.post(&format!("/projects/{other}/trigger/builds"), &good).await.status, 401);
-    assert_eq!(ground.server.contents().await, before);
-    // Somebody's own token does not take its place.
+    assert_eq!(ground.server.dump_database().await, before);
+    // The API token of a user does not replace it.
     let own = ground.ada.post(&ground.path("/trigger/builds"), &[("ref", "main"), ("token", "wrong")]).await;
     assert_eq!(own.status, 404);
-    assert_eq!(ground.server.contents().await, before);
-    ground.set("builds_enabled", "false").await;
-    assert!([403, 404].contains(&fire(&ground, &good).await.status));
-    ground.set("builds_enabled", "true").await;
+    assert_eq!(ground.server.dump_database().await, before);
+    ground.update_setting("builds_enabled", "false").await;
+    assert!([403, 404].contains(&trigger(&ground, &good).await.status));
+    ground.update_setting("builds_enabled", "true").await;
     assert_eq!(ground.pipelines().await.len(), 1);
-    // One that was removed is nothing any more.
+    // A deleted trigger is rejected.
     ground.ada.delete(&ground.path(&format!("/triggers/{token}"))).await;
-    assert_eq!(fire(&ground, &good).await.status, 404);
+    assert_eq!(trigger(&ground, &good).await.status, 404);
     assert_eq!(ground.pipelines().await.len(), 1);
 }
 
-/// Of a project that its owner does not see, a trigger says nothing.
+/// A trigger reveals nothing about a project that its owner cannot see.
 #[tokio::test]
-async fn one_does_not_tell_what_is_hidden() {
-    let ground = Ground::with(SIMPLE).await;
-    let token = create(&ground, &ground.ada).await;
+async fn triggers_do_not_reveal_hidden_projects() {
+    let ground = CiFixture::with_file(SIMPLE).await;
+    let token = create_trigger(&ground, &ground.ada).await;
     let (_, eve) = ground.server.user("eve").await;
     let hidden = ground.server.project(&eve, "hidden", 0).await;
     let form = [("ref", "main"), ("token", &*token)];
@@ -157,23 +157,23 @@ async fn one_does_not_tell_what_is_hidden() {
         nobody.post(&format!("/projects/{hidden}/trigger/builds"), &form).await,
         nobody.post("/projects/999/trigger/builds", &form).await,
     );
-    assert_eq!(there.both(), nowhere.both());
+    assert_eq!(there.status_and_body(), nowhere.status_and_body());
     assert_eq!(there.status, 404);
 }
 
-/// Who may start no pipeline any more does not do so by a token that he once got.
+/// A user who may not start pipelines any more cannot do so with an old trigger either.
 #[tokio::test]
-async fn one_may_no_more_than_its_owner() {
-    let ground = Ground::with(SIMPLE).await;
-    let (id, max) = ground.member("max", "40").await;
-    let token = create(&ground, &max).await;
+async fn triggers_require_access_of_their_owner() {
+    let ground = CiFixture::with_file(SIMPLE).await;
+    let (id, max) = ground.add_member("max", "40").await;
+    let token = create_trigger(&ground, &max).await;
     let form = [("ref", "main"), ("token", &*token)];
     let admin = &ground.server.admin;
     let member = ground.path(&format!("/members/{id}"));
     let (block, unblock) = (format!("/users/{id}/block"), format!("/users/{id}/unblock"));
     let mut made = 1;
     let mut expect = async |works: bool, why: &str| {
-        let status = fire(&ground, &form).await.status;
+        let status = trigger(&ground, &form).await.status;
         made += usize::from(works);
         assert_eq!((status, ground.pipelines().await.len()), (if works { 201 } else { 404 }, made), "{why}");
     };
@@ -188,40 +188,40 @@ async fn one_may_no_more_than_its_owner() {
     expect(true, "a developer").await;
     assert_eq!(ground.ada.delete(&member).await.status, 200);
     expect(false, "nobody in a private project").await;
-    ground.set("visibility_level", "20").await;
+    ground.update_setting("visibility_level", "20").await;
     expect(false, "nobody in a public project").await;
 }
 
 #[tokio::test]
-async fn what_the_commit_says_against_building_does_not_count() {
-    let ground = Ground::with(SIMPLE).await;
+async fn triggers_ignore_ci_skip() {
+    let ground = CiFixture::with_file(SIMPLE).await;
     ground.tree.commit("other", b"x", "Words [ci skip]").await;
     ground.push("main").await;
     assert_eq!(ground.pipeline().await["status"], "skipped");
-    let token = create(&ground, &ground.ada).await;
-    assert_eq!(fire(&ground, &[("ref", "main"), ("token", &token)]).await.status, 201);
+    let token = create_trigger(&ground, &ground.ada).await;
+    assert_eq!(trigger(&ground, &[("ref", "main"), ("token", &token)]).await.status, 201);
     assert_eq!(ground.pipeline().await["status"], "pending");
 }
 
 #[tokio::test]
-async fn some_builds_are_for_triggers_alone_and_others_for_all_else() {
+async fn only_and_except_triggers_select_builds() {
     let file = "
 always: {script: x}
 triggered: {script: x, only: [triggers]}
 pushed: {script: x, except: [triggers]}
 main: {script: x, only: [main]}
 ";
-    let ground = Ground::with(file).await;
+    let ground = CiFixture::with_file(file).await;
     assert_eq!(ground.statuses().await, pairs(&[("always", "pending"), ("pushed", "pending"), ("main", "pending")]));
-    let token = create(&ground, &ground.ada).await;
-    assert_eq!(fire(&ground, &[("ref", "main"), ("token", &token)]).await.status, 201);
+    let token = create_trigger(&ground, &ground.ada).await;
+    assert_eq!(trigger(&ground, &[("ref", "main"), ("token", &token)]).await.status, 201);
     let made = [("always", "pending"), ("triggered", "pending"), ("main", "pending")];
     assert_eq!(ground.statuses().await[3..], pairs(&made));
-    // If that leaves nothing, nothing is made.
+    // If no build remains, no pipeline is created.
     ground.tree.commit(".gitlab-ci.yml", b"one: {script: x, except: [triggers]}\n", "None").await;
     ground.push("main").await;
     let count = ground.pipelines().await.len();
-    let refused = fire(&ground, &[("ref", "main"), ("token", &token)]).await;
-    assert_eq!(refused.both(), (400, &json!({ "message": "No builds created" })));
+    let refused = trigger(&ground, &[("ref", "main"), ("token", &token)]).await;
+    assert_eq!(refused.status_and_body(), (400, &json!({ "message": "No builds created" })));
     assert_eq!(ground.pipelines().await.len(), count);
 }

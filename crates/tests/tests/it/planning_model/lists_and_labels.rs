@@ -1,18 +1,18 @@
-//! The board, labels and milestones.
+//! Actions on boards, labels and milestones.
 
-use super::actions::{LABELS, Play};
+use super::actions::{Driver, LABELS};
 use super::model::*;
 
 const MILESTONES: [&str; 5] = ["m1", "m2", "m3", "m4", "m5"];
 
-impl Play {
-    fn board(&self, project: i64) -> String {
+impl Driver {
+    fn board_path(&self, project: i64) -> String {
         format!("/projects/{project}/boards/{project}")
     }
 
-    /// 0 is none.
-    fn some_list(&mut self, project: i64) -> i64 {
-        let lists: Vec<i64> = self.model.lists_of(project).iter().map(|list| list.id).chain([0]).collect();
+    /// Returns the id of a list of the project, or 0 for none.
+    fn pick_list(&mut self, project: i64) -> i64 {
+        let lists: Vec<i64> = self.model.project_lists(project).iter().map(|list| list.id).chain([0]).collect();
         *self.dice.pick(&lists)
     }
 
@@ -26,20 +26,20 @@ impl Play {
             return;
         }
         let (of, name) = self.dice.pick(&labels).clone();
-        let is_taken = self.model.lists_of(project).iter().any(|list| list.label == name);
-        // That there is no such label is told to everybody who reads the board.
-        let read = self.model.gate(caller, project, Least::SignedIn, Feature::None);
+        let is_taken = self.model.project_lists(project).iter().any(|list| list.label == name);
+        // An unknown label is reported to every user who can read the board.
+        let read = self.model.check_project(caller, project, MinAccess::SignedIn, Feature::None);
         let allowed = read.and(if of == project { Ok(200) } else { Err(400) });
-        let allowed = allowed.and(self.model.gate(caller, project, Least::Level(REPORTER), Feature::None));
+        let allowed = allowed.and(self.model.check_project(caller, project, MinAccess::Level(REPORTER), Feature::None));
         let allowed = allowed.and(if is_taken { Err(400) } else { Ok(200) });
-        let (path, id) = (format!("{}/lists", self.board(project)), self.model.labels[&(of, name.clone())]);
+        let (path, id) = (format!("{}/lists", self.board_path(project)), self.model.labels[&(of, name.clone())]);
         if let Some(made) = self.send(caller, ("POST", &path), &[("label_id", id.to_string())], allowed).await {
             self.model.lists.push(List { id: made.body["id"].as_i64().unwrap(), project, label: name });
         }
     }
 
     pub(super) async fn move_card(&mut self, caller: Caller, project: i64, id: i64) {
-        let (from, to) = (self.some_list(project), self.some_list(project));
+        let (from, to) = (self.pick_list(project), self.pick_list(project));
         let form: Vec<(&str, String)> = [("from_list_id", from), ("to_list_id", to)]
             .into_iter()
             .filter(|it| it.1 != 0)
@@ -48,9 +48,9 @@ impl Play {
         if form.is_empty() {
             return;
         }
-        let allowed = self.model.gate(caller, project, Least::Level(REPORTER), Feature::Issues);
+        let allowed = self.model.check_project(caller, project, MinAccess::Level(REPORTER), Feature::Issues);
         let allowed = allowed.and_then(|()| self.model.find_issue(caller, project, id).map(|_| 200));
-        let path = format!("{}/issues/{id}", self.board(project));
+        let path = format!("{}/issues/{id}", self.board_path(project));
         let Some(answer) = self.send(caller, ("PUT", &path), &form, allowed).await else { return };
         let mut issue = self.model.issues[&id].clone();
         let before = issue.labels.clone();
@@ -60,19 +60,19 @@ impl Play {
         issue.labels.extend(self.label_of_list(to));
         let is_changed = issue.labels != before;
         self.save(caller, id, issue, is_changed).await;
-        assert_eq!(facts_of_issue(&answer.body), self.model.issue_facts(id));
+        assert_eq!(parse_issue(&answer.body), self.model.issue_facts(id));
     }
 
     pub(super) async fn move_list(&mut self, caller: Caller, project: i64) {
-        let (id, count) = (self.some_list(project), self.model.lists_of(project).len());
-        let position = self.dice.below(count + 1);
-        let allowed = self.model.gate(caller, project, Least::Level(REPORTER), Feature::None);
+        let (id, count) = (self.pick_list(project), self.model.project_lists(project).len());
+        let position = self.dice.next_below(count + 1);
+        let allowed = self.model.check_project(caller, project, MinAccess::Level(REPORTER), Feature::None);
         let allowed = allowed.and(match () {
             () if id == 0 => Err(404),
             () if position == count => Err(400),
             () => Ok(200),
         });
-        let path = format!("{}/lists/{id}", self.board(project));
+        let path = format!("{}/lists/{id}", self.board_path(project));
         if self.send(caller, ("PUT", &path), &[("position", position.to_string())], allowed).await.is_some() {
             let (mut here, others): (Vec<_>, Vec<_>) =
                 self.model.lists.drain(..).partition(|list| list.project == project);
@@ -84,23 +84,23 @@ impl Play {
     }
 
     pub(super) async fn delete_list(&mut self, caller: Caller, project: i64) {
-        let id = self.some_list(project);
-        let allowed = self.model.gate(caller, project, Least::Level(OWNER), Feature::None);
+        let id = self.pick_list(project);
+        let allowed = self.model.check_project(caller, project, MinAccess::Level(OWNER), Feature::None);
         let allowed = allowed.and(if id == 0 { Err(404) } else { Ok(200) });
-        let path = format!("{}/lists/{id}", self.board(project));
+        let path = format!("{}/lists/{id}", self.board_path(project));
         if self.send(caller, ("DELETE", &path), &[], allowed).await.is_some() {
             self.model.lists.retain(|list| list.id != id);
         }
     }
 
-    fn may_label(&self, caller: Caller, project: i64) -> Allowed {
-        self.model.gate(caller, project, Least::Level(REPORTER), Feature::IssuesOrMergeRequests)
+    fn check_label(&self, caller: Caller, project: i64) -> Decision {
+        self.model.check_project(caller, project, MinAccess::Level(REPORTER), Feature::IssuesOrMergeRequests)
     }
 
     pub(super) async fn create_label(&mut self, caller: Caller, project: i64) {
         let name = (*self.dice.pick(&LABELS)).to_owned();
         let is_taken = self.model.label_names(project).contains(&name);
-        let allowed = self.may_label(caller, project).and(if is_taken { Err(409) } else { Ok(200) });
+        let allowed = self.check_label(caller, project).and(if is_taken { Err(409) } else { Ok(200) });
         let form = [("name", name.clone()), ("color", "#123456".to_owned())];
         let path = format!("/projects/{project}/labels");
         if let Some(made) = self.send(caller, ("POST", &path), &form, allowed).await {
@@ -111,7 +111,7 @@ impl Play {
     pub(super) async fn rename_label(&mut self, caller: Caller, project: i64) {
         let (from, to) = (*self.dice.pick(&LABELS), *self.dice.pick(&LABELS));
         let names = self.model.label_names(project);
-        let allowed = self.may_label(caller, project).and(match () {
+        let allowed = self.check_label(caller, project).and(match () {
             () if !names.contains(from) => Err(404),
             () if from != to && names.contains(to) => Err(400),
             () => Ok(200),
@@ -125,7 +125,7 @@ impl Play {
     pub(super) async fn delete_label(&mut self, caller: Caller, project: i64) {
         let name = *self.dice.pick(&LABELS);
         let is_there = self.model.label_names(project).contains(name);
-        let allowed = self.may_label(caller, project).and(if is_there { Ok(200) } else { Err(404) });
+        let allowed = self.check_label(caller, project).and(if is_there { Ok(200) } else { Err(404) });
         let path = format!("/projects/{project}/labels?name={name}");
         if self.send(caller, ("DELETE", &path), &[], allowed).await.is_some() {
             self.model.remove_label(project, name);
@@ -134,14 +134,15 @@ impl Play {
 
     pub(super) async fn create_milestone(&mut self, caller: Caller, project: i64) {
         let title = (*self.dice.pick(&MILESTONES)).to_owned();
-        let is_taken = self.model.milestone_of(project, &title).is_some();
-        let allowed = self.model.gate(caller, project, Least::Level(MASTER), Feature::IssuesOrMergeRequests);
+        let is_taken = self.model.find_milestone(project, &title).is_some();
+        let allowed =
+            self.model.check_project(caller, project, MinAccess::Level(MASTER), Feature::IssuesOrMergeRequests);
         let allowed = allowed.and(if is_taken { Err(400) } else { Ok(201) });
         let path = format!("/projects/{project}/milestones");
         if let Some(made) = self.send(caller, ("POST", &path), &[("title", title.clone())], allowed).await {
             let id = made.body["id"].as_i64().unwrap();
             self.model.milestones.insert(id, Milestone { project, title, is_closed: false });
-            self.tell(project, caller, "opened", Subject::Milestone(id));
+            self.record_event(project, caller, "opened", Subject::Milestone(id));
         }
     }
 
@@ -149,13 +150,14 @@ impl Play {
         let milestones: Vec<i64> = self.model.milestones.keys().copied().collect();
         let id = *self.dice.pick(&milestones);
         let (project, closes) = (self.model.milestones[&id].project, self.dice.one_in(2));
-        let allowed = self.model.gate(caller, project, Least::Level(MASTER), Feature::IssuesOrMergeRequests);
+        let allowed =
+            self.model.check_project(caller, project, MinAccess::Level(MASTER), Feature::IssuesOrMergeRequests);
         let form = [("state_event", (if closes { "close" } else { "activate" }).to_owned())];
         let path = format!("/projects/{project}/milestones/{id}");
         if self.send(caller, ("PUT", &path), &form, allowed.map(|()| 200)).await.is_some() {
             let milestone = self.model.milestones.get_mut(&id).unwrap();
             if std::mem::replace(&mut milestone.is_closed, closes) != closes {
-                self.tell(project, caller, if closes { "closed" } else { "opened" }, Subject::Milestone(id));
+                self.record_event(project, caller, if closes { "closed" } else { "opened" }, Subject::Milestone(id));
             }
         }
     }

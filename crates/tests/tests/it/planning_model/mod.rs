@@ -1,5 +1,5 @@
-//! A few hundred things that people do in a small world, and after every few of them what everybody is shown: against a
-//! model that is kept the plain way. `PLANNING_SEED` repeats a run, which prints it.
+//! Runs a few hundred random actions of several users, and regularly compares the responses for every user with a
+//! simple model. `PLANNING_SEED` repeats a run, which prints its seed.
 
 mod actions;
 mod lists_and_labels;
@@ -10,40 +10,40 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use holdfast_app::accounts::user::UserChanges;
-use holdfast_tests::{BEGINNING, Dice, Server, named};
+use holdfast_tests::{START_TIME, SeededRng, Server, user_attributes};
 
-use crate::planning_counts::assert_whole;
+use crate::issue_counters::assert_consistent;
 use crate::planning_races::seed;
-use crate::projects::add;
-use actions::Play;
-use model::{Event, Model, Project, Standing, Subject, User};
+use crate::projects::add_member;
+use actions::Driver;
+use model::{Event, Model, Project, Role, Subject, User};
 
 const ACTIONS: usize = 200;
-/// Actions between two comparisons.
-const STEP: usize = 30;
+/// Number of actions between two comparisons.
+const COMPARE_INTERVAL: usize = 30;
 
 #[tokio::test]
-async fn everybody_is_shown_what_the_model_says() {
+async fn responses_match_the_model_for_every_user() {
     let (seed, began) = (seed(), Instant::now());
     println!("PLANNING_SEED={seed}");
-    let (mut play, leavers) = world(Dice::new(seed, 0)).await;
+    let (mut play, leavers) = set_up(SeededRng::new(seed, 0)).await;
     let mut compared = 0;
     for number in 0..ACTIONS {
-        play.act().await;
+        play.run_action().await;
         if number == ACTIONS / 2 {
             play.delete_user(leavers[0]).await;
         }
         if number == ACTIONS * 3 / 4 {
             play.delete_user(leavers[1]).await;
         }
-        if number % STEP == STEP - 1 {
+        if number % COMPARE_INTERVAL == COMPARE_INTERVAL - 1 {
             let before = play.requests;
             play.compare_all().await;
             compared += play.requests - before;
         }
     }
     let mut database = play.server.database().await;
-    assert_whole(&mut database).await;
+    assert_consistent(&mut database).await;
     for (id, project) in &play.model.projects {
         let last: i64 = sqlx::query_scalar("select last_issue_iid from projects where id = $1")
             .bind(id)
@@ -54,22 +54,22 @@ async fn everybody_is_shown_what_the_model_says() {
     }
     let kept: i64 = sqlx::query_scalar("select count(*) from issues").fetch_one(&mut database).await.unwrap();
     assert_eq!(kept, play.model.issues.len() as i64);
-    println!("{ACTIONS} actions, {compared} answers compared, {} granted, {:.1?}", play.done, began.elapsed());
+    println!("{ACTIONS} actions, {compared} answers compared, {} granted, {:.1?}", play.accepted, began.elapsed());
     assert!(compared > 1000, "only {compared}");
 }
 
-/// Everybody, and those who are to be deleted.
-async fn world(dice: Dice) -> (Play, [i64; 2]) {
+/// Creates all users and projects, and returns the users who will be deleted.
+async fn set_up(dice: SeededRng) -> (Driver, [i64; 2]) {
     let server = Server::start().await;
     let mut model = Model::default();
-    model.users.insert(1, User { standing: Standing::Administrator, blocked: false });
+    model.users.insert(1, User { role: Role::Administrator, is_blocked: false });
     let mut clients = BTreeMap::from([(1, server.admin.clone())]);
     let mut ids = Vec::new();
     for name in ["olga", "mike", "dora", "rita", "gus", "sam", "eve", "shy", "bud", "lea", "lew"] {
         let is_external = name == "eve";
-        let (id, client) = server.user_with(UserChanges { external: Some(is_external), ..named(name) }).await;
-        let standing = if is_external { Standing::External } else { Standing::Ordinary };
-        model.users.insert(id.get(), User { standing, blocked: false });
+        let (id, client) = server.user_with(UserChanges { external: Some(is_external), ..user_attributes(name) }).await;
+        let standing = if is_external { Role::External } else { Role::Ordinary };
+        model.users.insert(id.get(), User { role: standing, is_blocked: false });
         clients.insert(id.get(), client);
         ids.push(id.get());
     }
@@ -86,7 +86,7 @@ async fn world(dice: Dice) -> (Play, [i64; 2]) {
     for (group, user, level) in
         [(team, mike, 40), (team, dora, 30), (team, bud, 30), (other, mike, 20), (friends, shy, 30)]
     {
-        add(&owner, &format!("/groups/{group}"), user, level).await;
+        add_member(&owner, &format!("/groups/{group}"), user, level).await;
         model.group_members.push((group, user, level));
     }
     let mut projects = Vec::new();
@@ -124,7 +124,7 @@ async fn world(dice: Dice) -> (Play, [i64; 2]) {
         (closed, lea, 30),
         (closed, lew, 10),
     ] {
-        add(&server.admin, &format!("/projects/{project}"), user, level).await;
+        add_member(&server.admin, &format!("/projects/{project}"), user, level).await;
         model.project_members.push((project, user, level));
         model.events.push(Event { project, author: user, action: "joined", subject: Subject::Project });
     }
@@ -135,19 +135,19 @@ async fn world(dice: Dice) -> (Play, [i64; 2]) {
         model.shares.push((project, group, level));
     }
     let everybody = model.users.keys().map(|id| Some(*id)).chain([None]).collect();
-    let mut play = Play {
+    let mut play = Driver {
         server,
         model,
         clients,
         dice,
-        now: BEGINNING.parse().unwrap(),
+        now: START_TIME.parse().unwrap(),
         staff: vec![1, olga, mike, dora, rita, lea],
         guests: vec![gus, sam, eve, shy],
         everybody,
-        changing,
-        suspect: bud,
+        changing_project: changing,
+        blockable_user: bud,
         requests: 0,
-        done: 0,
+        accepted: 0,
     };
     for project in [open, internal, closed, changing.0, hidden, own, going, open, closed] {
         play.create_milestone(Some(1), project).await;

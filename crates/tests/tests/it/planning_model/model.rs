@@ -1,27 +1,27 @@
-//! What there is and who sees it, kept the plain way.
+//! A simple model of projects and issues, and of who can see them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::{Value, json};
 
-/// None is somebody without a token.
+/// The user of a request; `None` is anonymous.
 pub type Caller = Option<i64>;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum Role {
     External,
     Ordinary,
     Administrator,
 }
 
 pub struct User {
-    pub standing: Standing,
-    pub blocked: bool,
+    pub role: Role,
+    pub is_blocked: bool,
 }
 
 pub struct Project {
-    /// In a group or in a user's namespace.
+    /// A project is either in a group or in the namespace of an owner.
     pub group: Option<i64>,
     pub owner: Option<i64>,
     pub visibility: i64,
@@ -51,7 +51,7 @@ impl Issue {
         self.state == "closed"
     }
 
-    pub fn concerns(&self, user: Caller) -> bool {
+    pub fn is_author_or_assignee(&self, user: Caller) -> bool {
         user == Some(self.author) || user.is_some() && user == self.assignee
     }
 }
@@ -79,7 +79,7 @@ pub struct Note {
 pub enum Subject {
     Project,
     Issue(i64),
-    /// With its issue.
+    /// The ids of a note and of its issue.
     Note(i64, i64),
     Milestone(i64),
 }
@@ -103,36 +103,36 @@ impl Event {
 #[derive(Default)]
 pub struct Model {
     pub users: BTreeMap<i64, User>,
-    /// Their visibility.
+    /// The visibility of each group.
     pub groups: BTreeMap<i64, i64>,
     pub projects: BTreeMap<i64, Project>,
-    /// Group, user, level.
+    /// Group, user and access level.
     pub group_members: Vec<(i64, i64, i64)>,
-    /// Project, user, level.
+    /// Project, user and access level.
     pub project_members: Vec<(i64, i64, i64)>,
-    /// Project, group, highest level.
+    /// Project, group and maximum access level.
     pub shares: Vec<(i64, i64, i64)>,
     pub issues: BTreeMap<i64, Issue>,
-    /// Ids by project and name.
+    /// Label ids by project and name.
     pub labels: BTreeMap<(i64, String), i64>,
     pub milestones: BTreeMap<i64, Milestone>,
-    /// From left to right.
+    /// The lists from left to right.
     pub lists: Vec<List>,
-    /// Without what the service says.
+    /// All notes but system notes.
     pub notes: BTreeMap<i64, Note>,
-    /// Oldest first.
+    /// The events, oldest first.
     pub events: Vec<Event>,
 }
 
-/// What somebody must be at least.
+/// The minimum access that a request needs.
 #[derive(Clone, Copy)]
-pub enum Least {
+pub enum MinAccess {
     Visible,
     SignedIn,
     Level(i64),
 }
 
-/// What must be switched on.
+/// The feature that must be enabled.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Feature {
     None,
@@ -144,12 +144,12 @@ pub const REPORTER: i64 = 20;
 pub const MASTER: i64 = 40;
 pub const OWNER: i64 = 50;
 
-/// Or the status that is answered instead.
-pub type Allowed = Result<(), u16>;
+/// The result of a permission check: the error status of the response if it fails.
+pub type Decision = Result<(), u16>;
 
 impl Model {
     pub fn is_admin(&self, caller: Caller) -> bool {
-        caller.and_then(|id| self.users.get(&id)).is_some_and(|user| user.standing == Standing::Administrator)
+        caller.and_then(|id| self.users.get(&id)).is_some_and(|user| user.role == Role::Administrator)
     }
 
     fn group_level(&self, group: i64, user: i64) -> i64 {
@@ -157,7 +157,7 @@ impl Model {
         found.map_or(0, |it| it.2)
     }
 
-    /// 0 is none.
+    /// Returns the access level of a user in a project; 0 is none.
     pub fn level(&self, caller: Caller, project: i64) -> i64 {
         let Some(user) = caller else { return 0 };
         let Project { group, owner, .. } = self.projects[&project];
@@ -169,46 +169,47 @@ impl Model {
         ways.into_iter().max().unwrap()
     }
 
-    /// Of what is visible to who has nothing to do with it.
-    fn sees_from(&self, caller: Caller) -> i64 {
-        match caller.and_then(|id| self.users.get(&id)).map(|user| user.standing) {
-            Some(Standing::Administrator) => 0,
-            Some(Standing::Ordinary) => 10,
-            Some(Standing::External) | None => 20,
+    /// Returns the minimum visibility of projects and groups that a user sees without being a member.
+    fn min_visibility(&self, caller: Caller) -> i64 {
+        match caller.and_then(|id| self.users.get(&id)).map(|user| user.role) {
+            Some(Role::Administrator) => 0,
+            Some(Role::Ordinary) => 10,
+            Some(Role::External) | None => 20,
         }
     }
 
-    pub fn sees(&self, caller: Caller, project: i64) -> bool {
+    pub fn can_see(&self, caller: Caller, project: i64) -> bool {
         let found = self.projects.get(&project);
-        found.is_some_and(|it| it.visibility >= self.sees_from(caller) || self.level(caller, project) > 0)
+        found.is_some_and(|it| it.visibility >= self.min_visibility(caller) || self.level(caller, project) > 0)
     }
 
-    pub fn may_be_assigned(&self, user: i64, project: i64) -> bool {
-        self.users.get(&user).is_some_and(|it| !it.blocked) && self.sees(Some(user), project)
+    pub fn can_be_assigned(&self, user: i64, project: i64) -> bool {
+        self.users.get(&user).is_some_and(|it| !it.is_blocked) && self.can_see(Some(user), project)
     }
 
-    /// All issues, confidential ones included.
-    pub fn manages(&self, caller: Caller, project: i64) -> bool {
+    /// Returns whether a user can manage all issues of a project, including confidential ones.
+    pub fn can_manage(&self, caller: Caller, project: i64) -> bool {
         self.is_admin(caller) || self.level(caller, project) >= REPORTER
     }
 
-    pub fn sees_issue(&self, caller: Caller, issue: &Issue) -> bool {
-        self.sees(caller, issue.project)
-            && (!issue.confidential || self.manages(caller, issue.project) || issue.concerns(caller))
+    pub fn can_see_issue(&self, caller: Caller, issue: &Issue) -> bool {
+        self.can_see(caller, issue.project)
+            && (!issue.confidential || self.can_manage(caller, issue.project) || issue.is_author_or_assignee(caller))
     }
 
-    pub fn is_known(&self, caller: Caller) -> Allowed {
-        let is_known = caller.is_none_or(|id| self.users.get(&id).is_some_and(|user| !user.blocked));
+    pub fn check_active(&self, caller: Caller) -> Decision {
+        let is_known = caller.is_none_or(|id| self.users.get(&id).is_some_and(|user| !user.is_blocked));
         if is_known { Ok(()) } else { Err(401) }
     }
 
-    pub fn gate(&self, caller: Caller, project: i64, least: Least, feature: Feature) -> Allowed {
-        self.is_known(caller)?;
-        // The token comes first: who has none is told nothing of what is there.
-        if caller.is_none() && !matches!(least, Least::Visible) {
+    pub fn check_project(&self, caller: Caller, project: i64, min_access: MinAccess, feature: Feature) -> Decision {
+        self.check_active(caller)?;
+        // Authentication is checked first: the response to an anonymous request does not show whether the project
+        // exists.
+        if caller.is_none() && !matches!(min_access, MinAccess::Visible) {
             return Err(401);
         }
-        if !self.sees(caller, project) {
+        if !self.can_see(caller, project) {
             return Err(404);
         }
         let Project { issues_enabled, merge_requests_enabled, .. } = self.projects[&project];
@@ -217,26 +218,26 @@ impl Model {
             Feature::Issues => issues_enabled,
             Feature::IssuesOrMergeRequests => issues_enabled || merge_requests_enabled,
         };
-        let may = match least {
-            Least::Visible | Least::SignedIn => true,
-            Least::Level(level) => self.is_admin(caller) || self.level(caller, project) >= level,
+        let may = match min_access {
+            MinAccess::Visible | MinAccess::SignedIn => true,
+            MinAccess::Level(level) => self.is_admin(caller) || self.level(caller, project) >= level,
         };
         if is_on && may { Ok(()) } else { Err(403) }
     }
 
-    /// Who is in one of its projects sees a group, too.
-    pub fn gate_group(&self, caller: Caller, group: i64) -> Allowed {
-        self.is_known(caller)?;
+    /// Checks access to a group, which members of its projects can see, too.
+    pub fn check_group(&self, caller: Caller, group: i64) -> Decision {
+        self.check_active(caller)?;
         let user = caller.ok_or(401_u16)?;
         let mut members = self.project_members.iter().filter(|it| it.1 == user);
         let is_within =
             self.group_level(group, user) > 0 || members.any(|it| self.projects[&it.0].group == Some(group));
-        if is_within || self.groups[&group] >= self.sees_from(caller) { Ok(()) } else { Err(404) }
+        if is_within || self.groups[&group] >= self.min_visibility(caller) { Ok(()) } else { Err(404) }
     }
 
-    /// One that the caller sees.
+    /// Returns an issue if the user can see it.
     pub fn find_issue(&self, caller: Caller, project: i64, id: i64) -> Result<&Issue, u16> {
-        let found = self.issues.get(&id).filter(|issue| issue.project == project && self.sees_issue(caller, issue));
+        let found = self.issues.get(&id).filter(|issue| issue.project == project && self.can_see_issue(caller, issue));
         found.ok_or(404)
     }
 
@@ -244,15 +245,15 @@ impl Model {
         self.labels.keys().filter(|it| it.0 == project).map(|it| it.1.clone()).collect()
     }
 
-    pub fn lists_of(&self, project: i64) -> Vec<&List> {
+    pub fn project_lists(&self, project: i64) -> Vec<&List> {
         self.lists.iter().filter(|list| list.project == project).collect()
     }
 
-    pub fn milestone_of(&self, project: i64, title: &str) -> Option<i64> {
+    pub fn find_milestone(&self, project: i64, title: &str) -> Option<i64> {
         self.milestones.iter().find(|(_, it)| it.project == project && it.title == title).map(|(id, _)| *id)
     }
 
-    /// As an answer shows it.
+    /// Returns an issue as responses show it.
     pub fn issue_facts(&self, id: i64) -> Value {
         let issue = &self.issues[&id];
         let time = |at: DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::Millis, true);
@@ -292,10 +293,12 @@ impl Model {
         })
     }
 
-    /// Of what happens to confidential issues only those are told who see all of them.
-    pub fn is_told(&self, caller: Caller, event: &Event) -> bool {
-        self.sees(caller, event.project)
-            && (self.manages(caller, event.project) || !event.issue().is_some_and(|id| self.issues[&id].confidential))
+    /// Returns whether a user can see an event. Those of confidential issues are only for users who can see all such
+    /// issues.
+    pub fn can_see_event(&self, caller: Caller, event: &Event) -> bool {
+        self.can_see(caller, event.project)
+            && (self.can_manage(caller, event.project)
+                || !event.issue().is_some_and(|id| self.issues[&id].confidential))
     }
 
     pub fn remove_issue(&mut self, id: i64) {
@@ -330,7 +333,7 @@ impl Model {
         }
     }
 
-    /// With all that the user owned. What the user wrote and did elsewhere is the ghost account's.
+    /// Removes a user with everything that the user owned. Contributions to other projects belong to the ghost account.
     pub fn remove_user(&mut self, user: i64, ghost: i64) {
         self.users.remove(&user);
         let owned = self.projects.iter().filter(|(_, it)| it.owner == Some(user)).map(|(id, _)| *id);
@@ -354,8 +357,8 @@ impl Model {
     }
 }
 
-/// The same of what was answered.
-pub fn facts_of_issue(body: &Value) -> Value {
+/// Returns the same attributes as [`Model::issue_facts`] from a response.
+pub fn parse_issue(body: &Value) -> Value {
     let mut facts = json!({
         "author": body["author"]["id"],
         "assignee": body["assignee"]["id"],
@@ -379,7 +382,7 @@ pub fn facts_of_issue(body: &Value) -> Value {
     facts
 }
 
-pub fn facts_of_event(body: &Value) -> Value {
+pub fn parse_event(body: &Value) -> Value {
     let mut facts = json!({ "note": body["note"]["body"] });
     for name in ["project_id", "author_id", "action_name", "target_type", "target_id", "target_title"] {
         facts[name] = body[name].clone();

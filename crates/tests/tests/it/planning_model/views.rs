@@ -1,12 +1,12 @@
-//! What everybody is shown, against what everybody should be shown.
+//! Compares the responses for every user with the model.
 
-use holdfast_tests::Dice;
+use holdfast_tests::SeededRng;
 use serde_json::{Value, json};
 
-use super::actions::Play;
+use super::actions::Driver;
 use super::model::*;
 
-/// Which issues, in which order.
+/// A filter and order of a list of issues.
 #[derive(Default)]
 struct Filter {
     state: Option<&'static str>,
@@ -18,12 +18,13 @@ struct Filter {
 }
 
 impl Filter {
-    fn random(dice: &mut Dice) -> Self {
-        let label = |dice: &mut Dice| (*dice.pick(&["bug", "doc", "later", "now", "ui", "ux", "no such"])).to_owned();
+    fn random(dice: &mut SeededRng) -> Self {
+        let label =
+            |dice: &mut SeededRng| (*dice.pick(&["bug", "doc", "later", "now", "ui", "ux", "no such"])).to_owned();
         Self {
             state: *dice.pick(&[None, Some("opened"), Some("closed"), Some("all")]),
             labels: (0..*dice.pick(&[0, 0, 1, 2])).map(|_| label(dice)).collect(),
-            milestone: dice.one_in(5).then(|| format!("m{}", dice.between(1, 6))),
+            milestone: dice.one_in(5).then(|| format!("m{}", dice.next_between(1, 6))),
             iid: None,
             order_by: *dice.pick(&[None, Some("created_at"), Some("updated_at")]),
             sort: *dice.pick(&[None, Some("asc"), Some("desc")]),
@@ -44,7 +45,7 @@ impl Filter {
         query
     }
 
-    fn keeps(&self, model: &Model, issue: &Issue, all_labels: bool) -> bool {
+    fn matches(&self, model: &Model, issue: &Issue, all_labels: bool) -> bool {
         let has = |name: &String| issue.labels.contains(name);
         let is_labeled = if all_labels { self.labels.iter().all(has) } else { self.labels.iter().any(has) };
         let milestone = || Some(&*model.milestones[&issue.milestone?].title);
@@ -58,9 +59,9 @@ impl Filter {
             && self.iid.is_none_or(|iid| iid == issue.iid)
     }
 
-    /// Of those that the condition leaves, as answers show them.
+    /// Returns the issues that meet filter and condition, as responses show them.
     fn apply(&self, model: &Model, all_labels: bool, condition: impl Fn(&Issue) -> bool) -> Vec<Value> {
-        let kept = |issue: &Issue| condition(issue) && self.keeps(model, issue, all_labels);
+        let kept = |issue: &Issue| condition(issue) && self.matches(model, issue, all_labels);
         let mut found: Vec<(i64, &Issue)> =
             model.issues.iter().map(|(id, issue)| (*id, issue)).filter(|it| kept(it.1)).collect();
         match self.order_by {
@@ -74,19 +75,19 @@ impl Filter {
     }
 }
 
-impl Play {
-    /// One page of a list, whichever.
+impl Driver {
+    /// Compares a random page of a list.
     async fn compare(
         &mut self,
         caller: Caller,
         path: &str,
         query: &str,
-        allowed: Allowed,
+        allowed: Decision,
         expected: Vec<Value>,
         facts: fn(&Value) -> Value,
     ) {
         let size = *self.dice.pick(&[3, 10, 100]);
-        let page = self.dice.between(1, expected.len() / size + 1);
+        let page = self.dice.next_between(1, expected.len() / size + 1);
         let url = format!("{path}?per_page={size}&page={page}{query}");
         let answer = self.client(caller).get(&url).await;
         self.requests += 1;
@@ -95,7 +96,7 @@ impl Play {
         if status != 200 {
             return;
         }
-        self.done += 1;
+        self.accepted += 1;
         let shown: Vec<Value> = answer.body.as_array().unwrap().iter().map(facts).collect();
         let slice: Vec<Value> = expected.iter().skip((page - 1) * size).take(size).cloned().collect();
         let total = expected.len().to_string();
@@ -108,7 +109,7 @@ impl Play {
             for project in self.model.projects.keys().copied().collect::<Vec<_>>() {
                 self.compare_issues(caller, project).await;
                 self.compare_labels(caller, project).await;
-                match self.dice.below(4) {
+                match self.dice.next_below(4) {
                     0 => self.compare_milestone(caller, project).await,
                     1 => self.compare_board(caller, project).await,
                     2 => self.compare_count(caller, project).await,
@@ -120,7 +121,7 @@ impl Play {
                 self.compare_group(caller, group).await;
             }
             for _ in 0..3 {
-                self.compare_feed_of_user(caller).await;
+                self.compare_user_feed(caller).await;
                 self.compare_issue(caller).await;
             }
         }
@@ -130,16 +131,17 @@ impl Play {
         let mut filter = Filter::random(&mut self.dice);
         if self.dice.one_in(8) {
             let last = self.model.projects[&project].last_iid as usize;
-            filter = Filter { iid: Some(self.dice.between(1, last + 1) as i64), ..Filter::default() };
+            filter = Filter { iid: Some(self.dice.next_between(1, last + 1) as i64), ..Filter::default() };
         }
         let model = &self.model;
-        let allowed = model.gate(caller, project, Least::SignedIn, Feature::Issues);
-        let expected = filter.apply(model, false, |issue| issue.project == project && model.sees_issue(caller, issue));
+        let allowed = model.check_project(caller, project, MinAccess::SignedIn, Feature::Issues);
+        let expected =
+            filter.apply(model, false, |issue| issue.project == project && model.can_see_issue(caller, issue));
         let path = format!("/projects/{project}/issues");
-        self.compare(caller, &path, &filter.query(), allowed, expected, facts_of_issue).await;
+        self.compare(caller, &path, &filter.query(), allowed, expected, parse_issue).await;
     }
 
-    /// And what was said about it, without what the service said.
+    /// Compares an issue and its notes, without system notes.
     async fn compare_issue(&mut self, caller: Caller) {
         let issues: Vec<i64> = self.model.issues.keys().copied().collect();
         let id = *self.dice.pick(&issues);
@@ -149,13 +151,13 @@ impl Play {
         let (shown, notes) = (client.get(&path).await, client.get(&format!("{path}/notes?per_page=100")).await);
         self.requests += 2;
         let model = &self.model;
-        let allowed = model.gate(caller, project, Least::SignedIn, Feature::Issues);
+        let allowed = model.check_project(caller, project, MinAccess::SignedIn, Feature::Issues);
         let allowed = allowed.and_then(|()| model.find_issue(caller, project, id).map(|_| ()));
         let status = allowed.err().unwrap_or(200);
         assert_eq!((shown.status, notes.status), (status, status), "{path} of {caller:?}");
         if allowed.is_ok() {
-            self.done += 2;
-            assert_eq!(facts_of_issue(&shown.body), model.issue_facts(id), "{path} of {caller:?}");
+            self.accepted += 2;
+            assert_eq!(parse_issue(&shown.body), model.issue_facts(id), "{path} of {caller:?}");
             let notes = notes.body.as_array().unwrap().iter().filter(|note| note["system"] == false);
             let notes: Vec<_> = notes.map(|note| json!([note["id"], note["author"]["id"], note["body"]])).collect();
             let said = model.notes.iter().filter(|(_, note)| note.issue == id);
@@ -166,10 +168,10 @@ impl Play {
 
     async fn compare_labels(&mut self, caller: Caller, project: i64) {
         let model = &self.model;
-        let is_on = model.gate(Some(1), project, Least::Visible, Feature::IssuesOrMergeRequests).is_ok();
+        let is_on = model.check_project(Some(1), project, MinAccess::Visible, Feature::IssuesOrMergeRequests).is_ok();
         let count = |name: &str, closed: bool| {
             let carries = |issue: &&Issue| issue.project == project && issue.labels.contains(name);
-            let seen = model.issues.values().filter(carries).filter(|issue| model.sees_issue(caller, issue));
+            let seen = model.issues.values().filter(carries).filter(|issue| model.can_see_issue(caller, issue));
             seen.filter(|issue| issue.is_closed() == closed).count()
         };
         let names = if is_on { model.label_names(project) } else { Default::default() };
@@ -177,7 +179,7 @@ impl Play {
             json!([model.labels[&(project, name.clone())], name, count(name, false), count(name, true)])
         };
         let expected = names.iter().map(facts).collect();
-        let allowed = model.gate(caller, project, Least::Visible, Feature::None);
+        let allowed = model.check_project(caller, project, MinAccess::Visible, Feature::None);
         let facts: fn(&Value) -> Value =
             |body| json!([body["id"], body["name"], body["open_issues_count"], body["closed_issues_count"]]);
         self.compare(caller, &format!("/projects/{project}/labels"), "", allowed, expected, facts).await;
@@ -189,82 +191,83 @@ impl Play {
         let of = if self.dice.one_in(10) { project } else { self.model.milestones[&id].project };
         let model = &self.model;
         let is_here = model.milestones[&id].project == of;
-        let allowed = model.gate(caller, of, Least::SignedIn, Feature::Issues);
+        let allowed = model.check_project(caller, of, MinAccess::SignedIn, Feature::Issues);
         let allowed = allowed.and(if is_here { Ok(()) } else { Err(404) });
-        let is_in = |issue: &Issue| issue.milestone == Some(id) && model.sees_issue(caller, issue);
+        let is_in = |issue: &Issue| issue.milestone == Some(id) && model.can_see_issue(caller, issue);
         let expected = Filter::default().apply(model, false, is_in);
         let path = format!("/projects/{of}/milestones/{id}/issues");
-        self.compare(caller, &path, "", allowed, expected, facts_of_issue).await;
+        self.compare(caller, &path, "", allowed, expected, parse_issue).await;
     }
 
     async fn compare_board(&mut self, caller: Caller, project: i64) {
         let model = &self.model;
-        let lists = model.lists_of(project);
+        let lists = model.project_lists(project);
         let board = format!("/projects/{project}/boards/{project}/lists");
         let positions = lists.iter().enumerate();
         let expected = positions.map(|(position, list)| json!([list.id, list.label, position])).collect();
-        let some = lists.get(self.dice.below(lists.len() + 1)).map(|list| (list.id, list.label.clone()));
-        let allowed = model.gate(caller, project, Least::SignedIn, Feature::None);
+        let some = lists.get(self.dice.next_below(lists.len() + 1)).map(|list| (list.id, list.label.clone()));
+        let allowed = model.check_project(caller, project, MinAccess::SignedIn, Feature::None);
         let facts: fn(&Value) -> Value = |body| json!([body["id"], body["label"]["name"], body["position"]]);
         self.compare(caller, &board, "", allowed, expected, facts).await;
         let Some((list, label)) = some else { return };
         let model = &self.model;
-        let allowed = model.gate(caller, project, Least::SignedIn, Feature::Issues);
+        let allowed = model.check_project(caller, project, MinAccess::SignedIn, Feature::Issues);
         let filter = Filter { state: Some("opened"), labels: vec![label], ..Filter::default() };
-        let expected = filter.apply(model, false, |issue| issue.project == project && model.sees_issue(caller, issue));
-        self.compare(caller, &format!("{board}/{list}/issues"), "", allowed, expected, facts_of_issue).await;
+        let expected =
+            filter.apply(model, false, |issue| issue.project == project && model.can_see_issue(caller, issue));
+        self.compare(caller, &format!("{board}/{list}/issues"), "", allowed, expected, parse_issue).await;
     }
 
-    /// Here confidential issues count for managers alone.
+    /// Compares the issue count, which includes confidential issues only for managers.
     async fn compare_count(&mut self, caller: Caller, project: i64) {
         let answer = self.client(caller).get(&format!("/projects/{project}")).await;
         self.requests += 1;
         let model = &self.model;
-        let allowed = model.gate(caller, project, Least::Visible, Feature::None);
+        let allowed = model.check_project(caller, project, MinAccess::Visible, Feature::None);
         assert_eq!(answer.status, allowed.err().unwrap_or(200), "project {project} of {caller:?}");
         if allowed.is_ok() {
             let open = model.issues.values().filter(|issue| issue.project == project && !issue.is_closed());
-            let counted = open.filter(|issue| !issue.confidential || model.manages(caller, project)).count();
+            let counted = open.filter(|issue| !issue.confidential || model.can_manage(caller, project)).count();
             assert_eq!(answer.body["open_issues_count"], counted, "project {project} of {caller:?}");
         }
     }
 
     fn events(&self, caller: Caller, condition: impl Fn(&Event) -> bool) -> Vec<Value> {
         let model = &self.model;
-        let told = model.events.iter().rev().filter(|event| condition(event) && model.is_told(caller, event));
-        told.map(|event| model.event_facts(event)).collect()
+        let visible = model.events.iter().rev().filter(|event| condition(event) && model.can_see_event(caller, event));
+        visible.map(|event| model.event_facts(event)).collect()
     }
 
     async fn compare_feed(&mut self, caller: Caller, project: i64) {
-        let allowed = self.model.gate(caller, project, Least::Visible, Feature::None);
+        let allowed = self.model.check_project(caller, project, MinAccess::Visible, Feature::None);
         let expected = self.events(caller, |event| event.project == project);
-        self.compare(caller, &format!("/projects/{project}/events"), "", allowed, expected, facts_of_event).await;
+        self.compare(caller, &format!("/projects/{project}/events"), "", allowed, expected, parse_event).await;
     }
 
-    async fn compare_feed_of_user(&mut self, caller: Caller) {
+    async fn compare_user_feed(&mut self, caller: Caller) {
         let users: Vec<i64> = self.everybody.iter().flatten().copied().collect();
         let user = *self.dice.pick(&users);
         let is_there = self.model.users.contains_key(&user);
-        let allowed = self.model.is_known(caller).and(match caller {
+        let allowed = self.model.check_active(caller).and(match caller {
             None => Err(401),
             Some(_) if !is_there => Err(404),
             Some(_) => Ok(()),
         });
         let expected = self.events(caller, |event| event.author == user);
-        self.compare(caller, &format!("/users/{user}/events"), "", allowed, expected, facts_of_event).await;
+        self.compare(caller, &format!("/users/{user}/events"), "", allowed, expected, parse_event).await;
     }
 
     async fn compare_own_issues(&mut self, caller: Caller) {
         let filter = Filter::random(&mut self.dice);
         let model = &self.model;
-        let allowed = model.is_known(caller).and(if caller.is_none() { Err(401) } else { Ok(()) });
+        let allowed = model.check_active(caller).and(if caller.is_none() { Err(401) } else { Ok(()) });
         let is_own = |issue: &Issue| {
             caller == Some(issue.author)
-                && model.sees(caller, issue.project)
+                && model.can_see(caller, issue.project)
                 && model.projects[&issue.project].issues_enabled
         };
         let expected = filter.apply(model, true, is_own);
-        self.compare(caller, "/issues", &filter.query(), allowed, expected, facts_of_issue).await;
+        self.compare(caller, "/issues", &filter.query(), allowed, expected, parse_issue).await;
     }
 
     async fn compare_group(&mut self, caller: Caller, group: i64) {
@@ -272,11 +275,11 @@ impl Play {
         let model = &self.model;
         let is_in = |issue: &Issue| {
             let project = &model.projects[&issue.project];
-            project.group == Some(group) && project.issues_enabled && model.sees_issue(caller, issue)
+            project.group == Some(group) && project.issues_enabled && model.can_see_issue(caller, issue)
         };
         let expected = filter.apply(model, true, is_in);
-        let allowed = model.gate_group(caller, group);
+        let allowed = model.check_group(caller, group);
         let path = format!("/groups/{group}/issues");
-        self.compare(caller, &path, &filter.query(), allowed, expected, facts_of_issue).await;
+        self.compare(caller, &path, &filter.query(), allowed, expected, parse_issue).await;
     }
 }

@@ -1,15 +1,15 @@
-//! Requests that get in each other's way: one of them takes away, or hides, what the others are at.
+//! Conflicting concurrent requests: one of them deletes or hides what the others use.
 
 use holdfast_tests::Client;
 
-use super::World;
-use crate::planning_counts::assert_whole;
-use crate::projects::add;
+use super::RaceFixture;
+use crate::issue_counters::assert_consistent;
+use crate::projects::add_member;
 
 type Request = (Client, &'static str, String, Vec<(&'static str, String)>);
 
-/// None of them fails, whoever comes first.
-async fn at_once(requests: Vec<Request>) {
+/// Sends requests concurrently, and checks that none of them is a server error.
+async fn run_concurrently(requests: Vec<Request>) {
     let send = |(client, method, path, form): Request| {
         tokio::spawn(async move {
             let answer = client.send(client.request(method, &path).form(&form)).await;
@@ -26,10 +26,10 @@ async fn at_once(requests: Vec<Request>) {
     }
 }
 
-/// An issue becomes confidential while it is spoken about: so does all that is said.
+/// Notes are added to an issue while it becomes confidential: their events must be confidential as well.
 #[tokio::test(flavor = "multi_thread")]
-async fn comments_are_told_to_whom_the_issue_is() {
-    let world = World::new().await;
+async fn notes_become_confidential_with_their_issue() {
+    let world = RaceFixture::new().await;
     for _ in 0..30 {
         let issues = format!("/projects/{}/issues", world.projects[0]);
         let issue = world.clients[0].post(&issues, &[("title", "t")]).await.body["id"].clone();
@@ -39,13 +39,13 @@ async fn comments_are_told_to_whom_the_issue_is() {
                 _ => (client.clone(), "POST", format!("{issues}/{issue}/notes"), vec![("body", "b".into())]),
             }
         };
-        at_once(world.clients.iter().take(8).enumerate().map(request).collect()).await;
+        run_concurrently(world.clients.iter().take(8).enumerate().map(request).collect()).await;
     }
-    assert_whole(&mut world.server.database().await).await;
+    assert_consistent(&mut world.server.database().await).await;
 }
 
-/// An issue of that project with comments; its path and theirs.
-async fn discussed(client: &Client, project: i64) -> (String, Vec<String>) {
+/// Creates an issue with notes, and returns its path and theirs.
+async fn create_discussion(client: &Client, project: i64) -> (String, Vec<String>) {
     let path = format!("/projects/{project}/issues");
     let issue = client.post(&path, &[("title", "t"), ("labels", "l1")]).await.body["id"].clone();
     let path = format!("{path}/{issue}");
@@ -57,13 +57,13 @@ async fn discussed(client: &Client, project: i64) -> (String, Vec<String>) {
     (path, notes)
 }
 
-/// An issue and its comments are deleted beneath those who are at them.
+/// An issue and its notes are deleted while other requests update them.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_deleted_meanwhile_takes_everything_along() {
-    let world = World::new().await;
+async fn concurrently_deleted_issues_leave_no_rows() {
+    let world = RaceFixture::new().await;
     for round in 0..40 {
         let [here, there] = world.projects;
-        let (issue, notes) = discussed(&world.clients[0], here).await;
+        let (issue, notes) = create_discussion(&world.clients[0], here).await;
         let mut clients = world.clients.iter().cycle().skip(round).cloned();
         let mut request = |method, path: String, form: &[(&'static str, &str)]| -> Request {
             let form = form.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
@@ -76,23 +76,24 @@ async fn what_is_deleted_meanwhile_takes_everything_along() {
         if round % 2 == 0 {
             requests.insert(0, request("POST", format!("{issue}/move"), &[("to_project_id", &there.to_string())]));
         }
-        at_once(requests).await;
+        run_concurrently(requests).await;
     }
-    assert_whole(&mut world.server.database().await).await;
+    assert_consistent(&mut world.server.database().await).await;
 }
 
-/// Nothing names a user who is deleted as its author afterwards, though others are at it meanwhile.
+/// After a user is deleted, no row names the user as author, although concurrent requests change and move the user's
+/// issues.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_user_goes_with_everything_meanwhile() {
-    let world = World::new().await;
+async fn a_concurrently_deleted_user_authors_nothing_afterwards() {
+    let world = RaceFixture::new().await;
     let mut database = world.server.database().await;
     for round in 0..6 {
         let (leaver, client) = world.server.user(&format!("leaver{round}")).await;
-        add(&world.clients[0], "/groups/team", leaver.get(), 30).await;
+        add_member(&world.clients[0], "/groups/team", leaver.get(), 30).await;
         let mut requests: Vec<Request> = Vec::new();
         for (number, author) in [&client, &world.clients[0], &client, &world.clients[0]].into_iter().enumerate() {
             let [here, there] = if number < 2 { world.projects } else { [world.projects[1], world.projects[0]] };
-            let (issue, _) = discussed(author, here).await;
+            let (issue, _) = create_discussion(author, here).await;
             client.put(&issue, &[("assignee_id", &*leaver.to_string())]).await;
             let mut request = |method, path: String, form: &[(&'static str, &str)]| {
                 let client = world.clients[requests.len() % world.clients.len()].clone();
@@ -109,8 +110,8 @@ async fn a_user_goes_with_everything_meanwhile() {
             request("PUT", issue.clone(), &[("state_event", "reopen")]);
         }
         assert_eq!(world.server.admin.delete(&format!("/users/{leaver}")).await.status, 200);
-        tokio::join!(world.server.work(), at_once(requests));
-        assert_whole(&mut database).await;
+        tokio::join!(world.server.run_jobs(), run_concurrently(requests));
+        assert_consistent(&mut database).await;
         for left in [
             "select id from issues where author_id = $1",
             "select id from notes where author_id = $1",

@@ -1,12 +1,12 @@
 use super::error;
 
-/// The text of a job `rspec` that has a script and these lines.
+/// Returns the text of a job `rspec` with a script and these lines.
 fn rspec(lines: &str) -> String {
     format!("rspec:\n  script: test\n{}", lines.lines().map(|line| format!("  {line}\n")).collect::<String>())
 }
 
 #[test]
-fn of_the_whole() {
+fn file_level_errors_are_reported() {
     for (text, expected) in [
         ("", "Invalid configuration format"),
         ("# nothing\n", "Invalid configuration format"),
@@ -44,7 +44,7 @@ fn of_the_whole() {
 }
 
 #[test]
-fn of_a_job() {
+fn job_errors_are_reported() {
     for (text, expected) in [
         ("extra: bundle update", "jobs:extra config should be a hash"),
         ("rspec: [test]", "jobs:rspec config should be a hash"),
@@ -78,7 +78,7 @@ fn of_a_job() {
 }
 
 #[test]
-fn of_the_keys_of_a_job() {
+fn job_key_errors_are_reported() {
     for (lines, expected) in [
         ("image: [test]", "jobs:rspec:image config should be a string"),
         ("services: test", "jobs:rspec:services config should be an array of strings"),
@@ -124,7 +124,7 @@ fn of_the_keys_of_a_job() {
 }
 
 #[test]
-fn of_environments() {
+fn environment_errors_are_reported() {
     let chars = "name can contain only letters, digits, '-', '_', '/', '$', '{', '}', '.' and spaces";
     let too_long = format!("environment: {{name: a, url: \"http://{}\"}}", "a".repeat(249));
     for (lines, expected) in [
@@ -149,7 +149,7 @@ fn of_environments() {
 }
 
 #[test]
-fn of_stages_and_dependencies() {
+fn stage_and_dependency_errors_are_reported() {
     for (text, expected) in [
         ("rspec: {script: a, stage: acceptance}", "rspec job: stage parameter should be build, test, deploy"),
         ("RSpec: {script: a, type: acceptance}", "RSpec job: stage parameter should be build, test, deploy"),
@@ -176,7 +176,7 @@ fn of_stages_and_dependencies() {
 }
 
 #[test]
-fn of_stopping_environments() {
+fn on_stop_errors_are_reported() {
     let review = "review: {script: a, stage: deploy, environment: {name: review, on_stop: x}}\n";
     for (other, expected) in [
         ("", "is not defined"),
@@ -191,11 +191,11 @@ fn of_stopping_environments() {
     }
 }
 
-/// Each text has two errors.
+/// Each text has two errors, and only the first in the order of the checks is reported.
 #[test]
-fn only_the_first_is_told() {
+fn only_the_first_error_is_reported() {
     for (text, expected) in [
-        // The file before its jobs, and its keys not in the order of the text.
+        // The file is checked before its jobs, and its keys are not checked in the order of the text.
         ("rspec: 1\nimage: 1", "image config should be a string"),
         ("image: 1\nbefore_script: 1", "before_script config should be an array of strings"),
         ("services: 1\nimage: 1", "image config should be a string"),
@@ -206,10 +206,10 @@ fn only_the_first_is_told() {
         ("cache: {paths: 1, key: 1}\na: 1", "cache:key config should be a string or symbol"),
         ("cache: {paths: 1, untracked: 1}\na: 1", "cache:untracked config should be a boolean value"),
         ("cache: 1", "cache config should be a hash"),
-        // Jobs in the order of the file.
+        // Jobs are checked in the order of the file.
         ("b: 1\na: 2", "jobs:b config should be a hash"),
         (".h:\na: 1", "jobs:.h config can't be blank"),
-        // A job: its keys, its script, its name, its attributes, its entries.
+        // Within a job: its keys, its script, its name, its attributes, its entries.
         ("rspec: {foo: 1}", "jobs:rspec config contains unknown keys: foo"),
         ("1: {image: 1}", "jobs:1 script can't be blank"),
         ("1: {script: a, tags: 1}", "jobs:1 name should be a symbol"),
@@ -242,12 +242,12 @@ fn only_the_first_is_told() {
             "a: {script: a, environment: {name: b, action: 1, x: 1}}",
             "jobs:a:environment config contains unknown keys: x",
         ),
-        // What jobs say of one another comes when each is right for itself.
+        // References between jobs are checked after all jobs have been read.
         ("a: {script: a, stage: x}\nb: 1", "jobs:b config should be a hash"),
         ("a: {script: a, dependencies: [x]}\nb: {script: b, stage: y}", "a job: undefined dependency: x"),
         ("a: {script: a, stage: x, dependencies: [x]}", "a job: stage parameter should be build, test, deploy"),
         ("a: {script: a, dependencies: [x], environment: {name: e, on_stop: y}}", "a job: undefined dependency: x"),
-        // An old word that nobody listens to is not looked at.
+        // A deprecated key is not checked if the current one is present.
         ("stages: [test]\ntypes: 1\na: 1", "jobs:a config should be a hash"),
         ("a: {script: a, stage: x, type: 1}", "a job: stage parameter should be build, test, deploy"),
     ] {

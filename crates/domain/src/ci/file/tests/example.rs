@@ -1,5 +1,5 @@
 use super::super::{ArtifactsWhen, EnvironmentAction, When};
-use super::{Target, branch, file};
+use super::{PipelineTarget, branch, file};
 
 const EXAMPLE: &str = r#"
 # What a team of some size writes.
@@ -133,27 +133,27 @@ report:
   when: on_failure
 "#;
 
-fn names(target: &Target<'_>) -> Vec<String> {
+fn names(target: &PipelineTarget<'_>) -> Vec<String> {
     file(EXAMPLE).jobs_for(target).into_iter().map(|job| job.name.clone()).collect()
 }
 
 #[test]
-fn who_runs_when() {
-    let at_home = |ref_name| Target { project_path: "team/app", ..branch(ref_name) };
+fn example_jobs_run_for_matching_refs() {
+    let at_home = |ref_name| PipelineTarget { project_path: "team/app", ..branch(ref_name) };
     let tests = ["setup", "rspec 0 2", "rspec 1 2", "rubocop"];
     let with = |more: &[&str]| [&tests[..], more].concat().into_iter().map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(names(&at_home("master")), with(&["package", "report"]));
     assert_eq!(names(&at_home("8-14-stable")), with(&["package", "review", "stop_review", "report"]));
     assert_eq!(names(&at_home("docs/typo")), ["setup", "review", "stop_review", "report"]);
     assert_eq!(names(&branch("feature")), with(&["report"]), "of a fork");
-    let tag = Target { tag: true, ..at_home("v1.0") };
+    let tag = PipelineTarget { is_tag: true, ..at_home("v1.0") };
     assert_eq!(names(&tag), with(&["package", "production", "report"]));
-    let triggered = Target { triggered: true, ..at_home("master") };
+    let triggered = PipelineTarget { is_triggered: true, ..at_home("master") };
     assert_eq!(names(&triggered), with(&["package", "nightly", "report"]));
 }
 
 #[test]
-fn what_they_do() {
+fn example_jobs_have_the_expected_attributes() {
     let file = file(EXAMPLE);
     assert_eq!(file.stages, ["prepare", "test", "package", "review", "deploy"]);
     assert_eq!(file.jobs.len(), 10);

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::super::{duration, read};
 
-/// Words that mean something to somebody.
+/// Words with a meaning in CI files or in YAML.
 const WORDS: [&str; 58] = [
     "script",
     "stage",
@@ -68,7 +68,7 @@ fn word() -> impl Strategy<Value = String> {
     prop_oneof![4 => proptest::sample::select(&WORDS[..]).prop_map(str::to_owned), 1 => "\\PC{0,12}"]
 }
 
-/// Lines that look like YAML, and are so now and then.
+/// Generates lines that look like YAML and sometimes are.
 fn lines() -> impl Strategy<Value = String> {
     let line =
         (0_usize..5, proptest::sample::select(&["", "- ", "? ", "- - "][..]), word(), proptest::option::of(word()));
@@ -81,7 +81,7 @@ fn lines() -> impl Strategy<Value = String> {
     })
 }
 
-/// A map of maps of anything.
+/// Generates nested maps of arbitrary values.
 fn structure() -> impl Strategy<Value = serde_json::Value> {
     let leaf = prop_oneof![
         Just(serde_json::Value::Null),
@@ -99,7 +99,7 @@ fn structure() -> impl Strategy<Value = serde_json::Value> {
 }
 
 #[derive(Clone, Debug)]
-struct Said {
+struct JobSpec {
     name: String,
     stage: usize,
     script: Vec<String>,
@@ -108,12 +108,12 @@ struct Said {
     allow_failure: bool,
 }
 
-/// What JSON quotes and YAML reads alike.
+/// Generates texts that mean the same in JSON quotes and in YAML.
 fn text() -> impl Strategy<Value = String> {
     "[ -~äß€😀\n]{1,20}".prop_filter("blank", |text| !text.trim().is_empty())
 }
 
-fn jobs() -> impl Strategy<Value = Vec<Said>> {
+fn jobs() -> impl Strategy<Value = Vec<JobSpec>> {
     let variables = proptest::collection::hash_map("[A-Z_]{1,8}", text(), 0..4);
     let job = (
         0_usize..3,
@@ -123,11 +123,11 @@ fn jobs() -> impl Strategy<Value = Vec<Said>> {
         any::<bool>(),
     );
     proptest::collection::hash_map("j[ -~äß]{0,10}", job, 1..8).prop_map(|jobs| {
-        let said = |(name, (stage, script, tags, variables, allow_failure))| {
+        let spec = |(name, (stage, script, tags, variables, allow_failure))| {
             let variables = variables_in_order(variables);
-            Said { name, stage, script, tags, variables, allow_failure }
+            JobSpec { name, stage, script, tags, variables, allow_failure }
         };
-        jobs.into_iter().map(said).collect()
+        jobs.into_iter().map(spec).collect()
     })
 }
 
@@ -135,8 +135,8 @@ fn variables_in_order(variables: std::collections::HashMap<String, String>) -> V
     variables.into_iter().collect()
 }
 
-/// Without maps of JSON, which would lose the order.
-fn written(jobs: &[Said]) -> String {
+/// Writes jobs as YAML. Maps are written by hand, because JSON maps would lose the order.
+fn to_yaml(jobs: &[JobSpec]) -> String {
     let quoted = |text: &str| serde_json::to_string(text).unwrap();
     let list = |texts: &[String]| serde_json::to_string(texts).unwrap();
     let mut text = "stages: [one, two, three]\n".to_owned();
@@ -158,34 +158,34 @@ fn written(jobs: &[Said]) -> String {
 
 proptest! {
     #[test]
-    fn bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+    fn random_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
         let _ = read(&bytes);
     }
 
     #[test]
-    fn texts_never_panic(text in "[-a-z:{}\\[\\]&*!|>'\"%@`#?,~<. \n\t0-9é]{0,200}") {
+    fn random_texts_never_panic(text in "[-a-z:{}\\[\\]&*!|>'\"%@`#?,~<. \n\t0-9é]{0,200}") {
         let _ = read(text.as_bytes());
-        let _ = duration::seconds(&text);
+        let _ = duration::parse_seconds(&text);
     }
 
     #[test]
-    fn lines_never_panic(text in lines()) {
+    fn random_lines_never_panic(text in lines()) {
         let _ = read(text.as_bytes());
     }
 
     #[test]
-    fn structures_never_panic(structure in structure()) {
+    fn random_structures_never_panic(structure in structure()) {
         let _ = read(structure.to_string().as_bytes());
     }
 
     #[test]
-    fn durations_never_panic(text in "([0-9.:, ]{0,5}\\PC{0,6}(days?|mos|h|and)?){0,4}") {
-        let _ = duration::seconds(&text);
+    fn random_durations_never_panic(text in "([0-9.:, ]{0,5}\\PC{0,6}(days?|mos|h|and)?){0,4}") {
+        let _ = duration::parse_seconds(&text);
     }
 
     #[test]
-    fn what_is_written_is_read(said in jobs()) {
-        let text = written(&said);
+    fn generated_files_parse_back(said in jobs()) {
+        let text = to_yaml(&said);
         let file = read(text.as_bytes()).map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))?;
         prop_assert_eq!(file.jobs.len(), said.len());
         for (job, said) in file.jobs.iter().zip(&said) {

@@ -6,7 +6,7 @@ fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn what_is_not_said() {
+fn absent_keys_get_defaults() {
     let file = file("rspec: {script: rspec}");
     assert_eq!(file.stages, ["build", "test", "deploy"]);
     let job = &file.jobs[0];
@@ -19,7 +19,7 @@ fn what_is_not_said() {
 }
 
 #[test]
-fn null_is_as_good_as_nothing() {
+fn null_values_count_as_absent() {
     let file = file(
         "image:\nservices: ~\nstages:\nbefore_script:\nafter_script:\nvariables:\ncache:\nrspec:\n  script: rspec\n  \
          stage:\n  only:\n  except:\n  tags:\n  when:\n  allow_failure:\n  dependencies:\n  artifacts:\n  environment:\n  \
@@ -30,7 +30,7 @@ fn null_is_as_good_as_nothing() {
 }
 
 #[test]
-fn scripts() {
+fn scripts_are_parsed() {
     for (text, script, after) in [
         ("a: {script: one}", vec!["one"], vec![]),
         ("a: {script: [one, two]}", vec!["one", "two"], vec![]),
@@ -44,16 +44,16 @@ fn scripts() {
         ("after_script: [all]\na: {script: one, after_script: []}", vec!["one"], vec![]),
     ] {
         let job = job(text);
-        assert_eq!((job.script, job.after_script), (own(script), own(after)), "{text}");
+        assert_eq!((job.script, job.after_script), (owned(script), owned(after)), "{text}");
     }
 }
 
-fn own(texts: Vec<&str>) -> Vec<String> {
+fn owned(texts: Vec<&str>) -> Vec<String> {
     texts.into_iter().map(str::to_owned).collect()
 }
 
 #[test]
-fn images_and_services() {
+fn images_and_services_are_parsed() {
     for (text, image, services) in [
         ("a: {script: a, image: 'ruby:2.1', services: [mysql]}", Some("ruby:2.1"), vec!["mysql"]),
         ("image: ruby\nservices: [mysql]\na: {script: a}", Some("ruby"), vec!["mysql"]),
@@ -65,12 +65,12 @@ fn images_and_services() {
         ("services: [mysql]\na: {script: a, services: []}", None, vec![]),
     ] {
         let job = job(text);
-        assert_eq!((job.image.as_deref(), job.services), (image, own(services)), "{text}");
+        assert_eq!((job.image.as_deref(), job.services), (image, owned(services)), "{text}");
     }
 }
 
 #[test]
-fn stages() {
+fn stages_are_parsed() {
     for (text, stage, index) in [
         ("a: {script: a, stage: deploy}", "deploy", 2),
         ("a: {script: a, type: build}", "build", 0),
@@ -86,7 +86,7 @@ fn stages() {
 }
 
 #[test]
-fn variables() {
+fn variables_are_parsed() {
     let text = "variables: {A: '1', B: two, ':C': :three}\na: {script: a}\nb: {script: b, variables: {D: d, B: own}}";
     let jobs = file(text).jobs;
     assert_eq!(jobs[0].variables, pairs(&[("A", "1"), ("B", "two"), (":C", "three")]));
@@ -94,8 +94,8 @@ fn variables() {
 }
 
 #[test]
-fn caches() {
-    let full = Cache { key: Some("k".into()), untracked: true, paths: own(vec!["a/", "b"]) };
+fn caches_are_parsed() {
+    let full = Cache { key: Some("k".into()), untracked: true, paths: owned(vec!["a/", "b"]) };
     for (text, cache) in [
         ("a: {script: a, cache: {key: k, untracked: true, paths: [a/, b]}}", Some(full.clone())),
         ("cache: {key: :k, untracked: yes, paths: [a/, b]}\na: {script: a}", Some(full)),
@@ -111,37 +111,37 @@ fn caches() {
 }
 
 #[test]
-fn attributes() {
+fn job_attributes_are_parsed() {
     let text = "b: {script: b, stage: build}\na: {script: a, tags: [ruby, postgres], allow_failure: true, when: manual, \
                 dependencies: [b], coverage: '/\\d+\\.\\d+%/'}";
     let job = file(text).jobs.remove(1);
-    assert_eq!((job.tags, job.allow_failure, job.when), (own(vec!["ruby", "postgres"]), true, When::Manual));
-    assert_eq!((job.dependencies, job.coverage.as_deref()), (Some(own(vec!["b"])), Some("\\d+\\.\\d+%")));
+    assert_eq!((job.tags, job.allow_failure, job.when), (owned(vec!["ruby", "postgres"]), true, When::Manual));
+    assert_eq!((job.dependencies, job.coverage.as_deref()), (Some(owned(vec!["b"])), Some("\\d+\\.\\d+%")));
     assert_eq!(super::job("a: {script: a, dependencies: []}").dependencies, Some(vec![]));
 }
 
 #[test]
-fn every_when() {
+fn when_values_are_parsed() {
     for when in When::ALL {
-        assert_eq!(job(&format!("a: {{script: a, when: {}}}", when.word())).when, when);
-        assert_eq!(serde_json::to_value(when).unwrap(), when.word());
+        assert_eq!(job(&format!("a: {{script: a, when: {}}}", when.as_str())).when, when);
+        assert_eq!(serde_json::to_value(when).unwrap(), when.as_str());
     }
-    assert_eq!(When::named("never"), None);
+    assert_eq!(When::from_str_opt("never"), None);
     for when in ArtifactsWhen::ALL {
-        let text = format!("a: {{script: a, artifacts: {{when: {}}}}}", when.word());
+        let text = format!("a: {{script: a, artifacts: {{when: {}}}}}", when.as_str());
         assert_eq!(job(&text).artifacts.unwrap().when, when);
-        assert_eq!(serde_json::to_value(when).unwrap(), when.word());
+        assert_eq!(serde_json::to_value(when).unwrap(), when.as_str());
     }
 }
 
 #[test]
-fn artifacts() {
+fn artifacts_are_parsed() {
     let text = "a: {script: a, artifacts: {name: n, untracked: true, paths: [out/], when: always, expire_in: 7d}}";
     let artifacts = job(text).artifacts.unwrap();
     let expected = Artifacts {
         name: Some("n".into()),
         untracked: true,
-        paths: own(vec!["out/"]),
+        paths: owned(vec!["out/"]),
         when: ArtifactsWhen::Always,
         expire_in: Some("7d".into()),
     };
@@ -155,32 +155,32 @@ fn artifacts() {
 }
 
 #[test]
-fn environments() {
-    let of = |name: &str, url: Option<&str>, action, on_stop: Option<&str>| Environment {
+fn environments_are_parsed() {
+    let make_environment = |name: &str, url: Option<&str>, action, on_stop: Option<&str>| Environment {
         name: name.into(),
         url: url.map(str::to_owned),
         action,
         on_stop: on_stop.map(str::to_owned),
     };
     let (start, stop) = (EnvironmentAction::Start, EnvironmentAction::Stop);
-    let longest = format!("http://{}", "a".repeat(248));
-    for (said, environment) in [
-        ("prod", of("prod", None, start, None)),
-        ("review/$CI_REF-{a}.b_c d", of("review/$CI_REF-{a}.b_c d", None, start, None)),
-        ("{name: prod}", of("prod", None, start, None)),
-        ("{name: prod, url: 'http://x'}", of("prod", Some("http://x"), start, None)),
-        (&format!("{{name: prod, url: '{longest}'}}"), of("prod", Some(&longest), start, None)),
-        ("{name: prod, action: stop}", of("prod", None, stop, None)),
-        ("{name: prod, action: start, on_stop: halt}", of("prod", None, start, Some("halt"))),
+    let longest_url = format!("http://{}", "a".repeat(248));
+    for (yaml, environment) in [
+        ("prod", make_environment("prod", None, start, None)),
+        ("review/$CI_REF-{a}.b_c d", make_environment("review/$CI_REF-{a}.b_c d", None, start, None)),
+        ("{name: prod}", make_environment("prod", None, start, None)),
+        ("{name: prod, url: 'http://x'}", make_environment("prod", Some("http://x"), start, None)),
+        (&format!("{{name: prod, url: '{longest_url}'}}"), make_environment("prod", Some(&longest_url), start, None)),
+        ("{name: prod, action: stop}", make_environment("prod", None, stop, None)),
+        ("{name: prod, action: start, on_stop: halt}", make_environment("prod", None, start, Some("halt"))),
     ] {
         let text = format!(
-            "a: {{script: a, environment: {said}}}\nhalt: {{script: b, environment: {{name: prod, action: stop}}}}"
+            "a: {{script: a, environment: {yaml}}}\nhalt: {{script: b, environment: {{name: prod, action: stop}}}}"
         );
-        // `{` begins a map where it is not quoted.
-        let text = if said.contains("{a}") { text.replace(said, &format!("'{said}'")) } else { text };
+        // An unquoted `{` begins a map.
+        let text = if yaml.contains("{a}") { text.replace(yaml, &format!("'{yaml}'")) } else { text };
         assert_eq!(job(&text).environment, Some(environment), "{text}");
     }
-    assert_eq!((start.word(), stop.word()), ("start", "stop"));
+    assert_eq!((start.as_str(), stop.as_str()), ("start", "stop"));
     assert_eq!(serde_json::to_value(stop).unwrap(), "stop");
 }
 
@@ -194,7 +194,7 @@ fn hidden_jobs_are_not_run() {
 }
 
 #[test]
-fn names_keep_their_case_and_their_spaces() {
+fn job_names_keep_case_and_spaces() {
     let names: Vec<_> = file(
         "RSpec 1:2: {script: a}\n'10': {script: b}\nпроверка: {script: c}\n:symbol: {script: d}\n'a: b': {script: e}",
     )
@@ -207,12 +207,12 @@ fn names_keep_their_case_and_their_spaces() {
 
 #[test]
 fn coverage_is_the_last_number_found() {
-    use crate::ci::file::coverage_in;
-    let said = "TOTAL 10.5%\nTOTAL 87.25%\nDone 3";
-    assert_eq!(coverage_in(r"TOTAL [\d.]+%", said), Some(87.25));
-    assert_eq!(coverage_in(r"TOTAL (\d+)", said), Some(87.0));
-    assert_eq!(coverage_in(r"Done \d+", said), Some(3.0));
-    for (pattern, said) in [("none", said), ("Done", said), (r"[\d.]+", "."), ("(", said)] {
-        assert_eq!(coverage_in(pattern, said), None, "{pattern}");
+    use crate::ci::file::find_coverage;
+    let trace = "TOTAL 10.5%\nTOTAL 87.25%\nDone 3";
+    assert_eq!(find_coverage(r"TOTAL [\d.]+%", trace), Some(87.25));
+    assert_eq!(find_coverage(r"TOTAL (\d+)", trace), Some(87.0));
+    assert_eq!(find_coverage(r"Done \d+", trace), Some(3.0));
+    for (pattern, trace) in [("none", trace), ("Done", trace), (r"[\d.]+", "."), ("(", trace)] {
+        assert_eq!(find_coverage(pattern, trace), None, "{pattern}");
     }
 }

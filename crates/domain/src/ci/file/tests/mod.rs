@@ -6,13 +6,13 @@ mod limits;
 mod refs;
 mod yaml;
 
-use super::{CiFile, Job, Target, read};
+use super::{CiFile, Job, PipelineTarget, read};
 
 fn file(text: &str) -> CiFile {
     read(text.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// The only job of a file, or the first.
+/// Returns the first job of a file.
 fn job(text: &str) -> Job {
     file(text).jobs.remove(0)
 }
@@ -24,6 +24,6 @@ fn error(text: &str) -> String {
     }
 }
 
-fn branch(ref_name: &str) -> Target<'_> {
-    Target { ref_name, tag: false, triggered: false, project_path: "group/project" }
+fn branch(ref_name: &str) -> PipelineTarget<'_> {
+    PipelineTarget { ref_name, is_tag: false, is_triggered: false, project_path: "group/project" }
 }

@@ -1,17 +1,17 @@
-use super::{Target, branch, file};
+use super::{PipelineTarget, branch, file};
 
-/// For a job that says so, the targets for which it runs.
-fn runs(only_and_except: &str, target: &Target<'_>) -> bool {
+/// Returns whether a job with these filters runs for the target.
+fn runs(only_and_except: &str, target: &PipelineTarget<'_>) -> bool {
     let file = file(&format!("a:\n  script: a\n{only_and_except}"));
     !file.jobs_for(target).is_empty()
 }
 
 #[test]
-fn only_and_except() {
-    let tag = |ref_name| Target { tag: true, ..branch(ref_name) };
-    let triggered = Target { triggered: true, ..branch("master") };
-    let elsewhere = Target { project_path: "fork/project", ..branch("master") };
-    for (said, target, expected) in [
+fn only_and_except_select_jobs_by_ref() {
+    let tag = |ref_name| PipelineTarget { is_tag: true, ..branch(ref_name) };
+    let triggered = PipelineTarget { is_triggered: true, ..branch("master") };
+    let elsewhere = PipelineTarget { project_path: "fork/project", ..branch("master") };
+    for (filters, target, expected) in [
         ("", branch("master"), true),
         ("", tag("v1"), true),
         ("", triggered, true),
@@ -59,12 +59,12 @@ fn only_and_except() {
         ("  only: ['@group/project']\n", branch("master"), false),
         ("  only: [/a@b/]\n", branch("a@b"), false),
     ] {
-        assert_eq!(runs(said, &target), expected, "{said} {target:?}");
+        assert_eq!(runs(filters, &target), expected, "{filters} {target:?}");
     }
 }
 
 #[test]
-fn jobs_come_by_stage_then_by_place() {
+fn jobs_are_ordered_by_stage_then_position() {
     let file = file(
         "stages: [one, two, three]\nd: {script: a, stage: three}\nb: {script: a, stage: two}\na: {script: a, stage: one}\n\
          c: {script: a, stage: two}\ne: {script: a, stage: one, only: [tags]}\n",
@@ -76,7 +76,7 @@ fn jobs_come_by_stage_then_by_place() {
 }
 
 #[test]
-fn what_takes_too_long_is_no_pattern() {
+fn expensive_patterns_are_rejected() {
     for pattern in ["(?=a)", "(a)\\\\1", "(((a{100}){100}){100}){100}", "a{99999}", "\\\\pL{900}"] {
         let error = super::error(&format!("a: {{script: a, only: [\"/{pattern}/\"]}}"));
         assert_eq!(error, "jobs:a:only config should be an array of strings or regexps", "{pattern}");
@@ -87,7 +87,7 @@ fn what_takes_too_long_is_no_pattern() {
 }
 
 #[test]
-fn what_people_write_is_a_pattern() {
+fn common_ref_patterns_are_accepted() {
     for (pattern, name) in [
         (r"^(feature|bugfix|hotfix)/[A-Z]+-\d+[\w-]*$", "feature/ABC-12_x-y"),
         (r"^v?\d+\.\d+\.\d+(-(alpha|beta|rc)\.?\d*)?$", "v1.20.3-rc.1"),

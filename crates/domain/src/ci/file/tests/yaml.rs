@@ -6,7 +6,7 @@ fn variables(text: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn aliases_and_merge_keys() {
+fn aliases_and_merge_keys_are_resolved() {
     for text in [
         "job1: &t\n  stage: build\n  script: run\n\njob2: *t\n",
         ".t: &t\n  stage: build\n  script: run\n\njob1: *t\n\njob2: *t\n",
@@ -15,31 +15,30 @@ fn aliases_and_merge_keys() {
         "job1: {<<: {stage: build}, script: run}\njob2:\n  <<: {script: run}\n  stage: build\n",
     ] {
         let jobs = file(text).jobs;
-        let said: Vec<_> =
+        let summaries: Vec<_> =
             jobs.iter().map(|job| (job.name.as_str(), job.stage.as_str(), job.script.join("\n"))).collect();
-        assert_eq!(said, [("job1", "build", "run".to_owned()), ("job2", "build", "run".to_owned())], "{text}");
+        assert_eq!(summaries, [("job1", "build", "run".to_owned()), ("job2", "build", "run".to_owned())], "{text}");
     }
 }
 
 #[test]
-fn what_stands_below_counts_more() {
+fn later_keys_override_earlier_keys() {
     let template = ".t: &t {A: template, B: template}\n.u: &u {A: other, C: other}\n";
-    for (said, expected) in [
+    for (yaml, expected) in [
         ("{<<: *t, A: own}", "A=own B=template"),
         ("{A: own, <<: *t}", "A=template B=template"),
         ("{A: own, A: again}", "A=again"),
         ("{<<: [*t, *u]}", "A=template C=other B=template"),
         ("{<<: *t, <<: *u}", "A=other B=template C=other"),
     ] {
-        let text = format!("{template}job:\n  script: a\n  variables: {said}\n");
-        let said_now: Vec<String> =
-            variables(&text).into_iter().map(|(name, value)| format!("{name}={value}")).collect();
-        assert_eq!(said_now.join(" "), expected, "{said}");
+        let text = format!("{template}job:\n  script: a\n  variables: {yaml}\n");
+        let actual: Vec<String> = variables(&text).into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+        assert_eq!(actual.join(" "), expected, "{yaml}");
     }
 }
 
 #[test]
-fn what_cannot_be_merged_is_a_key() {
+fn unmergeable_merge_keys_are_unknown_keys() {
     for merged in ["text", "~", "[a, b]", "*list", "1"] {
         let text = format!(".list: &list [{{a: b}}]\njob:\n  script: a\n  <<: {merged}\n");
         assert_eq!(error(&text), "jobs:job config contains unknown keys: <<", "{merged}");
@@ -47,14 +46,14 @@ fn what_cannot_be_merged_is_a_key() {
 }
 
 #[test]
-fn the_last_of_a_key_counts() {
+fn the_last_duplicate_key_wins() {
     assert_eq!(job("a: {script: a}\na: {script: b}").script, ["b"]);
     assert_eq!(job("a: {script: a}\n:a: {script: b}").script, ["b"]);
     assert_eq!(job("a:\n  script: a\n  script: b\n").script, ["b"]);
 }
 
 #[test]
-fn quoted_words_are_texts() {
+fn quoted_scalars_are_strings() {
     let text =
         "a:\n  script: ['yes', \"1\", '~', ':a', \"2016-01-01\"]\n  variables: {A: 'true', B: \"10\", C: !!str 5}\n";
     let job = job(text);
@@ -64,7 +63,7 @@ fn quoted_words_are_texts() {
 }
 
 #[test]
-fn block_scalars() {
+fn block_scalars_are_parsed() {
     let job = job("a:\n  script:\n    - |\n      one\n      two\n    - >-\n      three\n      four\n");
     assert_eq!(job.script, ["one\ntwo\n", "three four"]);
 }
@@ -76,7 +75,7 @@ fn only_the_first_document_is_read() {
 }
 
 #[test]
-fn what_has_no_place_in_a_file() {
+fn unsupported_yaml_is_rejected() {
     for (text, expected) in [
         ("a: *missing", "Unknown alias: missing"),
         ("a: {script: \"\\0\"}", "(<unknown>): control characters are not allowed at line 1 column 1"),
@@ -90,7 +89,7 @@ fn what_has_no_place_in_a_file() {
 }
 
 #[test]
-fn other_encodings() {
+fn invalid_utf8_is_rejected() {
     for (bytes, expected) in [
         (&b"a: \xff"[..], "invalid leading UTF-8 octet"),
         (b"a: \xc3(", "invalid leading UTF-8 octet"),

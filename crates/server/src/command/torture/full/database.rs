@@ -1,4 +1,4 @@
-//! Faults of the database: connections that are cut in the middle of a transaction, and crashes.
+//! Database faults: connections that are terminated during transactions, and crashes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,54 +11,54 @@ use rand::seq::SliceRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 use tokio::process::Command;
 
-use super::faults::{Kind, Victim};
-use crate::command::torture::World;
+use super::faults::{FaultKind, FaultTarget};
+use crate::command::torture::Harness;
 
-/// Milliseconds from one time to the next.
-const CUTS: std::ops::Range<u64> = 1000..3000;
-const RESTARTS: std::ops::Range<u64> = 20_000..40_000;
+/// Range of milliseconds between two faults.
+const CUT_INTERVAL_MILLIS: std::ops::Range<u64> = 1000..3000;
+const RESTART_INTERVAL_MILLIS: std::ops::Range<u64> = 20_000..40_000;
 
-pub async fn cut(world: Arc<World>, app: Arc<App>) -> anyhow::Result<()> {
-    let mut random = StdRng::seed_from_u64(world.seed.wrapping_add(0x0c07));
-    while world.pause(Duration::from_millis(random.random_range(CUTS))).await {
+pub async fn cut_connections(harness: Arc<Harness>, app: Arc<App>) -> anyhow::Result<()> {
+    let mut random = StdRng::seed_from_u64(harness.seed.wrapping_add(0x0c07));
+    while harness.pause(Duration::from_millis(random.random_range(CUT_INTERVAL_MILLIS))).await {
         let count = random.random_range(1..4);
-        // This connection, too, may be the one that is cut.
-        cut_some(&world, &app, &mut random, count).await.ok();
+        // Errors are ignored: the connection of this task may be terminated, too.
+        cut_batch(&harness, &app, &mut random, count).await.ok();
     }
     Ok(())
 }
 
-/// In the middle of a transaction if one is found within half a second.
-async fn cut_some(world: &World, app: &App, random: &mut StdRng, count: usize) -> anyhow::Result<()> {
+/// Terminates database connections, preferably during a transaction if one is found within half a second.
+async fn cut_batch(harness: &Harness, app: &App, random: &mut StdRng, count: usize) -> anyhow::Result<()> {
     let mut connection = app.database.connection().await?;
-    let mut every = tokio::time::interval(Duration::from_millis(2));
-    let mut victims = Vec::new();
+    let mut interval = tokio::time::interval(Duration::from_millis(2));
+    let mut backends = Vec::new();
     for _ in 0..250 {
-        every.tick().await;
-        victims = audit::backends(&mut connection).await?;
-        if victims.iter().any(|it| it.in_transaction) {
-            victims.retain(|it| it.in_transaction);
+        interval.tick().await;
+        backends = audit::list_backends(&mut connection).await?;
+        if backends.iter().any(|it| it.in_transaction) {
+            backends.retain(|it| it.in_transaction);
             break;
         }
     }
-    victims.shuffle(random);
-    for victim in victims.iter().take(count) {
-        let _strike = world.faults.strike(Kind::CutConnection, Victim::All);
-        audit::end_backend(&mut connection, victim.pid).await?;
+    backends.shuffle(random);
+    for backend in backends.iter().take(count) {
+        let _fault = harness.faults.inject(FaultKind::CutConnection, FaultTarget::All);
+        audit::terminate_backend(&mut connection, backend.pid).await?;
     }
     Ok(())
 }
 
-/// By a command of whoever runs the database.
-pub async fn restart(world: Arc<World>, command: String) -> anyhow::Result<()> {
-    let mut random = StdRng::seed_from_u64(world.seed.wrapping_add(0x0da7a));
-    while world.pause(Duration::from_millis(random.random_range(RESTARTS))).await {
-        let _strike = world.faults.strike(Kind::RestartedDatabase, Victim::All);
-        let ended = Command::new("sh").arg("-c").arg(&command).kill_on_drop(true).output();
-        let ended = tokio::time::timeout(Duration::from_secs(300), ended).await;
-        let ended = ended.context("the database was not restarted within five minutes")??;
-        if !ended.status.success() {
-            bail!("{command} failed: {}", String::from_utf8_lossy(&ended.stderr).trim());
+/// Crashes and restarts the database with the command of `--restart-database`.
+pub async fn restart_database(harness: Arc<Harness>, command: String) -> anyhow::Result<()> {
+    let mut random = StdRng::seed_from_u64(harness.seed.wrapping_add(0x0da7a));
+    while harness.pause(Duration::from_millis(random.random_range(RESTART_INTERVAL_MILLIS))).await {
+        let _fault = harness.faults.inject(FaultKind::RestartedDatabase, FaultTarget::All);
+        let output = Command::new("sh").arg("-c").arg(&command).kill_on_drop(true).output();
+        let output = tokio::time::timeout(Duration::from_secs(300), output).await;
+        let output = output.context("the database was not restarted within five minutes")??;
+        if !output.status.success() {
+            bail!("{command} failed: {}", String::from_utf8_lossy(&output.stderr).trim());
         }
     }
     Ok(())

@@ -1,64 +1,67 @@
-//! What was done to the installation lately. An error is forgiven only if something around it explains it.
+//! Records injected faults, and decides whether a fault explains the failure of a request.
+//!
+//! A failure is explained only by a fault that affects its node or project at that time, and never if the response was
+//! wrong instead of an error.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum FaultKind {
     CutConnection,
     RestartedDatabase,
     FullDisk,
     RemovedCache,
-    Renamed,
-    Deleted,
+    RenamedProject,
+    DeletedProject,
     FailingStore,
-    /// No fault: objects were removed for good while a push relied on what was there.
-    AskedToPushAgain,
+    /// Not a fault: objects were pruned while a push relied on them, and the client was asked to push again.
+    RetriedPush,
 }
 
-impl Kind {
-    pub fn name(self) -> &'static str {
+impl FaultKind {
+    pub fn label(self) -> &'static str {
         match self {
             Self::CutConnection => "cut connections of the database",
             Self::RestartedDatabase => "crashes and restarts of the database",
             Self::FullDisk => "full disks",
             Self::RemovedCache => "removed caches",
-            Self::Renamed => "renamed projects",
-            Self::Deleted => "deleted projects",
+            Self::RenamedProject => "renamed projects",
+            Self::DeletedProject => "deleted projects",
             Self::FailingStore => "failing requests to the object store",
-            Self::AskedToPushAgain => "requests to push again",
+            Self::RetriedPush => "requests to push again",
         }
     }
 
-    pub fn name_of_excuse(self) -> &'static str {
+    pub fn effect_label(self) -> &'static str {
         match self {
             Self::CutConnection => "  by a cut connection",
             Self::RestartedDatabase => "  by a crash of the database",
             Self::FullDisk => "  by a full disk",
             Self::RemovedCache => "  by a removed cache",
-            Self::Renamed => "  by a project's being renamed",
-            Self::Deleted => "  by a project's being deleted",
+            Self::RenamedProject => "  by renaming the project",
+            Self::DeletedProject => "  by deleting the project",
             Self::FailingStore => "  by the object store",
-            Self::AskedToPushAgain => "  because objects were removed meanwhile",
+            Self::RetriedPush => "  because objects were pruned during the request",
         }
     }
 
-    /// How long afterwards it is still felt.
-    fn aftermath(self) -> Duration {
+    /// Returns how long a fault still explains failures after its end.
+    fn effect_duration(self) -> Duration {
         Duration::from_millis(match self {
-            // A connection that was used a second ago is not tried before it is used again.
+            // The pool does not test connections that were used within the last second.
             Self::CutConnection => 1500,
             Self::RestartedDatabase => 5000,
             Self::FullDisk | Self::RemovedCache => 2000,
-            Self::Renamed | Self::Deleted | Self::FailingStore | Self::AskedToPushAgain => 1000,
+            Self::RenamedProject | Self::DeletedProject | Self::FailingStore | Self::RetriedPush => 1000,
         })
     }
 }
 
-/// Whom it hits.
+/// The part of the installation that a fault affects.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Victim {
+pub enum FaultTarget {
     All,
     Node(String),
     Project(i64),
@@ -66,13 +69,13 @@ pub enum Victim {
 
 #[derive(Debug)]
 struct Fault {
-    kind: Kind,
-    victim: Victim,
+    kind: FaultKind,
+    target: FaultTarget,
     began: Instant,
     ended: Option<Instant>,
 }
 
-/// Whose error it is, and since when it tried.
+/// A failed operation: its node, its project, and when it began.
 #[derive(Clone, Copy, Debug)]
 pub struct Attempt<'a> {
     pub node: &'a str,
@@ -80,98 +83,99 @@ pub struct Attempt<'a> {
     pub since: Instant,
 }
 
-/// Older ones explain nothing: no client waits that long.
-const REMEMBERED: Duration = Duration::from_secs(300);
+/// How long faults are remembered; longer than the timeout of any client.
+const FAULT_RETENTION: Duration = Duration::from_secs(300);
 
 #[derive(Default)]
 pub struct Faults {
-    lately: Mutex<Vec<Fault>>,
-    struck: Mutex<BTreeMap<Kind, u64>>,
-    excused: Mutex<BTreeMap<Kind, u64>>,
-    /// The object store fails all the time.
-    pub store_fails: bool,
+    recent: Mutex<Vec<Fault>>,
+    injected: Mutex<BTreeMap<FaultKind, u64>>,
+    explained: Mutex<BTreeMap<FaultKind, u64>>,
+    /// Whether the object store of the nodes fails at random throughout the test.
+    pub is_store_failing: bool,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A fault that lasts until it is dropped.
-pub struct Strike<'a> {
+/// A guard of an injected fault, which ends when the guard is dropped.
+pub struct FaultGuard<'a> {
     faults: &'a Faults,
     began: Instant,
-    kind: Kind,
+    kind: FaultKind,
 }
 
-impl Drop for Strike<'_> {
+impl Drop for FaultGuard<'_> {
     fn drop(&mut self) {
-        let mut lately = lock(&self.faults.lately);
-        let mine = lately.iter_mut().filter(|it| it.began == self.began && it.kind == self.kind);
-        mine.for_each(|it| it.ended = Some(Instant::now()));
+        let mut recent = lock(&self.faults.recent);
+        let own = recent.iter_mut().filter(|it| it.began == self.began && it.kind == self.kind);
+        own.for_each(|it| it.ended = Some(Instant::now()));
     }
 }
 
 impl Faults {
-    pub fn new(store_fails: bool) -> Self {
-        Self { store_fails, ..Self::default() }
+    pub fn new(is_store_failing: bool) -> Self {
+        Self { is_store_failing, ..Self::default() }
     }
 
-    pub fn strike(&self, kind: Kind, victim: Victim) -> Strike<'_> {
+    pub fn inject(&self, kind: FaultKind, target: FaultTarget) -> FaultGuard<'_> {
         let began = Instant::now();
-        let mut lately = lock(&self.lately);
-        lately.retain(|it| it.ended.is_none_or(|ended| ended.elapsed() < REMEMBERED));
-        lately.push(Fault { kind, victim, began, ended: None });
-        *lock(&self.struck).entry(kind).or_default() += 1;
-        Strike { faults: self, began, kind }
+        let mut recent = lock(&self.recent);
+        recent.retain(|it| it.ended.is_none_or(|ended| ended.elapsed() < FAULT_RETENTION));
+        recent.push(Fault { kind, target, began, ended: None });
+        *lock(&self.injected).entry(kind).or_default() += 1;
+        FaultGuard { faults: self, began, kind }
     }
 
-    /// What explains that an attempt has failed just now with these words, if anything does.
-    pub fn excuse(&self, attempt: Attempt<'_>, said: &str) -> Option<Kind> {
-        let found = self.explanation(attempt, said, Instant::now())?;
-        *lock(&self.excused).entry(found).or_default() += 1;
+    /// Returns the fault that explains why an attempt has just failed with this output, and counts it.
+    pub fn explaining_fault(&self, attempt: Attempt<'_>, output: &str) -> Option<FaultKind> {
+        let found = self.find_explanation(attempt, output, Instant::now())?;
+        *lock(&self.explained).entry(found).or_default() += 1;
         Some(found)
     }
 
-    fn explanation(&self, attempt: Attempt<'_>, said: &str, now: Instant) -> Option<Kind> {
-        let reaches = |it: &Fault| {
-            let is_hit = match &it.victim {
-                Victim::All => true,
-                Victim::Node(node) => node == attempt.node,
-                Victim::Project(project) => Some(*project) == attempt.project,
+    fn find_explanation(&self, attempt: Attempt<'_>, output: &str, now: Instant) -> Option<FaultKind> {
+        let affects = |it: &Fault| {
+            let is_hit = match &it.target {
+                FaultTarget::All => true,
+                FaultTarget::Node(node) => node == attempt.node,
+                FaultTarget::Project(project) => Some(*project) == attempt.project,
             };
-            let end = it.ended.unwrap_or(now) + it.kind.aftermath();
+            let end = it.ended.unwrap_or(now) + it.kind.effect_duration();
             is_hit && it.began <= now && end >= attempt.since
         };
-        let lately = lock(&self.lately);
-        let mut around = lately.iter().filter(|it| reaches(it)).map(|it| it.kind);
-        if is_wrong(said) {
-            // A copy that is taken away while it is read looks like this; nothing else does.
-            let is_incomplete = said.contains("missing necessary objects");
-            return around.find(|kind| is_incomplete && *kind == Kind::RemovedCache);
+        let recent = lock(&self.recent);
+        let mut active = recent.iter().filter(|it| affects(it)).map(|it| it.kind);
+        if is_incorrect_response(output) {
+            // Deleting a cached repository while git reads it causes this error, and it is the only fault that may.
+            let is_incomplete = output.contains("missing necessary objects");
+            return active.find(|kind| is_incomplete && *kind == FaultKind::RemovedCache);
         }
-        if said.contains("cleaned up meanwhile") || said.contains("took too long") {
-            return Some(Kind::AskedToPushAgain).filter(|_| self.store_fails);
+        if output.contains("were pruned during") || output.contains("took too long") {
+            return Some(FaultKind::RetriedPush).filter(|_| self.is_store_failing);
         }
-        let is_gone = said.contains("not found") || said.contains("could not be found");
-        if self.store_fails && said.contains("object store") {
-            return Some(Kind::FailingStore);
+        let is_not_found = output.contains("not found") || output.contains("could not be found");
+        if self.is_store_failing && output.contains("object store") {
+            return Some(FaultKind::FailingStore);
         }
-        let is_of_store = said.contains("503");
-        let mut fitting = around.filter(|kind| !is_gone || matches!(kind, Kind::Renamed | Kind::Deleted));
-        fitting.next().or_else(|| Some(Kind::FailingStore).filter(|_| self.store_fails && is_of_store))
+        let is_store_error = output.contains("503");
+        let mut matching = active
+            .filter(|kind| !is_not_found || matches!(kind, FaultKind::RenamedProject | FaultKind::DeletedProject));
+        matching.next().or_else(|| Some(FaultKind::FailingStore).filter(|_| self.is_store_failing && is_store_error))
     }
 
-    pub fn struck(&self) -> BTreeMap<Kind, u64> {
-        lock(&self.struck).clone()
+    pub fn struck(&self) -> BTreeMap<FaultKind, u64> {
+        lock(&self.injected).clone()
     }
 
-    pub fn excused(&self) -> BTreeMap<Kind, u64> {
-        lock(&self.excused).clone()
+    pub fn excused(&self) -> BTreeMap<FaultKind, u64> {
+        lock(&self.explained).clone()
     }
 }
 
-/// Answers that no fault excuses: they are not failures, but wrong.
-fn is_wrong(said: &str) -> bool {
+/// Returns whether the output shows a wrong or missing response instead of an error.
+fn is_incorrect_response(output: &str) -> bool {
     const WRONG: [&str; 6] = [
         "missing necessary objects",
         "did not send all necessary objects",
@@ -180,7 +184,7 @@ fn is_wrong(said: &str) -> bool {
         "hash mismatch",
         "panicked",
     ];
-    WRONG.iter().any(|text| said.contains(text))
+    WRONG.iter().any(|text| output.contains(text))
 }
 
 #[cfg(test)]
@@ -192,54 +196,54 @@ mod tests {
     }
 
     #[test]
-    fn without_a_fault_nothing_is_excused() {
+    fn errors_without_a_fault_are_unexplained() {
         let faults = Faults::default();
-        assert_eq!(faults.excuse(attempt("a", 1), "503 Service Unavailable"), None);
-        assert_eq!(faults.excuse(attempt("a", 1), "internal error"), None);
+        assert_eq!(faults.explaining_fault(attempt("a", 1), "503 Service Unavailable"), None);
+        assert_eq!(faults.explaining_fault(attempt("a", 1), "internal error"), None);
     }
 
     #[test]
-    fn a_fault_excuses_those_it_hits_for_a_while() {
+    fn faults_explain_errors_of_their_target_for_a_while() {
         let faults = Faults::default();
-        let strike = faults.strike(Kind::FullDisk, Victim::Node("a".into()));
-        assert_eq!(faults.excuse(attempt("a", 1), "internal error"), Some(Kind::FullDisk));
-        assert_eq!(faults.excuse(attempt("b", 1), "internal error"), None);
+        let strike = faults.inject(FaultKind::FullDisk, FaultTarget::Node("a".into()));
+        assert_eq!(faults.explaining_fault(attempt("a", 1), "internal error"), Some(FaultKind::FullDisk));
+        assert_eq!(faults.explaining_fault(attempt("b", 1), "internal error"), None);
         drop(strike);
-        assert_eq!(faults.excuse(attempt("a", 1), "internal error"), Some(Kind::FullDisk));
+        assert_eq!(faults.explaining_fault(attempt("a", 1), "internal error"), Some(FaultKind::FullDisk));
         let later = Instant::now() + Duration::from_secs(60);
         let since_then = Attempt { since: later, ..attempt("a", 1) };
-        assert_eq!(faults.explanation(since_then, "internal error", later), None);
-        assert_eq!(faults.struck()[&Kind::FullDisk], 1);
-        assert_eq!(faults.excused()[&Kind::FullDisk], 2);
+        assert_eq!(faults.find_explanation(since_then, "internal error", later), None);
+        assert_eq!(faults.struck()[&FaultKind::FullDisk], 1);
+        assert_eq!(faults.excused()[&FaultKind::FullDisk], 2);
     }
 
     #[test]
-    fn what_was_deleted_is_not_found_and_nothing_else() {
+    fn deletion_explains_only_not_found_errors() {
         let faults = Faults::default();
-        let _cut = faults.strike(Kind::CutConnection, Victim::All);
+        let _cut = faults.inject(FaultKind::CutConnection, FaultTarget::All);
         let said = "fatal: repository 'http://127.0.0.1/a/b.git/' not found";
-        assert_eq!(faults.excuse(attempt("a", 1), said), None);
-        let _deleted = faults.strike(Kind::Deleted, Victim::Project(1));
-        assert_eq!(faults.excuse(attempt("a", 1), said), Some(Kind::Deleted));
-        assert_eq!(faults.excuse(attempt("a", 2), said), None);
+        assert_eq!(faults.explaining_fault(attempt("a", 1), said), None);
+        let _deleted = faults.inject(FaultKind::DeletedProject, FaultTarget::Project(1));
+        assert_eq!(faults.explaining_fault(attempt("a", 1), said), Some(FaultKind::DeletedProject));
+        assert_eq!(faults.explaining_fault(attempt("a", 2), said), None);
     }
 
     #[test]
-    fn a_wrong_answer_is_never_excused() {
+    fn wrong_responses_are_never_explained_by_a_fault() {
         let faults = Faults::new(true);
-        let _restart = faults.strike(Kind::RestartedDatabase, Victim::All);
-        assert_eq!(faults.excuse(attempt("a", 1), "no answer within 120 seconds"), None);
-        assert_eq!(faults.excuse(attempt("a", 1), "missing necessary objects"), None);
-        assert!(faults.excuse(attempt("a", 1), "unpacker error").is_some());
+        let _restart = faults.inject(FaultKind::RestartedDatabase, FaultTarget::All);
+        assert_eq!(faults.explaining_fault(attempt("a", 1), "no answer within 120 seconds"), None);
+        assert_eq!(faults.explaining_fault(attempt("a", 1), "missing necessary objects"), None);
+        assert!(faults.explaining_fault(attempt("a", 1), "unpacker error").is_some());
     }
 
     #[test]
-    fn a_store_that_fails_excuses_what_needs_it() {
+    fn a_failing_store_explains_object_store_errors() {
         let faults = Faults::new(true);
         assert_eq!(
-            faults.excuse(attempt("a", 1), "the object store cannot be reached, please push again"),
-            Some(Kind::FailingStore)
+            faults.explaining_fault(attempt("a", 1), "the object store is unavailable; push again later"),
+            Some(FaultKind::FailingStore)
         );
-        assert_eq!(faults.excuse(attempt("a", 1), "internal error"), None);
+        assert_eq!(faults.explaining_fault(attempt("a", 1), "internal error"), None);
     }
 }

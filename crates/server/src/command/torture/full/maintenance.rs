@@ -1,4 +1,4 @@
-//! What operators do by hand, at moments that nobody would choose.
+//! Runs maintenance commands of operators (`repack` and `sweep`) at random moments.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,50 +8,60 @@ use rand::seq::IndexedRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 
 use super::faults::Attempt;
-use crate::command::torture::World;
+use crate::command::torture::Harness;
 use crate::command::torture::node::Program;
 
-const PAUSES: std::ops::Range<u64> = 4000..10_000;
-const PATIENCE: Duration = Duration::from_secs(120);
+const INTERVAL_MILLIS: std::ops::Range<u64> = 4000..10_000;
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(120);
 
-pub async fn run(world: Arc<World>, program: Arc<Program>) -> anyhow::Result<()> {
-    let mut random = StdRng::seed_from_u64(world.seed.wrapping_add(0x5eeb));
-    let can_sweep = program.admin(&["sweep", "--help"]).output().await?.status.success();
-    while world.pause(Duration::from_millis(random.random_range(PAUSES))).await {
+pub async fn run(harness: Arc<Harness>, program: Arc<Program>) -> anyhow::Result<()> {
+    let mut random = StdRng::seed_from_u64(harness.seed.wrapping_add(0x5eeb));
+    let can_sweep = program.admin_command(&["sweep", "--help"]).output().await?.status.success();
+    while harness.pause(Duration::from_millis(random.random_range(INTERVAL_MILLIS))).await {
         let project = {
-            let projects = world.projects();
+            let projects = harness.projects();
             projects.choose(&mut random).cloned()
         };
         let Some(project) = project else { continue };
         if can_sweep && random.random_bool(0.4) {
-            order(&world, &program, &["sweep"], None).await?;
+            run_admin(&harness, &program, &["sweep"], None).await?;
         } else {
-            order(&world, &program, &["repo", "repack", &project.path], Some(project.id)).await?;
+            run_admin(&harness, &program, &["repo", "repack", &project.path], Some(project.id)).await?;
         }
     }
     Ok(())
 }
 
-async fn order(world: &World, program: &Program, arguments: &[&str], project: Option<i64>) -> anyhow::Result<()> {
+async fn run_admin(
+    harness: &Harness,
+    program: &Program,
+    arguments: &[&str],
+    project: Option<i64>,
+) -> anyhow::Result<()> {
     let since = Instant::now();
-    let (success, said) = match tokio::time::timeout(PATIENCE, program.admin(arguments).output()).await {
-        Ok(ended) => {
-            let ended = ended?;
-            (ended.status.success(), String::from_utf8_lossy(&ended.stderr).into_owned())
-        }
-        Err(_) => (false, "no answer within two minutes".to_owned()),
-    };
-    world.ledger.count(|counts| counts.orders += 1);
-    if success {
+    let (is_success, stderr) =
+        match tokio::time::timeout(COMMAND_TIMEOUT, program.admin_command(arguments).output()).await {
+            Ok(ended) => {
+                let output = ended?;
+                (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+            }
+            Err(_) => (false, "no answer within two minutes".to_owned()),
+        };
+    harness.history.count(|counts| counts.admin_commands += 1);
+    if is_success {
         return Ok(());
     }
-    // A node is at it, or was quicker.
-    let is_outrun = ["there is no project", "Somebody else is at it", "changed by somebody else"];
-    let is_outrun = is_outrun.iter().any(|text| said.contains(text));
+    // A node maintains the same repository, or the project was deleted concurrently.
+    let race_texts = ["there is no project", "is already running", "changed by another process"];
+    let was_raced = race_texts.iter().any(|text| stderr.contains(text));
     let attempt = Attempt { node: "operator", project, since };
-    if !is_outrun && world.faults.excuse(attempt, &said).is_none() {
-        world.ledger.violate(format!("seed {}: admin {arguments:?} failed: {}", world.seed, said.trim()));
+    if !was_raced && harness.faults.explaining_fault(attempt, &stderr).is_none() {
+        harness.history.report_violation(format!(
+            "seed {}: admin {arguments:?} failed: {}",
+            harness.seed,
+            stderr.trim()
+        ));
     }
-    world.ledger.count(|counts| counts.failed_orders += 1);
+    harness.history.count(|counts| counts.failed_admin_commands += 1);
     Ok(())
 }

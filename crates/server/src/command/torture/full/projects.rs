@@ -1,4 +1,4 @@
-//! Projects that are renamed, and forks that are deleted, while others push to them.
+//! Renames projects and deletes forks while clients push to them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,66 +7,68 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 
-use super::faults::{Kind, Victim};
-use crate::command::torture::World;
+use super::faults::{FaultKind, FaultTarget};
+use crate::command::torture::Harness;
 use crate::command::torture::node::Node;
 use crate::command::torture::rest::Project;
 
-const PAUSES: std::ops::Range<u64> = 1500..4000;
-/// So many forks there are at least, so that there are always some to push to.
-const FEWEST_FORKS: usize = 1;
+const INTERVAL_MILLIS: std::ops::Range<u64> = 1500..4000;
+/// Minimum number of forks that are kept, so that clients always have some to push to.
+const MIN_FORKS: usize = 1;
 
-pub async fn run(world: Arc<World>) -> anyhow::Result<()> {
-    let mut random = StdRng::seed_from_u64(world.seed.wrapping_add(0x4ea2));
-    while world.pause(Duration::from_millis(random.random_range(PAUSES))).await {
-        let (forks, movable): (Vec<Project>, Vec<Project>) = {
-            let projects = world.projects();
+pub async fn run(harness: Arc<Harness>) -> anyhow::Result<()> {
+    let mut random = StdRng::seed_from_u64(harness.seed.wrapping_add(0x4ea2));
+    while harness.pause(Duration::from_millis(random.random_range(INTERVAL_MILLIS))).await {
+        let (forks, renamable): (Vec<Project>, Vec<Project>) = {
+            let projects = harness.projects();
             let forks = projects.iter().filter(|it| it.is_fork()).cloned().collect();
-            (forks, projects.iter().skip(super::HOOKED).cloned().collect())
+            (forks, projects.iter().skip(super::HOOKED_PROJECTS).cloned().collect())
         };
-        if forks.len() > FEWEST_FORKS && random.random_bool(0.5) {
+        if forks.len() > MIN_FORKS && random.random_bool(0.5) {
             if let Some(fork) = forks.choose(&mut random) {
-                delete(&world, &mut random, fork).await;
+                delete(&harness, &mut random, fork).await;
             }
-        } else if let Some(project) = movable.choose(&mut random) {
+        } else if let Some(project) = renamable.choose(&mut random) {
             let path = format!("moved-{}", random.random::<u32>());
-            rename(&world, &mut random, project, &path).await;
+            rename(&harness, &mut random, project, &path).await;
         }
     }
     Ok(())
 }
 
-fn node(world: &World, random: &mut StdRng) -> Option<Arc<Node>> {
-    let up: Vec<&Arc<Node>> = world.nodes.iter().filter(|node| node.life().is_some()).collect();
-    up.choose(random).map(|node| Arc::clone(node))
+fn pick_node(harness: &Harness, random: &mut StdRng) -> Option<Arc<Node>> {
+    let running: Vec<&Arc<Node>> = harness.nodes.iter().filter(|node| node.life().is_some()).collect();
+    running.choose(random).map(|node| Arc::clone(node))
 }
 
-/// Whether it was deleted is not asked: from now on it may be gone at any moment, and nobody misses it.
-async fn delete(world: &World, random: &mut StdRng, fork: &Project) {
-    let Some(node) = node(world, random) else { return };
-    // Whoever has begun something with it has a reason until the end.
-    std::mem::forget(world.faults.strike(Kind::Deleted, Victim::Project(fork.id)));
-    world.deleted().insert(fork.id);
-    world.projects().retain(|it| it.id != fork.id);
-    if world.rest.delete_project(&node, fork.id).await.is_ok() {
-        world.ledger.count(|counts| counts.deletions += 1);
+/// Requests the deletion of a fork. The response does not matter: the fork may disappear at any time from now on, and
+/// is not checked any more.
+async fn delete(harness: &Harness, random: &mut StdRng, fork: &Project) {
+    let Some(node) = pick_node(harness, random) else { return };
+    // The fault never ends: operations that have begun may fail because of it at any time.
+    std::mem::forget(harness.faults.inject(FaultKind::DeletedProject, FaultTarget::Project(fork.id)));
+    harness.deleted().insert(fork.id);
+    harness.projects().retain(|it| it.id != fork.id);
+    if harness.rest.delete_project(&node, fork.id).await.is_ok() {
+        harness.history.count(|counts| counts.deletions += 1);
     }
 }
 
-/// Who comes by the old path is led on, so that nothing may fail by it except what is under way.
-async fn rename(world: &World, random: &mut StdRng, project: &Project, path: &str) {
-    let Some(first) = node(world, random) else { return };
-    let _strike = world.faults.strike(Kind::Renamed, Victim::Project(project.id));
-    let mut renamed = world.rest.rename(&first, project.id, path).await;
+/// Renames a project. The old path redirects, so only operations that are active during the rename may fail.
+async fn rename(harness: &Harness, random: &mut StdRng, project: &Project, path: &str) {
+    let Some(first) = pick_node(harness, random) else { return };
+    let _fault = harness.faults.inject(FaultKind::RenamedProject, FaultTarget::Project(project.id));
+    let mut renamed = harness.rest.rename(&first, project.id, path).await;
     if renamed.is_ok() {
-        world.ledger.count(|counts| counts.renames += 1);
+        harness.history.count(|counts| counts.renames += 1);
     }
-    while renamed.is_err() && world.pause(Duration::from_millis(200)).await {
-        if let Some(other) = node(world, random) {
-            renamed = world.rest.project(&other, project.id).await;
+    while renamed.is_err() && harness.pause(Duration::from_millis(200)).await {
+        if let Some(other) = pick_node(harness, random) {
+            renamed = harness.rest.get_project(&other, project.id).await;
         }
     }
-    if let (Ok(renamed), Some(it)) = (renamed, world.projects().iter_mut().find(|it| it.id == project.id)) {
-        it.path = renamed.path;
+    if let (Ok(renamed), Some(project_entry)) = (renamed, harness.projects().iter_mut().find(|it| it.id == project.id))
+    {
+        project_entry.path = renamed.path;
     }
 }

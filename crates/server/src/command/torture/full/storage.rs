@@ -1,4 +1,4 @@
-//! Whether the object store has what is listed, and nothing else.
+//! Checks that the object store contains exactly the packs that repositories list.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -9,25 +9,25 @@ use holdfast_store::Objects;
 use holdfast_store::repository::audit;
 use holdfast_store::repository::pack::{self, Pack};
 
-use crate::command::torture::World;
+use crate::command::torture::Harness;
 use crate::configuration::Configuration;
 
-/// With what was left by the sweep; gives lines for the report.
+/// Checks the object store after the sweep, and returns lines for the report. `swept` are the findings of the sweep.
 pub async fn check(
-    world: &World,
+    harness: &Harness,
     app: &App,
     configuration: &Configuration,
     swept: &[String],
 ) -> anyhow::Result<Vec<(&'static str, u64)>> {
-    let violate = |text: String| world.ledger.violate(format!("seed {}: {text}", world.seed));
-    swept.iter().for_each(|text| violate(format!("after everything was swept: {text}")));
+    let violate = |text: String| harness.history.report_violation(format!("seed {}: {text}", harness.seed));
+    swept.iter().for_each(|text| violate(format!("after the cleanup: {text}")));
     let objects = Objects::new(configuration.storage.options()?);
     let mut connection = app.database.connection().await?;
     let mut packs: BTreeMap<PackId, Pack> = BTreeMap::new();
-    let mut bytes_of_copies = 0;
-    for repository in audit::repositories(&mut connection).await? {
+    let mut unshared_bytes = 0;
+    for repository in audit::list_repositories(&mut connection).await? {
         let Some((_, listed)) = pack::list(&mut connection, repository.repository).await? else { continue };
-        bytes_of_copies += listed.iter().map(Pack::bytes).sum::<u64>();
+        unshared_bytes += listed.iter().map(Pack::bytes).sum::<u64>();
         packs.extend(listed.into_iter().map(|pack| (pack.id, pack)));
     }
     let stored: HashMap<String, u64> = objects.list("packs")?.map_ok(|it| (it.key, it.size)).try_collect().await?;
@@ -36,7 +36,7 @@ pub async fn check(
         let Some(key) = &pack.object_key else { continue };
         listed.insert(key.as_str());
         let size = stored.get(key).copied();
-        // A receipt may stand behind its parts.
+        // An object can be larger than its pack, because a receipt may follow it.
         if size.is_none_or(|size| size < pack.bytes()) {
             violate(format!("pack {} must have {} bytes at {key}, but there are {size:?}", pack.id, pack.bytes()));
         }
@@ -44,21 +44,21 @@ pub async fn check(
     for (key, size) in stored.iter().filter(|(key, _)| !listed.contains(key.as_str())) {
         violate(format!("{size} bytes are stored at {key}, which no repository lists"));
     }
-    for name in begun_files(configuration) {
-        violate(format!("the file {name} was begun and left behind"));
+    for name in find_partial_files(configuration) {
+        violate(format!("the file {name} of an unfinished upload was not deleted"));
     }
     let bytes_stored: u64 = stored.values().sum();
     let bytes: u64 = packs.values().map(Pack::bytes).sum();
     Ok(vec![
         ("packs", packs.len() as u64),
         ("bytes of packs in the object store", bytes_stored),
-        ("bytes of packs with those in the database", bytes),
-        ("the same if forks were copies", bytes_of_copies),
+        ("bytes of packs, including those in the database", bytes),
+        ("bytes of packs if forks were full copies", unshared_bytes),
     ])
 }
 
-/// In a directory, what was to become an object.
-fn begun_files(configuration: &Configuration) -> Vec<String> {
+/// Returns the names of unfinished uploads, if the object store is a directory.
+fn find_partial_files(configuration: &Configuration) -> Vec<String> {
     let directory = configuration.storage.url.to_file_path().ok();
     let entries = directory.and_then(|directory| std::fs::read_dir(directory.join("packs")).ok());
     let names = entries.into_iter().flatten().flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());

@@ -1,172 +1,182 @@
-//! What a hook was told, held against what happened.
+//! Compares the deliveries of a hook with the ref log.
+//!
+//! Deliveries must have sequence numbers without gaps and be sent one after the other. For each ref, the accepted
+//! events must be the rows of the log, in their order. Deliveries are at-least-once, so duplicates are allowed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use holdfast_store::repository::audit::Logged;
+use holdfast_store::repository::audit::LogEntry;
 
-use super::receipt::{Event, Hook, Receipt, Ref};
+use super::received_delivery::{Event, Hook, ReceivedDelivery, Ref};
 
-/// What a receiver saw and did, in this order.
+/// A received request, or its acceptance, in the order in which they happened.
 #[derive(Clone, Debug)]
-pub enum Happening {
-    Received(Receipt),
-    /// It was about to answer 2xx.
+pub enum ReceiverEvent {
+    Received(ReceivedDelivery),
+    /// Recorded right before the receiver responded with 2xx.
     Accepted {
         sequence: u64,
         at: DateTime<Utc>,
     },
 }
 
-/// What a ref went through, in order.
-pub type Story = BTreeMap<Ref, Vec<(Event, DateTime<Utc>)>>;
+/// The events of each ref in order, with their times.
+pub type RefHistory = BTreeMap<Ref, Vec<(Event, DateTime<Utc>)>>;
 
-/// What a hook must be told, by the database's word.
-pub fn concerns<'a>(hook: &Hook, log: &'a [Logged]) -> impl Iterator<Item = &'a Logged> {
+/// Returns the rows of the ref log that a hook must receive as events.
+pub fn relevant_rows<'a>(hook: &Hook, log: &'a [LogEntry]) -> impl Iterator<Item = &'a LogEntry> {
     log.iter().filter(|row| {
-        let is_wanted = row.name.starts_with("refs/heads/") || hook.tags && row.name.starts_with("refs/tags/");
+        let is_wanted =
+            row.name.starts_with("refs/heads/") || hook.has_tag_events && row.name.starts_with("refs/tags/");
         is_wanted && hook.project.is_none_or(|project| project == row.project.get())
     })
 }
 
-pub fn happened(hook: &Hook, log: &[Logged]) -> Story {
-    let mut story = Story::new();
-    for row in concerns(hook, log) {
+pub fn expected_history(hook: &Hook, log: &[LogEntry]) -> RefHistory {
+    let mut history = RefHistory::new();
+    for row in relevant_rows(hook, log) {
         let id = |id: &Option<String>| id.clone().unwrap_or_else(|| "0".repeat(40));
-        let of = Ref { project: row.project.get(), name: row.name.clone() };
-        let event = Event { of: of.clone(), before: id(&row.old), after: id(&row.new) };
-        story.entry(of).or_default().push((event, row.at));
+        let target = Ref { project: row.project.get(), name: row.name.clone() };
+        let event = Event { target: target.clone(), before: id(&row.old), after: id(&row.new) };
+        history.entry(target).or_default().push((event, row.at));
     }
-    story
+    history
 }
 
-/// What a hook's receiver has accepted, each delivery when it was accepted first.
-pub fn told(history: &[Happening]) -> Story {
+/// Returns the events that the receiver accepted, each with the time when it was first accepted.
+pub fn delivered_history(history: &[ReceiverEvent]) -> RefHistory {
     let mut events = BTreeMap::new();
     let mut accepted = BTreeMap::new();
-    for happening in history {
-        match happening {
-            Happening::Received(receipt) => _ = events.entry(receipt.sequence).or_insert(&receipt.event),
-            Happening::Accepted { sequence, at } => _ = accepted.entry(*sequence).or_insert(*at),
+    for event in history {
+        match event {
+            ReceiverEvent::Received(receipt) => _ = events.entry(receipt.sequence).or_insert(&receipt.event),
+            ReceiverEvent::Accepted { sequence, at } => _ = accepted.entry(*sequence).or_insert(*at),
         }
     }
-    let mut story = Story::new();
+    let mut delivered = RefHistory::new();
     for (sequence, at) in accepted {
         if let Some(Some(event)) = events.get(&sequence) {
-            story.entry(event.of.clone()).or_default().push((event.clone(), at));
+            delivered.entry(event.target.clone()).or_default().push((event.clone(), at));
         }
     }
-    story
+    delivered
 }
 
-/// From what happened until it was told, where the stories are the same.
-pub fn longest_delay(happened: &Story, told: &Story) -> TimeDelta {
-    let pairs = happened.iter().flat_map(|(of, events)| events.iter().zip(told.get(of).into_iter().flatten()));
+/// Returns the longest time from a ref update to its accepted delivery. Events are paired by their position.
+pub fn max_delay(expected: &RefHistory, delivered: &RefHistory) -> TimeDelta {
+    let pairs = expected.iter().flat_map(|(of, events)| events.iter().zip(delivered.get(of).into_iter().flatten()));
     pairs.map(|((_, then), (_, at))| *at - *then).max().unwrap_or_default()
 }
 
-/// How often something was accepted that had been before.
-pub fn duplicates(history: &[Happening]) -> usize {
-    let accepted = history.iter().filter_map(|happening| match happening {
-        Happening::Accepted { sequence, .. } => Some(sequence),
-        Happening::Received(_) => None,
+/// Returns how many deliveries were accepted again.
+pub fn count_duplicates(history: &[ReceiverEvent]) -> usize {
+    let accepted = history.iter().filter_map(|event| match event {
+        ReceiverEvent::Accepted { sequence, .. } => Some(sequence),
+        ReceiverEvent::Received(_) => None,
     });
     accepted.clone().count() - accepted.collect::<BTreeSet<_>>().len()
 }
 
-/// All that is wrong with what one hook was told.
-pub fn faults(history: &[Happening], happened: &Story) -> Vec<String> {
-    let mut found = of_deliveries(history);
-    found.extend(of_events(happened, &told(history)));
+/// Returns all violations in the deliveries of one hook.
+pub fn find_violations(history: &[ReceiverEvent], expected: &RefHistory) -> Vec<String> {
+    let mut found = check_deliveries(history);
+    found.extend(check_events(expected, &delivered_history(history)));
     found
 }
 
-/// Whether deliveries are numbered without gaps, sent one after the other, and the same each time.
-fn of_deliveries(history: &[Happening]) -> Vec<String> {
+/// Checks that deliveries are numbered without gaps, sent one after the other, and equal in each attempt.
+fn check_deliveries(history: &[ReceiverEvent]) -> Vec<String> {
     let mut found = Vec::new();
-    let mut first_of: BTreeMap<u64, &Receipt> = BTreeMap::new();
+    let mut first_of: BTreeMap<u64, &ReceivedDelivery> = BTreeMap::new();
     let mut number_of: HashMap<&str, u64> = HashMap::new();
     let mut accepted = BTreeSet::from([0]);
     let mut last = 0;
-    for happening in history {
-        match happening {
-            Happening::Received(it) => {
-                let number = it.sequence;
-                found.extend(it.complaints.iter().map(|complaint| format!("delivery {number}: {complaint}")));
+    for event in history {
+        match event {
+            ReceiverEvent::Received(received) => {
+                let number = received.sequence;
+                found.extend(received.problems.iter().map(|complaint| format!("delivery {number}: {complaint}")));
                 let first = *first_of.entry(number).or_insert_with(|| {
                     if number == 0 || !accepted.contains(&(number - 1)) {
-                        found.push(format!("delivery {number} was sent before the one before it was accepted"));
+                        found.push(format!("delivery {number} was sent before the previous one was accepted"));
                     }
-                    it
+                    received
                 });
-                if (&first.id, first.digest) != (&it.id, it.digest) {
-                    found
-                        .push(format!("delivery {number} was not the same when it came again: {first:?}, then {it:?}"));
+                if (&first.id, first.digest) != (&received.id, received.digest) {
+                    found.push(format!("delivery {number} changed between attempts: {first:?}, then {received:?}"));
                 }
-                let other = *number_of.entry(&it.id).or_insert(number);
+                let other = *number_of.entry(&received.id).or_insert(number);
                 if other != number {
-                    found.push(format!("deliveries {other} and {number} have the same id {}", it.id));
+                    found.push(format!("deliveries {other} and {number} have the same id {}", received.id));
                 }
             }
-            Happening::Accepted { sequence, .. } => {
+            ReceiverEvent::Accepted { sequence, .. } => {
                 if accepted.insert(*sequence) {
                     if *sequence != last + 1 {
-                        found.push(format!("delivery {sequence} was accepted first after {last}"));
+                        found.push(format!("delivery {sequence} was first accepted after {last}"));
                     }
                     last = *sequence;
                 }
             }
         }
     }
-    let most = first_of.keys().chain(&accepted).max().copied().unwrap_or_default();
-    let missing = (1..=most).filter(|number| !accepted.contains(number));
-    found.extend(missing.map(|number| format!("delivery {number} was never accepted, but there are {most}")));
+    let highest = first_of.keys().chain(&accepted).max().copied().unwrap_or_default();
+    let missing = (1..=highest).filter(|number| !accepted.contains(number));
+    found.extend(missing.map(|number| format!("delivery {number} was never accepted, but there are {highest}")));
     found
 }
 
-/// Whether all that happened to each ref was told, in that order, and nothing else.
-fn of_events(happened: &Story, told: &Story) -> Vec<String> {
-    let nothing = Vec::new();
+/// Checks that exactly the expected events of each ref were delivered, in their order.
+fn check_events(expected: &RefHistory, delivered: &RefHistory) -> Vec<String> {
+    let no_events = Vec::new();
     let mut found = Vec::new();
-    for of in happened.keys().chain(told.keys()).collect::<BTreeSet<_>>() {
-        let happened: Vec<&Event> = happened.get(of).unwrap_or(&nothing).iter().map(|(event, _)| event).collect();
-        let told: Vec<&Event> = told.get(of).unwrap_or(&nothing).iter().map(|(event, _)| event).collect();
-        let missing = without(&happened, &told);
-        let surplus = without(&told, &happened);
-        found.extend(missing.iter().map(|event| format!("it happened, but was never told: {event:?}")));
-        found.extend(surplus.iter().map(|event| format!("it was told, but did not happen so often: {event:?}")));
-        if missing.is_empty() && surplus.is_empty() && told != happened {
-            let place = told.iter().zip(&happened).position(|(told, happened)| told != happened).unwrap_or_default();
+    for target in expected.keys().chain(delivered.keys()).collect::<BTreeSet<_>>() {
+        let expected: Vec<&Event> = expected.get(target).unwrap_or(&no_events).iter().map(|(event, _)| event).collect();
+        let delivered: Vec<&Event> =
+            delivered.get(target).unwrap_or(&no_events).iter().map(|(event, _)| event).collect();
+        let missing = difference(&expected, &delivered);
+        let surplus = difference(&delivered, &expected);
+        found.extend(missing.iter().map(|event| format!("event was never delivered: {event:?}")));
+        found.extend(
+            surplus.iter().map(|event| format!("event was delivered, but did not happen that often: {event:?}")),
+        );
+        if missing.is_empty() && surplus.is_empty() && delivered != expected {
+            let index = delivered
+                .iter()
+                .zip(&expected)
+                .position(|(delivered, expected)| delivered != expected)
+                .unwrap_or_default();
             found.push(format!(
-                "what happened to {of:?} was told in another order: event {place} is {:?}, but must be {:?}",
-                told[place], happened[place],
+                "events of {target:?} were delivered in another order: event {index} is {:?}, but must be {:?}",
+                delivered[index], expected[index],
             ));
         }
     }
     found
 }
 
-/// Those of the first for which there is none in the second, each as often as it is there too often.
-fn without<'a>(some: &[&'a Event], others: &[&Event]) -> Vec<&'a Event> {
+/// Returns the multiset difference of two lists of events.
+fn difference<'a>(events: &[&'a Event], others: &[&Event]) -> Vec<&'a Event> {
     let mut others: Vec<Option<&Event>> = others.iter().copied().map(Some).collect();
-    let mut left = some.to_vec();
-    left.retain(|event| match others.iter().position(|other| *other == Some(*event)) {
-        Some(place) => {
-            others[place] = None;
+    let mut remaining = events.to_vec();
+    remaining.retain(|event| match others.iter().position(|other| *other == Some(*event)) {
+        Some(index) => {
+            others[index] = None;
             false
         }
         None => true,
     });
-    left
+    remaining
 }
 
-/// Ids that more than one hook was given.
-pub fn shared_ids(histories: &[Vec<Happening>]) -> Vec<String> {
+/// Finds delivery ids that were sent to more than one hook.
+pub fn find_shared_ids(histories: &[Vec<ReceiverEvent>]) -> Vec<String> {
     let mut hook_of: HashMap<&str, usize> = HashMap::new();
     let mut found = BTreeSet::new();
     for (hook, history) in histories.iter().enumerate() {
-        for happening in history {
-            let Happening::Received(receipt) = happening else { continue };
+        for event in history {
+            let ReceiverEvent::Received(receipt) = event else { continue };
             let other = *hook_of.entry(&receipt.id).or_insert(hook);
             if other != hook {
                 found.insert(format!("hooks {other} and {hook} were given the same id {}", receipt.id));
@@ -181,44 +191,48 @@ mod tests {
     use super::*;
 
     fn event(name: &str, before: &str, after: &str) -> Event {
-        Event { of: Ref { project: 1, name: format!("refs/heads/{name}") }, before: before.into(), after: after.into() }
+        Event {
+            target: Ref { project: 1, name: format!("refs/heads/{name}") },
+            before: before.into(),
+            after: after.into(),
+        }
     }
 
-    fn received(sequence: u64, event: &Event) -> Happening {
+    fn received(sequence: u64, event: &Event) -> ReceiverEvent {
         let digest = [u8::try_from(sequence).unwrap(); 32];
         let (id, event) = (format!("id-{sequence}"), Some(event.clone()));
-        Happening::Received(Receipt { sequence, id, digest, event, complaints: Vec::new() })
+        ReceiverEvent::Received(ReceivedDelivery { sequence, id, digest, event, problems: Vec::new() })
     }
 
-    fn accepted(sequence: u64) -> Happening {
+    fn accepted(sequence: u64) -> ReceiverEvent {
         let at = DateTime::UNIX_EPOCH + TimeDelta::seconds(i64::try_from(sequence).unwrap());
-        Happening::Accepted { sequence, at }
+        ReceiverEvent::Accepted { sequence, at }
     }
 
     fn events() -> [Event; 3] {
         [event("a", "0", "1"), event("b", "0", "2"), event("a", "1", "2")]
     }
 
-    /// As it should be.
-    fn good() -> Vec<Happening> {
+    /// Returns a history without violations.
+    fn good_history() -> Vec<ReceiverEvent> {
         (1..).zip(events()).flat_map(|(number, event)| [received(number, &event), accepted(number)]).collect()
     }
 
-    fn story(events: &[Event]) -> Story {
-        let mut story = Story::new();
+    fn ref_history(events: &[Event]) -> RefHistory {
+        let mut story = RefHistory::new();
         for event in events {
-            story.entry(event.of.clone()).or_default().push((event.clone(), DateTime::UNIX_EPOCH));
+            story.entry(event.target.clone()).or_default().push((event.clone(), DateTime::UNIX_EPOCH));
         }
         story
     }
 
-    fn of(history: &[Happening]) -> Vec<String> {
-        faults(history, &story(&events()))
+    fn violations(history: &[ReceiverEvent]) -> Vec<String> {
+        find_violations(history, &ref_history(&events()))
     }
 
     #[track_caller]
-    fn assert_found(history: &[Happening], texts: &[&str]) {
-        let found = of(history);
+    fn assert_found(history: &[ReceiverEvent], texts: &[&str]) {
+        let found = violations(history);
         assert_eq!(found.len(), texts.len(), "{found:#?}");
         for text in texts {
             assert!(found.iter().any(|it| it.contains(text)), "{text}: {found:#?}");
@@ -226,105 +240,105 @@ mod tests {
     }
 
     #[test]
-    fn a_good_history_has_no_faults_and_neither_have_failures_and_duplicates() {
-        assert_found(&good(), &[]);
+    fn failed_attempts_and_duplicates_are_valid_history() {
+        assert_found(&good_history(), &[]);
         let [first, second, _] = events();
         let mut history = vec![received(1, &first), received(1, &first), accepted(1), received(1, &first), accepted(1)];
         history.push(received(2, &second));
-        history.extend(good().into_iter().skip(2));
+        history.extend(good_history().into_iter().skip(2));
         history.extend([received(2, &second), accepted(2)]);
         assert_found(&history, &[]);
-        assert_eq!(duplicates(&history), 2);
-        assert_eq!(longest_delay(&story(&events()), &told(&history)), TimeDelta::seconds(3));
+        assert_eq!(count_duplicates(&history), 2);
+        assert_eq!(max_delay(&ref_history(&events()), &delivered_history(&history)), TimeDelta::seconds(3));
     }
 
     #[test]
-    fn what_was_never_told_is_missed() {
-        assert_found(&good()[..4], &["it happened, but was never told"]);
-        let nothing: Vec<String> = of(&[]);
+    fn undelivered_events_are_detected() {
+        assert_found(&good_history()[..4], &["event was never delivered"]);
+        let nothing: Vec<String> = violations(&[]);
         assert_eq!(nothing.len(), 3);
     }
 
     #[test]
-    fn what_was_sent_but_never_accepted_is_missed() {
-        let mut history = good();
+    fn unaccepted_deliveries_are_detected() {
+        let mut history = good_history();
         history.truncate(5);
-        assert_found(&history, &["delivery 3 was never accepted", "it happened, but was never told"]);
+        assert_found(&history, &["delivery 3 was never accepted", "event was never delivered"]);
     }
 
     #[test]
-    fn a_gap_is_noticed() {
+    fn sequence_gaps_are_detected() {
         let [first, second, third] = events();
         let history =
             [received(1, &first), accepted(1), received(2, &second), accepted(2), received(4, &third), accepted(4)];
         assert_found(
             &history,
-            &["delivery 4 was sent before", "delivery 4 was accepted first after 2", "delivery 3 was never accepted"],
+            &["delivery 4 was sent before", "delivery 4 was first accepted after 2", "delivery 3 was never accepted"],
         );
     }
 
     #[test]
-    fn overtaking_is_noticed_even_where_acceptances_are_in_order() {
-        let mut history = good();
-        // The third arrives before the second is accepted.
+    fn overlapping_deliveries_are_detected_despite_ordered_acceptance() {
+        let mut history = good_history();
+        // The third delivery arrives before the second one is accepted.
         history.swap(3, 4);
-        assert_found(&history, &["delivery 3 was sent before the one before it was accepted"]);
+        assert_found(&history, &["delivery 3 was sent before the previous one was accepted"]);
         history.swap(4, 5);
         assert_found(
             &history,
             &[
                 "delivery 3 was sent before",
-                "delivery 3 was accepted first after 1",
-                "delivery 2 was accepted first after 3",
+                "delivery 3 was first accepted after 1",
+                "delivery 2 was first accepted after 3",
             ],
         );
     }
 
     #[test]
-    fn another_body_or_id_for_the_same_number_is_noticed() {
+    fn changed_bodies_or_ids_of_a_delivery_are_detected() {
         let [first, ..] = events();
-        let change = |change: fn(&mut Receipt)| {
-            let Happening::Received(mut receipt) = received(1, &first) else { unreachable!() };
+        let change = |change: fn(&mut ReceivedDelivery)| {
+            let ReceiverEvent::Received(mut receipt) = received(1, &first) else { unreachable!() };
             change(&mut receipt);
-            let mut history = good();
-            history.push(Happening::Received(receipt));
+            let mut history = good_history();
+            history.push(ReceiverEvent::Received(receipt));
             history
         };
-        assert_found(&change(|receipt| receipt.digest = [9; 32]), &["delivery 1 was not the same"]);
-        assert_found(&change(|receipt| receipt.id = "other".into()), &["delivery 1 was not the same"]);
-        assert_found(&change(|receipt| receipt.complaints.push("not signed".into())), &["delivery 1: not signed"]);
+        assert_found(&change(|receipt| receipt.digest = [9; 32]), &["delivery 1 changed between attempts"]);
+        assert_found(&change(|receipt| receipt.id = "other".into()), &["delivery 1 changed between attempts"]);
+        assert_found(&change(|receipt| receipt.problems.push("not signed".into())), &["delivery 1: not signed"]);
     }
 
     #[test]
-    fn an_id_for_two_numbers_or_two_hooks_is_noticed() {
-        let mut history = good();
-        let Happening::Received(receipt) = &mut history[2] else { unreachable!() };
+    fn reused_delivery_ids_are_detected() {
+        let mut history = good_history();
+        let ReceiverEvent::Received(receipt) = &mut history[2] else { unreachable!() };
         receipt.id = "id-1".into();
         assert_found(&history, &["deliveries 1 and 2 have the same id"]);
-        assert_eq!(shared_ids(&[good(), Vec::new()]).len(), 0);
-        assert_eq!(shared_ids(&[good(), good()]).len(), 3);
+        assert_eq!(find_shared_ids(&[good_history(), Vec::new()]).len(), 0);
+        assert_eq!(find_shared_ids(&[good_history(), good_history()]).len(), 3);
     }
 
     #[test]
-    fn the_order_of_one_ref_counts_and_that_between_refs_does_not() {
-        let told = |places: [usize; 3]| {
+    fn order_is_checked_within_each_ref_only() {
+        let deliver = |places: [usize; 3]| {
             let numbered = (1..).zip(places.map(|place| events()[place].clone()));
             numbered.flat_map(|(number, event)| [received(number, &event), accepted(number)]).collect::<Vec<_>>()
         };
-        assert_found(&told([1, 0, 2]), &[]);
-        assert_found(&told([2, 1, 0]), &["was told in another order"]);
+        assert_found(&deliver([1, 0, 2]), &[]);
+        assert_found(&deliver([2, 1, 0]), &["were delivered in another order"]);
     }
 
     #[test]
-    fn what_was_told_under_two_numbers_is_noticed() {
-        let mut history = good();
+    fn events_delivered_under_two_numbers_are_detected() {
+        let mut history = good_history();
         history.extend([received(4, &events()[2]), accepted(4)]);
-        assert_found(&history, &["it was told, but did not happen so often"]);
+        assert_found(&history, &["event was delivered, but did not happen that often"]);
     }
 
     #[test]
-    fn a_hook_must_be_told_of_its_project_and_of_tags_if_it_wants_them() {
-        let row = |project: i64, name: &str| Logged {
+    fn hooks_expect_events_of_their_project_and_tags_if_enabled() {
+        let row = |project: i64, name: &str| LogEntry {
             project: project.into(),
             generation: 1,
             name: name.into(),
@@ -333,11 +347,13 @@ mod tests {
             at: DateTime::UNIX_EPOCH,
         };
         let log = [row(1, "refs/heads/a"), row(1, "refs/tags/a"), row(2, "refs/heads/a"), row(2, "refs/kept/a")];
-        let told = |project, tags| concerns(&Hook { id: 1, project, token: String::new(), tags }, &log).count();
-        assert_eq!([told(Some(1), false), told(Some(1), true), told(Some(2), true)], [1, 2, 1]);
-        assert_eq!([told(None, false), told(None, true)], [2, 3]);
-        let hook = Hook { id: 1, project: Some(2), token: String::new(), tags: false };
-        let before = &happened(&hook, &log).into_values().next().unwrap()[0].0.before;
+        let deliver = |project, tags| {
+            relevant_rows(&Hook { id: 1, project, token: String::new(), has_tag_events: tags }, &log).count()
+        };
+        assert_eq!([deliver(Some(1), false), deliver(Some(1), true), deliver(Some(2), true)], [1, 2, 1]);
+        assert_eq!([deliver(None, false), deliver(None, true)], [2, 3]);
+        let hook = Hook { id: 1, project: Some(2), token: String::new(), has_tag_events: false };
+        let before = &expected_history(&hook, &log).into_values().next().unwrap()[0].0.before;
         assert_eq!(before, &"0".repeat(40));
     }
 }

@@ -1,8 +1,9 @@
-//! The second scenario: whether hooks are told all that happened, in order, though nodes are killed and receivers fail.
+//! The stress test of webhooks (`--hooks`): every hook must receive all events in order, although nodes are killed and
+//! the receiver fails.
 
 mod check;
 mod pusher;
-mod receipt;
+mod received_delivery;
 mod receiver;
 mod request;
 mod wait;
@@ -21,17 +22,18 @@ use rand::SeedableRng as _;
 use rand::rngs::StdRng;
 use tokio::task::JoinSet;
 
-use super::killer::{self, Habits, Moment};
+use super::killer::{self, KillPoint, KillSchedule};
 use super::node::Settings;
-use super::report::{say, table};
-use super::{Arguments, World, node, setup};
-use check::{duplicates, faults, happened, longest_delay, shared_ids, told};
-use receipt::Hook;
+use super::report::{log_line, table};
+use super::{Arguments, Harness, node, setup};
+use check::{count_duplicates, delivered_history, expected_history, find_shared_ids, find_violations, max_delay};
+use received_delivery::Hook;
 use receiver::Receiver;
-pub use receiver::Seen;
-pub use wait::until_all_is_told;
+pub use receiver::ReceiverLog;
+pub use wait::wait_for_deliveries;
 
-/// What nodes need besides, so that they deliver to this machine, give up soon, and say the same of where they are.
+/// Returns settings for nodes: deliveries to loopback addresses are allowed and time out early, and all nodes have the
+/// same external URL, so that payloads do not depend on the node.
 pub fn settings() -> Settings {
     vec![
         ("HOLDFAST__HOOKS__ALLOWED_NETWORKS", "127.0.0.0/8".into()),
@@ -41,99 +43,105 @@ pub fn settings() -> Settings {
 }
 
 const PROJECTS: usize = 6;
-const HOOKS_OF_A_PROJECT: usize = 3;
-/// Of the first branch of each project. All other refs are moved among them.
+const HOOKS_PER_PROJECT: usize = 3;
+/// Number of commits of the default branch of each project. All other refs are updated among them.
 const COMMITS: usize = 8;
-/// Less often than when pushes are tried: another node takes over a hook only after a while.
-const KILLER_PAUSE: std::ops::Range<u64> = 500..15_000;
+/// Range of milliseconds between two kills. Longer than in the test of pushes, because another node takes over a hook
+/// only when its lease has expired.
+const KILL_INTERVAL_MILLIS: std::ops::Range<u64> = 500..15_000;
 
-/// What all tasks share.
-pub struct Scene {
-    world: Arc<World>,
+/// The state that all tasks of this test share.
+pub struct HookScenario {
+    harness: Arc<Harness>,
     pub receiver: Arc<Receiver>,
-    /// By project.
+    /// Initial commits by project.
     commits: HashMap<i64, Vec<String>>,
     pushes_left: AtomicU64,
 }
 
-impl Scene {
-    /// Where others push.
-    pub fn of_others(world: Arc<World>, hooks: Vec<Hook>) -> Self {
-        let receiver = Arc::new(Receiver::new(hooks, world.seed));
-        Self { world, receiver, commits: HashMap::new(), pushes_left: AtomicU64::new(0) }
+impl HookScenario {
+    /// Creates a scenario in which other tasks push.
+    pub fn for_external_pushes(harness: Arc<Harness>, hooks: Vec<Hook>) -> Self {
+        let receiver = Arc::new(Receiver::new(hooks, harness.seed));
+        Self { harness, receiver, commits: HashMap::new(), pushes_left: AtomicU64::new(0) }
     }
 
-    fn take_push(&self) -> bool {
+    fn claim_push(&self) -> bool {
         self.pushes_left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok()
     }
 }
 
-pub async fn torture(world: &Arc<World>, app: &Arc<App>, arguments: &Arguments) -> anyhow::Result<()> {
-    let began = Instant::now();
+pub async fn torture(harness: &Arc<Harness>, app: &Arc<App>, arguments: &Arguments) -> anyhow::Result<()> {
+    let started = Instant::now();
     let address = node::free_address(&mut StdRng::seed_from_u64(u64::from_le_bytes(Entropy::system().bytes())))?;
-    let hooks = create_hooks(world, address).await?;
-    let receiver = Arc::new(Receiver::new(hooks, world.seed));
+    let hooks = create_hooks(harness, address).await?;
+    let receiver = Arc::new(Receiver::new(hooks, harness.seed));
     let mut commits = HashMap::new();
-    let projects = world.projects().clone();
+    let projects = harness.projects().clone();
     for (number, project) in projects.iter().enumerate() {
-        commits.insert(project.id, setup::push_first(world, project, number, COMMITS).await?);
+        commits.insert(project.id, setup::push_first(harness, project, number, COMMITS).await?);
     }
     let pushes_left = AtomicU64::new(arguments.pushes);
-    let scene = Arc::new(Scene { world: world.clone(), receiver: receiver.clone(), commits, pushes_left });
+    let scenario =
+        Arc::new(HookScenario { harness: harness.clone(), receiver: receiver.clone(), commits, pushes_left });
     tokio::select! {
         failed = receiver.run(address) => match failed? {},
-        done = torment_and_wait(&scene, app, arguments) => done?,
+        done = run_and_wait(&scenario, app, arguments) => done?,
     }
-    super::check::stop(world, app).await?;
-    super::check::check_rows(world, app).await?;
-    check(&scene, app, began.elapsed()).await
+    super::check::stop_nodes(harness, app).await?;
+    super::check::check_rows(harness, app).await?;
+    check(&scenario, app, started.elapsed()).await
 }
 
-/// Before the first push, so that each is told of all pushes.
-async fn create_hooks(world: &World, address: SocketAddr) -> anyhow::Result<Vec<Hook>> {
+/// Creates projects and hooks before the first push, so that each hook receives all events.
+async fn create_hooks(harness: &Harness, address: SocketAddr) -> anyhow::Result<Vec<Hook>> {
     let mut hooks: Vec<Hook> = Vec::new();
     for number in 0..PROJECTS {
-        let project = setup::create_project(world, number).await?;
-        for place in 0..HOOKS_OF_A_PROJECT {
-            hooks.push(create_hook(world, address, hooks.len(), Some(project.id), place == 1).await?);
+        let project = setup::create_project(harness, number).await?;
+        for index in 0..HOOKS_PER_PROJECT {
+            hooks.push(create_hook(harness, address, hooks.len(), Some(project.id), index == 1).await?);
         }
-        world.projects().push(project);
+        harness.projects().push(project);
     }
-    hooks.push(create_hook(world, address, hooks.len(), None, false).await?);
+    hooks.push(create_hook(harness, address, hooks.len(), None, false).await?);
     Ok(hooks)
 }
 
 pub async fn create_hook(
-    world: &World,
+    harness: &Harness,
     address: SocketAddr,
     number: usize,
     project: Option<i64>,
-    tags: bool,
+    has_tag_events: bool,
 ) -> anyhow::Result<Hook> {
     let secret = Entropy::system().bytes::<24>();
-    // Some of both kinds.
-    let is_plain = project.is_none() || number.is_multiple_of(HOOKS_OF_A_PROJECT);
+    // Both kinds of secrets are tested: plain tokens, and Standard Webhooks secrets.
+    let is_plain = project.is_none() || number.is_multiple_of(HOOKS_PER_PROJECT);
     let token = if is_plain { hex::encode(secret) } else { format!("whsec_{}", STANDARD.encode(secret)) };
     let url = format!("http://{address}/{number}");
-    let tag_push_events = if tags { "true" } else { "false" };
+    let tag_push_events = if has_tag_events { "true" } else { "false" };
     let fields =
         [("url", url.as_str()), ("token", &token), ("push_events", "true"), ("tag_push_events", tag_push_events)];
-    let id = world.rest.create_hook(&world.nodes[0], project, &fields).await?.id;
-    Ok(Hook { id, project, token, tags })
+    let id = harness.rest.create_hook(&harness.nodes[0], project, &fields).await?.id;
+    Ok(Hook { id, project, token, has_tag_events })
 }
 
-async fn torment_and_wait(scene: &Arc<Scene>, app: &Arc<App>, arguments: &Arguments) -> anyhow::Result<()> {
-    let world = &scene.world;
-    let mut torment = JoinSet::new();
-    let moments = vec![Moment::Delivering(scene.receiver.request.clone()), Moment::Committed, Moment::Any];
-    torment.spawn(killer::run(world.clone(), app.clone(), Habits { pause: KILLER_PAUSE, moments }));
-    torment.spawn(progress(scene.clone()));
+async fn run_and_wait(scenario: &Arc<HookScenario>, app: &Arc<App>, arguments: &Arguments) -> anyhow::Result<()> {
+    let harness = &scenario.harness;
+    let mut tasks = JoinSet::new();
+    let points = vec![KillPoint::Delivering(scenario.receiver.request.clone()), KillPoint::Committed, KillPoint::Any];
+    tasks.spawn(killer::run(
+        harness.clone(),
+        app.clone(),
+        KillSchedule { interval_millis: KILL_INTERVAL_MILLIS, points },
+    ));
+    tasks.spawn(print_progress(scenario.clone()));
     let mut clients = JoinSet::new();
     for number in 0..arguments.clients {
-        clients.spawn(pusher::run(scene.clone(), number));
+        clients.spawn(pusher::run(scenario.clone(), number));
     }
     let end = tokio::time::Instant::now() + Duration::from_secs(arguments.seconds);
-    let all_is_pushed = async {
+    let pushing = async {
         while let Some(ended) = clients.join_next().await {
             ended??;
         }
@@ -141,97 +149,97 @@ async fn torment_and_wait(scene: &Arc<Scene>, app: &Arc<App>, arguments: &Argume
         anyhow::Ok(())
     };
     let first = tokio::select! {
-        pushed = all_is_pushed => pushed,
-        Some(ended) = torment.join_next() => ended?,
+        pushed = pushing => pushed,
+        Some(ended) = tasks.join_next() => ended?,
     };
-    world.over.cancel();
+    harness.finished.cancel();
     first?;
-    while let Some(ended) = torment.join_next().await {
+    while let Some(ended) = tasks.join_next().await {
         ended??;
     }
-    say("all is pushed and no node is killed any more; waiting until all is delivered");
-    until_all_is_told(scene, app).await
+    log_line("all pushes are done and no more nodes are killed; waiting for all deliveries");
+    wait_for_deliveries(scenario, app).await
 }
 
-async fn progress(scene: Arc<Scene>) -> anyhow::Result<()> {
+async fn print_progress(scenario: Arc<HookScenario>) -> anyhow::Result<()> {
     let mut seconds = 0;
-    while scene.world.pause(Duration::from_secs(5)).await {
+    while scenario.harness.pause(Duration::from_secs(5)).await {
         seconds += 5;
-        let counts = scene.world.ledger.counts();
+        let counts = scenario.harness.history.counts();
         let (requests, accepted, outages) =
-            scene.receiver.seen(|seen| (seen.requests(), seen.accepted(), seen.outages));
-        say(&format!(
-            "{seconds:>4} s: {} pushes acknowledged, {} unknown, {} kills, {requests} requests of hooks, {accepted} \
+            scenario.receiver.seen(|seen| (seen.requests(), seen.accepted(), seen.outages));
+        log_line(&format!(
+            "{seconds:>4} s: {} pushes acknowledged, {} unknown, {} kills, {requests} webhook requests, {accepted} \
              accepted, {outages} outages, {} violations",
             counts.acknowledged,
             counts.unknown,
             counts.kills,
-            scene.world.ledger.violations(),
+            scenario.harness.history.violations(),
         ));
     }
     Ok(())
 }
 
-/// Of one hook; more would bury those of others.
-const MOST_FAULTS: usize = 5;
+/// Maximum number of violations that are reported for one hook, so that those of other hooks are still found.
+const MAX_REPORTED_FAULTS: usize = 5;
 
-async fn check(scene: &Scene, app: &App, took: Duration) -> anyhow::Result<()> {
-    let told = find_faults(scene, app).await?;
-    report(scene, took, &told)
+async fn check(scenario: &HookScenario, app: &App, elapsed: Duration) -> anyhow::Result<()> {
+    let summary = find_faults(scenario, app).await?;
+    print_report(scenario, elapsed, &summary)
 }
 
-/// How hooks were told, where there was nothing wrong with it.
-pub struct Telling {
-    /// The longest, in seconds.
-    pub delay: u64,
-    pub repeated: u64,
+/// Figures about deliveries that are not violations.
+pub struct DeliverySummary {
+    /// Longest time from a ref update to its accepted delivery, in seconds.
+    pub max_delay: u64,
+    pub duplicates: u64,
 }
 
-pub async fn find_faults(scene: &Scene, app: &App) -> anyhow::Result<Telling> {
-    let world = &scene.world;
-    let log = audit::log(&mut *app.database.connection().await?).await?;
-    let seen = scene.receiver.seen(Seen::clone);
-    let violate = |text: String| world.ledger.violate(format!("seed {}: {text}", world.seed));
-    let (mut delay, mut repeated) = (chrono::TimeDelta::zero(), 0);
-    for (number, (hook, history)) in scene.receiver.hooks().iter().zip(&seen.histories).enumerate() {
-        let happened = happened(hook, &log);
-        let found = faults(history, &happened);
-        for text in found.iter().take(MOST_FAULTS) {
+pub async fn find_faults(scenario: &HookScenario, app: &App) -> anyhow::Result<DeliverySummary> {
+    let harness = &scenario.harness;
+    let log = audit::list_log(&mut *app.database.connection().await?).await?;
+    let received = scenario.receiver.seen(ReceiverLog::clone);
+    let violate = |text: String| harness.history.report_violation(format!("seed {}: {text}", harness.seed));
+    let (mut delay, mut duplicate_count) = (chrono::TimeDelta::zero(), 0);
+    for (number, (hook, history)) in scenario.receiver.hooks().iter().zip(&received.histories).enumerate() {
+        let expected = expected_history(hook, &log);
+        let found = find_violations(history, &expected);
+        for text in found.iter().take(MAX_REPORTED_FAULTS) {
             violate(format!("hook {number} (id {}, project {:?}): {text}", hook.id, hook.project));
         }
-        if let Some(more @ 1..) = found.len().checked_sub(MOST_FAULTS) {
+        if let Some(more @ 1..) = found.len().checked_sub(MAX_REPORTED_FAULTS) {
             violate(format!("hook {number} (id {}, project {:?}): {more} more", hook.id, hook.project));
         }
-        delay = delay.max(longest_delay(&happened, &told(history)));
-        repeated += duplicates(history);
+        delay = delay.max(max_delay(&expected, &delivered_history(history)));
+        duplicate_count += count_duplicates(history);
     }
-    shared_ids(&seen.histories).into_iter().chain(seen.strange.iter().cloned()).for_each(violate);
-    Ok(Telling { delay: delay.num_seconds().unsigned_abs(), repeated: repeated as u64 })
+    find_shared_ids(&received.histories).into_iter().chain(received.unexpected.iter().cloned()).for_each(violate);
+    Ok(DeliverySummary { max_delay: delay.num_seconds().unsigned_abs(), duplicates: duplicate_count as u64 })
 }
 
-fn report(scene: &Scene, took: Duration, told: &Telling) -> anyhow::Result<()> {
-    let seen = scene.receiver.seen(Seen::clone);
-    let counts = scene.world.ledger.counts();
+fn print_report(scenario: &HookScenario, elapsed: Duration, summary: &DeliverySummary) -> anyhow::Result<()> {
+    let log = scenario.receiver.seen(ReceiverLog::clone);
+    let counts = scenario.harness.history.counts();
     let mut lines = vec![
-        ("seed", scene.world.seed),
-        ("seconds, with setting up and checking", took.as_secs()),
-        ("nodes", scene.world.nodes.len() as u64),
-        ("hooks", scene.receiver.hooks().len() as u64),
+        ("seed", scenario.harness.seed),
+        ("seconds, including setup and checks", elapsed.as_secs()),
+        ("nodes", scenario.harness.nodes.len() as u64),
+        ("hooks", scenario.receiver.hooks().len() as u64),
         ("pushes acknowledged", counts.acknowledged),
-        ("ref changes acknowledged", counts.moved),
-        ("pushes of unknown outcome", counts.unknown),
-        ("ref changes made without the client's hearing of it", counts.silent),
-        ("pushes refused as expected, in part or whole", counts.refused),
+        ("ref updates acknowledged", counts.updated_refs),
+        ("pushes with unknown outcome", counts.unknown),
+        ("ref updates applied without a response to the client", counts.unacknowledged_updates),
+        ("pushes rejected as expected, partly or completely", counts.rejected),
         ("kills", counts.kills),
-        ("outages of the receiver", seen.outages),
-        ("requests of hooks", seen.requests()),
+        ("outages of the receiver", log.outages),
+        ("webhook requests", log.requests()),
     ];
-    lines.extend(seen.moods.iter().map(|(mood, count)| (mood.name(), *count)));
+    lines.extend(log.behaviors.iter().map(|(mood, count)| (mood.label(), *count)));
     lines.extend([
-        ("deliveries", seen.accepted() - told.repeated),
-        ("accepted again", told.repeated),
-        ("longest delay in seconds", told.delay),
-        ("violations", scene.world.ledger.violations() as u64),
+        ("deliveries", log.accepted() - summary.duplicates),
+        ("deliveries accepted again", summary.duplicates),
+        ("longest delivery delay in seconds", summary.max_delay),
+        ("violations", scenario.harness.history.violations() as u64),
     ]);
     table(&lines)
 }

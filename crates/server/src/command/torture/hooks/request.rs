@@ -1,5 +1,4 @@
-//! HTTP as far as a receiver of hooks needs it. It is written out here because the receiver must be able to break off
-//! at any byte.
+//! A minimal HTTP parser for the webhook receiver, which must be able to close the connection at any byte.
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind};
@@ -10,7 +9,7 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _};
 pub struct Request {
     pub method: String,
     pub path: String,
-    /// Names in small letters.
+    /// Header values by lower-case name.
     pub headers: HashMap<String, String>,
     pub body: Vec<u8>,
 }
@@ -21,7 +20,7 @@ impl Request {
     }
 }
 
-/// None at the end of the connection, and for what breaks off before it is whole.
+/// Reads a request. Returns `None` at the end of the connection, and for incomplete or malformed requests.
 pub async fn read(input: &mut (impl AsyncBufRead + Unpin)) -> Option<Request> {
     read_whole(input).await.ok()
 }
@@ -59,7 +58,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn reads_one_after_the_other_until_one_breaks_off() {
+    async fn pipelined_requests_are_read_until_truncated() {
         let mut input =
             &b"POST /3 HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}POST /4 HTTP/1.1\r\n\r\nPOST /5 HTTP/1.1\r\n"
                 [..];

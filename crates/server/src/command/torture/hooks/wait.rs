@@ -1,4 +1,4 @@
-//! After the last kill: until every hook has been told all.
+//! Waits after the last kill until all events are delivered.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -7,68 +7,71 @@ use anyhow::Context as _;
 use holdfast_app::App;
 use holdfast_store::repository::audit;
 
-use super::Scene;
-use super::check::concerns;
-use crate::command::torture::report::say;
+use super::HookScenario;
+use super::check::relevant_rows;
+use crate::command::torture::report::log_line;
 
-/// As long as nothing is accepted at all: more than a dead node keeps a hook to itself, and than a receiver that
-/// failed a few times is left alone.
-const PATIENCE: Duration = Duration::from_secs(180);
-/// The same where every hook is said to be at its end: more than it takes to hand over what happened.
-const PATIENCE_AT_THE_END: Duration = Duration::from_secs(30);
+/// The wait ends if no delivery is accepted for this time. It is longer than the lease of a killed node, and than the
+/// backoff after a few failures.
+const STALL_TIMEOUT: Duration = Duration::from_secs(180);
+/// Like [`STALL_TIMEOUT`], but for the case that no hook has pending deliveries. It is longer than the fan-out takes.
+const FINAL_STALL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The receiver fails until half of what is left is told.
+/// Waits until all events are delivered. The receiver fails until half of the remaining events are delivered.
 ///
-/// Gives up, for the check to find out what is missing, when nothing comes any more.
-pub async fn until_all_is_told(scene: &Scene, app: &App) -> anyhow::Result<()> {
-    let mut every = tokio::time::interval(Duration::from_secs(1));
+/// Also returns when nothing is delivered for some time; the check then reports what is missing.
+pub async fn wait_for_deliveries(scenario: &HookScenario, app: &App) -> anyhow::Result<()> {
+    let mut interval = tokio::time::interval(Duration::from_secs(1));
     let mut half = None;
     let (mut accepted, mut since) = (0, Instant::now());
-    let mut said = Instant::now();
+    let mut reported_at = Instant::now();
     loop {
-        every.tick().await;
-        let (untold, pending) = match async { Ok((untold(scene, app).await?, pending(scene).await?)) }.await {
-            // A connection that was cut off last is noticed by the next who uses it.
-            Err(error) if since.elapsed() > PATIENCE => return Err(error),
-            Err(_) => continue,
-            Ok(left) => left,
-        };
-        if untold <= *half.get_or_insert(untold / 2) {
-            scene.receiver.calm_down();
+        interval.tick().await;
+        let (undelivered, pending) =
+            match async { Ok((count_undelivered(scenario, app).await?, count_pending(scenario).await?)) }.await {
+                // A connection that was terminated at the end of the faults fails on its next use.
+                Err(error) if since.elapsed() > STALL_TIMEOUT => return Err(error),
+                Err(_) => continue,
+                Ok(remaining) => remaining,
+            };
+        if undelivered <= *half.get_or_insert(undelivered / 2) {
+            scenario.receiver.stop_failing();
         }
-        if untold + pending == 0 {
+        if undelivered + pending == 0 {
             return Ok(());
         }
-        let now = scene.receiver.seen(|seen| seen.accepted());
-        if now > accepted {
-            (accepted, since) = (now, Instant::now());
+        let count = scenario.receiver.seen(|seen| seen.accepted());
+        if count > accepted {
+            (accepted, since) = (count, Instant::now());
         }
-        if said.elapsed() >= Duration::from_secs(5) {
-            said = Instant::now();
-            say(&format!("{now} requests accepted, {untold} events to come, {pending} hooks not at their end"));
+        if reported_at.elapsed() >= Duration::from_secs(5) {
+            reported_at = Instant::now();
+            log_line(&format!(
+                "{count} requests accepted, {undelivered} events pending, {pending} hooks with pending deliveries"
+            ));
         }
-        let patience = if pending == 0 { PATIENCE_AT_THE_END } else { PATIENCE };
-        if since.elapsed() > patience {
-            say(&format!("nothing was delivered for {} seconds: nobody waits any longer", patience.as_secs()));
+        let timeout = if pending == 0 { FINAL_STALL_TIMEOUT } else { STALL_TIMEOUT };
+        if since.elapsed() > timeout {
+            log_line(&format!("nothing was delivered for {} seconds: the wait ends", timeout.as_secs()));
             return Ok(());
         }
     }
 }
 
-/// How many events that happened were not accepted yet.
-async fn untold(scene: &Scene, app: &App) -> anyhow::Result<usize> {
-    let log = audit::log(&mut *app.database.connection().await?).await?;
-    let told: Vec<usize> = scene.receiver.seen(|seen| seen.told.iter().map(HashSet::len).collect());
-    let hooks = scene.receiver.hooks().iter().zip(told);
-    Ok(hooks.map(|(hook, told)| concerns(hook, &log).count().saturating_sub(told)).sum())
+/// Returns the number of events in the ref log that hooks have not accepted yet.
+async fn count_undelivered(scenario: &HookScenario, app: &App) -> anyhow::Result<usize> {
+    let log = audit::list_log(&mut *app.database.connection().await?).await?;
+    let delivered: Vec<usize> = scenario.receiver.seen(|seen| seen.delivered.iter().map(HashSet::len).collect());
+    let hooks = scenario.receiver.hooks().iter().zip(delivered);
+    Ok(hooks.map(|(hook, delivered)| relevant_rows(hook, &log).count().saturating_sub(delivered)).sum())
 }
 
-/// How many hooks have something before them, as the interface says.
-async fn pending(scene: &Scene) -> anyhow::Result<usize> {
+/// Returns the number of hooks with pending deliveries, according to the API.
+async fn count_pending(scenario: &HookScenario) -> anyhow::Result<usize> {
     let mut count = 0;
-    for hook in scene.receiver.hooks() {
-        let newest = scene.world.rest.newest_delivery(&scene.world.nodes[0], hook.project, hook.id).await;
-        let newest = newest.with_context(|| format!("what hook {} was sent cannot be asked for", hook.id))?;
+    for hook in scenario.receiver.hooks() {
+        let newest = scenario.harness.rest.newest_delivery(&scenario.harness.nodes[0], hook.project, hook.id).await;
+        let newest = newest.with_context(|| format!("cannot list the deliveries of hook {}", hook.id))?;
         count += usize::from(newest.is_some_and(|it| it.state == "pending"));
     }
     Ok(count)

@@ -1,0 +1,287 @@
+//! Runs the checks that every REST endpoint shares, in this order, and then calls the endpoint:
+//!
+//! 1. Authenticate with the token of the header or the query (401), and apply the rate limits (429).
+//! 2. Read the body (400, 406, 413).
+//! 3. Authenticate if that has not happened, or if the body names another token or another user to act as.
+//! 4. Parse the parameters (400).
+//!
+//! Endpoints that accept a file always authenticate before the body is read.
+//!
+//! Memory per client is limited: a long body is read to its end only with a permit, and a large response is sent only
+//! with one (see [`large_response`](holdfast_app::large_response)).
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::rejection::RawPathParamsRejection;
+use axum::extract::{OriginalUri, RawPathParams, Request};
+use axum::http::Method;
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
+use futures_util::future::BoxFuture;
+use holdfast_app::accounts::authentication::{Credentials, authenticate};
+use holdfast_app::client::{ClientKey, KeyedPermit};
+use holdfast_app::large_response::MAX_SMALL_BYTES;
+use holdfast_app::{Actor, App};
+use holdfast_domain::accounts::Scope;
+use holdfast_domain::page::PageRequest;
+use holdfast_domain::policy::InstanceAction;
+use hyper::body::Body as _;
+
+use crate::error::ApiError;
+use crate::params::{self, ParamSet, RawParams};
+use crate::permitted_body::PermittedBody;
+use crate::response::{ApiResponse, BodyBytes, ResponseContext};
+use crate::{Access, Context, InstanceUrls, body, client_address};
+
+/// Maximum size of the other fields and the boundaries of a form that contains a file. Arbitrary.
+const MULTIPART_OVERHEAD_BYTES: usize = 64 << 10;
+/// Bodies up to this size need no permit. Nearly all are shorter.
+const MAX_SMALL_BODY_BYTES: usize = 64 << 10;
+
+/// The context of a request that is passed to its endpoint beside the parameters.
+pub struct RequestContext {
+    context: Arc<Context>,
+    pub actor: Actor,
+    pub page: PageRequest,
+    pub address: IpAddr,
+}
+
+impl RequestContext {
+    pub fn app(&self) -> &App {
+        &self.context.app
+    }
+
+    pub fn site(&self) -> &InstanceUrls {
+        &self.context.site
+    }
+}
+
+/// An endpoint: an `async fn(RequestContext, P) -> Result<A, ApiError>`.
+pub trait Endpoint<P, A>: Clone + Send + Sync + 'static {
+    fn call(&self, context: RequestContext, params: P) -> impl Future<Output = Result<A, ApiError>> + Send;
+}
+
+impl<F, Fut, P, A> Endpoint<P, A> for F
+where
+    F: Fn(RequestContext, P) -> Fut + Clone + Send + Sync + 'static,
+    Fut: Future<Output = Result<A, ApiError>> + Send,
+{
+    fn call(&self, context: RequestContext, params: P) -> impl Future<Output = Result<A, ApiError>> + Send {
+        self(context, params)
+    }
+}
+
+/// Parses the parameters of an endpoint, and returns the call with them.
+type Parse = Box<dyn Fn(&RawParams) -> Result<Call, ApiError> + Send + Sync>;
+/// Calls an endpoint with the parameters that were parsed for it.
+type Call = Box<dyn FnOnce(RequestContext) -> BoxFuture<'static, Result<Present, ApiError>> + Send>;
+/// Presents the result of an endpoint.
+type Present = Box<dyn FnOnce(&ResponseContext<'_>) -> Response + Send>;
+
+/// An endpoint without the types of its parameters and its response. [`dispatch`] is compiled once for all routes, and
+/// only what differs between them is compiled for each.
+pub(crate) struct BoxedEndpoint {
+    takes_file: bool,
+    is_list: bool,
+    parse: Parse,
+}
+
+impl BoxedEndpoint {
+    pub fn new<P: ParamSet + 'static, A: ApiResponse + 'static>(endpoint: impl Endpoint<P, A>) -> Self {
+        let parse = move |raw: &RawParams| {
+            let params = params::read::<P>(raw)?;
+            let endpoint = endpoint.clone();
+            let call = move |context| -> BoxFuture<'static, Result<Present, ApiError>> {
+                Box::pin(async move {
+                    let response = endpoint.call(context, params).await?;
+                    Ok(Box::new(move |context: &ResponseContext<'_>| response.respond(context)) as Present)
+                })
+            };
+            Ok(Box::new(call) as Call)
+        };
+        Self { takes_file: P::TAKES_FILE, is_list: A::IS_LIST, parse: Box::new(parse) }
+    }
+}
+
+/// Runs the shared checks for a request and calls the endpoint of its route.
+pub(crate) async fn dispatch(
+    context: Arc<Context>,
+    access: Access,
+    endpoint: Arc<BoxedEndpoint>,
+    path: Result<RawPathParams, RawPathParamsRejection>,
+    request: Request,
+) -> Response {
+    let attempt = async {
+        let Ok(path) = path else { return Err(ApiError::route_not_found()) };
+        let (parts, body) = request.into_parts();
+        let mut raw = RawParams::from_path_and_query(&parts, &path)?;
+        let scope = required_scope(&parts.method, parts.uri.path());
+        let (raw, actor, _permit) = if endpoint.takes_file {
+            // Uploads are large, so the client authenticates before the body is read, and a permit bounds how many are
+            // in memory.
+            let actor = match authenticate_request(&context, access, scope, &parts, &raw).await? {
+                actor @ Actor::User(_) => actor,
+                _ => return Err(holdfast_app::Error::Unauthenticated.into()),
+            };
+            let permit = context.upload_permits.acquire(actor.client()).await;
+            let max_bytes = context.limits.max_upload_bytes;
+            let body = body::read(body, max_bytes + MULTIPART_OVERHEAD_BYTES).await.ok_or_else(ApiError::too_large)?;
+            raw.read_body(&parts, body).await?;
+            if raw.largest_file() > max_bytes {
+                return Err(ApiError::too_large());
+            }
+            (raw, actor, Some(permit))
+        } else {
+            // An invalid token in the header or the query is rejected before the body is read.
+            let presented = identity(&credentials(access, &parts, &raw));
+            let actor = match presented.0 {
+                Some(_) => Some(authenticate_request(&context, access, scope, &parts, &raw).await?),
+                None => None,
+            };
+            let client = actor.as_ref().map_or_else(|| ClientKey::from_address(client_ip(&parts)), Actor::client);
+            let (body, permit) = read_body(&context, client, body).await?;
+            raw.read_body(&parts, body).await?;
+            // The body may contain another token, or another user to act as.
+            let actor = match actor {
+                Some(actor) if presented == identity(&credentials(access, &parts, &raw)) => actor,
+                _ => authenticate_request(&context, access, scope, &parts, &raw).await?,
+            };
+            (raw, actor, permit)
+        };
+        if matches!(actor, Actor::Anonymous(_)) && !access.is_open_to_anonymous() {
+            return Err(holdfast_app::Error::Unauthenticated.into());
+        }
+
+        let client = actor.client();
+        let call = (endpoint.parse)(&raw)?;
+        // The size of a list is known only when it is in memory. The permit is held while the list waits for a
+        // large-response permit, so that no more lists are produced than can be sent.
+        let _list_permit = match endpoint.is_list {
+            true => Some(context.list_permits.acquire(client).await),
+            false => None,
+        };
+        // Lists have no side effects, so they can be produced twice.
+        let retry_actor = endpoint.is_list.then(|| actor.clone());
+        let response = respond(&context, call, actor, &parts, &raw).await?;
+        let bytes = bytes_in_memory(&response);
+        if bytes <= MAX_SMALL_BYTES {
+            return Ok(response);
+        }
+        let large_responses = &context.app.large_responses;
+        let (permit, response) = match (large_responses.try_acquire(client, bytes), retry_actor) {
+            (Ok(permit), _) => (permit, response),
+            // Other endpoints may have side effects and are not called twice, and their responses do not wait in
+            // memory.
+            (Err(busy), None) => return Err(busy.into()),
+            (Err(_), Some(actor)) => {
+                // The list does not wait in memory. It is produced again when the permit is available.
+                drop(response);
+                let permit = large_responses.acquire(client, bytes).await?;
+                (permit, respond(&context, (endpoint.parse)(&raw)?, actor, &parts, &raw).await?)
+            }
+        };
+        Ok(response.map(|body| Body::new(PermittedBody::new(body, permit))))
+    };
+    attempt.await.unwrap_or_else(ApiError::into_response)
+}
+
+/// Reads a body. A permit is acquired only for the rest of a long body, after its start has arrived, so that clients
+/// that do not send what they announced hold no permits. The caller holds the permit as long as the body is in memory.
+async fn read_body(
+    context: &Context,
+    client: ClientKey,
+    mut body: Body,
+) -> Result<(Vec<u8>, Option<KeyedPermit>), ApiError> {
+    let limit = context.limits.max_body_bytes;
+    let start = body::read_start(&mut body, MAX_SMALL_BODY_BYTES.min(limit)).await;
+    let (start, is_whole) = start.filter(|(start, _)| start.len() <= limit).ok_or_else(ApiError::too_large)?;
+    if is_whole {
+        return Ok((start, None));
+    }
+    let permit = context.body_permits.acquire(client).await;
+    let whole = body::read_rest(start, body, limit).await.ok_or_else(ApiError::too_large)?;
+    Ok((whole, Some(permit)))
+}
+
+/// Calls the endpoint and presents its result.
+async fn respond(
+    context: &Arc<Context>,
+    call: Call,
+    actor: Actor,
+    parts: &Parts,
+    raw: &RawParams,
+) -> Result<Response, ApiError> {
+    let page = PageRequest::new(raw.number("page"), raw.number("per_page"));
+    let request_context = RequestContext { context: context.clone(), actor, page, address: client_ip(parts) };
+    let present = call(request_context).await?;
+    let path = parts.extensions.get::<OriginalUri>().map_or(parts.uri.path(), |uri| uri.path());
+    let url = context.site.url(path);
+    Ok(present(&ResponseContext { url, query: raw.query() }))
+}
+
+/// Returns how many bytes of a response are in memory until it is sent. Streamed bodies count as zero, because their
+/// sources have limits of their own.
+fn bytes_in_memory(response: &Response) -> u64 {
+    match response.extensions().get::<BodyBytes>() {
+        Some(bytes) => bytes.0,
+        None => response.body().size_hint().exact().unwrap_or_default(),
+    }
+}
+
+fn client_ip(parts: &Parts) -> IpAddr {
+    *parts.extensions.get::<IpAddr>().unwrap_or(&IpAddr::from([0, 0, 0, 0]))
+}
+
+/// Returns the credentials of a request, as far as it has been read.
+fn credentials<'a>(access: Access, parts: &'a Parts, raw: &'a RawParams) -> Credentials<'a> {
+    // A header that is not text is no valid token, but it must not count as absent.
+    let header = |name: &str| parts.headers.get(name).map(|value| value.to_str().unwrap_or_default());
+    let address = Some(client_ip(parts));
+    match access {
+        Access::Anyone => Credentials { address, ..Credentials::default() },
+        _ => Credentials {
+            token: raw.text("private_token").or_else(|| header("private-token")),
+            sudo: raw.text("sudo").or_else(|| header("sudo")),
+            needs_profile: access == Access::Instance(InstanceAction::ManageOwnAccount),
+            address,
+        },
+    }
+}
+
+fn identity(credentials: &Credentials<'_>) -> (Option<String>, Option<String>) {
+    (credentials.token.map(str::to_owned), credentials.sudo.map(str::to_owned))
+}
+
+/// Authenticates a request and applies the rate limits.
+pub(crate) async fn authenticate_request(
+    context: &Context,
+    access: Access,
+    scope: Scope,
+    parts: &Parts,
+    raw: &RawParams,
+) -> Result<Actor, ApiError> {
+    let actor = authenticate(&context.app, credentials(access, parts, raw), scope).await;
+    match &actor {
+        Ok(Actor::User(current_user)) => {
+            let span = tracing::Span::current();
+            span.record("user", current_user.account.id().get());
+            current_user.impersonated_by.inspect(|administrator| {
+                span.record("sudo_by", administrator.get());
+            });
+            context.user_throttle.check(|| current_user.account.id().to_string())?;
+        }
+        Ok(_) | Err(_) => context.anonymous_throttle.check(|| client_address::throttle_key(client_ip(parts)))?,
+    }
+    Ok(actor?)
+}
+
+/// Returns the scope that a token needs; `path` is relative to `/api/v3`. Reading users has a scope of its own, which
+/// does not include their events in projects.
+fn required_scope(method: &Method, path: &str) -> Scope {
+    let is_read = matches!(*method, Method::GET | Method::HEAD);
+    let area = path.split('/').nth(1);
+    let is_account = matches!(area, Some("user" | "users")) && !path.ends_with("/events");
+    if is_read && is_account { Scope::ReadUser } else { Scope::Api }
+}

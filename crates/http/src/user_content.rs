@@ -1,0 +1,162 @@
+//! Responses with content that users stored: files, traces, artifacts, archives and uploads.
+//!
+//! The content is served from the host of the instance, so browsers must never interpret it as a page: the content type
+//! is never guessed and never executable, and a sandbox applies if the browser displays the content.
+
+use axum::body::Body;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use holdfast_app::ci::artifact::ArtifactDownload;
+use holdfast_app::ci::trace::Trace;
+use holdfast_app::repository::archive::{Archive, ArchiveFormat};
+use holdfast_app::repository::blob::Blob;
+use holdfast_app::repository::fetch::ResponseStream as Content;
+use holdfast_domain::ids::BuildId;
+use utoipa::openapi::schema::{ObjectBuilder, SchemaFormat, Type};
+use utoipa::openapi::{KnownFormat, RefOr, Schema};
+
+use crate::response::{ApiResponse, ResponseContext};
+
+pub struct UserContent {
+    pub content_type: &'static str,
+    pub bytes: Option<u64>,
+    /// File name under which the browser saves the content. It must need no escaping in a header; callers pass
+    /// sanitized names.
+    pub attachment: Option<String>,
+    pub cache_control: &'static str,
+}
+
+const TEXT_PLAIN: &str = "text/plain";
+pub const OCTET_STREAM: &str = "application/octet-stream";
+const ZIP: &str = "application/zip";
+
+impl UserContent {
+    pub fn respond(self, content: Content) -> Response {
+        let headers = [
+            (header::CONTENT_TYPE, HeaderValue::from_static(self.content_type)),
+            (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+            (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'")),
+            (header::CACHE_CONTROL, HeaderValue::from_static(self.cache_control)),
+        ];
+        let mut response = (StatusCode::OK, headers, Body::from_stream(content)).into_response();
+        if let Some(bytes) = self.bytes {
+            response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(bytes));
+        }
+        let disposition =
+            self.attachment.map(|name| HeaderValue::from_str(&format!("attachment; filename=\"{name}\"")));
+        if let Some(Ok(disposition)) = disposition {
+            response.headers_mut().insert(header::CONTENT_DISPOSITION, disposition);
+        }
+        response
+    }
+}
+
+fn binary_schema() -> RefOr<Schema> {
+    let binary = SchemaFormat::KnownFormat(KnownFormat::Binary);
+    ObjectBuilder::new().schema_type(Type::String).format(Some(binary)).into()
+}
+
+/// A response with the content of a file.
+pub struct RawFile(pub Blob);
+
+impl ApiResponse for RawFile {
+    const STATUS: StatusCode = StatusCode::OK;
+    const CONTENT_TYPES: &'static [&'static str] = &[TEXT_PLAIN];
+
+    fn schema() -> RefOr<Schema> {
+        binary_schema()
+    }
+
+    fn schemas(_: &mut Vec<(String, RefOr<Schema>)>) {}
+
+    fn respond(self, _: &ResponseContext<'_>) -> Response {
+        let user_content = UserContent {
+            content_type: TEXT_PLAIN,
+            bytes: Some(self.0.bytes),
+            attachment: None,
+            cache_control: "private",
+        };
+        user_content.respond(self.0.content)
+    }
+}
+
+/// A response with a build's trace.
+pub struct TraceResponse {
+    pub build: BuildId,
+    pub trace: Trace,
+}
+
+impl ApiResponse for TraceResponse {
+    const STATUS: StatusCode = StatusCode::OK;
+    const CONTENT_TYPES: &'static [&'static str] = &[TEXT_PLAIN];
+
+    fn schema() -> RefOr<Schema> {
+        binary_schema()
+    }
+
+    fn schemas(_: &mut Vec<(String, RefOr<Schema>)>) {}
+
+    fn respond(self, _: &ResponseContext<'_>) -> Response {
+        let bytes = Some(self.trace.bytes.unsigned_abs());
+        let user_content =
+            UserContent { content_type: TEXT_PLAIN, bytes, attachment: None, cache_control: "private, no-cache" };
+        let mut response = user_content.respond(self.trace.content);
+        // `infile` is no standard disposition, but the one that existing clients expect.
+        if let Ok(name) = HeaderValue::from_str(&format!("infile; filename=\"{}.log\"", self.build)) {
+            response.headers_mut().insert(header::CONTENT_DISPOSITION, name);
+        }
+        response
+    }
+}
+
+/// A response with the artifacts of a build, as an attachment.
+pub struct ArtifactResponse(pub ArtifactDownload);
+
+impl ApiResponse for ArtifactResponse {
+    const STATUS: StatusCode = StatusCode::OK;
+    const CONTENT_TYPES: &'static [&'static str] = &[OCTET_STREAM];
+
+    fn schema() -> RefOr<Schema> {
+        binary_schema()
+    }
+
+    fn schemas(_: &mut Vec<(String, RefOr<Schema>)>) {}
+
+    fn respond(self, _: &ResponseContext<'_>) -> Response {
+        let user_content = UserContent {
+            content_type: OCTET_STREAM,
+            bytes: Some(self.0.bytes.unsigned_abs()),
+            attachment: Some(self.0.file_name),
+            cache_control: "private",
+        };
+        let mut response = user_content.respond(self.0.content);
+        response.headers_mut().insert("content-transfer-encoding", HeaderValue::from_static("binary"));
+        response
+    }
+}
+
+/// A response with an archive, as an attachment.
+pub struct ArchiveResponse {
+    pub archive: Archive,
+    pub format: ArchiveFormat,
+}
+
+impl ApiResponse for ArchiveResponse {
+    const STATUS: StatusCode = StatusCode::OK;
+    const CONTENT_TYPES: &'static [&'static str] = &[OCTET_STREAM, ZIP];
+
+    fn schema() -> RefOr<Schema> {
+        binary_schema()
+    }
+
+    fn schemas(_: &mut Vec<(String, RefOr<Schema>)>) {}
+
+    fn respond(self, _: &ResponseContext<'_>) -> Response {
+        let content_type = if self.format == ArchiveFormat::Zip { ZIP } else { OCTET_STREAM };
+        let attachment = Some(self.archive.file_name);
+        let mut response = UserContent { content_type, bytes: None, attachment, cache_control: "private" }
+            .respond(self.archive.content);
+        response.headers_mut().insert("content-transfer-encoding", HeaderValue::from_static("binary"));
+        response
+    }
+}

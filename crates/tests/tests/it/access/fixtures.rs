@@ -1,0 +1,307 @@
+//! The users of the access table and the objects that they request.
+
+use std::sync::Arc;
+
+use holdfast_app::App;
+use holdfast_app::accounts::user::UserChanges;
+use holdfast_domain::AccessLevel;
+use holdfast_tests::{Client, Server, TestResponse, user_attributes};
+
+use super::table::{Entry, ROLES};
+
+pub struct AccessFixture {
+    clients: Vec<(&'static str, Client)>,
+    ids: Vec<(&'static str, i64)>,
+    pub database: sqlx::PgConnection,
+    /// The statements that restore every table.
+    restore: String,
+    app: Arc<App>,
+}
+
+impl AccessFixture {
+    pub async fn new(server: &Server) -> Self {
+        let mut clients = vec![("anonymous", server.anonymous())];
+        let mut members = Vec::new();
+        for role in &ROLES[1..9] {
+            let changes = UserChanges { external: Some(*role == "external"), ..user_attributes(role) };
+            let (id, client) = server.user_with(changes).await;
+            if let Some(level) = AccessLevel::ALL.into_iter().find(|level| level.as_str().eq_ignore_ascii_case(role)) {
+                members.push((id.get(), level.as_i16()));
+            }
+            clients.push((role, client));
+        }
+        clients.push(("administrator", server.admin.clone()));
+        let mut database = server.database().await;
+        // The schema `kept` holds the copies of the tables that `restore` reads.
+        sqlx::raw_sql("update users set state = 'blocked' where username = 'blocked'; create schema kept;")
+            .execute(&mut database)
+            .await
+            .unwrap();
+        let (user, target) = server.user("target").await;
+        let (member, _) = server.user("member").await;
+        let (requester_id, requester) = server.user("requester").await;
+        let key =
+            target.post("/user/keys", &[("title", "t"), ("key", crate::ssh_keys::ED25519)]).await.body["id"].clone();
+        let email = target.post("/user/emails", &[("email", "target2@example.com")]).await.body["id"].clone();
+        let mut ids = vec![
+            ("{user}", user.get()),
+            ("{member}", member.get()),
+            ("{requester}", requester_id.get()),
+            ("{loose}", server.project(&target, "loose", 0).await),
+            ("{key}", key.as_i64().unwrap()),
+            ("{email}", email.as_i64().unwrap()),
+        ];
+        for (placeholder, project_placeholder, planned, built, path, level) in [
+            ("{private}", "{private_project}", &PRIVATE_PLANNING, super::build_fixtures::PRIVATE_IDS, "private", 0),
+            ("{internal}", "{internal_project}", &INTERNAL_PLANNING, ["{}"; 4], "internal", 10),
+            ("{public}", "{public_project}", &PUBLIC_PLANNING, super::build_fixtures::PUBLIC_IDS, "public-group", 20),
+        ] {
+            let group = server.group(&server.admin, path, level).await;
+            let project = server.project_in(&server.admin, "p", level, Some(group)).await;
+            ids.push((placeholder, group));
+            ids.push((project_placeholder, project));
+            server.push_first(&server.admin, &format!("{path}/p")).await;
+            ids.extend(
+                built.iter().copied().zip(
+                    super::build_fixtures::create_builds(server, &mut database, &format!("{path}/p"), project).await,
+                ),
+            );
+            ids.extend(planned.iter().copied().zip(create_planning(&server.admin, project).await));
+            let branch = [("branch_name", "topic"), ("ref", "main")];
+            let made = server.admin.post(&format!("/projects/{project}/repository/branches"), &branch).await;
+            assert_eq!(made.status, 200, "{}", made.text);
+            for (tag, notes) in [("plain", ""), ("noted", "Notes")] {
+                let tag = [("tag_name", tag), ("ref", "main"), ("release_description", notes)];
+                let made = server.admin.post(&format!("/projects/{project}/repository/tags"), &tag).await;
+                assert_eq!(made.status, 201, "{}", made.text);
+            }
+            let import = format!(
+                "insert into imports (project_id, job_id, url, phase, requested_at)
+                 values ({project}, 0, 'https://elsewhere.example/p.git', 'waiting', now())"
+            );
+            sqlx::QueryBuilder::<sqlx::Postgres>::new(import).build().execute(&mut database).await.unwrap();
+            let settings = [("request_access_enabled", "true")];
+            server.admin.put(&format!("/groups/{group}"), &settings).await;
+            server.admin.put(&format!("/projects/{project}"), &settings).await;
+            if level > 0 {
+                requester.post(&format!("/groups/{group}/access_requests"), &[]).await;
+                requester.post(&format!("/projects/{project}/access_requests"), &[]).await;
+            }
+            let form = [("user_id", member.get().to_string()), ("access_level", "10".into())];
+            let form: Vec<_> = form.iter().map(|(name, value)| (*name, value.as_str())).collect();
+            server.admin.post(&format!("/projects/{project}/members"), &form).await;
+            for (user, level) in members.iter().chain([&(member.get(), 10)]) {
+                sqlx::query("insert into group_members (group_id, user_id, access_level, created_at) values ($1, $2, $3, now())")
+                    .bind(group)
+                    .bind(user)
+                    .bind(level)
+                    .execute(&mut database)
+                    .await
+                    .unwrap();
+            }
+        }
+        let find = |name: &str| ids.iter().find(|(placeholder, _)| *placeholder == name).unwrap().1;
+        let (project, internal) = (find("{private_project}"), find("{internal}"));
+        for placeholder in ["{private_project}", "{public_project}"] {
+            sqlx::query("insert into job_token_allowlist (target_id, source_id, created_at) values ($1, $2, now())")
+                .bind(find(placeholder))
+                .bind(find("{loose}"))
+                .execute(&mut database)
+                .await
+                .unwrap();
+        }
+        let mut moves = Vec::new();
+        for (placeholder, project) in [("{private_move}", project), ("{public_move}", find("{public_project}"))] {
+            let api = format!("/projects/{project}/repository");
+            server.admin.post(&format!("{api}/branches"), &[("branch_name", "gone"), ("ref", "main")]).await;
+            server.admin.delete(&format!("{api}/branches/gone")).await;
+            let log = server.admin.get(&format!("{api}/ref_log?ref_name=gone")).await;
+            moves.push((placeholder, log.body[0]["generation"].as_i64().unwrap()));
+        }
+        ids.extend(moves);
+        let share = [("group_id", &*internal.to_string()), ("group_access", "10")];
+        assert_eq!(server.admin.post(&format!("/projects/{project}/share"), &share).await.status, 201);
+        let hook = server.admin.post(&format!("/projects/{project}/hooks"), &[("url", "http://a.example")]).await;
+        ids.push(("{hook}", hook.body["id"].as_i64().unwrap()));
+        let hook = server.admin.post("/hooks", &[("url", "http://a.example")]).await;
+        let system_hook = hook.body[0]["id"].as_i64().unwrap();
+        ids.push(("{system_hook}", system_hook));
+        // Each hook gets a delivery.
+        server.admin.get(&format!("/hooks/{system_hook}")).await;
+        server
+            .admin
+            .post(&format!("/projects/{project}/repository/branches"), &[("branch_name", "described"), ("ref", "main")])
+            .await;
+        holdfast_app::hooks::dispatch::run_once(&server.app).await.unwrap();
+        for table in TABLES {
+            sqlx::QueryBuilder::<sqlx::Postgres>::new(format!("create table kept.{table} as table {table}"))
+                .build()
+                .execute(&mut database)
+                .await
+                .unwrap();
+        }
+        let restore = restore(&mut database).await;
+        Self { clients, ids, database, restore, app: server.app.clone() }
+    }
+
+    /// Restores every table to its original contents.
+    pub async fn restore(&mut self) {
+        use sqlx::Executor;
+        let statements = sqlx::QueryBuilder::<sqlx::Postgres>::new(&self.restore);
+        self.database.execute(statements.into_sql()).await.unwrap();
+        self.app.git_runtime.invalidate_caches().await;
+    }
+
+    pub fn client(&self, role: &str) -> &Client {
+        &self.clients.iter().find(|(name, _)| *name == role).unwrap().1
+    }
+
+    pub fn add_ids(&mut self, ids: &[(&'static str, i64)]) {
+        self.ids.extend_from_slice(ids);
+    }
+
+    /// Replaces placeholders by ids.
+    pub fn substitute(&self, text: &str, role: &str) -> String {
+        let text = text.replace("{role}", if role == "administrator" { "root" } else { role });
+        self.ids.iter().fold(text, |text, (placeholder, id)| text.replace(placeholder, &id.to_string()))
+    }
+
+    pub async fn send_status(&self, entry: &Entry, role: &str) -> u16 {
+        self.send(entry, role).await.status
+    }
+
+    pub async fn send(&self, entry: &Entry, role: &str) -> TestResponse {
+        self.send_with(entry, role, &[]).await
+    }
+
+    /// Like [`Self::send`], with additional attributes in the form and in the query.
+    pub async fn send_with(&self, entry: &Entry, role: &str, extra: &[(&str, &str)]) -> TestResponse {
+        let client = self.client(role);
+        let fill = |text: &str| self.substitute(text, role);
+        let method = entry.route.split(' ').next().unwrap();
+        let mut form: Vec<(&str, String)> = entry.form.iter().map(|(name, value)| (*name, fill(value))).collect();
+        form.extend(extra.iter().map(|(name, value)| (*name, (*value).to_owned())));
+        let request = client.request(method, &fill(entry.path)).query(extra);
+        let request = if entry.path.ends_with("/uploads") {
+            let file = reqwest::multipart::Part::bytes(b"text".as_slice()).file_name("a.txt");
+            let parts = reqwest::multipart::Form::new().part("file", file);
+            request.multipart(form.into_iter().fold(parts, |parts, (name, value)| parts.text(name.to_owned(), value)))
+        } else {
+            request.form(&form)
+        };
+        client.send(request).await
+    }
+}
+
+/// Returns the statements that restore every table. They use DELETE, since TRUNCATE is slower for few rows, and disable
+/// foreign keys meanwhile.
+async fn restore(database: &mut sqlx::PgConnection) -> String {
+    let mut statements = String::from("begin; set local session_replication_role = replica;");
+    for table in TABLES {
+        let columns: String = sqlx::query_scalar(
+            "select string_agg(quote_ident(column_name), ', ') from information_schema.columns
+             where table_schema = 'public' and table_name = $1 and is_generated = 'NEVER'",
+        )
+        .bind(table)
+        .fetch_one(&mut *database)
+        .await
+        .unwrap();
+        statements +=
+            &format!("delete from {table}; insert into {table} ({columns}) select {columns} from kept.{table};");
+    }
+    statements + "commit;"
+}
+
+const PRIVATE_PLANNING: [&str; 6] = [
+    "{private_label}",
+    "{private_list}",
+    "{private_issue}",
+    "{private_secret}",
+    "{private_note}",
+    "{private_milestone}",
+];
+const INTERNAL_PLANNING: [&str; 6] = ["{}"; 6];
+const PUBLIC_PLANNING: [&str; 6] =
+    ["{public_label}", "{public_list}", "{public_issue}", "{public_secret}", "{public_note}", "{public_milestone}"];
+
+/// Creates a label without a list, a list, an issue, a confidential issue, a note and a milestone, and returns their
+/// ids.
+async fn create_planning(admin: &Client, project: i64) -> [i64; 6] {
+    let post = async |path: &str, form: &[(&str, &str)]| {
+        let made = admin.post(&format!("/projects/{project}{path}"), form).await;
+        assert!(matches!(made.status, 200 | 201), "{}", made.text);
+        made.body["id"].as_i64().unwrap()
+    };
+    let unlisted = post("/labels", &[("name", "unlisted"), ("color", "#123456")]).await;
+    let mut list = 0;
+    for name in ["feature", "bug"] {
+        let label = post("/labels", &[("name", name), ("color", "#123456")]).await;
+        list = post(&format!("/boards/{project}/lists"), &[("label_id", &label.to_string())]).await;
+    }
+    let issue = post("/issues", &[("title", "t"), ("labels", "bug")]).await;
+    let secret = post("/issues", &[("title", "t"), ("confidential", "true")]).await;
+    let note = post(&format!("/issues/{issue}/notes"), &[("body", "b")]).await;
+    [unlisted, list, issue, secret, note, post("/milestones", &[("title", "m")]).await]
+}
+
+/// All tables, in an order in which rows can be inserted.
+const TABLES: [&str; 58] = [
+    "users",
+    "emails",
+    "identities",
+    "ssh_keys",
+    "tokens",
+    "namespaces",
+    "group_members",
+    "jobs",
+    "projects",
+    "repositories",
+    "refs",
+    "ref_log",
+    "packs",
+    "pack_contents",
+    "repository_packs",
+    "protected_branches",
+    "releases",
+    "contributions",
+    "contributors",
+    "imports",
+    "namespace_redirects",
+    "project_redirects",
+    "project_members",
+    "project_shares",
+    "access_requests",
+    "stars",
+    "uploads",
+    "hooks",
+    "hook_queues",
+    "labels",
+    "label_subscriptions",
+    "board_lists",
+    "milestones",
+    "issues",
+    "issue_labels",
+    "issue_subscriptions",
+    "notes",
+    "event_authors",
+    "events",
+    "outbox",
+    "outbox_queue",
+    "deliveries",
+    "pipelines",
+    "runners",
+    "runner_projects",
+    "runner_registration",
+    "builds",
+    "tag_sets",
+    "build_queue",
+    "build_turns",
+    "build_runs",
+    "traces",
+    "trace_pieces",
+    "build_objects",
+    "artifacts",
+    "project_variables",
+    "triggers",
+    "job_token_allowlist",
+];

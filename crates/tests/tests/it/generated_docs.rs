@@ -1,0 +1,175 @@
+//! The generated documents, and the documents that describe the API, agree with the code.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use holdfast_http::{InstanceUrls, api, openapi, routes};
+use serde_json::Value;
+
+/// Routes that are served beside the specification. docs/api-design.md gives the reason for each.
+const ADDITIONS: &[&str] = &[
+    "/session",
+    "/user/personal_access_tokens",
+    "/groups/:/members",
+    "/groups/:/access_requests",
+    "/namespaces",
+    "/projects/:/members",
+    "/projects/:/access_requests",
+    "/projects/:/share/:",
+    "/projects/:/import",
+    "/projects/search/:",
+    "/hooks/:/deliveries",
+    "/hooks/:/replay",
+    "/projects/:/hooks/:/deliveries",
+    "/projects/:/hooks/:/replay",
+    "/issues",
+    "/groups/:/issues",
+    "/projects/:/issues",
+    "/projects/:/milestones",
+    "/projects/:/boards/:/issues/:",
+    "/projects/:/boards/:/lists/:/issues",
+    "/projects/:/repository/archive.",
+    "/projects/:/repository/ref_log",
+    "/projects/:/builds",
+    "/projects/:/repository/commits/:/builds",
+    "/projects/:/repository/commits/:/statuses",
+    "/projects/:/statuses/:",
+    "/projects/:/runners",
+    "/projects/:/variables",
+    "/projects/:/triggers",
+    "/projects/:/job_token_scope/allowlist",
+    "/projects/:/trigger/builds",
+    "/projects/:/ref/:/trigger/builds",
+    "/runners",
+    "/ci/lint",
+];
+
+fn repository_root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn read_file(path: &str) -> String {
+    std::fs::read_to_string(repository_root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+#[test]
+fn generated_documents_are_current() {
+    let routes = routes::to_text(api::v3::routes().list());
+    assert_eq!(read_file("docs/routes.txt"), routes, "run: holdfast routes >docs/routes.txt");
+    let permissions = holdfast_domain::policy::to_markdown();
+    assert_eq!(read_file("docs/permissions.md"), permissions, "run: holdfast permissions >docs/permissions.md");
+}
+
+/// Replaces the names of parameters, as in `GET /users/:/keys` for `GET /users/:uid/keys`.
+fn without_parameter_names(row: &str) -> String {
+    row.split('/').map(|part| if part.starts_with(':') { ":" } else { part }).collect::<Vec<_>>().join("/")
+}
+
+#[test]
+fn every_specified_route_is_served() {
+    let index = read_file("conformance/suite/rows.py");
+    let is_row = |text: &&str| ["GET /", "POST /", "PUT /", "DELETE /"].iter().any(|method| text.starts_with(method));
+    let rows: BTreeSet<String> = index.split('"').filter(is_row).map(without_parameter_names).collect();
+    assert_eq!(rows.len(), 94);
+    let served: BTreeSet<String> = api::v3::routes()
+        .list()
+        .iter()
+        .map(|route| without_parameter_names(&format!("{} {}", route.method, route.path)))
+        .collect();
+    let path = |row: &str| row.split(' ').nth(1).unwrap().to_owned();
+    let begins = |row: &str, prefixes: &[&str]| {
+        prefixes.iter().any(|prefix| path(row).starts_with(prefix) || row.starts_with(prefix))
+    };
+    for row in &rows {
+        assert!(served.contains(row), "{row} is not served");
+    }
+    let reasons = read_file("docs/api-design.md");
+    for row in served.difference(&rows) {
+        assert!(begins(row, ADDITIONS), "{row} is not in the specification: list it with its reason");
+        let segment = path(row).split('/').rfind(|part| !part.is_empty() && *part != ":").unwrap().to_owned();
+        assert!(reasons.contains(&segment), "docs/api-design.md does not mention {segment}");
+    }
+}
+
+#[test]
+fn the_openapi_document_has_every_route() {
+    let routes = api::v3::routes();
+    let site = InstanceUrls::new(&"http://holdfast.test".parse().unwrap(), 22);
+    let document: Value = serde_json::from_str(openapi::render(routes.list(), &site).as_str()).unwrap();
+    assert_eq!(document["openapi"], "3.1.0");
+    for route in routes.list() {
+        let operation = &document["paths"][routes::brace_path_params(route.path)][route.method.as_str().to_lowercase()];
+        assert!(operation["responses"][route.status.as_str()].is_object(), "{} {}", route.method, route.path);
+        assert!(!operation["summary"].as_str().unwrap().is_empty());
+        // Starring or subscribing is idempotent; generated clients need the 304 in the document.
+        let tells_unchanged = operation["responses"]["304"].is_object();
+        assert_eq!(
+            tells_unchanged,
+            ["/star", "/subscription"].iter().any(|end| route.path.ends_with(end)),
+            "{} {}",
+            route.method,
+            route.path
+        );
+    }
+}
+
+fn list_markdown(directory: &Path) -> Vec<PathBuf> {
+    let entries = directory.read_dir().unwrap().map(|entry| entry.unwrap().path());
+    entries
+        .flat_map(|path| if path.is_dir() { list_markdown(&path) } else { vec![path] })
+        .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
+        .collect()
+}
+
+/// Returns the link targets of a document, except other sites, paths of a server, and anchors in the same document.
+fn links(text: &str) -> impl Iterator<Item = &str> {
+    let targets = text.split("](").skip(1).filter_map(|rest| Some(rest.split_once(')')?.0));
+    let files = targets.filter_map(|target| target.split('#').next());
+    files.filter(|file| !file.is_empty() && !file.starts_with('/') && !file.contains("://") && !file.contains(' '))
+}
+
+#[test]
+fn doc_links_resolve_and_every_page_is_linked() {
+    let docs = repository_root().join("docs").canonicalize().unwrap();
+    let documents = list_markdown(&docs);
+    let readme = repository_root().join("README.md").canonicalize().unwrap();
+    let mut reached = BTreeSet::new();
+    for document in documents.iter().chain([&readme]) {
+        let text = std::fs::read_to_string(document).unwrap();
+        for link in links(&text) {
+            let target = document.parent().unwrap().join(link).canonicalize();
+            let target = target.unwrap_or_else(|_| panic!("{} leads to {link}", document.display()));
+            if document.ends_with("SUMMARY.md") {
+                reached.insert(target);
+            }
+        }
+    }
+    let missing: Vec<_> = documents.iter().filter(|it| !reached.contains(*it) && !it.ends_with("SUMMARY.md")).collect();
+    assert!(missing.is_empty(), "not in docs/SUMMARY.md: {missing:?}");
+}
+
+/// Returns the tests that a line names, such as `hooks.rs::a_hook_belongs_to_its_project`, as file and function.
+fn named_tests(line: &str) -> impl Iterator<Item = (&str, &str)> {
+    let code = line.split('`').skip(1).step_by(2);
+    code.filter_map(|code| code.split_once("::")).filter(|(file, _)| file.ends_with(".rs"))
+}
+
+/// Every row of the claim tables in the security model names a test.
+#[test]
+fn every_security_claim_cites_an_existing_test() {
+    let text = read_file("docs/security.md");
+    let mut names = BTreeSet::new();
+    let mut is_claim = false;
+    for line in text.lines() {
+        for (file, function) in named_tests(line) {
+            let path =
+                if file.starts_with("crates/") { file.to_owned() } else { format!("crates/tests/tests/it/{file}") };
+            assert!(read_file(&path).contains(&format!("fn {function}(")), "{path} has no test {function}: {line}");
+            names.insert((file, function));
+        }
+        is_claim = line.starts_with('|') && (is_claim || line == "| Claim | Test |");
+        let is_head = line == "| Claim | Test |" || line == "|---|---|";
+        assert!(!is_claim || is_head || named_tests(line).next().is_some(), "no test shows this claim: {line}");
+    }
+    assert!(names.len() >= 60, "only {} tests are named", names.len());
+}
