@@ -12,7 +12,8 @@ pub use holdfast_store::ci::build_list::Build;
 
 use super::pipeline_state::LockedPipeline;
 use crate::projects::project::{Project, ProjectRef};
-use crate::repository::{fetch, revision};
+use crate::repository::browse::revision;
+use crate::repository::transfer::fetch;
 use crate::{Actor, App, Error, Resource, Result, access};
 
 /// Lists the builds of a project, newest first. Unless `statuses` is empty, lists only builds with one of them.

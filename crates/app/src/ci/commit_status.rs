@@ -12,8 +12,9 @@ use holdfast_store::commit;
 use super::creation;
 use super::pipeline_state::LockedPipeline;
 use crate::projects::project::ProjectRef;
-use crate::repository::fetch::{self, OpenRepository};
-use crate::repository::{ci_file, containing_refs, revision};
+use crate::repository::browse::{ci_file, revision};
+use crate::repository::refs::containing_refs;
+use crate::repository::transfer::fetch::{self, OpenRepository};
 use crate::{Actor, App, Error, Resource, Result};
 
 #[derive(Clone, Debug, Default)]

@@ -20,8 +20,8 @@ use tokio::sync::Semaphore;
 
 use super::pipeline_state::LockedPipeline;
 use crate::projects::project::ProjectRef;
-use crate::repository::ci_file::{self, CiFileContent};
-use crate::repository::fetch::{self, OpenRepository};
+use crate::repository::browse::ci_file::{self, CiFileContent};
+use crate::repository::transfer::fetch::{self, OpenRepository};
 use crate::{Actor, App, Error, Result};
 
 /// Creates a pipeline for the tip of a branch or tag, even if the commit message contains `[ci skip]`.

@@ -19,7 +19,7 @@ use super::variable::encrypt_trigger_variables;
 use crate::accounts::secret::digest;
 use crate::accounts::user;
 use crate::projects::project::{Project, ProjectRef};
-use crate::repository::fetch;
+use crate::repository::transfer::fetch;
 use crate::{Actor, App, Error, Resource, Result, access};
 
 /// Number of characters of a token that users other than its owner see, as in newer versions of the API.

@@ -14,8 +14,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 pub use holdfast_git::pack_scan::PackLimits;
 
-use super::bundle::Bundle;
-use super::shared_fetch::SharedFetches;
+use super::transfer::bundle::Bundle;
+use super::transfer::shared_fetch::SharedFetches;
 use crate::client::{ClientKey, ClientPermits, KeyedPermit, KeyedSemaphores, client_share};
 use crate::{App, Error, Result};
 

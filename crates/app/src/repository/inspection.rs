@@ -10,7 +10,8 @@ use holdfast_store::repository::pack::{self, Pack};
 use holdfast_store::repository::snapshot::RefKind;
 use holdfast_store::repository::{network, repository};
 
-use super::{fetch, pack_download};
+use super::pack_download;
+use super::transfer::fetch;
 use crate::{Actor, App, Error, Resource, Result, access};
 
 #[derive(Clone, Debug)]

@@ -8,8 +8,8 @@ use holdfast_git::protocol::upload::FetchRequest;
 use holdfast_git::reachability::{self, SearchScope};
 use holdfast_git::reader::{Kind, Reader};
 
-use super::fetch::{self, FetchSlot, OpenRepository};
 use super::objects;
+use super::transfer::fetch::{self, FetchSlot, OpenRepository};
 use crate::{App, Error, Result};
 
 /// The minimum length of an abbreviated id, as git itself abbreviates them at least. Shorter ones could be found by

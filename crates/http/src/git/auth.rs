@@ -15,7 +15,7 @@ use base64::engine::general_purpose::STANDARD;
 use futures_util::TryStreamExt;
 use holdfast_app::accounts::authentication::authenticate_basic;
 use holdfast_app::projects::project::ProjectRef;
-use holdfast_app::repository::fetch::{self, OpenRepository};
+use holdfast_app::repository::transfer::fetch::{self, OpenRepository};
 use holdfast_app::{Actor, Error};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_git::protocol::Version;

@@ -5,7 +5,7 @@ mod upload_archive;
 mod upload_pack;
 
 use futures_util::StreamExt;
-use holdfast_app::repository::fetch::{self, ResponseStream};
+use holdfast_app::repository::transfer::fetch::{self, ResponseStream};
 use holdfast_app::{Actor, Error, Resource, Result};
 use holdfast_git::protocol::Version;
 use russh::ChannelReadHalf;

@@ -23,7 +23,7 @@ use holdfast_store::repository::pack::{self, Pack};
 use holdfast_store::repository::{network as rows, repository};
 use holdfast_store::worker::maintenance;
 
-use super::fetch::{self, OpenRepository};
+use super::transfer::fetch::{self, OpenRepository};
 use crate::{Actor, App, Error, Resource, Result, access};
 use lease_guard::LeaseGuard;
 

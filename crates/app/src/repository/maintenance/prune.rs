@@ -15,7 +15,7 @@ use holdfast_store::repository::{repository, retained};
 
 use super::repack::{PackReplacement, commit_replacement};
 use super::{LeaseGuard, PackList};
-use crate::repository::fetch;
+use crate::repository::transfer::fetch;
 use crate::{Actor, App, Error, Result};
 
 /// Prunes the cruft packs that are older than the grace period. Objects that are still needed are moved to a new pack:

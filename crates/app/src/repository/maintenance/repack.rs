@@ -18,8 +18,8 @@ use holdfast_store::repository::repository::{self, BasePack};
 use holdfast_store::repository::{network, ref_log};
 
 use super::{LeaseGuard, PackList, total_bytes};
-use crate::repository::fetch;
 use crate::repository::pack::store_pack;
+use crate::repository::transfer::fetch;
 use crate::{Actor, App, Error, Resource, Result};
 
 /// Merges the small packs into one, with their unreachable objects.

@@ -2,8 +2,8 @@
 
 use anyhow::bail;
 use clap::Args;
-use holdfast_app::repository::receipt::Receipt;
 use holdfast_app::repository::recovery::{self, LostPushState, PushFilter};
+use holdfast_app::repository::transfer::receipt::Receipt;
 use holdfast_app::{Actor, App};
 
 use super::{cli_error, print};

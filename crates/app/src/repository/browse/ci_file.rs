@@ -6,8 +6,10 @@ use holdfast_git::reader::{EntryKind, Kind, Reader};
 use holdfast_store::ci::pipeline::CommitSummary;
 
 use super::commit::signature_time;
-use super::fetch::OpenRepository;
-use super::{objects, push_event, tree};
+use super::tree;
+use crate::repository::objects;
+use crate::repository::transfer::fetch::OpenRepository;
+use crate::repository::transfer::push_event;
 use crate::{App, Result};
 
 pub(crate) const PATH: &str = ".gitlab-ci.yml";
@@ -54,7 +56,7 @@ fn commit_summary(reader: &Reader, id: ObjectId) -> Result<CommitSummary> {
 }
 
 /// Returns whether a commit may have a CI file. If it has none, no pipeline job is needed.
-pub(super) fn may_exist_at(reader: &Reader, commit: ObjectId) -> Result<bool> {
+pub(in crate::repository) fn may_exist_at(reader: &Reader, commit: ObjectId) -> Result<bool> {
     use holdfast_git::reader::TreeLookup;
     if reader.kind(commit)? != Some(Kind::Commit) {
         return Ok(false);

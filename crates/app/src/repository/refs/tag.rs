@@ -13,15 +13,17 @@ use holdfast_store::repository::ref_update::RefUpdateOrigin;
 use holdfast_store::repository::release;
 use holdfast_store::repository::snapshot::RefKind;
 
-use super::commit::{self, Commit, MAX_LISTED_MESSAGE_BYTES};
-use super::fetch::{self, OpenRepository};
-use super::pack::store_pack;
-use super::push_event::PushDetails;
-use super::receipt::IntendedPush;
 use super::ref_update::{self, RefUpdate, RefUpdateBatch};
 use super::ref_update_policy::{RefUpdatePolicy, TAG_CHANGED};
-use super::{objects, push, revision};
 use crate::actor::CurrentUser;
+use crate::repository::browse::commit::{self, Commit, MAX_LISTED_MESSAGE_BYTES};
+use crate::repository::browse::revision;
+use crate::repository::objects;
+use crate::repository::pack::store_pack;
+use crate::repository::transfer::fetch::{self, OpenRepository};
+use crate::repository::transfer::push;
+use crate::repository::transfer::push_event::PushDetails;
+use crate::repository::transfer::receipt::IntendedPush;
 use crate::{Actor, App, Error, Resource, Result};
 
 #[derive(Clone, Debug)]

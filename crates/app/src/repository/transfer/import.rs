@@ -20,10 +20,10 @@ pub use holdfast_store::repository::import::Import;
 
 use super::fetch;
 use super::import_source;
-use super::pack::store_pack;
 use super::push;
-use super::ref_update::{self, RefUpdate, RefUpdateBatch};
 use crate::hooks::redact;
+use crate::repository::pack::store_pack;
+use crate::repository::refs::ref_update::{self, RefUpdate, RefUpdateBatch};
 use crate::{Actor, App, Error, Resource, Result, access};
 
 /// Returns the state of an import.

@@ -4,8 +4,8 @@ use holdfast_git::ObjectId;
 use holdfast_git::protocol::advertisement::RefLookup;
 use holdfast_store::repository::snapshot::RefKind;
 
-use super::fetch::OpenRepository;
-use super::objects;
+use crate::repository::objects;
+use crate::repository::transfer::fetch::OpenRepository;
 use crate::{App, Result};
 
 /// Resolves the name of a branch or a tag. Returns its short name, and whether it is a tag.

@@ -3,6 +3,8 @@
 //! The database loses acknowledged pushes if it is rolled back to an earlier point, or if a replica takes over that
 //! lagged behind. The packs and their receipts are still in the object store.
 
+mod replay;
+
 use std::collections::{HashMap, HashSet};
 
 use futures_util::TryStreamExt;
@@ -14,11 +16,11 @@ use holdfast_store::projects::project::ProjectRef;
 use holdfast_store::repository::pack::{self, ObjectRecord};
 use holdfast_store::repository::ref_log;
 
-use super::fetch::{self, OpenRepository};
-use super::receipt::{self, Receipt, ReceiptReadResult, ReceiptRefUpdate};
+use crate::repository::transfer::fetch::{self, OpenRepository};
+use crate::repository::transfer::receipt::{self, Receipt, ReceiptReadResult, ReceiptRefUpdate};
 use crate::{Actor, App, Error, Result, access};
 
-pub use super::replay::apply;
+pub use replay::apply;
 
 /// A push that is in the object store, and whose pack the database has never listed.
 #[derive(Clone, Debug)]
@@ -125,7 +127,7 @@ async fn inspect_objects(app: &App, objects: Vec<ObjectMeta>, found: &mut Search
 }
 
 /// Opens the project that a push was for. Returns `None` if it has been deleted, or another one has its id.
-pub(super) async fn open_recorded_project(app: &App, receipt: &Receipt) -> Result<Option<OpenRepository>> {
+async fn open_recorded_project(app: &App, receipt: &Receipt) -> Result<Option<OpenRepository>> {
     let project = ProjectRef::Id(receipt.project.into());
     let repository = match fetch::open_repository(app, &Actor::Operator, &project, ProjectAction::Read).await {
         Ok(opened) => opened,

@@ -13,13 +13,13 @@ use holdfast_store::projects::project::ProjectRef;
 use holdfast_store::repository::ref_update::RefUpdateOrigin;
 use holdfast_store::repository::{protection, ref_log as rows};
 
-use super::ci_file;
-use super::fetch::{self, OpenRepository};
-use super::objects::GitObjects;
-use super::push_event::PushDetails;
 use super::ref_log::{RefLogEntry, full_name, is_past_restore_period};
 use super::ref_update::{self, RefUpdate, RefUpdateBatch, STALE_OLD_VALUE};
 use super::ref_update_policy::{PolicyResult, RefUpdatePolicy};
+use crate::repository::browse::ci_file;
+use crate::repository::objects::GitObjects;
+use crate::repository::transfer::fetch::{self, OpenRepository};
+use crate::repository::transfer::push_event::PushDetails;
 use crate::{Actor, App, Error, Resource, Result};
 
 /// A ref that has been restored.

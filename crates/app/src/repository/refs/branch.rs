@@ -12,13 +12,13 @@ use holdfast_store::repository::protection;
 use holdfast_store::repository::ref_update::RefUpdateOrigin;
 use holdfast_store::repository::snapshot::RefKind;
 
-use super::commit::{self, Commit};
-use super::fetch::{self, OpenRepository};
-use super::push_event::PushDetails;
 use super::ref_update::{self, RefUpdate, RefUpdateBatch};
 use super::ref_update_policy::RefUpdatePolicy;
-use super::revision;
 use crate::actor::CurrentUser;
+use crate::repository::browse::commit::{self, Commit};
+use crate::repository::browse::revision;
+use crate::repository::transfer::fetch::{self, OpenRepository};
+use crate::repository::transfer::push_event::PushDetails;
 use crate::{Actor, App, Error, Resource, Result};
 
 #[derive(Clone, Debug)]

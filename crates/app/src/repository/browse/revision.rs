@@ -4,8 +4,8 @@ use holdfast_git::ObjectId;
 use holdfast_git::protocol::advertisement::RefLookup;
 use holdfast_git::reader::{Kind, Reader};
 
-use super::fetch::OpenRepository;
-use super::{object_lookup, objects};
+use crate::repository::transfer::fetch::OpenRepository;
+use crate::repository::{object_lookup, objects};
 use crate::{App, Result};
 
 /// Resolves a tag, a branch, or the beginning of the id of a reachable commit, with an optional suffix such as `~2` or

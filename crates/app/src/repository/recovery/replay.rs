@@ -14,14 +14,15 @@ use holdfast_git::{BareRepository, ObjectId, Quarantine, RefName, RefTarget};
 use holdfast_store::repository::pack::{NewPack, PackBytes};
 use holdfast_store::repository::ref_update::{RefUpdate, RefUpdateOrigin};
 
-use super::fetch::OpenRepository;
-use super::push_event::PushDetails;
-use super::receipt::Receipt;
-use super::recovery::{LostPush, LostPushState, open_recorded_project};
-use super::ref_update::{self, RefUpdateBatch};
-use super::{pack_download, push};
+use super::{LostPush, LostPushState, open_recorded_project};
 use crate::accounts::user;
 use crate::actor::CurrentUser;
+use crate::repository::pack_download;
+use crate::repository::refs::ref_update::{self, RefUpdateBatch};
+use crate::repository::transfer::fetch::OpenRepository;
+use crate::repository::transfer::push;
+use crate::repository::transfer::push_event::PushDetails;
+use crate::repository::transfer::receipt::Receipt;
 use crate::{Actor, App, Error, Resource, Result};
 
 struct NoProgress;

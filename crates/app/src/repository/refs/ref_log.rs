@@ -9,7 +9,7 @@ use holdfast_store::repository::ref_log;
 
 pub use holdfast_store::repository::ref_log::RefLogEntry;
 
-use super::fetch::{self, OpenRepository};
+use crate::repository::transfer::fetch::{self, OpenRepository};
 use crate::{Actor, App, Result};
 
 /// A ref log entry, and whether its ref can be restored to the old value.

@@ -12,10 +12,10 @@ use holdfast_store::repository::ref_update::RefUpdate;
 use holdfast_store::worker::close_issues::IssueClosure;
 use serde_json::{Value, json};
 
-use super::commit::signature_time;
 use super::fetch::OpenRepository;
 use crate::Result;
 use crate::actor::CurrentUser;
+use crate::repository::browse::commit::signature_time;
 
 /// Maximum number of commits that an event lists. Their messages together have at most [`MAX_TEXT_BYTES`]: a feed shows
 /// 100 pushes at a time.
@@ -60,7 +60,7 @@ impl PushDetails {
 
     /// Returns the event of one update. `index` is its index among all updates of the push. The default branch is given
     /// if the push itself sets it.
-    pub(super) fn to_event(
+    pub(in crate::repository) fn to_event(
         &self,
         repository: &OpenRepository,
         index: usize,
@@ -93,7 +93,7 @@ impl PushDetails {
 
     /// Returns the issues that the listed commits of one update close. `index` is its index among all updates of the
     /// push.
-    pub(super) fn issue_closures(&self, index: usize) -> Vec<IssueClosure> {
+    pub(in crate::repository) fn issue_closures(&self, index: usize) -> Vec<IssueClosure> {
         let commits = self.commits.get(index).into_iter().flat_map(|commits| &commits.newest);
         let to_closure = |commit: &Value| {
             let iids = issues_closed_by(commit["message"].as_str().unwrap_or_default());
@@ -147,13 +147,13 @@ const MAX_NAME_BYTES: usize = 1 << 10;
 
 /// Returns the beginning of a text, at most `maximum` bytes of it, without zero bytes: git allows them in texts,
 /// PostgreSQL does not.
-pub(super) fn clean_text(text: &str, maximum: usize) -> String {
+pub(in crate::repository) fn clean_text(text: &str, maximum: usize) -> String {
     let mut text = text.replace('\0', "");
     shorten(&mut text, maximum);
     text
 }
 
-pub(super) fn clean_name(name: &str) -> String {
+pub(in crate::repository) fn clean_name(name: &str) -> String {
     clean_text(name, MAX_NAME_BYTES)
 }
 

@@ -16,16 +16,16 @@ use holdfast_store::repository::protection;
 use holdfast_store::repository::ref_update::RefUpdateOrigin;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::ci_file;
 use super::fetch::{self, OpenRepository};
-use super::maintenance;
-use super::pack::store_pack;
 use super::push_event::PushDetails;
 use super::receipt::IntendedPush;
-use super::ref_update::{self, RefUpdate, RefUpdateBatch, RefUpdateResult};
-use super::ref_update_policy::{PolicyResult, RefUpdatePolicy, duplicate_names};
 use super::request_reader::within_request_timeout;
 use crate::actor::CurrentUser;
+use crate::repository::browse::ci_file;
+use crate::repository::maintenance;
+use crate::repository::pack::store_pack;
+use crate::repository::refs::ref_update::{self, RefUpdate, RefUpdateBatch, RefUpdateResult};
+use crate::repository::refs::ref_update_policy::{PolicyResult, RefUpdatePolicy, duplicate_names};
 use crate::{Actor, App, Error, Result};
 
 /// Reads the commands and the pack of a push, applies them and reports the result. Errors are reported to the client,
@@ -303,7 +303,7 @@ fn updates_with_ci_file(reader: &Reader, updates: &[RefUpdate]) -> Result<Vec<us
 
 /// Adds the committed pack to the local cache and requests maintenance. Errors are only logged, since the push is
 /// committed already.
-pub(super) async fn update_local_cache(
+pub(in crate::repository) async fn update_local_cache(
     app: &App,
     cached_repository: &CachedRepository,
     result: &RefUpdateResult,

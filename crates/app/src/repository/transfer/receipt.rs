@@ -29,7 +29,7 @@ const KEY_PURPOSE: &str = "receipts of packs";
 
 /// The ref updates that a push is about to make.
 #[derive(Clone, Copy)]
-pub(super) struct IntendedPush<'a> {
+pub(in crate::repository) struct IntendedPush<'a> {
     pub repository: &'a OpenRepository,
     pub updates: &'a [RefUpdate],
     pub origin: RefUpdateOrigin,
@@ -67,7 +67,7 @@ pub struct ReceiptRefUpdate {
 
 impl ReceiptRefUpdate {
     /// Returns the old and the new id, or `None` if one of them is malformed.
-    pub(super) fn ids(&self) -> Option<(Option<ObjectId>, Option<ObjectId>)> {
+    pub(in crate::repository) fn ids(&self) -> Option<(Option<ObjectId>, Option<ObjectId>)> {
         let id = |hex: &Option<String>| hex.as_ref().map(|hex| ObjectId::from_hex(hex.as_bytes())).transpose().ok();
         Some((id(&self.old)?, id(&self.new)?))
     }
@@ -85,7 +85,7 @@ pub enum ReceiptReadResult {
 
 impl Receipt {
     /// Returns the bytes that are stored behind the files of the pack.
-    pub(super) fn encode_for_push(
+    pub(in crate::repository) fn encode_for_push(
         app: &App,
         push: IntendedPush<'_>,
         key: &str,
@@ -148,7 +148,7 @@ fn digest(key: Option<&EncryptionKey>, text: &[u8]) -> [u8; DIGEST_BYTES] {
 }
 
 /// Reads the receipt of an object of this size.
-pub(super) async fn read(app: &App, key: &str, size: u64) -> Result<ReceiptReadResult> {
+pub(in crate::repository) async fn read(app: &App, key: &str, size: u64) -> Result<ReceiptReadResult> {
     let Some(trailer_start) = size.checked_sub(TRAILER_BYTES as u64) else { return Ok(ReceiptReadResult::None) };
     let Some(trailer) = read_range(app, key, trailer_start..size).await? else { return Ok(ReceiptReadResult::None) };
     let Some(length) = text_length(&trailer).filter(|length| *length <= trailer_start.min(MAX_RECEIPT_BYTES)) else {

@@ -8,9 +8,10 @@ use holdfast_git::ObjectId;
 use holdfast_git::reader::{EntryKind, Kind};
 use holdfast_store::projects::project::ProjectRef;
 
-use super::fetch::{self, OpenRepository, ResponseStream};
-use super::{object_lookup, objects, revision, tree};
+use super::{revision, tree};
 use crate::large_response::MAX_SMALL_BYTES;
+use crate::repository::transfer::fetch::{self, OpenRepository, ResponseStream};
+use crate::repository::{object_lookup, objects};
 use crate::{Actor, App, Error, Resource, Result};
 
 pub struct Blob {

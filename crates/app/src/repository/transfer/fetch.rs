@@ -26,10 +26,11 @@ use holdfast_store::repository::snapshot::Snapshot;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::OwnedSemaphorePermit;
 
+use super::bounded_stream;
 use super::request_reader::{MAX_REQUEST_BYTES, RequestReader, within_request_timeout};
 use super::shared_fetch::{self, FetchKey, GitOutput};
-use super::{bounded_stream, object_lookup};
 use crate::client::ClientKey;
+use crate::repository::object_lookup;
 use crate::{Actor, App, Error, Result, access};
 
 /// A project with its ref snapshot at one generation, which all parts of a response use.
@@ -181,14 +182,14 @@ async fn start_upload_pack(
 }
 
 /// What a running git process holds: the pinned cached repository, and the permits of its fetch.
-pub(super) struct FetchSlot {
+pub(in crate::repository) struct FetchSlot {
     pub cached_repository: CachedRepository,
     _view: Option<Quarantine>,
     _permits: FetchPermits,
     _client_permit: OwnedSemaphorePermit,
 }
 
-pub(super) async fn acquire_slot(app: &App, repository: &OpenRepository) -> Result<FetchSlot> {
+pub(in crate::repository) async fn acquire_slot(app: &App, repository: &OpenRepository) -> Result<FetchSlot> {
     let client_permit = app.git_runtime.acquire_client_fetch_permit(repository.client).await;
     acquire_slot_for_client(app, repository, client_permit).await
 }
@@ -218,7 +219,7 @@ fn repository_with_refs(
 }
 
 /// Runs git with one request and streams its output to a single client.
-pub(super) async fn run_unshared(
+pub(in crate::repository) async fn run_unshared(
     app: &App,
     command: Command,
     request: Bytes,
@@ -322,7 +323,10 @@ fn not_our_ref(id: ObjectId) -> Error {
 const MAX_LINEAR_SEARCH: usize = 16;
 
 /// Returns the ids that no ref points at.
-pub(super) fn exclude_tips(repository: &OpenRepository, mut wanted: HashSet<ObjectId>) -> HashSet<ObjectId> {
+pub(in crate::repository) fn exclude_tips(
+    repository: &OpenRepository,
+    mut wanted: HashSet<ObjectId>,
+) -> HashSet<ObjectId> {
     if wanted.len() > MAX_LINEAR_SEARCH {
         repository.refs.tips().for_each(|tip| _ = wanted.remove(&tip));
         return wanted;
@@ -338,7 +342,7 @@ pub(super) fn exclude_tips(repository: &OpenRepository, mut wanted: HashSet<Obje
 }
 
 /// Rejects ids that no ref of this project reaches, with the same error as for objects that do not exist.
-pub(super) async fn check_reachable(
+pub(in crate::repository) async fn check_reachable(
     app: &App,
     repository: &OpenRepository,
     cached_repository: &CachedRepository,
@@ -357,4 +361,4 @@ pub(super) async fn check_reachable(
     }
 }
 
-pub(super) type FetchPermits = (OwnedSemaphorePermit, OwnedSemaphorePermit);
+pub(in crate::repository) type FetchPermits = (OwnedSemaphorePermit, OwnedSemaphorePermit);

@@ -5,8 +5,8 @@ use holdfast_domain::text::shorten;
 use holdfast_git::ObjectId;
 use holdfast_git::reader::{self, Reader, Signature};
 
-use super::fetch::OpenRepository;
-use super::objects;
+use crate::repository::objects;
+use crate::repository::transfer::fetch::OpenRepository;
 use crate::{App, Result};
 
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ pub struct Person {
 
 /// Maximum size of the message of a commit or a tag in a list. Git has no limit; the longest messages that people write
 /// are those of merges that list their commits.
-pub(super) const MAX_LISTED_MESSAGE_BYTES: usize = 32 << 10;
+pub(in crate::repository) const MAX_LISTED_MESSAGE_BYTES: usize = 32 << 10;
 /// Maximum size of a name or an address of a commit in a list.
 const MAX_LISTED_NAME_BYTES: usize = 1 << 10;
 /// Maximum number of parents of a commit in a list.
@@ -36,7 +36,7 @@ const MAX_LISTED_PARENTS: usize = 100;
 
 impl Commit {
     /// Shortens the commit to what a list shows of it: a commit may have a megabyte of message, names or parents.
-    pub(super) fn abridge(&mut self) {
+    pub(in crate::repository) fn abridge(&mut self) {
         shorten(&mut self.message, MAX_LISTED_MESSAGE_BYTES);
         for person in [&mut self.author, &mut self.committer] {
             shorten(&mut person.name, MAX_LISTED_NAME_BYTES);
@@ -68,18 +68,22 @@ impl From<Signature> for Person {
 }
 
 /// Returns the time of a signature, or `None` if it is out of range.
-pub(super) fn signature_time(signature: &Signature) -> Option<DateTime<FixedOffset>> {
+pub(in crate::repository) fn signature_time(signature: &Signature) -> Option<DateTime<FixedOffset>> {
     let offset = FixedOffset::east_opt(signature.offset_seconds)?;
     Some(DateTime::from_timestamp(signature.seconds, 0)?.with_timezone(&offset))
 }
 
 /// Reads one commit in full.
-pub(super) async fn load(app: &App, repository: &OpenRepository, id: ObjectId) -> Result<Commit> {
+pub(in crate::repository) async fn load(app: &App, repository: &OpenRepository, id: ObjectId) -> Result<Commit> {
     objects::read(app, repository, move |reader| Ok(reader.commit(id)?.into())).await
 }
 
 /// Reads commits as a list shows them, one for each id.
-pub(super) async fn load_listed(app: &App, repository: &OpenRepository, ids: Vec<ObjectId>) -> Result<Vec<Commit>> {
+pub(in crate::repository) async fn load_listed(
+    app: &App,
+    repository: &OpenRepository,
+    ids: Vec<ObjectId>,
+) -> Result<Vec<Commit>> {
     objects::read(app, repository, move |reader| load_listed_with(reader, ids)).await
 }
 

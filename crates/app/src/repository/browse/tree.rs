@@ -10,8 +10,9 @@ use holdfast_git::reader::TreeLookup;
 pub use holdfast_git::reader::{EntryKind, TreeEntry};
 use holdfast_store::projects::project::ProjectRef;
 
-use super::fetch::{self, OpenRepository};
-use super::{objects, revision};
+use super::revision;
+use crate::repository::objects;
+use crate::repository::transfer::fetch::{self, OpenRepository};
 use crate::{Actor, App, Error, Resource, Result};
 
 #[derive(Clone, Debug)]

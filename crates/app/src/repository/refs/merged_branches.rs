@@ -13,11 +13,11 @@ use holdfast_store::repository::protection;
 use holdfast_store::repository::ref_update::{RefUpdate, RefUpdateOrigin};
 use holdfast_store::worker::{job, merged_branches};
 
-use super::fetch::{self, OpenRepository};
-use super::objects;
-use super::push_event::PushDetails;
 use super::ref_update::{self, RefUpdateBatch};
 use crate::accounts::user;
+use crate::repository::objects;
+use crate::repository::transfer::fetch::{self, OpenRepository};
+use crate::repository::transfer::push_event::PushDetails;
 use crate::{Actor, App, Error, Result};
 
 /// Enqueues a job that deletes the merged branches of a project.

@@ -15,9 +15,9 @@ use holdfast_git::protocol::archive::ArchiveRequest;
 use holdfast_store::projects::project::ProjectRef;
 use tokio::runtime::Handle;
 
-use super::bounded_stream::bounded_stream;
-use super::fetch::{self, OpenRepository, ResponseStream};
 use super::revision;
+use crate::repository::transfer::bounded_stream::bounded_stream;
+use crate::repository::transfer::fetch::{self, OpenRepository, ResponseStream};
 use crate::{Actor, App, Error, Resource, Result};
 
 /// Serves `git archive --remote`. Rejects a commit that no ref of this project reaches.

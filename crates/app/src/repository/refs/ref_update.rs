@@ -18,8 +18,8 @@ use holdfast_store::{Connection, commit};
 
 pub use holdfast_store::repository::ref_update::RefUpdate;
 
-use super::fetch::OpenRepository;
-use super::push_event::PushDetails;
+use crate::repository::transfer::fetch::OpenRepository;
+use crate::repository::transfer::push_event::PushDetails;
 use crate::{App, Error, Result};
 
 /// Ref updates that are applied in one transaction.

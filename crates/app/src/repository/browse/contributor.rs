@@ -18,8 +18,8 @@ use tokio::time::Instant;
 
 pub use holdfast_store::repository::contributor::Contributor;
 
-use super::fetch::{self, OpenRepository};
-use super::objects;
+use crate::repository::objects;
+use crate::repository::transfer::fetch::{self, OpenRepository};
 use crate::{Actor, App, Error, Resource, Result};
 
 /// Maximum number of commits that are counted during a request. More are counted by a job.

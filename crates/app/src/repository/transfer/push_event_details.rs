@@ -13,7 +13,8 @@ use holdfast_git::reader::{ChangedPaths, Kind, Reader};
 use holdfast_store::projects::project::ProjectRef;
 use serde_json::Value;
 
-use super::{fetch, objects, push_event};
+use super::{fetch, push_event};
+use crate::repository::objects;
 use crate::{Actor, App, Result};
 
 /// The maximum number of changed paths of one commit. The rest is left out.

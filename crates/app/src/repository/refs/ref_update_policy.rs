@@ -12,8 +12,8 @@ use holdfast_git::{ObjectId, RefName};
 use holdfast_store::repository::ref_update::RefUpdate;
 use holdfast_store::repository::snapshot::Snapshot;
 
-use super::fetch::OpenRepository;
 use super::ref_update::HEAD_DELETED;
+use crate::repository::transfer::fetch::OpenRepository;
 use crate::{Actor, Error};
 
 pub type PolicyResult<T> = std::result::Result<T, String>;

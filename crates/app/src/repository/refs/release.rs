@@ -8,7 +8,7 @@ use holdfast_store::commit;
 use holdfast_store::projects::project::ProjectRef;
 use holdfast_store::repository::{ref_update, release, repository};
 
-use super::fetch;
+use crate::repository::transfer::fetch;
 use crate::{Actor, App, Error, Resource, Result};
 
 /// Creates the release of a tag that has none yet.

@@ -12,11 +12,11 @@ use holdfast_store::projects::project::ProjectRef;
 use tokio::time::Instant;
 use tracing::Instrument;
 
-use super::bounded_stream::{StreamSender, bounded_stream, client_disconnected};
 use super::commit::{Commit, load_listed_with};
-use super::fetch;
-use super::objects::GitObjects;
 use super::revision;
+use crate::repository::objects::GitObjects;
+use crate::repository::transfer::bounded_stream::{StreamSender, bounded_stream, client_disconnected};
+use crate::repository::transfer::fetch;
 use crate::{Actor, App, Error, Resource, Result};
 
 pub struct Comparison {

@@ -71,7 +71,7 @@ pub struct SharedFetches {
 }
 
 impl SharedFetches {
-    pub(super) fn new(max_disk_bytes: u64) -> Self {
+    pub(in crate::repository) fn new(max_disk_bytes: u64) -> Self {
         let build_cache = |bytes| {
             moka::sync::Cache::builder()
                 .weigher(|_, spool: &Arc<SharedResponse>| match spool.retained() {
@@ -99,7 +99,7 @@ impl SharedFetches {
         (self.computed.load(Ordering::Relaxed), self.shared.load(Ordering::Relaxed))
     }
 
-    pub(super) fn clear(&self) {
+    pub(in crate::repository) fn clear(&self) {
         self.in_progress.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self.in_memory.invalidate_all();
         self.in_files.invalidate_all();
