@@ -1,11 +1,13 @@
 //! Repositories: git transport, ref updates, browsing, maintenance and recovery.
 
 pub mod browse;
+mod fetch_slot;
 pub mod git_runtime;
 pub mod inspection;
 pub mod maintenance;
 mod object_lookup;
 mod objects;
+pub mod open_repository;
 mod pack;
 mod pack_download;
 pub mod recovery;

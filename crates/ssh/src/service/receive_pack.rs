@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use holdfast_app::repository::transfer::fetch::OpenRepository;
+use holdfast_app::repository::open_repository::OpenRepository;
 use holdfast_app::repository::transfer::push;
 use holdfast_app::{Actor, Result};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};

@@ -1,7 +1,7 @@
 //! Serves archives: the `git-upload-archive` service.
 
 use holdfast_app::repository::browse::archive;
-use holdfast_app::repository::transfer::fetch::OpenRepository;
+use holdfast_app::repository::open_repository::OpenRepository;
 use holdfast_app::repository::transfer::request_reader::within_request_timeout;
 use holdfast_app::{Error, Result};
 use holdfast_git::protocol::archive::{error_response, read_request};

@@ -2,8 +2,9 @@
 
 use bytes::BytesMut;
 use holdfast_app::client::KeyedPermit;
+use holdfast_app::repository::open_repository::OpenRepository;
 use holdfast_app::repository::transfer::bundle;
-use holdfast_app::repository::transfer::fetch::{self, OpenRepository};
+use holdfast_app::repository::transfer::fetch;
 use holdfast_app::repository::transfer::request_reader::{MAX_REQUEST_BYTES, RequestReader, within_request_timeout};
 use holdfast_app::{Error, Result};
 use holdfast_git::pkt::PacketWriter;

@@ -16,8 +16,10 @@ use holdfast_store::projects::project::ProjectRef;
 use tokio::runtime::Handle;
 
 use super::revision;
+use crate::repository::fetch_slot::FetchSlot;
+use crate::repository::open_repository::{OpenRepository, open_repository};
 use crate::repository::transfer::bounded_stream::bounded_stream;
-use crate::repository::transfer::fetch::{self, OpenRepository, ResponseStream};
+use crate::repository::transfer::fetch::{self, ResponseStream};
 use crate::{Actor, App, Error, Resource, Result};
 
 /// Serves `git archive --remote`. Rejects a commit that no ref of this project reaches.
@@ -25,7 +27,7 @@ pub async fn serve(app: &App, repository: &OpenRepository, request: &ArchiveRequ
     let commit: ObjectId = revision::resolve(app, repository, &request.revision).await?.ok_or_else(|| {
         Error::Rejected(format!("{:?} is not a branch, a tag or a commit id of this repository", request.revision))
     })?;
-    let slot = fetch::acquire_slot(app, repository).await?;
+    let slot = FetchSlot::acquire(app, repository).await?;
     let bare = &slot.cached_repository.bare;
     // The commit has been checked already, and git would check it against refs on disk, which the cached repository
     // does not have.
@@ -47,13 +49,13 @@ pub async fn show(
     revision: Option<&str>,
     format: ArchiveFormat,
 ) -> Result<Archive> {
-    let repository = fetch::open_repository(app, actor, project, ProjectAction::ReadCode).await?;
+    let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
     let commit = revision::resolve_or_head(app, &repository, revision).await?.ok_or(Error::NotFound(Resource::File))?;
     let head = repository.refs.head();
     let head = head.strip_prefix("refs/heads/").unwrap_or(head);
     let revision_name = revision.filter(|revision| !revision.is_empty()).unwrap_or(head);
     let name = ArchiveName::new(&repository.project.path, revision_name, commit);
-    let slot = fetch::acquire_slot(app, &repository).await?;
+    let slot = FetchSlot::acquire(app, &repository).await?;
     let command = archive::command(&app.git_runtime.git, &slot.cached_repository.bare, commit, format, &name);
     let content = fetch::run_unshared(app, command, Bytes::new(), slot).await?;
     let content = if format == ArchiveFormat::TarBz2 { compress_bzip2(content) } else { content };

@@ -10,7 +10,9 @@ use holdfast_store::projects::project::ProjectRef;
 
 use super::{revision, tree};
 use crate::large_response::MAX_SMALL_BYTES;
-use crate::repository::transfer::fetch::{self, OpenRepository, ResponseStream};
+use crate::repository::fetch_slot::FetchSlot;
+use crate::repository::open_repository::{OpenRepository, open_repository};
+use crate::repository::transfer::fetch::{self, ResponseStream};
 use crate::repository::{object_lookup, objects};
 use crate::{Actor, App, Error, Resource, Result};
 
@@ -21,7 +23,7 @@ pub struct Blob {
 
 /// Returns the content of a file at a commit.
 pub async fn show_at_path(app: &App, actor: &Actor, project: &ProjectRef, revision: &str, path: &str) -> Result<Blob> {
-    let repository = fetch::open_repository(app, actor, project, ProjectAction::ReadCode).await?;
+    let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
     let commit = revision::resolve(app, &repository, revision).await?.ok_or(Error::NotFound(Resource::Commit))?;
     let found = tree::find(app, &repository, commit, path.into()).await?;
     let file = found.filter(|entry| entry.kind() == EntryKind::File).ok_or(Error::NotFound(Resource::File))?;
@@ -30,7 +32,7 @@ pub async fn show_at_path(app: &App, actor: &Actor, project: &ProjectRef, revisi
 
 /// Returns a blob by its id, or by the beginning of its id.
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, id: &str) -> Result<Blob> {
-    let repository = fetch::open_repository(app, actor, project, ProjectAction::ReadCode).await?;
+    let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
     let id = object_lookup::find_reachable(app, &repository, id, Kind::Blob)
         .await?
         .ok_or(Error::NotFound(Resource::Blob))?;
@@ -58,7 +60,7 @@ async fn read_blob(app: &App, repository: &OpenRepository, id: ObjectId) -> Resu
     let content = match content {
         Some(content) => stream::iter([Ok(content)]).boxed(),
         None => {
-            let slot = fetch::acquire_slot(app, repository).await?;
+            let slot = FetchSlot::acquire(app, repository).await?;
             let command = app.git_runtime.git.command(&slot.cached_repository.bare, "cat-file").arg("blob").arg_oid(id);
             fetch::run_unshared(app, command, Bytes::new(), slot).await?
         }

@@ -8,7 +8,7 @@ use holdfast_store::ci::pipeline::CommitSummary;
 use super::commit::signature_time;
 use super::tree;
 use crate::repository::objects;
-use crate::repository::transfer::fetch::OpenRepository;
+use crate::repository::open_repository::OpenRepository;
 use crate::repository::transfer::push_event;
 use crate::{App, Result};
 

@@ -6,7 +6,7 @@ use holdfast_git::ObjectId;
 use holdfast_git::reader::{self, Reader, Signature};
 
 use crate::repository::objects;
-use crate::repository::transfer::fetch::OpenRepository;
+use crate::repository::open_repository::OpenRepository;
 use crate::{App, Result};
 
 #[derive(Clone, Debug)]

@@ -14,9 +14,10 @@ use tracing::Instrument;
 
 use super::commit::{Commit, load_listed_with};
 use super::revision;
+use crate::repository::fetch_slot::FetchSlot;
 use crate::repository::objects::GitObjects;
+use crate::repository::open_repository::open_repository;
 use crate::repository::transfer::bounded_stream::{StreamSender, bounded_stream, client_disconnected};
-use crate::repository::transfer::fetch;
 use crate::{Actor, App, Error, Resource, Result};
 
 pub struct Comparison {
@@ -47,7 +48,7 @@ const MAX_BYTES: u64 = 512_000;
 
 /// Compares two revisions: the commits that `to` has and `from` has not, and the changes since their merge base.
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, from: &str, to: &str) -> Result<Comparison> {
-    let repository = fetch::open_repository(app, actor, project, ProjectAction::ReadCode).await?;
+    let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
     let from = revision::resolve(app, &repository, from).await?.ok_or(Error::NotFound(Resource::Commit))?;
     let to = revision::resolve(app, &repository, to).await?.ok_or(Error::NotFound(Resource::Commit))?;
     let objects = GitObjects::open(app, &repository).await?;
@@ -56,7 +57,7 @@ pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, from: &str, to
         let newest = ids.first().map(|id| reader.commit(*id)).transpose()?;
         Ok((ids, newest))
     });
-    let slot = fetch::acquire_slot(app, &repository).await?;
+    let slot = FetchSlot::acquire(app, &repository).await?;
     let (git, bare) = (&app.git_runtime.git, &slot.cached_repository.bare);
     // Git computes the diff while the commits are searched.
     let start_diff = async {

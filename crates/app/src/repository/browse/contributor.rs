@@ -18,8 +18,9 @@ use tokio::time::Instant;
 
 pub use holdfast_store::repository::contributor::Contributor;
 
+use crate::repository::fetch_slot::FetchSlot;
 use crate::repository::objects;
-use crate::repository::transfer::fetch::{self, OpenRepository};
+use crate::repository::open_repository::{OpenRepository, open_repository};
 use crate::{Actor, App, Error, Resource, Result};
 
 /// Maximum number of commits that are counted during a request. More are counted by a job.
@@ -30,7 +31,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Lists the contributors to the default branch, the one with the newest commit first. Merges are not counted.
 pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequest) -> Result<Page<Contributor>> {
-    let repository = fetch::open_repository(app, actor, project, ProjectAction::ReadCode).await?;
+    let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
     let tip = repository.refs.head_target().ok_or(Error::NotFound(Resource::Literal("404 Not Found")))?;
     let id = repository.project.repository.id;
     let mut connection = app.database.connection().await?;
@@ -88,8 +89,7 @@ async fn wait_for_job(app: &App, repository: &OpenRepository, tip: ObjectId) -> 
 }
 
 pub(crate) async fn run(app: &App, project: ProjectId) -> Result<()> {
-    let repository =
-        fetch::open_repository(app, &Actor::Operator, &ProjectRef::Id(project), ProjectAction::ReadCode).await?;
+    let repository = open_repository(app, &Actor::Operator, &ProjectRef::Id(project), ProjectAction::ReadCode).await?;
     match repository.refs.head_target() {
         Some(tip) => count(app, &repository, tip).await,
         None => Ok(()),
@@ -116,7 +116,7 @@ async fn count(app: &App, repository: &OpenRepository, tip: ObjectId) -> Result<
             Ok((Some(base), CommitSelection::Exactly(reader.commits_excluding_exact(&[base], tip)?), removed))
         });
         let (base, added, removed) = delta.await?;
-        let slot = fetch::acquire_slot(app, repository).await?;
+        let slot = FetchSlot::acquire(app, repository).await?;
         let (git, bare) = (&app.git_runtime.git, &slot.cached_repository.bare);
         let added_contributors = to_contributors(contributions::count(git, bare, added, true).await?);
         let (mut removed_contributors, mut names) = (Vec::new(), Vec::new());

@@ -4,7 +4,7 @@ use holdfast_git::ObjectId;
 use holdfast_git::protocol::advertisement::RefLookup;
 use holdfast_git::reader::{Kind, Reader};
 
-use crate::repository::transfer::fetch::OpenRepository;
+use crate::repository::open_repository::OpenRepository;
 use crate::repository::{object_lookup, objects};
 use crate::{App, Result};
 

@@ -11,8 +11,9 @@ pub use holdfast_git::reader::{EntryKind, TreeEntry};
 use holdfast_store::projects::project::ProjectRef;
 
 use super::revision;
+use crate::repository::fetch_slot::FetchSlot;
 use crate::repository::objects;
-use crate::repository::transfer::fetch::{self, OpenRepository};
+use crate::repository::open_repository::{OpenRepository, open_repository};
 use crate::{Actor, App, Error, Resource, Result};
 
 #[derive(Clone, Debug)]
@@ -33,7 +34,7 @@ pub async fn list(
     input: ListTree,
     page: PageRequest,
 ) -> Result<Page<TreeEntry>> {
-    let repository = fetch::open_repository(app, actor, project, ProjectAction::ReadCode).await?;
+    let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
     let commit = revision::resolve_or_head(app, &repository, input.revision.as_deref()).await?;
     let commit = commit.ok_or(Error::NotFound(Resource::Tree))?;
     let names: Vec<&str> = input.path.split('/').filter(|name| !name.is_empty()).collect();
@@ -120,7 +121,7 @@ async fn find_in_large(
     tree: ObjectId,
     name: &[u8],
 ) -> Result<Option<TreeEntry>> {
-    let slot = fetch::acquire_slot(app, repository).await?;
+    let slot = FetchSlot::acquire(app, repository).await?;
     let mut listing = TreeListing::start(&app.git_runtime.git, &slot.cached_repository.bare, tree, false)?;
     while let Some(entry) = listing.next().await? {
         if entry.path == name {
@@ -147,7 +148,7 @@ async fn list_large(
     is_recursive: bool,
     page: PageRequest,
 ) -> Result<Page<TreeEntry>> {
-    let slot = fetch::acquire_slot(app, repository).await?;
+    let slot = FetchSlot::acquire(app, repository).await?;
     let start = || TreeListing::start(&app.git_runtime.git, &slot.cached_repository.bare, tree, is_recursive);
     let counts = match app.git_runtime.entry_counts.get(&(tree, is_recursive)) {
         Some(counts) => counts,

@@ -15,8 +15,8 @@ use holdfast_store::repository::{network, repository, retained};
 
 use super::repack::{add_to_cache, ensure_disk_space, ensure_no_object_lost};
 use super::{LeaseGuard, PackList, RepackScope, total_bytes};
+use crate::repository::open_repository::OpenRepository;
 use crate::repository::pack::store_pack;
-use crate::repository::transfer::fetch::OpenRepository;
 use crate::{App, Error, Result};
 
 /// Returns the shared packs whose oldest repository is this one. Other shared packs are repacked by their oldest

@@ -16,7 +16,7 @@ use holdfast_store::projects::project::ProjectRef;
 use holdfast_store::repository::pack::{self, ObjectRecord};
 use holdfast_store::repository::ref_log;
 
-use crate::repository::transfer::fetch::{self, OpenRepository};
+use crate::repository::open_repository::{OpenRepository, open_repository};
 use crate::repository::transfer::receipt::{self, Receipt, ReceiptReadResult, ReceiptRefUpdate};
 use crate::{Actor, App, Error, Result, access};
 
@@ -129,7 +129,7 @@ async fn inspect_objects(app: &App, objects: Vec<ObjectMeta>, found: &mut Search
 /// Opens the project that a push was for. Returns `None` if it has been deleted, or another one has its id.
 async fn open_recorded_project(app: &App, receipt: &Receipt) -> Result<Option<OpenRepository>> {
     let project = ProjectRef::Id(receipt.project.into());
-    let repository = match fetch::open_repository(app, &Actor::Operator, &project, ProjectAction::Read).await {
+    let repository = match open_repository(app, &Actor::Operator, &project, ProjectAction::Read).await {
         Ok(opened) => opened,
         Err(Error::NotFound(_)) => return Ok(None),
         Err(error) => return Err(error),

@@ -17,7 +17,7 @@ use super::ref_update_policy::RefUpdatePolicy;
 use crate::actor::CurrentUser;
 use crate::repository::browse::commit::{self, Commit};
 use crate::repository::browse::revision;
-use crate::repository::transfer::fetch::{self, OpenRepository};
+use crate::repository::open_repository::{OpenRepository, open_repository};
 use crate::repository::transfer::push_event::PushDetails;
 use crate::{Actor, App, Error, Resource, Result};
 
@@ -30,7 +30,7 @@ pub struct Branch {
 
 /// Lists the branches of a project, sorted by name.
 pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequest) -> Result<Page<Branch>> {
-    let repository = fetch::open_repository(app, actor, project, ProjectAction::ReadCode).await?;
+    let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
     let total = repository.refs.count(RefKind::Branches);
     let found = repository.refs.list(RefKind::Branches, page.range(total));
     let rules = protection::list(&mut *app.database.connection().await?, repository.project.id).await?;
@@ -44,7 +44,7 @@ fn to_branch(name: String, commit: Commit, rules: &[Rule]) -> Branch {
 }
 
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, name: &str) -> Result<Branch> {
-    let repository = fetch::open_repository(app, actor, project, ProjectAction::ReadCode).await?;
+    let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
     let found = repository.refs.find(&format!("refs/heads/{name}")).ok_or(Error::NotFound(Resource::Branch))?;
     load_branch(app, &repository, name, found.id).await
 }
@@ -57,7 +57,7 @@ async fn load_branch(app: &App, repository: &OpenRepository, name: &str, id: Obj
 
 /// Creates a branch at a branch, a tag or a commit.
 pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, name: &str, start_point: &str) -> Result<Branch> {
-    let repository = fetch::open_repository(app, actor, project, ProjectAction::WriteCode).await?;
+    let repository = open_repository(app, actor, project, ProjectAction::WriteCode).await?;
     let rejected = |text: &str| Error::Rejected(text.into());
     let full = RefName::branch(name).map_err(|_| rejected("Branch name is invalid"))?;
     if repository.refs.find(full.as_str()).is_some() {
@@ -81,7 +81,7 @@ pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, name: &str, 
 
 /// Deletes a branch and returns its name, which the API echoes.
 pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, name: &str) -> Result<String> {
-    let repository = fetch::open_repository(app, actor, project, ProjectAction::WriteCode).await?;
+    let repository = open_repository(app, actor, project, ProjectAction::WriteCode).await?;
     let full = format!("refs/heads/{name}");
     let found = repository.refs.find(&full).ok_or(Error::NotFound(Resource::Literal("No such branch")))?;
     let rejected = |text: &str| Error::Rejected(text.into());
@@ -128,7 +128,7 @@ async fn find_protectable(
     project: &ProjectRef,
     name: &str,
 ) -> Result<(OpenRepository, ObjectId)> {
-    let repository = fetch::open_repository(app, actor, project, ProjectAction::ProtectBranches).await?;
+    let repository = open_repository(app, actor, project, ProjectAction::ProtectBranches).await?;
     let found = repository.refs.find(&format!("refs/heads/{name}")).ok_or(Error::NotFound(Resource::Branch))?;
     Ok((repository, found.id))
 }

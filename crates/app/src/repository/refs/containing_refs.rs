@@ -5,7 +5,7 @@ use holdfast_git::protocol::advertisement::RefLookup;
 use holdfast_store::repository::snapshot::RefKind;
 
 use crate::repository::objects;
-use crate::repository::transfer::fetch::OpenRepository;
+use crate::repository::open_repository::OpenRepository;
 use crate::{App, Result};
 
 /// Resolves the name of a branch or a tag. Returns its short name, and whether it is a tag.

@@ -16,13 +16,13 @@ use holdfast_store::worker::{job, merged_branches};
 use super::ref_update::{self, RefUpdateBatch};
 use crate::accounts::user;
 use crate::repository::objects;
-use crate::repository::transfer::fetch::{self, OpenRepository};
+use crate::repository::open_repository::{OpenRepository, open_repository};
 use crate::repository::transfer::push_event::PushDetails;
 use crate::{Actor, App, Error, Result};
 
 /// Enqueues a job that deletes the merged branches of a project.
 pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef) -> Result<()> {
-    let repository = fetch::open_repository(app, actor, project, ProjectAction::WriteCode).await?;
+    let repository = open_repository(app, actor, project, ProjectAction::WriteCode).await?;
     let user = actor.current_user()?.account.id();
     let mut transaction = app.database.begin().await?;
     let project = &repository.project;
@@ -46,7 +46,7 @@ pub(crate) async fn run(app: &App, id: JobId, project: ProjectId, user: UserId) 
 const BATCH_SIZE: usize = 100;
 
 async fn delete_all(app: &App, id: JobId, actor: &Actor, project: ProjectId) -> Result<()> {
-    let repository = fetch::open_repository(app, actor, &ProjectRef::Id(project), ProjectAction::WriteCode).await?;
+    let repository = open_repository(app, actor, &ProjectRef::Id(project), ProjectAction::WriteCode).await?;
     let merged = find_merged(app, &repository).await?;
     let current_user = actor.current_user()?;
     job::set_total(&mut *app.database.connection().await?, id, merged.len() as i64).await?;

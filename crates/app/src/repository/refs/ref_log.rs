@@ -9,7 +9,7 @@ use holdfast_store::repository::ref_log;
 
 pub use holdfast_store::repository::ref_log::RefLogEntry;
 
-use crate::repository::transfer::fetch::{self, OpenRepository};
+use crate::repository::open_repository::{OpenRepository, open_repository};
 use crate::{Actor, App, Result};
 
 /// A ref log entry, and whether its ref can be restored to the old value.
@@ -27,7 +27,7 @@ pub async fn list(
     name: Option<&str>,
     page: PageRequest,
 ) -> Result<Page<RestorableEntry>> {
-    let repository = fetch::open_repository(app, actor, project, ProjectAction::ReadRefLog).await?;
+    let repository = open_repository(app, actor, project, ProjectAction::ReadRefLog).await?;
     let name = name.map(full_name);
     let found = ref_log::list(&app.database, repository.project.repository.id, name.as_deref(), page).await?;
     let now = app.clock.now();

@@ -18,7 +18,7 @@ use super::ref_update::{self, RefUpdate, RefUpdateBatch, STALE_OLD_VALUE};
 use super::ref_update_policy::{PolicyResult, RefUpdatePolicy};
 use crate::repository::browse::ci_file;
 use crate::repository::objects::GitObjects;
-use crate::repository::transfer::fetch::{self, OpenRepository};
+use crate::repository::open_repository::{OpenRepository, open_repository};
 use crate::repository::transfer::push_event::PushDetails;
 use crate::{Actor, App, Error, Resource, Result};
 
@@ -72,7 +72,7 @@ async fn restore_selected(
     selector: RestoreSelector,
 ) -> Result<RestoredRef> {
     for _ in 0..MAX_ATTEMPTS {
-        let repository = fetch::open_repository(app, actor, project, ProjectAction::WriteCode).await?;
+        let repository = open_repository(app, actor, project, ProjectAction::WriteCode).await?;
         if let (RestoreSelector::Deletion, Some(existing)) = (selector, repository.refs.find(name)) {
             let branch = name.trim_start_matches("refs/heads/");
             return Err(Error::Conflict(format!("{branch} already exists, at {}", existing.id)));

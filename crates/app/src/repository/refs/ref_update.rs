@@ -18,7 +18,7 @@ use holdfast_store::{Connection, commit};
 
 pub use holdfast_store::repository::ref_update::RefUpdate;
 
-use crate::repository::transfer::fetch::OpenRepository;
+use crate::repository::open_repository::OpenRepository;
 use crate::repository::transfer::push_event::PushDetails;
 use crate::{App, Error, Result};
 

@@ -13,7 +13,7 @@ use holdfast_store::repository::ref_update::RefUpdate;
 use holdfast_store::repository::snapshot::Snapshot;
 
 use super::ref_update::HEAD_DELETED;
-use crate::repository::transfer::fetch::OpenRepository;
+use crate::repository::open_repository::OpenRepository;
 use crate::{Actor, Error};
 
 pub type PolicyResult<T> = std::result::Result<T, String>;

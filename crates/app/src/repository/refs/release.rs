@@ -8,12 +8,12 @@ use holdfast_store::commit;
 use holdfast_store::projects::project::ProjectRef;
 use holdfast_store::repository::{ref_update, release, repository};
 
-use crate::repository::transfer::fetch;
+use crate::repository::open_repository::{OpenRepository, open_repository};
 use crate::{Actor, App, Error, Resource, Result};
 
 /// Creates the release of a tag that has none yet.
 pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, tag: &str, description: &str) -> Result<()> {
-    let repository = fetch::open_repository(app, actor, project, ProjectAction::WriteCode).await?;
+    let repository = open_repository(app, actor, project, ProjectAction::WriteCode).await?;
     check_text("description", description)?;
     let mut transaction = lock_repository_with_tag(app, &repository, tag).await?;
     if !release::insert(&mut transaction, repository.project.id, tag, description, app.clock.now()).await? {
@@ -23,7 +23,7 @@ pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, tag: &str, d
 }
 
 pub async fn update(app: &App, actor: &Actor, project: &ProjectRef, tag: &str, description: &str) -> Result<()> {
-    let repository = fetch::open_repository(app, actor, project, ProjectAction::WriteCode).await?;
+    let repository = open_repository(app, actor, project, ProjectAction::WriteCode).await?;
     check_text("description", description)?;
     let mut transaction = lock_repository_with_tag(app, &repository, tag).await?;
     if !release::update(&mut transaction, repository.project.id, tag, description, app.clock.now()).await? {
@@ -41,7 +41,7 @@ pub(super) fn check_text(field: &'static str, text: &str) -> Result<()> {
 
 /// Locks the repository and checks that the tag exists. While the lock is held, the tag and its release cannot be
 /// deleted.
-async fn lock_repository_with_tag(app: &App, repository: &fetch::OpenRepository, tag: &str) -> Result<Transaction> {
+async fn lock_repository_with_tag(app: &App, repository: &OpenRepository, tag: &str) -> Result<Transaction> {
     let id = repository.project.repository.id;
     let mut transaction = app.database.begin().await?;
     repository::lock(&mut transaction, id).await?.ok_or(Error::NotFound(Resource::Project))?;

@@ -19,8 +19,8 @@ use crate::actor::CurrentUser;
 use crate::repository::browse::commit::{self, Commit, MAX_LISTED_MESSAGE_BYTES};
 use crate::repository::browse::revision;
 use crate::repository::objects;
+use crate::repository::open_repository::{OpenRepository, open_repository};
 use crate::repository::pack::store_pack;
-use crate::repository::transfer::fetch::{self, OpenRepository};
 use crate::repository::transfer::push;
 use crate::repository::transfer::push_event::PushDetails;
 use crate::repository::transfer::receipt::IntendedPush;
@@ -47,7 +47,7 @@ pub struct CreateTag {
 
 /// Lists the tags of a project, sorted by name in descending order.
 pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequest) -> Result<Page<Tag>> {
-    let repository = fetch::open_repository(app, actor, project, ProjectAction::ReadCode).await?;
+    let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
     let total = repository.refs.count(RefKind::Tags);
     let range = page.range(total);
     let mut found = repository.refs.list(RefKind::Tags, total - range.end..total - range.start);
@@ -67,7 +67,7 @@ pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequ
 }
 
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, name: &str) -> Result<Tag> {
-    let repository = fetch::open_repository(app, actor, project, ProjectAction::ReadCode).await?;
+    let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
     let target = repository.refs.find(&format!("refs/tags/{name}")).ok_or(Error::NotFound(Resource::Tag))?;
     let (message, commit) = read_tags(app, &repository, vec![target], DetailLevel::Full).await?.remove(0);
     let mut releases =
@@ -108,7 +108,7 @@ async fn read_tags(
 /// Deletes a tag with its release and returns its name, which the API echoes. As in a push, developers create tags, and
 /// only masters change existing ones.
 pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, name: &str) -> Result<String> {
-    let repository = fetch::open_repository(app, actor, project, ProjectAction::WriteCode).await?;
+    let repository = open_repository(app, actor, project, ProjectAction::WriteCode).await?;
     let full = format!("refs/tags/{name}");
     let found = repository.refs.find(&full).ok_or(Error::NotFound(Resource::Literal("No such tag")))?;
     let command = PushCommand { name: full.as_str().into(), old: Some(found.id), new: None };
@@ -125,7 +125,7 @@ pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, name: &str) 
 
 /// Creates a tag at a branch, another tag or a commit. The tag is annotated if it has a message.
 pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, input: CreateTag) -> Result<Tag> {
-    let repository = fetch::open_repository(app, actor, project, ProjectAction::WriteCode).await?;
+    let repository = open_repository(app, actor, project, ProjectAction::WriteCode).await?;
     let current_user = actor.current_user()?;
     let rejected = |text: String| Error::Rejected(text);
     let name = RefName::tag(&input.name).map_err(|_| rejected("Tag name invalid".into()))?;

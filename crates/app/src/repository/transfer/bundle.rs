@@ -18,7 +18,8 @@ use holdfast_store::repository::pack::{self, Pack};
 use holdfast_store::repository::{network, ref_log, repository};
 use tokio_util::io::ReaderStream;
 
-use super::fetch::{OpenRepository, ResponseStream};
+use super::fetch::ResponseStream;
+use crate::repository::open_repository::OpenRepository;
 use crate::{App, Result};
 
 /// A base pack, with the header that makes it a bundle.

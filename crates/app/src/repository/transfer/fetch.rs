@@ -4,58 +4,30 @@
 //! - Git computes the pack after every requested id has been checked: only objects that a ref of the project reaches
 //!   are sent.
 
-use std::collections::HashSet;
 use std::future;
 use std::io;
-use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use holdfast_domain::Visibility;
-use holdfast_domain::policy::ProjectAction;
+use holdfast_git::Quarantine;
 use holdfast_git::pkt::{self, Packet};
 use holdfast_git::process::{Command, read_stderr_tail};
 use holdfast_git::protocol::Version;
 use holdfast_git::protocol::advertisement::{self, RefLookup};
 use holdfast_git::protocol::upload::{self, FetchRequest, LsRefsRequest};
-use holdfast_git::{ObjectId, Quarantine, reachability};
 use holdfast_store::cache::CachedRepository;
-use holdfast_store::projects::project::{Project, ProjectRef};
-use holdfast_store::repository::snapshot::Snapshot;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::bounded_stream;
 use super::request_reader::{MAX_REQUEST_BYTES, RequestReader, within_request_timeout};
 use super::shared_fetch::{self, FetchKey, GitOutput};
-use crate::client::ClientKey;
+use crate::repository::fetch_slot::FetchSlot;
 use crate::repository::object_lookup;
-use crate::{Actor, App, Error, Result, access};
-
-/// A project with its ref snapshot at one generation, which all parts of a response use.
-pub struct OpenRepository {
-    pub project: Project,
-    pub refs: Arc<Snapshot>,
-    /// The client whose permits the requests count for.
-    pub client: ClientKey,
-}
-
-/// Authorizes an action on a project and loads the refs of its repository.
-pub async fn open_repository(
-    app: &App,
-    actor: &Actor,
-    project: &ProjectRef,
-    action: ProjectAction,
-) -> Result<OpenRepository> {
-    let mut connection = app.database.connection().await?;
-    let project = access::authorize_project(app, &mut connection, actor, project, action).await?;
-    drop(connection);
-    let state = &project.repository;
-    let refs =
-        app.git_runtime.snapshots.get_or_load(&app.database, state.id, state.generation, state.head.as_deref()).await?;
-    Ok(OpenRepository { project, refs, client: actor.client() })
-}
+use crate::repository::open_repository::OpenRepository;
+use crate::{App, Error, Result};
 
 impl OpenRepository {
     /// Writes the first response: the capabilities in version 2, the ref advertisement in older ones. `is_stateless` is
@@ -129,7 +101,7 @@ pub async fn serve(
     }
     let slot = match slot {
         Some(slot) => slot,
-        None => acquire_slot(app, repository).await?,
+        None => FetchSlot::acquire(app, repository).await?,
     };
     let start = start_upload_pack(app, repository, version, &fetch, Some(slot), None);
     let response = shared_fetches.stream_to_client(shared_fetches.unshared(), None, start).await?;
@@ -140,10 +112,10 @@ pub async fn serve(
 /// the checks needed one: most fetches want tips, and have nothing or commits near the tips.
 async fn check_wants(app: &App, repository: &OpenRepository, fetch: &mut FetchRequest) -> Result<Option<FetchSlot>> {
     let mut slot = None;
-    let wanted = exclude_tips(repository, fetch.wants.clone());
+    let wanted = object_lookup::exclude_tips(repository, fetch.wants.clone());
     if !wanted.is_empty() {
-        let slot = slot.insert(acquire_slot(app, repository).await?);
-        check_reachable(app, repository, &slot.cached_repository, wanted).await?;
+        let slot = slot.insert(FetchSlot::acquire(app, repository).await?);
+        object_lookup::check_reachable(app, repository, &slot.cached_repository, wanted).await?;
     }
     let wants = std::mem::take(&mut fetch.wants);
     object_lookup::remove_unreachable_claims(app, repository, fetch, &wants, &mut slot).await?;
@@ -168,7 +140,7 @@ async fn start_upload_pack(
             let too_many = Error::TemporarilyUnavailable(
                 "You have too many concurrent fetches. Try again when one of them has finished",
             );
-            acquire_slot_for_client(app, repository, client_permit.ok_or(too_many)?).await?
+            FetchSlot::acquire_with(app, repository, client_permit.ok_or(too_many)?).await?
         }
     };
     app.git_runtime.shared_fetches.record_fetch(false);
@@ -178,32 +150,7 @@ async fn start_upload_pack(
     let command = app.git_runtime.git.command(bare, "upload-pack");
     let command = command.env("GIT_PROTOCOL", version.as_env_value());
     let command = command.args(["--stateless-rpc", "--strict"]).arg_path(bare.directory());
-    shared_fetch::start_git(command, fetch.raw.clone(), FetchSlot { _view: view, ..slot })
-}
-
-/// What a running git process holds: the pinned cached repository, and the permits of its fetch.
-pub(in crate::repository) struct FetchSlot {
-    pub cached_repository: CachedRepository,
-    _view: Option<Quarantine>,
-    _permits: FetchPermits,
-    _client_permit: OwnedSemaphorePermit,
-}
-
-pub(in crate::repository) async fn acquire_slot(app: &App, repository: &OpenRepository) -> Result<FetchSlot> {
-    let client_permit = app.git_runtime.acquire_client_fetch_permit(repository.client).await;
-    acquire_slot_for_client(app, repository, client_permit).await
-}
-
-/// Like [`acquire_slot`], with a client permit that the caller has acquired.
-async fn acquire_slot_for_client(
-    app: &App,
-    repository: &OpenRepository,
-    client_permit: OwnedSemaphorePermit,
-) -> Result<FetchSlot> {
-    let id = repository.project.repository.id;
-    let permits = app.git_runtime.acquire_fetch_permits(id).await;
-    let cached_repository = app.cached_repository(id, repository.refs.generation).await?;
-    Ok(FetchSlot { cached_repository, _view: None, _permits: permits, _client_permit: client_permit })
+    shared_fetch::start_git(command, fetch.raw.clone(), slot.with_view(view))
 }
 
 /// Returns a temporary view of the repository with its refs on disk, for requests that name refs. In the cached
@@ -257,10 +204,10 @@ pub async fn serve_stateful(
     let wants = within_request_timeout(app, upload::read_v0_wants(&mut request, MAX_REQUEST_BYTES)).await??;
     let _permit = request.into_permit();
     let Some(mut fetch) = wants.filter(|fetch| !fetch.wants.is_empty()) else { return Ok(()) };
-    if let Some(id) = exclude_tips(repository, fetch.wants.clone()).iter().next() {
-        return Err(not_our_ref(*id));
+    if let Some(id) = object_lookup::exclude_tips(repository, fetch.wants.clone()).iter().next() {
+        return Err(object_lookup::not_our_ref(*id));
     }
-    let slot = acquire_slot(app, repository).await?;
+    let slot = FetchSlot::acquire(app, repository).await?;
     let view = repository_with_refs(app, repository, &slot.cached_repository)?;
     let mut slot = Some(slot);
     let command = app.git_runtime.git.command_with(view.bare(), "upload-pack", REFS_ONLY_CONFIG);
@@ -312,53 +259,3 @@ pub async fn serve_stateful(
     };
     Ok(process.wait_success(&stderr_tail).await?)
 }
-
-/// Returns git's error for an id that may not be fetched. It does not reveal whether the object exists.
-fn not_our_ref(id: ObjectId) -> Error {
-    Error::Rejected(format!("upload-pack: not our ref {id}"))
-}
-
-/// Maximum number of ids that are compared with each tip one by one. With a million refs this is much faster than
-/// hashing every tip.
-const MAX_LINEAR_SEARCH: usize = 16;
-
-/// Returns the ids that no ref points at.
-pub(in crate::repository) fn exclude_tips(
-    repository: &OpenRepository,
-    mut wanted: HashSet<ObjectId>,
-) -> HashSet<ObjectId> {
-    if wanted.len() > MAX_LINEAR_SEARCH {
-        repository.refs.tips().for_each(|tip| _ = wanted.remove(&tip));
-        return wanted;
-    }
-    let mut remaining: Vec<ObjectId> = wanted.into_iter().collect();
-    for tip in repository.refs.head_target().into_iter().chain(repository.refs.tips()) {
-        if remaining.is_empty() {
-            break;
-        }
-        remaining.retain(|id| *id != tip);
-    }
-    remaining.into_iter().collect()
-}
-
-/// Rejects ids that no ref of this project reaches, with the same error as for objects that do not exist.
-pub(in crate::repository) async fn check_reachable(
-    app: &App,
-    repository: &OpenRepository,
-    cached_repository: &CachedRepository,
-    wanted: HashSet<ObjectId>,
-) -> Result<()> {
-    let wanted = exclude_tips(repository, wanted);
-    if wanted.is_empty() {
-        return Ok(());
-    }
-    let first = *wanted.iter().next().expect("the empty set was handled above");
-    let tips: Vec<ObjectId> = repository.refs.tips().collect();
-    if reachability::are_all_reachable(&app.git_runtime.git, &cached_repository.bare, &tips, wanted).await? {
-        Ok(())
-    } else {
-        Err(not_our_ref(first))
-    }
-}
-
-pub(in crate::repository) type FetchPermits = (OwnedSemaphorePermit, OwnedSemaphorePermit);

@@ -18,10 +18,10 @@ use tokio::sync::watch;
 
 pub use holdfast_store::repository::import::Import;
 
-use super::fetch;
 use super::import_source;
 use super::push;
 use crate::hooks::redact;
+use crate::repository::open_repository::open_repository;
 use crate::repository::pack::store_pack;
 use crate::repository::refs::ref_update::{self, RefUpdate, RefUpdateBatch};
 use crate::{Actor, App, Error, Resource, Result, access};
@@ -91,7 +91,7 @@ async fn advance(app: &App, job: JobId, project: ProjectId, phase: &str, percent
 /// Copies the source into the repository of a project. Returns a note for the user if some refs were left out.
 async fn copy_source(app: &App, job: JobId, id: ProjectId) -> Result<Option<String>> {
     let started_at = Instant::now();
-    let repository = fetch::open_repository(app, &Actor::Operator, &ProjectRef::Id(id), ProjectAction::Read).await?;
+    let repository = open_repository(app, &Actor::Operator, &ProjectRef::Id(id), ProjectAction::Read).await?;
     let found = rows::find(&mut *app.database.connection().await?, id).await?;
     let Some(row) = found.filter(|row| !row.is_finished()) else { return Ok(None) };
     if !repository.refs.is_empty() {

@@ -16,13 +16,13 @@ use holdfast_store::repository::protection;
 use holdfast_store::repository::ref_update::RefUpdateOrigin;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::fetch::{self, OpenRepository};
 use super::push_event::PushDetails;
 use super::receipt::IntendedPush;
 use super::request_reader::within_request_timeout;
 use crate::actor::CurrentUser;
 use crate::repository::browse::ci_file;
 use crate::repository::maintenance;
+use crate::repository::open_repository::{OpenRepository, open_repository};
 use crate::repository::pack::store_pack;
 use crate::repository::refs::ref_update::{self, RefUpdate, RefUpdateBatch, RefUpdateResult};
 use crate::repository::refs::ref_update_policy::{PolicyResult, RefUpdatePolicy, duplicate_names};
@@ -126,7 +126,7 @@ async fn process<W: AsyncWrite + Unpin + Send>(
             result => return result,
         }
         let project = ProjectRef::Id(repository.project.id);
-        repository = Arc::new(fetch::open_repository(app, actor, &project, ProjectAction::WriteCode).await?);
+        repository = Arc::new(open_repository(app, actor, &project, ProjectAction::WriteCode).await?);
         if received.cached_repository.is_some() {
             app.cached_repository(id, repository.refs.generation).await?;
         }

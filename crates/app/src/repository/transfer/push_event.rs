@@ -12,10 +12,10 @@ use holdfast_store::repository::ref_update::RefUpdate;
 use holdfast_store::worker::close_issues::IssueClosure;
 use serde_json::{Value, json};
 
-use super::fetch::OpenRepository;
 use crate::Result;
 use crate::actor::CurrentUser;
 use crate::repository::browse::commit::signature_time;
+use crate::repository::open_repository::OpenRepository;
 
 /// Maximum number of commits that an event lists. Their messages together have at most [`MAX_TEXT_BYTES`]: a feed shows
 /// 100 pushes at a time.

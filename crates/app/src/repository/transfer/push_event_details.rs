@@ -13,8 +13,9 @@ use holdfast_git::reader::{ChangedPaths, Kind, Reader};
 use holdfast_store::projects::project::ProjectRef;
 use serde_json::Value;
 
-use super::{fetch, push_event};
+use super::push_event;
 use crate::repository::objects;
+use crate::repository::open_repository::open_repository;
 use crate::{Actor, App, Result};
 
 /// The maximum number of changed paths of one commit. The rest is left out.
@@ -25,8 +26,7 @@ async fn read<T: Send + 'static>(
     project: ProjectId,
     read: impl FnOnce(&Reader) -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    let repository =
-        fetch::open_repository(app, &Actor::Operator, &ProjectRef::Id(project), ProjectAction::ReadCode).await?;
+    let repository = open_repository(app, &Actor::Operator, &ProjectRef::Id(project), ProjectAction::ReadCode).await?;
     objects::read(app, &repository, read).await
 }
 

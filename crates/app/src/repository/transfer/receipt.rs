@@ -13,7 +13,7 @@ use holdfast_store::repository::ref_update::{RefUpdate, RefUpdateOrigin};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::fetch::OpenRepository;
+use crate::repository::open_repository::OpenRepository;
 use crate::{App, EncryptionKey, Error, Result};
 
 const VERSION: u8 = 1;
