@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use holdfast_domain::policy::InstanceAction;
 use holdfast_git::connectivity::{self, KnownTips};
 use holdfast_git::index_pack::{self, IndexedPack, PACK_EXTENSIONS};
 use holdfast_git::pack_scan::PackLimits;
@@ -23,7 +24,7 @@ use crate::repository::refs::ref_update::{self, RefUpdateBatch};
 use crate::repository::transfer::push;
 use crate::repository::transfer::push_event::PushDetails;
 use crate::repository::transfer::receipt::Receipt;
-use crate::{Actor, App, Error, Resource, Result};
+use crate::{Actor, App, Error, Resource, Result, access};
 
 struct NoProgress;
 
@@ -47,7 +48,8 @@ fn damaged(lost: &LostPush, how: &str) -> Error {
 
 /// Applies a lost push again and returns the number of updated refs. A second call returns a conflict, since the refs
 /// no longer have their old values.
-pub async fn apply(app: &App, lost: &LostPush) -> Result<usize> {
+pub async fn apply(app: &App, actor: &Actor, lost: &LostPush) -> Result<usize> {
+    access::authorize_instance(actor, InstanceAction::ManageUsers)?;
     let receipt = &lost.receipt;
     let LostPushState::Applicable { refs } = lost.state else {
         return Err(Error::Conflict("The refs of this push have been updated since".into()));
@@ -65,16 +67,16 @@ pub async fn apply(app: &App, lost: &LostPush) -> Result<usize> {
     let (pack, sizes) = download_pack(app, lost, &quarantine).await?;
     reject_disconnected(app, &repository, &quarantine, &pack, &applicable).await?;
     // No events are recorded for a user who has been deleted or blocked.
-    let actor = match receipt.user {
+    let pusher = match receipt.user {
         Some(id) => user::actor_for_user(app, id.into()).await?,
         None => None,
     };
-    let current_user = actor.as_ref().and_then(|actor| actor.current_user().ok()).cloned();
+    let current_user = pusher.as_ref().and_then(|pusher| pusher.current_user().ok()).cloned();
     let (updates, details) =
         read_updates(quarantine.bare().clone(), repository.clone(), current_user, applicable).await?;
     // No upload intent is inserted: if this fails, the sweep must not delete the object.
     let bytes = lost.upload_intent.map_or_else(|| PackBytes::Recovered(lost.key.clone()), PackBytes::Uploaded);
-    let origin = RefUpdateOrigin { user: actor.as_ref().and_then(Actor::user_id), channel: "recover" };
+    let origin = RefUpdateOrigin { user: pusher.as_ref().and_then(Actor::user_id), channel: "recover" };
     let new = NewPack { checksum: pack.checksum.clone(), sizes, bytes, is_cruft: false };
     let batch = RefUpdateBatch {
         is_atomic: receipt.atomic,
