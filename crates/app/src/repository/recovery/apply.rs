@@ -17,12 +17,11 @@ use holdfast_store::repository::ref_update::{RefUpdate, RefUpdateOrigin};
 
 use super::{LostPush, LostPushState, open_recorded_project};
 use crate::accounts::user;
-use crate::actor::CurrentUser;
 use crate::repository::open_repository::OpenRepository;
 use crate::repository::pack_download;
+use crate::repository::refs::planned_update::PlannedUpdate;
 use crate::repository::refs::ref_update::{self, RefUpdateBatch};
 use crate::repository::transfer::push;
-use crate::repository::transfer::push_event::PushDetails;
 use crate::repository::transfer::receipt::Receipt;
 use crate::{Actor, App, Error, Resource, Result, access};
 
@@ -71,9 +70,8 @@ pub async fn apply(app: &App, actor: &Actor, lost: &LostPush) -> Result<usize> {
         Some(id) => user::actor_for_user(app, id.into()).await?,
         None => None,
     };
-    let current_user = pusher.as_ref().and_then(|pusher| pusher.current_user().ok()).cloned();
-    let (updates, details) =
-        read_updates(quarantine.bare().clone(), repository.clone(), current_user, applicable).await?;
+    let author = pusher.as_ref().and_then(|pusher| pusher.current_user().ok());
+    let updates = read_updates(quarantine.bare().clone(), repository.clone(), applicable).await?;
     // No upload intent is inserted: if this fails, the sweep must not delete the object.
     let bytes = lost.upload_intent.map_or_else(|| PackBytes::Recovered(lost.key.clone()), PackBytes::Uploaded);
     let origin = RefUpdateOrigin { user: pusher.as_ref().and_then(Actor::user_id), channel: "recover" };
@@ -84,7 +82,7 @@ pub async fn apply(app: &App, actor: &Actor, lost: &LostPush) -> Result<usize> {
         // The push was accepted: a limit that was lowered since, or refs that were created since, must not lose its
         // refs.
         is_limited: false,
-        ..RefUpdateBatch::new(&repository, updates, details, origin)
+        ..RefUpdateBatch::new(&repository, updates, author, origin)
     };
     let result = ref_update::apply(app, batch).await?;
     push::update_local_cache(app, &cached_repository, &result, Some((&pack, sizes)), &repository).await;
@@ -167,9 +165,8 @@ async fn reject_disconnected(
 async fn read_updates(
     bare: BareRepository,
     repository: Arc<OpenRepository>,
-    current_user: Option<CurrentUser>,
     applicable: ApplicableUpdates,
-) -> Result<(Vec<RefUpdate>, Option<PushDetails>)> {
+) -> Result<Vec<PlannedUpdate>> {
     let reading = tokio::task::spawn_blocking(move || {
         let reader = Reader::open(&bare)?;
         let target = |id: ObjectId| Ok::<RefTarget, Error>(reader.peel(id)?.0);
@@ -177,10 +174,7 @@ async fn read_updates(
             Ok(RefUpdate { name, old, new: new.map(target).transpose()? })
         };
         let updates: Vec<RefUpdate> = applicable.into_iter().map(to_update).collect::<Result<_>>()?;
-        let details = current_user
-            .map(|current_user| PushDetails::read(&reader, &repository, current_user, &updates))
-            .transpose()?;
-        Ok((updates, details))
+        PlannedUpdate::read_all(&reader, &repository, updates)
     });
     reading.await.map_err(|panicked| Error::Internal(panicked.into()))?
 }

@@ -12,13 +12,13 @@ use holdfast_store::repository::protection;
 use holdfast_store::repository::ref_update::RefUpdateOrigin;
 use holdfast_store::repository::snapshot::RefKind;
 
+use super::planned_update::PlannedUpdate;
 use super::ref_update::{self, RefUpdate, RefUpdateBatch};
 use super::ref_update_policy::RefUpdatePolicy;
 use crate::actor::CurrentUser;
 use crate::repository::browse::commit::{self, Commit};
 use crate::repository::browse::revision;
 use crate::repository::open_repository::{OpenRepository, open_repository};
-use crate::repository::transfer::push_event::PushDetails;
 use crate::{Actor, App, Error, Resource, Result};
 
 #[derive(Clone, Debug)]
@@ -141,15 +141,11 @@ pub(super) async fn update_single_ref(
     update: RefUpdate,
     release_notes: Option<&str>,
 ) -> Result<Option<&'static str>> {
-    // Neither a new ref to an existing object nor a deletion adds commits.
-    let details = Some(PushDetails::without_commits(current_user));
     let origin = RefUpdateOrigin { user: Some(current_user.account.id()), channel: "api" };
-    let ci_candidates = update.new.iter().map(|_| 0).collect();
-    let batch = RefUpdateBatch {
-        release_notes,
-        ci_candidates,
-        ..RefUpdateBatch::new(repository, vec![update], details, origin)
-    };
+    // Neither a new ref to an existing object nor a deletion adds commits.
+    let planned = PlannedUpdate { needs_pipeline: update.new.is_some(), ..PlannedUpdate::from(update) };
+    let batch =
+        RefUpdateBatch { release_notes, ..RefUpdateBatch::new(repository, vec![planned], Some(current_user), origin) };
     let result = ref_update::apply(app, batch).await?;
     Ok(result.rejections.into_iter().next().flatten())
 }

@@ -13,11 +13,11 @@ use holdfast_store::repository::protection;
 use holdfast_store::repository::ref_update::{RefUpdate, RefUpdateOrigin};
 use holdfast_store::worker::{job, merged_branches};
 
+use super::planned_update::PlannedUpdate;
 use super::ref_update::{self, RefUpdateBatch};
 use crate::accounts::user;
 use crate::repository::objects;
 use crate::repository::open_repository::{OpenRepository, open_repository};
-use crate::repository::transfer::push_event::PushDetails;
 use crate::{Actor, App, Error, Result};
 
 /// Enqueues a job that deletes the merged branches of a project.
@@ -53,12 +53,14 @@ async fn delete_all(app: &App, id: JobId, actor: &Actor, project: ProjectId) -> 
     for chunk in merged.chunks(BATCH_SIZE) {
         // A branch may have been protected meanwhile.
         let rules = protection::list(&mut *app.database.connection().await?, repository.project.id).await?;
-        let updates: Vec<RefUpdate> =
-            chunk.iter().filter(|it| !is_protected(&rules, it.name.as_str())).cloned().collect();
-        let details = Some(PushDetails::without_commits(current_user));
+        let deletable = chunk.iter().filter(|it| !is_protected(&rules, it.name.as_str())).cloned();
+        let updates = deletable.map(PlannedUpdate::from).collect();
         let origin = RefUpdateOrigin { user: Some(current_user.account.id()), channel: "api" };
         // Not atomic: a branch that was updated concurrently is kept, and the rest is still deleted.
-        let batch = RefUpdateBatch { is_atomic: false, ..RefUpdateBatch::new(&repository, updates, details, origin) };
+        let batch = RefUpdateBatch {
+            is_atomic: false,
+            ..RefUpdateBatch::new(&repository, updates, Some(current_user), origin)
+        };
         let result = ref_update::apply(app, batch).await?;
         let deleted = result.rejections.iter().filter(|refusal| refusal.is_none()).count();
         job::advance(&mut *app.database.connection().await?, id, deleted as i64).await?;

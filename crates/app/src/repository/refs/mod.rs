@@ -3,6 +3,7 @@
 pub mod branch;
 pub(crate) mod containing_refs;
 pub mod merged_branches;
+pub(super) mod planned_update;
 pub mod ref_log;
 pub mod ref_restore;
 pub mod ref_update;

@@ -13,13 +13,12 @@ use holdfast_store::projects::project::ProjectRef;
 use holdfast_store::repository::ref_update::RefUpdateOrigin;
 use holdfast_store::repository::{protection, ref_log as rows};
 
+use super::planned_update::PlannedUpdate;
 use super::ref_log::{RefLogEntry, full_name, is_past_restore_period};
-use super::ref_update::{self, RefUpdate, RefUpdateBatch, STALE_OLD_VALUE};
+use super::ref_update::{self, RefUpdateBatch, STALE_OLD_VALUE};
 use super::ref_update_policy::{PolicyResult, RefUpdatePolicy};
-use crate::repository::browse::ci_file;
 use crate::repository::objects::GitObjects;
 use crate::repository::open_repository::{OpenRepository, open_repository};
-use crate::repository::transfer::push_event::PushDetails;
 use crate::{Actor, App, Error, Resource, Result};
 
 /// A ref that has been restored.
@@ -121,14 +120,12 @@ async fn apply_restore(
     if !connectivity::is_fully_connected(&app.git_runtime.git, objects.bare(), old, &known_tips).await? {
         return Err(Error::Conflict(format!("The previous target of {name} has been pruned")));
     }
-    let (update, details, ci_candidates) =
-        inspect(&objects, policy, actor, repository.clone(), ref_name, command).await?;
+    let updates = plan(&objects, policy, repository.clone(), ref_name, command).await?;
     let channel = if matches!(actor, Actor::Operator) { "cli" } else { "api" };
     let origin = RefUpdateOrigin { user: actor.user_id(), channel };
     let batch = RefUpdateBatch {
-        ci_candidates,
         restores_unreachable: true,
-        ..RefUpdateBatch::new(&repository, vec![update], details, origin)
+        ..RefUpdateBatch::new(&repository, updates, actor.current_user().ok(), origin)
     };
     let result = ref_update::apply(app, batch).await?;
     match result.rejections.into_iter().next().flatten() {
@@ -138,32 +135,26 @@ async fn apply_restore(
     }
 }
 
-/// Checks the restore against the policy, and reads the details of its event. Returns them with the indexes of the
-/// updates that may get a pipeline.
-async fn inspect(
+/// Checks the restore against the policy and plans it.
+async fn plan(
     objects: &GitObjects,
     policy: RefUpdatePolicy,
-    actor: &Actor,
     repository: Arc<OpenRepository>,
     name: RefName,
     command: PushCommand,
-) -> Result<(RefUpdate, Option<PushDetails>, Vec<usize>)> {
-    let current_user = actor.current_user().ok().cloned();
+) -> Result<Vec<PlannedUpdate>> {
     let check_and_read = move |reader: &Reader| -> Result<PolicyResult<_>> {
         let update = match policy.check_objects(reader, &name, &command)? {
             Ok(update) => update,
             Err(rejection) => return Ok(Err(rejection)),
         };
-        // Without a user, no event is recorded.
-        let read = |current_user| PushDetails::read(reader, &repository, current_user, std::slice::from_ref(&update));
-        let details = current_user.map(read).transpose()?;
-        let needs_pipeline = match update.new {
-            Some(new) if repository.project.features.builds_enabled => {
-                ci_file::may_exist_at(reader, new.peeled_or_self())?
+        let mut updates = PlannedUpdate::read_all(reader, &repository, vec![update])?;
+        if repository.project.features.builds_enabled {
+            for planned in &mut updates {
+                planned.read_ci_file(reader)?;
             }
-            _ => false,
-        };
-        Ok(Ok((update, details, if needs_pipeline { vec![0] } else { Vec::new() })))
+        }
+        Ok(Ok(updates))
     };
     objects.read(check_and_read).await?.map_err(Error::Rejected)
 }

@@ -13,6 +13,7 @@ use holdfast_store::repository::ref_update::RefUpdateOrigin;
 use holdfast_store::repository::release;
 use holdfast_store::repository::snapshot::RefKind;
 
+use super::planned_update::PlannedUpdate;
 use super::ref_update::{self, RefUpdate, RefUpdateBatch};
 use super::ref_update_policy::{RefUpdatePolicy, TAG_CHANGED};
 use crate::actor::CurrentUser;
@@ -22,7 +23,6 @@ use crate::repository::objects;
 use crate::repository::open_repository::{OpenRepository, open_repository};
 use crate::repository::pack::store_pack;
 use crate::repository::transfer::push;
-use crate::repository::transfer::push_event::PushDetails;
 use crate::repository::transfer::receipt::IntendedPush;
 use crate::{Actor, App, Error, Resource, Result};
 
@@ -191,15 +191,14 @@ async fn write_annotated_tag(
     let (id, pack) = tag::write(&app.git_runtime.git, &quarantine, annotated_tag).await?;
     let update = RefUpdate { name, old: None, new: Some(RefTarget { id, peeled: Some(target) }) };
     let origin = RefUpdateOrigin { user: Some(current_user.account.id()), channel: "api" };
-    let updates = vec![update];
+    let updates = vec![PlannedUpdate::from(update)];
     let stored =
         store_pack(app, &pack, Some(IntendedPush { repository, updates: &updates, origin, is_atomic: true })).await?;
     let files = Some((&pack, stored.sizes));
-    let details = Some(PushDetails::without_commits(current_user));
     let batch = RefUpdateBatch {
         pack: Some(stored),
         release_notes,
-        ..RefUpdateBatch::new(repository, updates, details, origin)
+        ..RefUpdateBatch::new(repository, updates, Some(current_user), origin)
     };
     let result = ref_update::apply(app, batch).await?;
     push::update_local_cache(app, &cached_repository, &result, files, repository).await;

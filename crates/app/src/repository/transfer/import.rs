@@ -23,6 +23,7 @@ use super::push;
 use crate::hooks::redact;
 use crate::repository::open_repository::open_repository;
 use crate::repository::pack::store_pack;
+use crate::repository::refs::planned_update::PlannedUpdate;
 use crate::repository::refs::ref_update::{self, RefUpdate, RefUpdateBatch};
 use crate::{Actor, App, Error, Resource, Result, access};
 
@@ -114,9 +115,9 @@ async fn copy_source(app: &App, job: JobId, id: ProjectId) -> Result<Option<Stri
     }
     let files = pack.as_ref().zip(stored.as_ref().map(|pack| pack.sizes));
     let cached_repository = app.cached_repository(repository.project.repository.id, repository.refs.generation).await?;
-    let updates: Vec<RefUpdate> =
-        refs.into_iter().map(|(name, new)| RefUpdate { name, old: None, new: Some(new) }).collect();
-    let default_branch = head.filter(|head| updates.iter().any(|it| it.name == *head));
+    let default_branch = head.filter(|head| refs.iter().any(|(name, _)| name == head));
+    let to_update = |(name, new)| PlannedUpdate::from(RefUpdate { name, old: None, new: Some(new) });
+    let updates = refs.into_iter().map(to_update).collect();
     let origin = RefUpdateOrigin { user: None, channel: "import" };
     let batch = RefUpdateBatch {
         pack: stored,

@@ -16,15 +16,14 @@ use holdfast_store::repository::protection;
 use holdfast_store::repository::ref_update::RefUpdateOrigin;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::push_event::PushDetails;
 use super::receipt::IntendedPush;
 use super::request_reader::within_request_timeout;
 use crate::actor::CurrentUser;
-use crate::repository::browse::ci_file;
 use crate::repository::maintenance;
 use crate::repository::open_repository::{OpenRepository, open_repository};
 use crate::repository::pack::store_pack;
-use crate::repository::refs::ref_update::{self, RefUpdate, RefUpdateBatch, RefUpdateResult};
+use crate::repository::refs::planned_update::PlannedUpdate;
+use crate::repository::refs::ref_update::{self, RefUpdateBatch, RefUpdateResult};
 use crate::repository::refs::ref_update_policy::{PolicyResult, RefUpdatePolicy, duplicate_names};
 use crate::{Actor, App, Error, Result};
 
@@ -153,12 +152,8 @@ async fn validate_and_apply(
         }
     }
     reject_disconnected(app, repository, quarantine, pack.as_ref(), &request.commands, &mut name_results).await?;
-    let (update_results, details, ci_candidates) =
-        check_objects(policy, current_user, repository, quarantine, &request.commands, name_results).await?;
-
-    let mut rejections: Vec<Option<String>> =
-        update_results.iter().map(|result| result.as_ref().err().cloned()).collect();
-    let updates: Vec<RefUpdate> = update_results.into_iter().filter_map(PolicyResult::ok).collect();
+    let (mut rejections, updates) =
+        check_objects(policy, repository, quarantine, &request.commands, name_results).await?;
     if request.capabilities.atomic && rejections.iter().any(Option::is_some) {
         rejections.iter_mut().for_each(|refusal| _ = refusal.get_or_insert_with(|| "atomic push failed".into()));
         return Ok(rejections);
@@ -175,8 +170,7 @@ async fn validate_and_apply(
     let batch = RefUpdateBatch {
         is_atomic,
         pack: stored.clone(),
-        ci_candidates,
-        ..RefUpdateBatch::new(repository, updates, Some(details), *origin)
+        ..RefUpdateBatch::new(repository, updates, Some(current_user), *origin)
     };
     let update_result = ref_update::apply(app, batch).await?;
     if let Some(cached_repository) = cached_repository {
@@ -252,53 +246,44 @@ fn find_ref_id(repository: &OpenRepository, name: &str) -> Option<ObjectId> {
     Some(repository.refs.find(name)?.id)
 }
 
-/// Checks the objects of the commands on a blocking thread. Returns the results, the details of the accepted updates,
-/// and the indexes of those that may get a pipeline.
+/// Maximum number of updates of a push that can get a pipeline.
+const MAX_CI_REFS: usize = 100;
+
+/// Checks the objects of the commands on a blocking thread. Returns the reason for each command that is rejected, and
+/// the updates of the others.
 async fn check_objects(
     policy: RefUpdatePolicy,
-    current_user: &CurrentUser,
     repository: &Arc<OpenRepository>,
     quarantine: &Quarantine,
     commands: &[PushCommand],
     names: Vec<PolicyResult<RefName>>,
-) -> Result<(Vec<PolicyResult<RefUpdate>>, PushDetails, Vec<usize>)> {
-    let (current_user, repository, bare) = (current_user.clone(), repository.clone(), quarantine.bare().clone());
-    let commands = commands.to_vec();
+) -> Result<(Vec<Option<String>>, Vec<PlannedUpdate>)> {
+    let (repository, bare, commands) = (repository.clone(), quarantine.bare().clone(), commands.to_vec());
     let checking = tokio::task::spawn_blocking(move || {
         let reader = Reader::open(&bare)?;
-        let mut results = Vec::with_capacity(names.len());
+        let (mut rejections, mut accepted) = (Vec::with_capacity(names.len()), Vec::new());
         for (command, name) in commands.iter().zip(names) {
-            results.push(match name {
+            let result = match name {
                 Ok(name) => policy.check_objects(&reader, &name, command)?,
                 Err(rejection) => Err(rejection),
+            };
+            rejections.push(match result {
+                Ok(update) => {
+                    accepted.push(update);
+                    None
+                }
+                Err(rejection) => Some(rejection),
             });
         }
-        let updates: Vec<RefUpdate> = results.iter().filter_map(|result| result.as_ref().ok()).cloned().collect();
-        let details = PushDetails::read(&reader, &repository, current_user, &updates)?;
-        let ci_candidates = if repository.project.features.builds_enabled {
-            updates_with_ci_file(&reader, &updates)?
-        } else {
-            Vec::new()
-        };
-        Ok((results, details, ci_candidates))
+        let mut updates = PlannedUpdate::read_all(&reader, &repository, accepted)?;
+        if repository.project.features.builds_enabled {
+            for planned in updates.iter_mut().take(MAX_CI_REFS) {
+                planned.read_ci_file(&reader)?;
+            }
+        }
+        Ok((rejections, updates))
     });
     checking.await.map_err(|panicked| Error::Internal(panicked.into()))?
-}
-
-/// Maximum number of updates of a push that can get a pipeline.
-const MAX_CI_REFS: usize = 100;
-
-/// Returns the indexes of the updates whose commits may have a CI file.
-fn updates_with_ci_file(reader: &Reader, updates: &[RefUpdate]) -> Result<Vec<usize>> {
-    let mut with_ci_file = Vec::new();
-    for (index, update) in updates.iter().enumerate().take(MAX_CI_REFS) {
-        if let Some(new) = update.new.filter(|_| update.name.as_branch().or(update.name.as_tag()).is_some())
-            && ci_file::may_exist_at(reader, new.peeled_or_self())?
-        {
-            with_ci_file.push(index);
-        }
-    }
-    Ok(with_ci_file)
 }
 
 /// Adds the committed pack to the local cache and requests maintenance. Errors are only logged, since the push is

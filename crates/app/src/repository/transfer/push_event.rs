@@ -20,93 +20,59 @@ use crate::repository::open_repository::OpenRepository;
 /// Maximum number of commits that an event lists. Their messages together have at most [`MAX_TEXT_BYTES`]: a feed shows
 /// 100 pushes at a time.
 const MAX_LISTED_COMMITS: usize = 20;
-/// Maximum number of updates of a push whose commits are counted and listed: more could take minutes.
-const MAX_REFS_WITH_COMMITS: usize = 20;
 
-/// What the events of a push are built from. Each event is built only when it is written: a push may update 60,000
-/// refs.
-pub struct PushDetails {
-    current_user: CurrentUser,
-    /// One entry for each of the first updates. The events of the others list no commits.
-    commits: Vec<CommitDetails>,
-}
-
-/// The commits that one update adds.
+/// The commits that a ref update adds, as its event lists them.
 #[derive(Default)]
-struct CommitDetails {
-    /// The newest commits, as the event lists them.
+pub struct AddedCommits {
     newest: Vec<Value>,
     total: u64,
 }
 
-impl PushDetails {
-    /// Reads the commits that these updates add.
-    pub fn read(
-        reader: &Reader,
-        repository: &OpenRepository,
-        current_user: CurrentUser,
-        updates: &[RefUpdate],
-    ) -> Result<Self> {
-        let head = repository.refs.head_target();
-        let read = |it| Ok(CommitDetails::new(&new_commits(reader, it, head)?));
-        let commits = updates.iter().take(MAX_REFS_WITH_COMMITS).map(read).collect::<Result<_>>()?;
-        Ok(Self { current_user, commits })
+impl AddedCommits {
+    /// Reads the commits that an update adds. `head` is the tip of the default branch.
+    pub(in crate::repository) fn read(reader: &Reader, update: &RefUpdate, head: Option<ObjectId>) -> Result<Self> {
+        let commits = new_commits(reader, update, head)?;
+        let share = fair_share(commits.newest.iter().map(|commit| commit.message.len()), MAX_TEXT_BYTES);
+        Ok(Self { newest: commits.newest.iter().map(|it| commit_json(it, share)).collect(), total: commits.total })
     }
 
-    /// Returns the details of updates that add no commits.
-    pub fn without_commits(current_user: &CurrentUser) -> Self {
-        Self { current_user: current_user.clone(), commits: Vec::new() }
-    }
-
-    /// Returns the event of one update. `index` is its index among all updates of the push. The default branch is given
-    /// if the push itself sets it.
+    /// Returns the event of the update, which this user makes. The default branch is given if the same batch sets it.
     pub(in crate::repository) fn to_event(
         &self,
+        author: &CurrentUser,
         repository: &OpenRepository,
-        index: usize,
         update: &RefUpdate,
         default_branch: Option<&str>,
     ) -> OutboxEvent {
-        let no_commits = CommitDetails::default();
-        let commits = self.commits.get(index).unwrap_or(&no_commits);
         let hex = |id: Option<ObjectId>| id.unwrap_or(ObjectId::null(holdfast_git::SHA1)).to_string();
         let mut project = project_json(&repository.project);
         if let Some(branch) = default_branch {
             project["default_branch"] = branch.into();
         }
-        let user = &self.current_user.account.summary;
+        let user = &author.account.summary;
         let payload = json!({
             "before": hex(update.old),
             "after": hex(update.new.map(|new| new.id)),
             "ref": update.name.as_str(),
             "checkout_sha": update.new.map(|new| new.peeled_or_self().to_string()),
-            "user_id": self.current_user.account.id(),
+            "user_id": author.account.id(),
             "user_name": user.name,
             "user_email": user.email,
             "user_username": user.username,
             "project": project,
-            "commits": commits.newest,
-            "total_commits_count": commits.total,
+            "commits": self.newest,
+            "total_commits_count": self.total,
         });
         OutboxEvent { kind: event_kind(&update.name), payload }
     }
 
-    /// Returns the issues that the listed commits of one update close. `index` is its index among all updates of the
-    /// push.
-    pub(in crate::repository) fn issue_closures(&self, index: usize) -> Vec<IssueClosure> {
-        let commits = self.commits.get(index).into_iter().flat_map(|commits| &commits.newest);
+    /// Returns the issues that the listed commits close.
+    pub(in crate::repository) fn issue_closures(&self) -> Vec<IssueClosure> {
         let to_closure = |commit: &Value| {
             let iids = issues_closed_by(commit["message"].as_str().unwrap_or_default());
             IssueClosure { commit: commit["id"].as_str().unwrap_or_default().to_owned(), iids }
         };
-        commits.map(to_closure).filter(|it| !it.iids.is_empty()).collect()
-    }
-}
-
-impl CommitDetails {
-    fn new(commits: &NewCommits) -> Self {
-        let share = fair_share(commits.newest.iter().map(|commit| commit.message.len()), MAX_TEXT_BYTES);
-        Self { newest: commits.newest.iter().map(|it| commit_json(it, share)).collect(), total: commits.total }
+        self.newest.iter().map(to_closure).filter(|it| !it.iids.is_empty()).collect()
     }
 }
 

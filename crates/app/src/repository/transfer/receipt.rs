@@ -9,11 +9,12 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use futures_util::TryStreamExt;
 use hmac::{Hmac, KeyInit, Mac};
 use holdfast_git::ObjectId;
-use holdfast_store::repository::ref_update::{RefUpdate, RefUpdateOrigin};
+use holdfast_store::repository::ref_update::RefUpdateOrigin;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::repository::open_repository::OpenRepository;
+use crate::repository::refs::planned_update::PlannedUpdate;
 use crate::{App, EncryptionKey, Error, Result};
 
 const VERSION: u8 = 1;
@@ -31,7 +32,7 @@ const KEY_PURPOSE: &str = "receipts of packs";
 #[derive(Clone, Copy)]
 pub(in crate::repository) struct IntendedPush<'a> {
     pub repository: &'a OpenRepository,
-    pub updates: &'a [RefUpdate],
+    pub updates: &'a [PlannedUpdate],
     pub origin: RefUpdateOrigin,
     pub is_atomic: bool,
 }
@@ -106,6 +107,7 @@ impl Receipt {
             moves: push
                 .updates
                 .iter()
+                .map(|planned| &planned.update)
                 .map(|update| ReceiptRefUpdate {
                     name: update.name.as_str().to_owned(),
                     old: update.old.map(hex),
