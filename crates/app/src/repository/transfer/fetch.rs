@@ -82,7 +82,7 @@ pub async fn serve(
                 // Acquired before other requests can join, so that they do not wait for a client that has used up its
                 // own share.
                 if slot.is_none() {
-                    client_permit = Some(app.git_runtime.acquire_client_fetch_permit(repository.client).await);
+                    client_permit = Some(app.git_runtime.fetch_permits.acquire_client(repository.client).await);
                 }
                 shared_fetches.join(key, app.git_runtime.cache()?.scratch_dir())
             }
@@ -136,7 +136,7 @@ async fn start_upload_pack(
             // This request took over a response whose first client has disconnected. Other requests wait for it, so it
             // must not wait for the share of its own client.
             let client_permit =
-                client_permit.or_else(|| app.git_runtime.try_acquire_client_fetch_permit(repository.client));
+                client_permit.or_else(|| app.git_runtime.fetch_permits.try_acquire_client(repository.client));
             let too_many = Error::TemporarilyUnavailable(
                 "You have too many concurrent fetches. Try again when one of them has finished",
             );
