@@ -20,7 +20,7 @@ pub use holdfast_store::repository::import::Import;
 
 use super::import_source;
 use super::push;
-use crate::hooks::redact;
+use crate::redaction::redact;
 use crate::repository::open_repository::open_repository;
 use crate::repository::pack::store_pack;
 use crate::repository::refs::planned_update::PlannedUpdate;
