@@ -20,6 +20,7 @@ mod network;
 pub mod planning;
 pub mod progress_budget;
 pub mod projects;
+mod redaction;
 pub mod repository;
 pub mod throttle;
 pub mod worker;

@@ -6,10 +6,10 @@ use chrono::TimeDelta;
 use holdfast_domain::accounts::{Scope, Scopes, TokenKind};
 use holdfast_store::accounts::{ssh_key, token, user};
 
+use super::job_token;
 use super::secret::digest;
 use super::session;
 use crate::actor::CurrentUser;
-use crate::ci::runner_api;
 use crate::{Actor, App, Error, Resource, Result};
 
 /// How far `last_used_at` may lag behind. A write with every request would cost more than the request.
@@ -89,7 +89,7 @@ const CI_JOB_USERNAME: &str = "gitlab-ci-token";
 /// Authenticates a request of git by a username and a password, or by a token in place of either.
 pub async fn authenticate_basic(app: &App, name: &str, secret: &str, address: &str) -> Result<Actor> {
     if name == CI_JOB_USERNAME {
-        return runner_api::authenticate(app, secret).await;
+        return job_token::authenticate(app, secret).await;
     }
     let token =
         [secret, name].into_iter().find(|text| TokenKind::ALL.iter().any(|kind| text.starts_with(kind.prefix())));

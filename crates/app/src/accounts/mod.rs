@@ -4,6 +4,7 @@ pub mod authentication;
 pub mod email;
 mod events;
 pub mod host_key;
+mod job_token;
 pub mod password;
 pub(crate) mod secret;
 pub mod session;

@@ -12,7 +12,8 @@ pub use holdfast_store::ci::build_list::Build;
 
 use super::pipeline_state::LockedPipeline;
 use crate::projects::project::{Project, ProjectRef};
-use crate::repository::{fetch, revision};
+use crate::repository::browse::revision;
+use crate::repository::open_repository::open_repository;
 use crate::{Actor, App, Error, Resource, Result, access};
 
 /// Lists the builds of a project, newest first. Unless `statuses` is empty, lists only builds with one of them.
@@ -38,7 +39,7 @@ pub async fn list_for_commit(
     statuses: Vec<Status>,
     page: PageRequest,
 ) -> Result<Page<Build>> {
-    let repository = fetch::open_repository(app, actor, project, ProjectAction::ReadBuilds).await?;
+    let repository = open_repository(app, actor, project, ProjectAction::ReadBuilds).await?;
     let sha = revision::resolve(app, &repository, revision).await?.ok_or(Error::NotFound(Resource::Commit))?;
     let scope = BuildFilter::Commit(sha.to_string(), statuses);
     Ok(build_list::list(&app.database, repository.project.id, &scope, page, app.clock.now()).await?)

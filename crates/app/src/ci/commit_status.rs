@@ -12,8 +12,9 @@ use holdfast_store::commit;
 use super::creation;
 use super::pipeline_state::LockedPipeline;
 use crate::projects::project::ProjectRef;
-use crate::repository::fetch::{self, OpenRepository};
-use crate::repository::{ci_file, containing_refs, revision};
+use crate::repository::browse::{ci_file, revision};
+use crate::repository::open_repository::{OpenRepository, open_repository};
+use crate::repository::refs::containing_refs;
 use crate::{Actor, App, Error, Resource, Result};
 
 #[derive(Clone, Debug, Default)]
@@ -33,7 +34,7 @@ pub async fn list(
     input: ListStatuses,
     page: PageRequest,
 ) -> Result<Page<Build>> {
-    let repository = fetch::open_repository(app, actor, project, ProjectAction::ReadBuilds).await?;
+    let repository = open_repository(app, actor, project, ProjectAction::ReadBuilds).await?;
     let sha =
         revision::resolve(app, &repository, revision).await?.ok_or(Error::NotFound(Resource::Commit))?.to_string();
     let ListStatuses { ref_name, stage, name, all } = input;
@@ -56,7 +57,7 @@ const MAX_STATUSES: usize = 1000;
 
 /// Sets an external status of a commit: updates the active status of the same name, or creates a new one.
 pub async fn set(app: &App, actor: &Actor, project: &ProjectRef, sha: &str, input: SetStatus) -> Result<Build> {
-    let repository = fetch::open_repository(app, actor, project, ProjectAction::ManageBuilds).await?;
+    let repository = open_repository(app, actor, project, ProjectAction::ManageBuilds).await?;
     let found = revision::resolve(app, &repository, sha).await?;
     let id = found.ok_or(Error::NotFound(Resource::Commit))?;
     let name = input.name.as_deref().unwrap_or("default");

@@ -20,13 +20,13 @@ use tokio::sync::Semaphore;
 
 use super::pipeline_state::LockedPipeline;
 use crate::projects::project::ProjectRef;
-use crate::repository::ci_file::{self, CiFileContent};
-use crate::repository::fetch::{self, OpenRepository};
+use crate::repository::browse::ci_file::{self, CiFileContent};
+use crate::repository::open_repository::{OpenRepository, open_repository};
 use crate::{Actor, App, Error, Result};
 
 /// Creates a pipeline for the tip of a branch or tag, even if the commit message contains `[ci skip]`.
 pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, ref_name: &str) -> Result<Pipeline> {
-    let repository = fetch::open_repository(app, actor, project, ProjectAction::ManageBuilds).await?;
+    let repository = open_repository(app, actor, project, ProjectAction::ManageBuilds).await?;
     let user = actor.current_user()?.account.id();
     create_for_ref_name(app, &repository, ref_name, user, None).await
 }
@@ -108,8 +108,7 @@ async fn create_for_pushed_ref(
 ) -> Result<()> {
     let PushedRef { ref_name, tag, sha } = pushed;
     // The pushed commit is read by its id, even if the ref has been updated since. It exists until it is pruned.
-    let repository =
-        fetch::open_repository(app, &Actor::Operator, &ProjectRef::Id(project), ProjectAction::ReadCode).await?;
+    let repository = open_repository(app, &Actor::Operator, &ProjectRef::Id(project), ProjectAction::ReadCode).await?;
     let Ok(commit_id) = ObjectId::from_hex(sha.as_bytes()) else { return Ok(()) };
     if !repository.project.features.builds_enabled {
         return Ok(());

@@ -13,7 +13,7 @@ use holdfast_store::hooks::hook;
 use serde_json::{Value, json};
 
 use crate::projects::project::load;
-use crate::repository::push_event::project_json;
+use crate::repository::transfer::push_event::project_json;
 use crate::{App, Error, Result};
 
 /// Publishes events for these builds and, if its status has changed, for the pipeline. Writes nothing if no hook

@@ -91,7 +91,7 @@ fn instance_variables(site: &InstanceUrls, details: &Facts, runner: &Runner) -> 
         (&["CI_SERVER_REVISION"], "0".into()),
         (&["CI_SERVER_URL"], server),
         (&["CI_SERVER_HOST"], host),
-        (&["CI_CONFIG_PATH"], crate::repository::ci_file::PATH.into()),
+        (&["CI_CONFIG_PATH"], crate::repository::browse::ci_file::PATH.into()),
         (&["CI_RUNNER_ID"], runner.id.to_string()),
         (&["CI_RUNNER_DESCRIPTION"], runner.description.clone().unwrap_or_default()),
         (&["CI_RUNNER_TAGS"], runner.tags.join(", ")),

@@ -19,7 +19,7 @@ use super::variable::encrypt_trigger_variables;
 use crate::accounts::secret::digest;
 use crate::accounts::user;
 use crate::projects::project::{Project, ProjectRef};
-use crate::repository::fetch;
+use crate::repository::open_repository::open_repository;
 use crate::{Actor, App, Error, Resource, Result, access};
 
 /// Number of characters of a token that users other than its owner see, as in newer versions of the API.
@@ -155,7 +155,7 @@ pub async fn fire(
     let trigger = trigger::find_by_token(&mut connection, token, &digest(token)).await?.ok_or_else(not_found)?;
     drop(connection);
     let owner = user::actor_for_user(app, trigger.owner_id).await?.ok_or_else(not_found)?;
-    let repository = match fetch::open_repository(app, &owner, project, ProjectAction::ManageBuilds).await {
+    let repository = match open_repository(app, &owner, project, ProjectAction::ManageBuilds).await {
         Ok(opened) => opened,
         // The holder of a token must not learn whether other projects exist.
         Err(Error::NotFound(_) | Error::Forbidden(None)) => return Err(not_found()),

@@ -18,8 +18,6 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use ipnet::IpNet;
 
-pub(crate) use request::redact;
-
 /// Settings for webhooks.
 #[derive(Clone, Debug)]
 pub struct HookSettings {

@@ -11,6 +11,7 @@ use sha2::Sha256;
 use url::Url;
 
 use super::address;
+use crate::redaction::REDACTED;
 
 pub(super) struct Request<'a> {
     receiver: &'a Receiver,
@@ -18,10 +19,6 @@ pub(super) struct Request<'a> {
     id: String,
     sequence: i64,
 }
-
-const REDACTED: &str = "[hidden]";
-/// Shorter secrets are not redacted: they would occur in ordinary text.
-const MIN_SECRET_LENGTH: usize = 4;
 
 impl<'a> Request<'a> {
     /// Creates the request of a delivery. `id` is the same for all attempts and replays of the delivery.
@@ -109,17 +106,12 @@ pub(super) fn secrets(receiver: &Receiver, token: Option<&str>) -> Vec<String> {
     secrets
 }
 
-/// Replaces secrets in a text.
-pub(crate) fn redact(text: &str, secrets: &[String]) -> String {
-    let long = secrets.iter().filter(|secret| secret.len() >= MIN_SECRET_LENGTH);
-    long.fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), REDACTED))
-}
-
 #[cfg(test)]
 mod tests {
     use holdfast_store::hooks::hook::StoredToken;
 
     use super::*;
+    use crate::redaction::redact;
 
     /// The example of the Standard Webhooks reference.
     #[test]

@@ -8,7 +8,7 @@ use holdfast_store::planning::note::Note;
 use holdfast_store::projects::project::Project;
 use serde_json::{Value, json};
 
-use crate::repository::push_event::project_json;
+use crate::repository::transfer::push_event::project_json;
 
 pub fn issue_event(project: &Project, user: &UserSummary, issue: &Issue, action: &str) -> OutboxEvent {
     let mut payload = issue_json(project, user, issue);

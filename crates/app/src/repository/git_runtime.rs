@@ -10,13 +10,13 @@ use holdfast_git::{Git, ObjectId};
 use holdfast_store::Cache;
 use holdfast_store::cache::CachedRepository;
 use holdfast_store::repository::snapshot::Snapshots;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 pub use holdfast_git::pack_scan::PackLimits;
 
-use super::bundle::Bundle;
-use super::shared_fetch::SharedFetches;
-use crate::client::{ClientKey, ClientPermits, KeyedPermit, KeyedSemaphores, client_share};
+use super::fetch_slot::FetchPermits;
+use super::transfer::bundle::Bundle;
+use super::transfer::shared_fetch::SharedFetches;
+use crate::client::{ClientKey, ClientPermits, KeyedPermit};
 use crate::{App, Error, Result};
 
 /// Runtime settings of git operations, converted from the configuration file.
@@ -65,9 +65,7 @@ pub struct GitRuntime {
     pub(super) bundles: moka::sync::Cache<RepositoryId, (i64, Option<Arc<Bundle>>)>,
     cache: OnceLock<Cache>,
     open_lock: Mutex<()>,
-    fetch_permits: Arc<Semaphore>,
-    client_fetch_permits: KeyedSemaphores<ClientKey>,
-    repository_fetch_permits: KeyedSemaphores<RepositoryId>,
+    pub(super) fetch_permits: FetchPermits,
     push_permits: ClientPermits,
     /// Permits for requests in memory that are not small.
     pub(super) long_request_permits: ClientPermits,
@@ -110,9 +108,7 @@ impl GitRuntime {
             bundles: moka::sync::Cache::new(MAX_READERS),
             cache: OnceLock::new(),
             open_lock: Mutex::default(),
-            fetch_permits: Arc::new(Semaphore::new(settings.max_fetches)),
-            client_fetch_permits: KeyedSemaphores::new(client_share(settings.max_fetches)),
-            repository_fetch_permits: KeyedSemaphores::new(settings.max_fetches_per_repository),
+            fetch_permits: FetchPermits::new(settings.max_fetches, settings.max_fetches_per_repository),
             push_permits: ClientPermits::for_clients(settings.max_pushes),
             long_request_permits: ClientPermits::for_clients(MAX_LONG_REQUESTS),
             object_read_permits: Arc::new(ClientPermits::for_clients(MAX_OBJECT_READS)),
@@ -151,24 +147,6 @@ impl GitRuntime {
         if let Some(cache) = self.cache.get() {
             cache.invalidate_all().await;
         }
-    }
-
-    /// Waits until this client has less than its share of fetches. To be called before [`Self::acquire_fetch_permits`].
-    pub(super) async fn acquire_client_fetch_permit(&self, client: ClientKey) -> OwnedSemaphorePermit {
-        self.client_fetch_permits.acquire(client).await
-    }
-
-    /// Like [`Self::acquire_client_fetch_permit`], but returns `None` instead of waiting.
-    pub(super) fn try_acquire_client_fetch_permit(&self, client: ClientKey) -> Option<OwnedSemaphorePermit> {
-        self.client_fetch_permits.try_acquire(client)
-    }
-
-    /// Waits for a permit of the repository and then for one of the node. In this order, so that fetches that wait for
-    /// their repository hold no permits of the node.
-    pub(super) async fn acquire_fetch_permits(&self, id: RepositoryId) -> (OwnedSemaphorePermit, OwnedSemaphorePermit) {
-        let repository_permit = self.repository_fetch_permits.acquire(id).await;
-        let node_permit = self.fetch_permits.clone().acquire_owned().await.expect("the semaphore is never closed");
-        (repository_permit, node_permit)
     }
 
     pub(crate) fn active_pushes(&self) -> usize {

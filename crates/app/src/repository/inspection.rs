@@ -10,7 +10,8 @@ use holdfast_store::repository::pack::{self, Pack};
 use holdfast_store::repository::snapshot::RefKind;
 use holdfast_store::repository::{network, repository};
 
-use super::{fetch, pack_download};
+use super::open_repository::open_repository;
+use super::pack_download;
 use crate::{Actor, App, Error, Resource, Result, access};
 
 #[derive(Clone, Debug)]
@@ -43,7 +44,7 @@ const MAX_MEMBERS: i64 = 10;
 
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef) -> Result<RepositoryInfo> {
     access::authorize_instance(actor, InstanceAction::ManageUsers)?;
-    let repository = fetch::open_repository(app, actor, project, ProjectAction::Read).await?;
+    let repository = open_repository(app, actor, project, ProjectAction::Read).await?;
     let state = &repository.project.repository;
     let mut connection = app.database.connection().await?;
     let (generation, packs) = pack::list(&mut connection, state.id).await?.ok_or(Error::NotFound(Resource::Project))?;
@@ -85,7 +86,7 @@ pub struct FsckReport {
 /// checks that all objects exist, but not their content.
 pub async fn check(app: &App, actor: &Actor, project: &ProjectRef, is_quick: bool) -> Result<FsckReport> {
     access::authorize_instance(actor, InstanceAction::ManageUsers)?;
-    let repository = fetch::open_repository(app, actor, project, ProjectAction::Read).await?;
+    let repository = open_repository(app, actor, project, ProjectAction::Read).await?;
     let listed = pack::list(&mut *app.database.connection().await?, repository.project.repository.id).await?;
     let (_, packs) = listed.ok_or(Error::NotFound(Resource::Project))?;
     let scratch = app.git_runtime.cache()?.quarantine(None)?;

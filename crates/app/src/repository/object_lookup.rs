@@ -1,4 +1,5 @@
-//! Looks up objects by id. Only objects that a ref of the project reaches are found; packs contain others.
+//! Looks up objects by id, and checks the ids of fetches. Only objects that a ref of the project reaches are found;
+//! packs contain others.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -7,9 +8,11 @@ use holdfast_git::ObjectId;
 use holdfast_git::protocol::upload::FetchRequest;
 use holdfast_git::reachability::{self, SearchScope};
 use holdfast_git::reader::{Kind, Reader};
+use holdfast_store::cache::CachedRepository;
 
-use super::fetch::{self, FetchSlot, OpenRepository};
+use super::fetch_slot::FetchSlot;
 use super::objects;
+use super::open_repository::OpenRepository;
 use crate::{App, Error, Result};
 
 /// The minimum length of an abbreviated id, as git itself abbreviates them at least. Shorter ones could be found by
@@ -77,7 +80,7 @@ pub(super) async fn filter_reachable(
     if !unverified.is_empty() || reachable.is_empty() {
         let slot = match slot {
             Some(slot) => slot,
-            None => slot.insert(fetch::acquire_slot(app, repository).await?),
+            None => slot.insert(FetchSlot::acquire(app, repository).await?),
         };
         let tips: Vec<ObjectId> = repository.refs.tips().collect();
         let scope = if kind == Kind::Commit { SearchScope::Commits } else { SearchScope::Objects };
@@ -129,7 +132,7 @@ pub(super) async fn remove_unreachable_claims(
         Ok((commits.difference(&recent).copied().collect::<HashSet<_>>(), recent))
     };
     let (older, mut reachable) = objects::read(app, repository, search).await?;
-    let unverified = fetch::exclude_tips(repository, older.clone());
+    let unverified = exclude_tips(repository, older.clone());
     reachable.extend(older.difference(&unverified));
     if !unverified.is_empty() {
         reachable.extend(filter_reachable(app, repository, unverified, Kind::Commit, slot).await?);
@@ -156,4 +159,49 @@ async fn is_in_default_branch(app: &App, repository: &OpenRepository, id: Object
         Ok(files.binary_search(&id).is_ok())
     })
     .await
+}
+
+/// Returns git's error for an id that may not be fetched. It does not reveal whether the object exists.
+pub(super) fn not_our_ref(id: ObjectId) -> Error {
+    Error::Rejected(format!("upload-pack: not our ref {id}"))
+}
+
+/// Maximum number of ids that are compared with each tip one by one. With a million refs this is much faster than
+/// hashing every tip.
+const MAX_LINEAR_SEARCH: usize = 16;
+
+/// Returns the ids that no ref points at.
+pub(super) fn exclude_tips(repository: &OpenRepository, mut wanted: HashSet<ObjectId>) -> HashSet<ObjectId> {
+    if wanted.len() > MAX_LINEAR_SEARCH {
+        repository.refs.tips().for_each(|tip| _ = wanted.remove(&tip));
+        return wanted;
+    }
+    let mut remaining: Vec<ObjectId> = wanted.into_iter().collect();
+    for tip in repository.refs.head_target().into_iter().chain(repository.refs.tips()) {
+        if remaining.is_empty() {
+            break;
+        }
+        remaining.retain(|id| *id != tip);
+    }
+    remaining.into_iter().collect()
+}
+
+/// Rejects ids that no ref of this project reaches, with the same error as for objects that do not exist.
+pub(super) async fn check_reachable(
+    app: &App,
+    repository: &OpenRepository,
+    cached_repository: &CachedRepository,
+    wanted: HashSet<ObjectId>,
+) -> Result<()> {
+    let wanted = exclude_tips(repository, wanted);
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let first = *wanted.iter().next().expect("the empty set was handled above");
+    let tips: Vec<ObjectId> = repository.refs.tips().collect();
+    if reachability::are_all_reachable(&app.git_runtime.git, &cached_repository.bare, &tips, wanted).await? {
+        Ok(())
+    } else {
+        Err(not_our_ref(first))
+    }
 }

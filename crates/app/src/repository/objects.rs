@@ -7,7 +7,7 @@ use holdfast_git::BareRepository;
 use holdfast_git::reader::{CachedReader, Reader};
 use holdfast_store::cache::CachedRepository;
 
-use super::fetch::OpenRepository;
+use super::open_repository::OpenRepository;
 use crate::client::{ClientKey, ClientPermits};
 use crate::{App, Result};
 

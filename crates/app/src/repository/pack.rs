@@ -3,7 +3,7 @@
 use holdfast_git::index_pack::{IndexedPack, PACK_EXTENSIONS};
 use holdfast_store::repository::pack::{self, NewPack, PackBytes};
 
-use super::receipt::{IntendedPush, Receipt};
+use super::transfer::receipt::{IntendedPush, Receipt};
 use crate::{App, Error, Result};
 
 /// Stores a pack. A small one is returned as bytes, for the transaction that lists it. A larger one is uploaded to the

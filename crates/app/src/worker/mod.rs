@@ -28,8 +28,10 @@ use serde_json::Value;
 use crate::ci::{creation, stale_builds};
 use crate::planning::close_issues;
 use crate::projects::project::ProjectRef;
+use crate::repository::browse::contributor;
 use crate::repository::maintenance::{self, RepackScope};
-use crate::repository::{contributor, import, merged_branches};
+use crate::repository::refs::merged_branches;
+use crate::repository::transfer::import;
 use crate::{Actor, App, Error, Result, access};
 
 /// The application, as an extension of the worker's context.

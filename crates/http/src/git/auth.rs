@@ -15,7 +15,7 @@ use base64::engine::general_purpose::STANDARD;
 use futures_util::TryStreamExt;
 use holdfast_app::accounts::authentication::authenticate_basic;
 use holdfast_app::projects::project::ProjectRef;
-use holdfast_app::repository::fetch::{self, OpenRepository};
+use holdfast_app::repository::open_repository::{OpenRepository, open_repository};
 use holdfast_app::{Actor, Error};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_git::protocol::Version;
@@ -94,7 +94,7 @@ pub async fn open_project(
     project: &ProjectRef,
     service: Service,
 ) -> Result<OpenRepository, PlainTextError> {
-    let result = fetch::open_repository(&context.app, actor, project, service.action()).await;
+    let result = open_repository(&context.app, actor, project, service.action()).await;
     result.map_err(|error| match (actor, error) {
         // Anonymous clients get 401 for private and for missing projects alike, so that git asks for credentials.
         (Actor::Anonymous(_), Error::NotFound(_)) => Error::Unauthenticated.into(),

@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use holdfast_app::repository::bundle;
+use holdfast_app::repository::transfer::bundle;
 
 use super::NO_CACHE_HEADERS;
 use super::auth::{self, PlainTextError, Service};

@@ -1,7 +1,7 @@
 //! Responses that list refs. Long lists are streamed, because a repository can have very many refs.
 
 use axum::body::Body;
-use holdfast_app::repository::fetch::OpenRepository;
+use holdfast_app::repository::open_repository::OpenRepository;
 use holdfast_git::protocol::upload::LsRefsRequest;
 use holdfast_git::protocol::{Version, advertisement};
 use tokio::io::{AsyncWrite, AsyncWriteExt};

@@ -1,4 +1,4 @@
-use holdfast_app::repository::branch::Branch;
+use holdfast_app::repository::refs::branch::Branch;
 use serde::Serialize;
 use utoipa::ToSchema;
 

@@ -1,5 +1,5 @@
 use chrono::{DateTime, FixedOffset, SecondsFormat};
-use holdfast_app::repository::commit::Commit;
+use holdfast_app::repository::browse::commit::Commit;
 use serde::Serialize;
 use utoipa::ToSchema;
 

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::future;
 use futures_util::stream::BoxStream;
-use holdfast_app::repository::compare::{Comparison, ComparisonPart, FileDiff};
+use holdfast_app::repository::browse::compare::{Comparison, ComparisonPart, FileDiff};
 use serde::Serialize;
 use utoipa::ToSchema;
 

@@ -1,4 +1,4 @@
-use holdfast_app::repository::contributor::Contributor;
+use holdfast_app::repository::browse::contributor::Contributor;
 use serde::Serialize;
 use utoipa::ToSchema;
 

@@ -1,4 +1,4 @@
-use holdfast_app::repository::import::Import;
+use holdfast_app::repository::transfer::import::Import;
 use serde::Serialize;
 use utoipa::ToSchema;
 

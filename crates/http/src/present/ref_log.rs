@@ -1,5 +1,5 @@
-use holdfast_app::repository::ref_log::RestorableEntry;
-use holdfast_app::repository::ref_restore::RestoredRef;
+use holdfast_app::repository::refs::ref_log::RestorableEntry;
+use holdfast_app::repository::refs::ref_restore::RestoredRef;
 use serde::Serialize;
 use utoipa::ToSchema;
 

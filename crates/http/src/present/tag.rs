@@ -1,4 +1,4 @@
-use holdfast_app::repository::tag::Tag;
+use holdfast_app::repository::refs::tag::Tag;
 use serde::Serialize;
 use utoipa::ToSchema;
 

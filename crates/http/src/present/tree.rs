@@ -1,4 +1,4 @@
-use holdfast_app::repository::tree::{EntryKind, TreeEntry};
+use holdfast_app::repository::browse::tree::{EntryKind, TreeEntry};
 use serde::Serialize;
 use utoipa::ToSchema;
 

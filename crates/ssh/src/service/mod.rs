@@ -5,7 +5,8 @@ mod upload_archive;
 mod upload_pack;
 
 use futures_util::StreamExt;
-use holdfast_app::repository::fetch::{self, ResponseStream};
+use holdfast_app::repository::open_repository::open_repository;
+use holdfast_app::repository::transfer::fetch::ResponseStream;
 use holdfast_app::{Actor, Error, Resource, Result};
 use holdfast_git::protocol::Version;
 use russh::ChannelReadHalf;
@@ -27,7 +28,7 @@ pub async fn serve(
     writer: &Writer,
 ) -> Result<()> {
     let project = command.project().ok_or(Error::NotFound(Resource::Project))?;
-    let repository = fetch::open_repository(&context.app, actor, &project, command.service.action()).await?;
+    let repository = open_repository(&context.app, actor, &project, command.service.action()).await?;
     let full_path = repository.project.full_path();
     if !full_path.eq_ignore_ascii_case(command.full_path()) {
         let url = (context.settings.project_url)(&full_path);

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use holdfast_app::repository::fetch::OpenRepository;
-use holdfast_app::repository::push;
+use holdfast_app::repository::open_repository::OpenRepository;
+use holdfast_app::repository::transfer::push;
 use holdfast_app::{Actor, Result};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;

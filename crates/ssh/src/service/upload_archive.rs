@@ -1,8 +1,8 @@
 //! Serves archives: the `git-upload-archive` service.
 
-use holdfast_app::repository::archive;
-use holdfast_app::repository::fetch::OpenRepository;
-use holdfast_app::repository::request_reader::within_request_timeout;
+use holdfast_app::repository::browse::archive;
+use holdfast_app::repository::open_repository::OpenRepository;
+use holdfast_app::repository::transfer::request_reader::within_request_timeout;
 use holdfast_app::{Error, Result};
 use holdfast_git::protocol::archive::{error_response, read_request};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};

@@ -2,9 +2,10 @@
 
 use bytes::BytesMut;
 use holdfast_app::client::KeyedPermit;
-use holdfast_app::repository::bundle;
-use holdfast_app::repository::fetch::{self, OpenRepository};
-use holdfast_app::repository::request_reader::{MAX_REQUEST_BYTES, RequestReader, within_request_timeout};
+use holdfast_app::repository::open_repository::OpenRepository;
+use holdfast_app::repository::transfer::bundle;
+use holdfast_app::repository::transfer::fetch;
+use holdfast_app::repository::transfer::request_reader::{MAX_REQUEST_BYTES, RequestReader, within_request_timeout};
 use holdfast_app::{Error, Result};
 use holdfast_git::pkt::PacketWriter;
 use holdfast_git::protocol::upload::{self, Request};

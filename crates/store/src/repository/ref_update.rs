@@ -1,4 +1,4 @@
-//! Statements of ref updates. Only `repository::ref_update` of `app` calls [`apply`], with the repository locked.
+//! Statements of ref updates. Only `repository::refs::ref_update` of `app` calls [`apply`], with the repository locked.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -80,7 +80,7 @@ pub async fn apply(
     repository: RepositoryId,
     generation: i64,
     head: Option<&str>,
-    updates: &[RefUpdate],
+    updates: &[&RefUpdate],
     origin: RefUpdateOrigin,
     now: DateTime<Utc>,
 ) -> Result<()> {

@@ -2,7 +2,8 @@
 
 use holdfast_app::Actor;
 use holdfast_app::projects::project::ProjectRef;
-use holdfast_app::repository::{inspection, ref_restore};
+use holdfast_app::repository::inspection;
+use holdfast_app::repository::refs::ref_restore;
 use holdfast_app::{Error, Resource};
 use holdfast_tests::{Server, Setup, WorkTree};
 

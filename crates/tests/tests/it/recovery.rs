@@ -1,8 +1,10 @@
 //! Recovery of pushes that are in the object store and not in the database.
 
 use chrono::TimeDelta;
-use holdfast_app::Actor;
+use holdfast_app::accounts::authentication::{self, Credentials};
 use holdfast_app::repository::recovery::{self, LostPush, LostPushState, PushFilter, SearchResult};
+use holdfast_app::{Actor, Error};
+use holdfast_domain::accounts::Scope;
 use holdfast_store::repository::audit;
 use holdfast_tests::{Client, Server, Setup, WorkTree};
 
@@ -83,7 +85,7 @@ impl RecoveryFixture {
     async fn apply_with(&self, scope: &PushFilter) -> usize {
         let mut count = 0;
         for lost in self.search_with(scope).await.lost.iter().filter(|lost| is_applicable(lost)) {
-            assert!(recovery::apply(&self.server.app, lost).await.unwrap() > 0);
+            assert!(recovery::apply(&self.server.app, &Actor::Operator, lost).await.unwrap() > 0);
             count += 1;
         }
         count
@@ -145,6 +147,28 @@ async fn lost_pushes_are_recovered_in_order() {
     assert_eq!((&feed[0]["author_username"], &feed[0]["data"]["after"]), (&"ada".into(), &topic.into()));
 }
 
+/// Recovery updates refs in the name of other users.
+#[tokio::test]
+async fn only_administrators_recover_lost_pushes() {
+    let place = RecoveryFixture::new().await;
+    let first = place.branch_tip("main").await;
+    let second = place.push("main").await;
+    place.roll_back().await;
+    let found = place.search().await;
+    assert!(found.len() == 1 && is_applicable(&found[0]), "{found:?}");
+    let app = &place.server.app;
+    // The owner of the project, who made the push.
+    let credentials = Credentials { token: Some(place.ada.token()), ..Credentials::default() };
+    let ada = authentication::authenticate(app, credentials, Scope::Api).await.unwrap();
+    let refused = recovery::apply(app, &ada, &found[0]).await;
+    assert!(matches!(refused, Err(Error::Forbidden(_))), "{refused:?}");
+    let refused = recovery::apply(app, &Actor::Anonymous(None), &found[0]).await;
+    assert!(matches!(refused, Err(Error::Unauthenticated)), "{refused:?}");
+    assert_eq!(place.branch_tip("main").await, first);
+    assert_eq!(recovery::apply(app, &Actor::Operator, &found[0]).await.unwrap(), 1);
+    assert_eq!(place.branch_tip("main").await, second);
+}
+
 /// An acknowledged push is recovered even if the repository has reached the maximum number of refs meanwhile.
 #[tokio::test]
 async fn the_ref_limit_does_not_prevent_recovery() {
@@ -177,7 +201,7 @@ async fn conflicting_pushes_are_not_applied() {
     let found = place.search().await;
     let moved = LostPushState::RefChanged { name: "refs/heads/main".into(), current: Some(other.clone()) };
     assert_eq!(found.iter().map(|lost| &lost.state).collect::<Vec<_>>(), [&moved]);
-    assert!(recovery::apply(&place.server.app, &found[0]).await.is_err());
+    assert!(recovery::apply(&place.server.app, &Actor::Operator, &found[0]).await.is_err());
     assert_eq!(place.branch_tip("main").await, other);
 }
 
@@ -190,7 +214,7 @@ async fn pushes_are_not_recovered_into_another_project() {
     place.execute("update projects set created_at = created_at + interval '1 second'").await;
     let found = place.search().await;
     assert_eq!(found.iter().map(|lost| &lost.state).collect::<Vec<_>>(), [&LostPushState::NoProject]);
-    assert!(recovery::apply(&place.server.app, &found[0]).await.is_err());
+    assert!(recovery::apply(&place.server.app, &Actor::Operator, &found[0]).await.is_err());
 }
 
 #[tokio::test]
@@ -210,7 +234,7 @@ async fn damaged_packs_are_not_recovered() {
             let found = place.search_with(&PushFilter::default()).await;
             assert!(found.lost.is_empty() && found.untrusted.len() as u64 + found.without_receipt.0 == 1, "{found:?}");
         }
-        assert!(recovery::apply(&place.server.app, &found[0]).await.is_err() || is_seen);
+        assert!(recovery::apply(&place.server.app, &Actor::Operator, &found[0]).await.is_err() || is_seen);
         if is_seen {
             place.roll_back().await;
         }
@@ -329,7 +353,7 @@ async fn dependent_pushes_are_recovered_completely_or_not_at_all() {
     let expected = [&LostPushState::Applicable { refs: 1 }, &LostPushState::Applicable { refs: 2 }];
     assert_eq!(found.iter().map(|lost| &lost.state).collect::<Vec<_>>(), expected);
     // The first push was not recovered.
-    assert!(recovery::apply(&place.server.app, &found[1]).await.is_err());
+    assert!(recovery::apply(&place.server.app, &Actor::Operator, &found[1]).await.is_err());
     assert_eq!(place.branch_tip("other").await, "");
     assert_eq!(place.apply().await, 2);
     assert_eq!((place.branch_tip("main").await, place.branch_tip("other").await), (last.clone(), last));

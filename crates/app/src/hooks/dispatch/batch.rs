@@ -15,8 +15,9 @@ use url::Url;
 use super::client::{CallResult, ReceiverResponse};
 use super::{Dispatcher, PrefetchedEvents, body_key};
 use crate::Error;
-use crate::hooks::request::{Request, redact, secrets};
+use crate::hooks::request::{Request, secrets};
 use crate::hooks::token;
+use crate::redaction::redact;
 
 /// The results of a batch, to be recorded in the database.
 pub(super) struct BatchResult {

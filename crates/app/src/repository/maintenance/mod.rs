@@ -23,7 +23,7 @@ use holdfast_store::repository::pack::{self, Pack};
 use holdfast_store::repository::{network as rows, repository};
 use holdfast_store::worker::maintenance;
 
-use super::fetch::{self, OpenRepository};
+use crate::repository::open_repository::{OpenRepository, open_repository};
 use crate::{Actor, App, Error, Resource, Result, access};
 use lease_guard::LeaseGuard;
 
@@ -132,7 +132,7 @@ pub(super) const ALREADY_RUNNING: &str = "Maintenance of this repository is alre
 /// list that was read.
 pub async fn maintain(app: &App, actor: &Actor, project: &ProjectRef, scope: RepackScope) -> Result<MaintenanceReport> {
     access::authorize_instance(actor, InstanceAction::ManageUsers)?;
-    let repository = fetch::open_repository(app, actor, project, ProjectAction::Read).await?;
+    let repository = open_repository(app, actor, project, ProjectAction::Read).await?;
     let id = repository.project.repository.id;
     let guard = LeaseGuard::acquire(app, format!("repository/{id}")).await?;
     let result = run_steps(app, &guard, repository, scope).await;

@@ -15,7 +15,7 @@ use holdfast_store::repository::{network, repository, retained};
 
 use super::repack::{add_to_cache, ensure_disk_space, ensure_no_object_lost};
 use super::{LeaseGuard, PackList, RepackScope, total_bytes};
-use crate::repository::fetch::OpenRepository;
+use crate::repository::open_repository::OpenRepository;
 use crate::repository::pack::store_pack;
 use crate::{App, Error, Result};
 

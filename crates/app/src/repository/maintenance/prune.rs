@@ -15,7 +15,7 @@ use holdfast_store::repository::{repository, retained};
 
 use super::repack::{PackReplacement, commit_replacement};
 use super::{LeaseGuard, PackList};
-use crate::repository::fetch;
+use crate::repository::open_repository::open_repository;
 use crate::{Actor, App, Error, Result};
 
 /// Prunes the cruft packs that are older than the grace period. Objects that are still needed are moved to a new pack:
@@ -31,8 +31,7 @@ pub(super) async fn prune(app: &App, guard: &LeaseGuard, project: &Project) -> R
     // Starts a new prune epoch: pushes that were checked before it are checked again.
     let pruning = repository::begin_pruning(&mut *app.database.connection().await?, id).await?;
     let Some(pruning) = pruning else { return Ok(()) };
-    let repository =
-        fetch::open_repository(app, &Actor::Operator, &ProjectRef::Id(project.id), ProjectAction::Read).await?;
+    let repository = open_repository(app, &Actor::Operator, &ProjectRef::Id(project.id), ProjectAction::Read).await?;
     let pack_list = PackList::read(app, id).await?;
     let (old, others): (Vec<&Pack>, Vec<&Pack>) = pack_list.packs.iter().partition(|pack| is_old(pack));
     let cached_repository = app.cached_repository(id, pack_list.generation).await?;

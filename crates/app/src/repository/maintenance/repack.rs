@@ -18,7 +18,7 @@ use holdfast_store::repository::repository::{self, BasePack};
 use holdfast_store::repository::{network, ref_log};
 
 use super::{LeaseGuard, PackList, total_bytes};
-use crate::repository::fetch;
+use crate::repository::open_repository::open_repository;
 use crate::repository::pack::store_pack;
 use crate::{Actor, App, Error, Resource, Result};
 
@@ -65,8 +65,7 @@ pub(super) async fn full(app: &App, guard: &LeaseGuard, project: &Project) -> Re
     // The pack list is read before and after the refs. Only packs of the first list are replaced, since the refs that
     // came with them are known. The second list has all objects that the refs reach.
     let before: HashSet<PackId> = PackList::read(app, id).await?.packs.iter().map(|pack| pack.id).collect();
-    let repository =
-        fetch::open_repository(app, &Actor::Operator, &ProjectRef::Id(project.id), ProjectAction::Read).await?;
+    let repository = open_repository(app, &Actor::Operator, &ProjectRef::Id(project.id), ProjectAction::Read).await?;
     let pack_list = PackList::read(app, id).await?;
     let own: Vec<&Pack> = pack_list.own().filter(|pack| before.contains(&pack.id)).collect();
     if own.is_empty() {

@@ -1,6 +1,6 @@
 use axum::http::Method;
 use holdfast_app::projects::project::ProjectRef;
-use holdfast_app::repository::{branch, merged_branches};
+use holdfast_app::repository::refs::{branch, merged_branches};
 use holdfast_domain::policy::ProjectAction::{ProtectBranches, ReadCode, WriteCode};
 
 use super::ApiResult;

@@ -1,5 +1,5 @@
 use axum::http::Method;
-use holdfast_app::repository::import;
+use holdfast_app::repository::transfer::import;
 use holdfast_domain::policy::ProjectAction::Update;
 
 use super::ApiResult;

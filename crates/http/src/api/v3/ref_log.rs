@@ -2,7 +2,7 @@
 
 use axum::http::Method;
 use holdfast_app::projects::project::ProjectRef;
-use holdfast_app::repository::{ref_log, ref_restore};
+use holdfast_app::repository::refs::{ref_log, ref_restore};
 use holdfast_domain::policy::ProjectAction::{ReadRefLog, WriteCode};
 
 use super::ApiResult;

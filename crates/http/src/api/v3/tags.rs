@@ -1,7 +1,7 @@
 use axum::http::Method;
 use holdfast_app::projects::project::ProjectRef;
-use holdfast_app::repository::release;
-use holdfast_app::repository::tag::{self, CreateTag};
+use holdfast_app::repository::refs::release;
+use holdfast_app::repository::refs::tag::{self, CreateTag};
 use holdfast_domain::policy::ProjectAction::{ReadCode, WriteCode};
 
 use super::ApiResult;

@@ -2,8 +2,8 @@
 
 use anyhow::bail;
 use clap::Args;
-use holdfast_app::repository::receipt::Receipt;
 use holdfast_app::repository::recovery::{self, LostPushState, PushFilter};
+use holdfast_app::repository::transfer::receipt::Receipt;
 use holdfast_app::{Actor, App};
 
 use super::{cli_error, print};
@@ -32,16 +32,18 @@ pub async fn run(app: &App, arguments: Arguments) -> anyhow::Result<()> {
             left => format!(", except {left} of its refs, which have other values now"),
         };
         let text = match &lost.state {
-            LostPushState::Applicable { .. } if arguments.apply => match recovery::apply(app, lost).await {
-                Ok(refs) => {
-                    done += 1;
-                    format!("restored{}", part(refs))
+            LostPushState::Applicable { .. } if arguments.apply => {
+                match recovery::apply(app, &Actor::Operator, lost).await {
+                    Ok(refs) => {
+                        done += 1;
+                        format!("restored{}", part(refs))
+                    }
+                    Err(error) => {
+                        failed += 1;
+                        format!("failed: {}", cli_error(error))
+                    }
                 }
-                Err(error) => {
-                    failed += 1;
-                    format!("failed: {}", cli_error(error))
-                }
-            },
+            }
             LostPushState::Applicable { refs } => {
                 open += 1;
                 format!("can be restored{}", part(*refs))

@@ -7,8 +7,8 @@ use clap::Subcommand;
 use holdfast_app::projects::project::ProjectRef;
 use holdfast_app::repository::inspection::{self, RepositoryInfo};
 use holdfast_app::repository::maintenance::{self, RepackScope};
-use holdfast_app::repository::ref_log::{self, RestorableEntry};
-use holdfast_app::repository::ref_restore::{self, RestoredRef};
+use holdfast_app::repository::refs::ref_log::{self, RestorableEntry};
+use holdfast_app::repository::refs::ref_restore::{self, RestoredRef};
 use holdfast_app::{Actor, App, Error, Resource};
 use holdfast_domain::page::PageRequest;
 

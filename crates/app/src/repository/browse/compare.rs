@@ -1,0 +1,131 @@
+//! Compares two commits.
+
+use std::io;
+use std::time::Duration;
+
+use futures_util::stream::BoxStream;
+use holdfast_domain::policy::ProjectAction;
+use holdfast_git::diff::Diff;
+pub use holdfast_git::diff::FileDiff;
+use holdfast_git::{ObjectId, SHA1, merge_base};
+use holdfast_store::projects::project::ProjectRef;
+use tokio::time::Instant;
+use tracing::Instrument;
+
+use super::commit::{Commit, load_listed_with};
+use super::revision;
+use crate::repository::fetch_slot::FetchSlot;
+use crate::repository::objects::GitObjects;
+use crate::repository::open_repository::open_repository;
+use crate::repository::transfer::bounded_stream::{StreamSender, bounded_stream, client_disconnected};
+use crate::{Actor, App, Error, Resource, Result};
+
+pub struct Comparison {
+    /// The newest of the commits, if there are any.
+    pub newest: Option<Commit>,
+    /// Whether both revisions are the same commit.
+    pub is_same: bool,
+    /// All commits, then all files, then the end. Each part is sent before the next is read: there may be very many.
+    pub parts: BoxStream<'static, io::Result<ComparisonPart>>,
+}
+
+pub enum ComparisonPart {
+    /// One of the commits, which come oldest first.
+    Commit(Box<Commit>),
+    File(FileDiff),
+    /// The end. `is_too_large` is set if the diff is incomplete or exceeds a limit.
+    End {
+        is_too_large: bool,
+    },
+}
+
+/// Maximum time that git may take to compute a diff.
+const DIFF_TIMEOUT: Duration = Duration::from_secs(60);
+/// Beyond one of these limits a diff is marked as too large, as in the v3 API.
+const MAX_FILES: u64 = 100;
+const MAX_LINES: u64 = 5000;
+const MAX_BYTES: u64 = 512_000;
+
+/// Compares two revisions: the commits that `to` has and `from` has not, and the changes since their merge base.
+pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, from: &str, to: &str) -> Result<Comparison> {
+    let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
+    let from = revision::resolve(app, &repository, from).await?.ok_or(Error::NotFound(Resource::Commit))?;
+    let to = revision::resolve(app, &repository, to).await?.ok_or(Error::NotFound(Resource::Commit))?;
+    let objects = GitObjects::open(app, &repository).await?;
+    let find_commits = objects.read(move |reader| {
+        let ids = reader.commits_excluding(&[from], to)?;
+        let newest = ids.first().map(|id| reader.commit(*id)).transpose()?;
+        Ok((ids, newest))
+    });
+    let slot = FetchSlot::acquire(app, &repository).await?;
+    let (git, bare) = (&app.git_runtime.git, &slot.cached_repository.bare);
+    // Git computes the diff while the commits are searched.
+    let start_diff = async {
+        let base = merge_base::find(git, bare, from, to).await?;
+        Ok(Diff::start(git, bare, base.unwrap_or(ObjectId::empty_tree(SHA1)), to)?)
+    };
+    let ((ids, newest), diff) = tokio::try_join!(find_commits, start_diff)?;
+    let (mut sender, parts) = bounded_stream(64);
+    let work = async move {
+        let _slot = slot;
+        // A disconnected client is detected even while git produces no output.
+        let closed = sender.closed();
+        let send = async {
+            send_commits(&objects, ids, &mut sender).await?;
+            send_files(diff, &mut sender).await
+        };
+        let result = tokio::select! {
+            sent = send => sent,
+            () = closed => Err(client_disconnected().into()),
+        };
+        match result {
+            Ok(()) => sender.finish().await,
+            Err(error) => {
+                tracing::info!(%error, "comparing commits failed");
+                sender.abort(io::Error::other(error));
+            }
+        }
+    };
+    tokio::spawn(work.instrument(tracing::Span::current()));
+    Ok(Comparison { newest: newest.map(Into::into), is_same: from == to, parts })
+}
+
+/// Number of commits that are in memory at a time.
+const COMMIT_BATCH_SIZE: usize = 100;
+
+async fn send_commits(
+    objects: &GitObjects,
+    ids: Vec<ObjectId>,
+    sender: &mut StreamSender<ComparisonPart>,
+) -> Result<()> {
+    for batch in ids.rchunks(COMMIT_BATCH_SIZE) {
+        let batch = batch.to_vec();
+        let commits = objects.read(move |reader| load_listed_with(reader, batch)).await?;
+        for commit in commits.into_iter().rev() {
+            let size = PART_OVERHEAD_BYTES + commit.message.len();
+            sender.send(ComparisonPart::Commit(Box::new(commit)), size).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Approximate size of a part without its text.
+const PART_OVERHEAD_BYTES: usize = 500;
+
+async fn send_files(mut diff: Diff, sender: &mut StreamSender<ComparisonPart>) -> Result<()> {
+    let mut remaining_time = DIFF_TIMEOUT;
+    let (mut files, mut lines, mut bytes) = (0, 0, 0);
+    let is_timed_out = loop {
+        let started_at = Instant::now();
+        let Ok(next) = tokio::time::timeout(remaining_time, diff.next()).await else { break true };
+        remaining_time = remaining_time.saturating_sub(started_at.elapsed());
+        let Some(file) = next? else { break false };
+        files += 1;
+        lines += file.lines;
+        bytes += file.bytes;
+        let size = PART_OVERHEAD_BYTES + file.text.len();
+        sender.send(ComparisonPart::File(file), size).await?;
+    };
+    let is_too_large = is_timed_out || files > MAX_FILES || lines > MAX_LINES || bytes > MAX_BYTES;
+    Ok(sender.send(ComparisonPart::End { is_too_large }, PART_OVERHEAD_BYTES).await?)
+}

@@ -1,0 +1,10 @@
+//! Reads the contents of repositories for the API: trees, files, commits, comparisons, archives and contributors.
+
+pub mod archive;
+pub mod blob;
+pub(crate) mod ci_file;
+pub mod commit;
+pub mod compare;
+pub mod contributor;
+pub(crate) mod revision;
+pub mod tree;

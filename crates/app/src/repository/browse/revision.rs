@@ -1,0 +1,99 @@
+//! Resolves revisions, as users write them, to commits.
+
+use holdfast_git::ObjectId;
+use holdfast_git::protocol::advertisement::RefLookup;
+use holdfast_git::reader::{Kind, Reader};
+
+use crate::repository::open_repository::OpenRepository;
+use crate::repository::{object_lookup, objects};
+use crate::{App, Result};
+
+/// Resolves a tag, a branch, or the beginning of the id of a reachable commit, with an optional suffix such as `~2` or
+/// `^2`. Returns `None` if the text is none of these.
+pub(crate) async fn resolve(app: &App, repository: &OpenRepository, text: &str) -> Result<Option<ObjectId>> {
+    let text = text.trim();
+    let (base, suffix) = text.split_at(text.find(['~', '^']).unwrap_or(text.len()));
+    let Some(steps) = parse_steps(suffix) else { return Ok(None) };
+    let names = [format!("refs/tags/{base}"), format!("refs/heads/{base}"), base.to_owned()];
+    let ref_object = names.iter().find_map(|name| repository.refs.find(name)).map(|target| target.peeled_or_self());
+    let found = match ref_object {
+        Some(id) => Some(id),
+        None if base == "HEAD" => repository.refs.head_target(),
+        None => object_lookup::find_reachable(app, repository, base, Kind::Commit).await?,
+    };
+    let Some(id) = found else { return Ok(None) };
+    if ref_object.is_none() && steps.is_empty() {
+        return Ok(found);
+    }
+    objects::read(app, repository, move |reader| {
+        let (target, kind) = reader.peel(id)?;
+        if kind == Kind::Commit { follow_parents(reader, target.peeled_or_self(), &steps) } else { Ok(None) }
+    })
+    .await
+}
+
+/// Like [`resolve`], but returns the tip of the default branch if the text is missing or empty.
+pub(super) async fn resolve_or_head(
+    app: &App,
+    repository: &OpenRepository,
+    text: Option<&str>,
+) -> Result<Option<ObjectId>> {
+    match text.filter(|text| !text.is_empty()) {
+        Some(text) => resolve(app, repository, text).await,
+        None => Ok(repository.refs.head_target()),
+    }
+}
+
+/// A step of a suffix: to the parent with this number, repeated.
+struct ParentStep {
+    parent: usize,
+    times: usize,
+}
+
+/// Parses a suffix. Returns `None` if it is malformed.
+fn parse_steps(mut suffix: &str) -> Option<Vec<ParentStep>> {
+    let mut steps = Vec::new();
+    while let Some(operator) = suffix.chars().next() {
+        let rest = &suffix[operator.len_utf8()..];
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        let number = if digits == 0 { 1 } else { rest[..digits].parse().ok()? };
+        steps.push(match (operator, number) {
+            ('~', times) => ParentStep { parent: 1, times },
+            ('^', 0) => ParentStep { parent: 1, times: 0 },
+            ('^', parent) => ParentStep { parent, times: 1 },
+            _ => return None,
+        });
+        suffix = &rest[digits..];
+    }
+    Some(steps)
+}
+
+fn follow_parents(reader: &Reader, mut commit: ObjectId, steps: &[ParentStep]) -> Result<Option<ObjectId>> {
+    for step in steps {
+        for _ in 0..step.times {
+            match reader.parents(commit)?.get(step.parent - 1) {
+                Some(parent) => commit = *parent,
+                None => return Ok(None),
+            }
+        }
+    }
+    Ok(Some(commit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn revision_suffixes_are_parsed_as_git_does() {
+        let parsed =
+            |way| parse_steps(way).map(|steps| steps.iter().map(|it| (it.parent, it.times)).collect::<Vec<_>>());
+        assert_eq!(parsed(""), Some(vec![]));
+        assert_eq!(parsed("~"), Some(vec![(1, 1)]));
+        assert_eq!(parsed("~12^2^0"), Some(vec![(1, 12), (2, 1), (1, 0)]));
+        assert_eq!(parsed("^^"), Some(vec![(1, 1), (1, 1)]));
+        for invalid in ["^{tree}", "~x", "^-1", "~99999999999999999999999", "~1 ", "^é"] {
+            assert_eq!(parsed(invalid), None, "{invalid}");
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Lists directories, and finds entries by path.
+
+use std::sync::Arc;
+
+use holdfast_domain::page::{Page, PageRequest};
+use holdfast_domain::policy::ProjectAction;
+use holdfast_git::ObjectId;
+use holdfast_git::ls_tree::TreeListing;
+use holdfast_git::reader::TreeLookup;
+pub use holdfast_git::reader::{EntryKind, TreeEntry};
+use holdfast_store::projects::project::ProjectRef;
+
+use super::revision;
+use crate::repository::fetch_slot::FetchSlot;
+use crate::repository::objects;
+use crate::repository::open_repository::{OpenRepository, open_repository};
+use crate::{Actor, App, Error, Resource, Result};
+
+#[derive(Clone, Debug)]
+pub struct ListTree {
+    pub path: String,
+    /// The revision to list; the default branch if `None`.
+    pub revision: Option<String>,
+    /// Whether the entries of all subdirectories are included.
+    pub is_recursive: bool,
+}
+
+/// Lists the entries of a directory: directories, then files, then submodules, each in git's order. The list is empty
+/// if there is no such directory.
+pub async fn list(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    input: ListTree,
+    page: PageRequest,
+) -> Result<Page<TreeEntry>> {
+    let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
+    let commit = revision::resolve_or_head(app, &repository, input.revision.as_deref()).await?;
+    let commit = commit.ok_or(Error::NotFound(Resource::Tree))?;
+    let names: Vec<&str> = input.path.split('/').filter(|name| !name.is_empty()).collect();
+    let path: Arc<str> = names.join("/").into();
+    let found = match read_directory(app, &repository, commit, path.clone(), input.is_recursive).await? {
+        DirectoryLookup::NotFound => Page::with_total(Vec::new(), page, 0),
+        DirectoryLookup::Entries(entries) => paginate(entries, page),
+        DirectoryLookup::TooLarge(id) => list_large(app, &repository, id, input.is_recursive, page).await?,
+    };
+    let prepend_path = |mut entry: TreeEntry| {
+        if !path.is_empty() {
+            entry.path = [path.as_bytes(), b"/", &entry.path].concat();
+        }
+        entry
+    };
+    Ok(found.map(prepend_path))
+}
+
+enum DirectoryLookup {
+    NotFound,
+    Entries(Vec<TreeEntry>),
+    /// The directory must be streamed, because it is large or listed recursively.
+    TooLarge(ObjectId),
+}
+
+/// Finds and reads a directory. Nearly always this takes a single object read.
+async fn read_directory(
+    app: &App,
+    repository: &OpenRepository,
+    commit: ObjectId,
+    path: Arc<str>,
+    is_recursive: bool,
+) -> Result<DirectoryLookup> {
+    let name = path.clone();
+    let lookup = objects::read(app, repository, move |reader| {
+        Ok(match reader.find_entry(reader.commit_tree_id(commit)?, name.as_bytes())? {
+            TreeLookup::Done(Some(entry)) if entry.kind() == EntryKind::Directory && !is_recursive => {
+                Some(reader.tree(entry.id)?.map_or(DirectoryLookup::TooLarge(entry.id), DirectoryLookup::Entries))
+            }
+            TreeLookup::Done(Some(entry)) if entry.kind() == EntryKind::Directory => {
+                Some(DirectoryLookup::TooLarge(entry.id))
+            }
+            TreeLookup::Done(_) => Some(DirectoryLookup::NotFound),
+            TreeLookup::TooLarge { .. } => None,
+        })
+    });
+    if let Some(found) = lookup.await? {
+        return Ok(found);
+    }
+    let directory = find(app, repository, commit, path).await?.filter(|entry| entry.kind() == EntryKind::Directory);
+    Ok(directory.map_or(DirectoryLookup::NotFound, |entry| DirectoryLookup::TooLarge(entry.id)))
+}
+
+/// Returns the entry at a path of a commit.
+pub(super) async fn find(
+    app: &App,
+    repository: &OpenRepository,
+    commit: ObjectId,
+    path: Arc<str>,
+) -> Result<Option<TreeEntry>> {
+    let search = objects::read(app, repository, move |reader| {
+        Ok(reader.find_entry(reader.commit_tree_id(commit)?, path.as_bytes())?)
+    });
+    let mut search = search.await?;
+    loop {
+        let (tree, mut rest) = match search {
+            TreeLookup::Done(found) => return Ok(found),
+            TreeLookup::TooLarge { tree, rest } => (tree, rest),
+        };
+        let Some(name) = rest.pop_front() else { return Ok(None) };
+        let entry = match find_in_large(app, repository, tree, &name).await? {
+            Some(entry) if rest.is_empty() => return Ok(Some(entry)),
+            Some(entry) if entry.kind() == EntryKind::Directory => entry,
+            _ => return Ok(None),
+        };
+        let rest: Vec<u8> = Vec::from(rest).join(&b'/');
+        search = objects::read(app, repository, move |reader| Ok(reader.find_entry(entry.id, &rest)?)).await?;
+    }
+}
+
+async fn find_in_large(
+    app: &App,
+    repository: &OpenRepository,
+    tree: ObjectId,
+    name: &[u8],
+) -> Result<Option<TreeEntry>> {
+    let slot = FetchSlot::acquire(app, repository).await?;
+    let mut listing = TreeListing::start(&app.git_runtime.git, &slot.cached_repository.bare, tree, false)?;
+    while let Some(entry) = listing.next().await? {
+        if entry.path == name {
+            return Ok(Some(entry));
+        }
+    }
+    Ok(None)
+}
+
+fn paginate(mut entries: Vec<TreeEntry>, page: PageRequest) -> Page<TreeEntry> {
+    let total = entries.len();
+    entries.sort_by_key(TreeEntry::kind);
+    let range = page.range(total);
+    let items = entries.into_iter().skip(range.start).take(range.len()).collect();
+    Page::with_total(items, page, total)
+}
+
+/// Lists one page of a large directory. Streams all entries and keeps only those of the page. Counting the entries
+/// first gives the position of the first file.
+async fn list_large(
+    app: &App,
+    repository: &OpenRepository,
+    tree: ObjectId,
+    is_recursive: bool,
+    page: PageRequest,
+) -> Result<Page<TreeEntry>> {
+    let slot = FetchSlot::acquire(app, repository).await?;
+    let start = || TreeListing::start(&app.git_runtime.git, &slot.cached_repository.bare, tree, is_recursive);
+    let counts = match app.git_runtime.entry_counts.get(&(tree, is_recursive)) {
+        Some(counts) => counts,
+        None => {
+            let (mut listing, mut counts) = (start()?, [0; 3]);
+            while let Some(entry) = listing.next().await? {
+                counts[entry.kind() as usize] += 1;
+            }
+            app.git_runtime.entry_counts.insert((tree, is_recursive), counts);
+            counts
+        }
+    };
+    let total = counts.iter().sum();
+    let range = page.range(total);
+    let mut next_positions = [0, counts[0], counts[0] + counts[1]];
+    let mut items = Vec::new();
+    if !range.is_empty() {
+        let mut listing = start()?;
+        while items.len() < range.len() {
+            let Some(entry) = listing.next().await? else { break };
+            let position = &mut next_positions[entry.kind() as usize];
+            if range.contains(position) {
+                items.push((*position, entry));
+            }
+            *position += 1;
+        }
+    }
+    items.sort_by_key(|(position, _)| *position);
+    Ok(Page::with_total(items.into_iter().map(|(_, entry)| entry).collect(), page, total))
+}

@@ -1,0 +1,34 @@
+//! Opens a repository for an actor: checks the permission and takes a snapshot of the refs.
+
+use std::sync::Arc;
+
+use holdfast_domain::policy::ProjectAction;
+use holdfast_store::projects::project::{Project, ProjectRef};
+use holdfast_store::repository::snapshot::Snapshot;
+
+use crate::client::ClientKey;
+use crate::{Actor, App, Result, access};
+
+/// A project with its ref snapshot at one generation, which all parts of a response use.
+pub struct OpenRepository {
+    pub project: Project,
+    pub refs: Arc<Snapshot>,
+    /// The client whose permits the requests count for.
+    pub client: ClientKey,
+}
+
+/// Authorizes an action on a project and loads the refs of its repository.
+pub async fn open_repository(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    action: ProjectAction,
+) -> Result<OpenRepository> {
+    let mut connection = app.database.connection().await?;
+    let project = access::authorize_project(app, &mut connection, actor, project, action).await?;
+    drop(connection);
+    let state = &project.repository;
+    let refs =
+        app.git_runtime.snapshots.get_or_load(&app.database, state.id, state.generation, state.head.as_deref()).await?;
+    Ok(OpenRepository { project, refs, client: actor.client() })
+}

@@ -1,0 +1,12 @@
+//! Refs: lists and updates branches and tags, restores earlier values, and keeps all updates in one function.
+
+pub mod branch;
+pub(crate) mod containing_refs;
+pub mod merged_branches;
+pub(super) mod planned_update;
+pub mod ref_log;
+pub mod ref_restore;
+pub mod ref_update;
+pub(super) mod ref_update_policy;
+pub mod release;
+pub mod tag;

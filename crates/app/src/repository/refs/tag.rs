@@ -1,0 +1,206 @@
+//! Lists, creates and deletes tags.
+
+use holdfast_domain::page::{Page, PageRequest};
+use holdfast_domain::policy::ProjectAction;
+use holdfast_domain::text::{MAX_TEXT_BYTES, shorten};
+use holdfast_git::protocol::advertisement::RefLookup;
+use holdfast_git::protocol::receive::PushCommand;
+use holdfast_git::reader::{Kind, Signature};
+use holdfast_git::tag::NewAnnotatedTag;
+use holdfast_git::{ObjectId, RefName, RefTarget, tag};
+use holdfast_store::projects::project::ProjectRef;
+use holdfast_store::repository::ref_update::RefUpdateOrigin;
+use holdfast_store::repository::release;
+use holdfast_store::repository::snapshot::RefKind;
+
+use super::planned_update::PlannedUpdate;
+use super::ref_update::{self, RefUpdate, RefUpdateBatch};
+use super::ref_update_policy::{RefUpdatePolicy, TAG_CHANGED};
+use crate::actor::CurrentUser;
+use crate::repository::browse::commit::{self, Commit, MAX_LISTED_MESSAGE_BYTES};
+use crate::repository::browse::revision;
+use crate::repository::objects;
+use crate::repository::open_repository::{OpenRepository, open_repository};
+use crate::repository::pack::store_pack;
+use crate::repository::transfer::push;
+use crate::repository::transfer::receipt::IntendedPush;
+use crate::{Actor, App, Error, Resource, Result};
+
+#[derive(Clone, Debug)]
+pub struct Tag {
+    pub name: String,
+    /// The message of an annotated tag.
+    pub message: Option<String>,
+    /// `None` if the tag points at another kind of object.
+    pub commit: Option<Commit>,
+    /// The release notes.
+    pub release: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+pub struct CreateTag {
+    pub name: String,
+    pub target: String,
+    pub message: Option<String>,
+    pub release_description: Option<String>,
+}
+
+/// Lists the tags of a project, sorted by name in descending order.
+pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequest) -> Result<Page<Tag>> {
+    let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
+    let total = repository.refs.count(RefKind::Tags);
+    let range = page.range(total);
+    let mut found = repository.refs.list(RefKind::Tags, total - range.end..total - range.start);
+    found.reverse();
+    let (names, targets): (Vec<&str>, Vec<RefTarget>) = found.into_iter().unzip();
+    let mut releases =
+        release::find(&mut *app.database.connection().await?, repository.project.id, &names, MAX_TEXT_BYTES as i32)
+            .await?;
+    let contents = read_tags(app, &repository, targets, DetailLevel::Listed).await?;
+    let tags = names.into_iter().zip(contents).map(|(name, (message, commit))| Tag {
+        name: name.to_owned(),
+        message,
+        commit,
+        release: releases.remove(name),
+    });
+    Ok(Page::with_total(tags.collect(), page, total))
+}
+
+pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, name: &str) -> Result<Tag> {
+    let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
+    let target = repository.refs.find(&format!("refs/tags/{name}")).ok_or(Error::NotFound(Resource::Tag))?;
+    let (message, commit) = read_tags(app, &repository, vec![target], DetailLevel::Full).await?.remove(0);
+    let mut releases =
+        release::find(&mut *app.database.connection().await?, repository.project.id, &[name], i32::MAX).await?;
+    Ok(Tag { name: name.to_owned(), message, commit, release: releases.remove(name) })
+}
+
+/// Whether tags are shown in full, or shortened for a list.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum DetailLevel {
+    Full,
+    Listed,
+}
+
+/// Returns the message and the commit of each tag.
+async fn read_tags(
+    app: &App,
+    repository: &OpenRepository,
+    targets: Vec<RefTarget>,
+    detail_level: DetailLevel,
+) -> Result<Vec<(Option<String>, Option<Commit>)>> {
+    objects::read(app, repository, move |reader| {
+        let read_tag = |target: RefTarget| {
+            let mut message = if target.peeled.is_some() { reader.tag_message(target.id)? } else { None };
+            let is_commit = reader.kind(target.peeled_or_self())? == Some(Kind::Commit);
+            let mut commit = if is_commit { Some(Commit::from(reader.commit(target.peeled_or_self())?)) } else { None };
+            if detail_level == DetailLevel::Listed {
+                message.iter_mut().for_each(|message| shorten(message, MAX_LISTED_MESSAGE_BYTES));
+                commit.iter_mut().for_each(Commit::abridge);
+            }
+            Ok((message, commit))
+        };
+        targets.into_iter().map(read_tag).collect()
+    })
+    .await
+}
+
+/// Deletes a tag with its release and returns its name, which the API echoes. As in a push, developers create tags, and
+/// only masters change existing ones.
+pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, name: &str) -> Result<String> {
+    let repository = open_repository(app, actor, project, ProjectAction::WriteCode).await?;
+    let full = format!("refs/tags/{name}");
+    let found = repository.refs.find(&full).ok_or(Error::NotFound(Resource::Literal("No such tag")))?;
+    let command = PushCommand { name: full.as_str().into(), old: Some(found.id), new: None };
+    // Protection rules apply to branches only.
+    if RefUpdatePolicy::new(actor, &repository, Vec::new()).check_name(&command).is_err() {
+        return Err(Error::Forbidden(Some(TAG_CHANGED)));
+    }
+    let update = RefUpdate { name: RefName::from_trusted(&full), old: Some(found.id), new: None };
+    match super::branch::update_single_ref(app, actor.current_user()?, &repository, update, None).await? {
+        None => Ok(name.to_owned()),
+        Some(_) => Err(Error::Rejected("Failed to remove tag".into())),
+    }
+}
+
+/// Creates a tag at a branch, another tag or a commit. The tag is annotated if it has a message.
+pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, input: CreateTag) -> Result<Tag> {
+    let repository = open_repository(app, actor, project, ProjectAction::WriteCode).await?;
+    let current_user = actor.current_user()?;
+    let rejected = |text: String| Error::Rejected(text);
+    let name = RefName::tag(&input.name).map_err(|_| rejected("Tag name invalid".into()))?;
+    let already_exists = || rejected(format!("Tag {} already exists", input.name));
+    if repository.refs.find(name.as_str()).is_some() {
+        return Err(already_exists());
+    }
+    let id = revision::resolve(app, &repository, &input.target).await?;
+    let id = id.ok_or_else(|| rejected(format!("Target {} is invalid", input.target)))?;
+    let message = input.message.map(|message| message.trim().to_owned()).filter(|message| !message.is_empty());
+    let release = input.release_description.filter(|notes| !notes.is_empty());
+    super::release::check_text("message", message.as_deref().unwrap_or_default())?;
+    super::release::check_text("release_description", release.as_deref().unwrap_or_default())?;
+    let rejection = match &message {
+        None => {
+            let update = RefUpdate { name, old: None, new: Some(RefTarget { id, peeled: None }) };
+            super::branch::update_single_ref(app, current_user, &repository, update, release.as_deref()).await?
+        }
+        Some(message) => {
+            let annotated_tag = new_annotated_tag(app, current_user, id, &input.name, message);
+            write_annotated_tag(app, current_user, &repository, name, annotated_tag, release.as_deref()).await?
+        }
+    };
+    match rejection {
+        None => {}
+        Some(ref_update::STALE_OLD_VALUE) => return Err(already_exists()),
+        Some(text) => return Err(rejected(text.into())),
+    }
+    let commit = commit::load(app, &repository, id).await?;
+    Ok(Tag { name: input.name, message, commit: Some(commit), release })
+}
+
+fn new_annotated_tag(
+    app: &App,
+    current_user: &CurrentUser,
+    target: ObjectId,
+    name: &str,
+    message: &str,
+) -> NewAnnotatedTag {
+    let user = &current_user.account.summary;
+    let tagger = Signature {
+        name: user.name.clone(),
+        email: user.email.clone(),
+        seconds: app.clock.now().timestamp(),
+        offset_seconds: 0,
+    };
+    NewAnnotatedTag { target, name: name.to_owned(), tagger, message: message.to_owned() }
+}
+
+/// Writes a tag object, stores its pack and creates its ref, as a push does. Returns the reason if the update is
+/// rejected.
+async fn write_annotated_tag(
+    app: &App,
+    current_user: &CurrentUser,
+    repository: &OpenRepository,
+    name: RefName,
+    annotated_tag: NewAnnotatedTag,
+    release_notes: Option<&str>,
+) -> Result<Option<&'static str>> {
+    let cached_repository = app.cached_repository(repository.project.repository.id, repository.refs.generation).await?;
+    let quarantine = app.git_runtime.cache()?.quarantine(Some(&cached_repository.bare))?;
+    let target = annotated_tag.target;
+    let (id, pack) = tag::write(&app.git_runtime.git, &quarantine, annotated_tag).await?;
+    let update = RefUpdate { name, old: None, new: Some(RefTarget { id, peeled: Some(target) }) };
+    let origin = RefUpdateOrigin { user: Some(current_user.account.id()), channel: "api" };
+    let updates = vec![PlannedUpdate::from(update)];
+    let stored =
+        store_pack(app, &pack, Some(IntendedPush { repository, updates: &updates, origin, is_atomic: true })).await?;
+    let files = Some((&pack, stored.sizes));
+    let batch = RefUpdateBatch {
+        pack: Some(stored),
+        release_notes,
+        ..RefUpdateBatch::new(repository, updates, Some(current_user), origin)
+    };
+    let result = ref_update::apply(app, batch).await?;
+    push::update_local_cache(app, &cached_repository, &result, files, repository).await;
+    Ok(result.rejections.into_iter().next().flatten())
+}
