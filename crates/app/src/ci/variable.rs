@@ -59,7 +59,7 @@ pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequ
 
 /// Returns whether the key of this node can decrypt the stored variables and tokens of hooks. Checks one of each.
 pub async fn can_decrypt_stored(app: &App, actor: &Actor) -> Result<bool> {
-    access::authorize_instance(actor, InstanceAction::ManageUsers)?;
+    access::authorize_instance(actor, InstanceAction::OperateInstance)?;
     let sample = variable::find_any(&mut *app.database.connection().await?).await?;
     Ok(sample.is_none_or(|(project, it)| decrypt(app, project, it).is_ok()) && token::can_decrypt_stored(app).await?)
 }

@@ -11,7 +11,7 @@ pub use holdfast_store::worker::job::Job;
 use crate::{Actor, App, Error, Resource, Result, access};
 
 pub async fn list(app: &App, actor: &Actor, limit: i64) -> Result<Vec<Job>> {
-    access::authorize_instance(actor, InstanceAction::ManageUsers)?;
+    access::authorize_instance(actor, InstanceAction::OperateInstance)?;
     Ok(job::list(&app.database, limit).await?)
 }
 
@@ -31,6 +31,6 @@ pub async fn stats(app: &App) -> Result<JobStats> {
 
 /// Runs a job again at once, even if it has failed permanently.
 pub async fn retry(app: &App, actor: &Actor, id: JobId) -> Result<()> {
-    access::authorize_instance(actor, InstanceAction::ManageUsers)?;
+    access::authorize_instance(actor, InstanceAction::OperateInstance)?;
     if job::retry(&app.database, id).await? { Ok(()) } else { Err(Error::NotFound(Resource::Record)) }
 }
