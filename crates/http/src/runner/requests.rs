@@ -33,13 +33,17 @@ const MAX_TRACE_BYTES: usize = 16 << 20;
 
 pub type HandlerResult = Result<Response, Response>;
 
-/// Returns the response for an error. A 403 counts against the rate limit of anonymous requests, which slows down
-/// guessing of tokens.
+/// Returns the response for an error. Each 403 is counted for the client address; beyond the limit the response is 429.
+///
+/// Only failed attempts count, and a valid token works whatever the count is: a build script has the address of its
+/// runner, and must not be able to stop the runner with wrong tokens.
 pub fn throttled_error(context: &Context, parts: &Parts, error: impl Into<ApiError>) -> Response {
     let response = error.into().into_response();
     if response.status() == StatusCode::FORBIDDEN {
         let address = *parts.extensions.get::<IpAddr>().unwrap_or(&IpAddr::from([0, 0, 0, 0]));
-        if let Err(throttled) = context.anonymous_throttle.check(|| client_address::throttle_key(address)) {
+        let key = || client_address::throttle_key(address);
+        let counted = context.runner_token_throttle.check(key).and_then(|()| context.anonymous_throttle.check(key));
+        if let Err(throttled) = counted {
             return ApiError::from(throttled).into_response();
         }
     }
