@@ -60,7 +60,9 @@ pub struct Dependency {
     pub file: Option<(String, i64)>,
 }
 
-/// Lists the latest builds of earlier stages that succeeded or failed. Expired artifacts are left out.
+/// Lists the latest builds of earlier stages that succeeded or failed. A failed build is included because its artifacts
+/// may be meant for later builds (`artifacts:when` in the CI file); a canceled build is left out because it was
+/// interrupted. Expired artifacts are left out.
 pub async fn list_dependencies(
     connection: &mut Connection,
     pipeline: PipelineId,
