@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use chrono::TimeDelta;
+use holdfast_domain::ci::FailureReason;
 use holdfast_domain::ids::BuildId;
 use holdfast_store::ci::job;
 use holdfast_store::ci::queue;
@@ -100,7 +101,7 @@ async fn claim_next(app: &App, runner: &Runner) -> Result<Option<Job>> {
             Err(Error::Internal(cause)) => {
                 tracing::error!(%cause, build = %queued.build, "building the job response failed");
                 let mut locked = LockedPipeline::lock(&mut transaction, queued.pipeline).await?;
-                locked.fail(queued.build, "runner_system_failure", now);
+                locked.fail(queued.build, FailureReason::RunnerSystemFailure, now);
                 let text =
                     b"ERROR: The server could not decrypt this project's variables. Ask an administrator to check the server log.\n";
                 trace::append(app, &mut transaction, queued.build, 0, text).await?;

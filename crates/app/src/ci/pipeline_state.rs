@@ -8,7 +8,7 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use holdfast_domain::ci::transitions::{self, BuildStep};
-use holdfast_domain::ci::{BuildEvent, Status};
+use holdfast_domain::ci::{BuildEvent, FailureReason, Status};
 use holdfast_domain::ids::{BuildId, PipelineId, UserId};
 use holdfast_store::Connection;
 use holdfast_store::ci::build::{self, BuildState as Place};
@@ -59,10 +59,10 @@ impl LockedPipeline {
         apply_transition(build, event, now)
     }
 
-    pub fn fail(&mut self, id: BuildId, reason: &str, now: DateTime<Utc>) -> bool {
+    pub fn fail(&mut self, id: BuildId, reason: FailureReason, now: DateTime<Utc>) -> bool {
         let has_failed = self.apply_event(id, BuildEvent::Fail, now);
         if let (true, Some(build)) = (has_failed, self.builds.iter_mut().find(|it| it.id == id)) {
-            build.failure_reason = Some(reason.to_owned());
+            build.failure_reason = Some(reason);
         }
         has_failed
     }

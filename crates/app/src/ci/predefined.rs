@@ -2,6 +2,7 @@
 //! other.
 
 use holdfast_domain::InstanceUrls;
+use holdfast_domain::ci::file::When;
 use holdfast_store::ci::job::JobDetails as Facts;
 use holdfast_store::ci::runner::Runner;
 
@@ -102,7 +103,7 @@ fn instance_variables(site: &InstanceUrls, details: &Facts, runner: &Runner) -> 
     if details.triggered {
         pairs.push((&["CI_BUILD_TRIGGERED", "CI_PIPELINE_TRIGGERED"], yes()));
     }
-    if details.run_when == "manual" {
+    if details.run_when == When::Manual {
         pairs.push((&["CI_BUILD_MANUAL", "CI_JOB_MANUAL"], yes()));
     }
     if let (Some(id), Some(email)) = (details.user_id, &details.user_email) {

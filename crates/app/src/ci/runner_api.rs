@@ -4,7 +4,7 @@
 //! it.
 
 use holdfast_domain::Violations;
-use holdfast_domain::ci::{BuildEvent, Status};
+use holdfast_domain::ci::{BuildEvent, FailureReason, Status};
 use holdfast_domain::ids::{BuildId, RunnerId, UserId};
 use holdfast_domain::violations::INVALID;
 use holdfast_store::ci::build::{self, ClaimedBuild};
@@ -181,16 +181,22 @@ pub async fn append_trace(
         }
         TraceAppend::TooLong => {
             drop(transaction);
-            finish_build(app, id, BuildCredential::JobToken(token), BuildOutcome::Failed("trace_too_long"), None)
-                .await?;
+            finish_build(
+                app,
+                id,
+                BuildCredential::JobToken(token),
+                BuildOutcome::Failed(FailureReason::TraceTooLong),
+                None,
+            )
+            .await?;
             Err(RunnerError::NotRunning(Status::Failed))
         }
     }
 }
 
-pub enum BuildOutcome<'a> {
+pub enum BuildOutcome {
     Success,
-    Failed(&'a str),
+    Failed(FailureReason),
 }
 
 /// Records a heartbeat of a running build. The runner may send the whole trace so far with it.
@@ -214,7 +220,7 @@ pub async fn finish_build(
     app: &App,
     id: BuildId,
     credential: BuildCredential<'_>,
-    outcome: BuildOutcome<'_>,
+    outcome: BuildOutcome,
     full_trace: Option<&[u8]>,
 ) -> std::result::Result<(), RunnerError> {
     let now = app.clock.now();

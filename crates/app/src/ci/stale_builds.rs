@@ -1,7 +1,7 @@
 //! Fails stale builds. Called by a background job.
 
 use chrono::TimeDelta;
-use holdfast_domain::ci::Status;
+use holdfast_domain::ci::{FailureReason, Status};
 use holdfast_domain::ids::{BuildId, PipelineId};
 use holdfast_store::ci::{queue, running_build};
 use holdfast_store::commit;
@@ -63,12 +63,15 @@ async fn fail_build(app: &App, pipeline: PipelineId, build: BuildId, stale_reaso
     let (is_stale, reason) = match stale_reason {
         StaleReason::RunnerSilent => {
             let silent_since = now - app.settings.ci.runner_heartbeat_timeout;
-            (running_build::is_stale(&mut transaction, build, silent_since, now).await?, "runner_system_failure")
+            (
+                running_build::is_stale(&mut transaction, build, silent_since, now).await?,
+                FailureReason::RunnerSystemFailure,
+            )
         }
-        StaleReason::NeverClaimed => (status == Some(Status::Pending), "stuck_or_timeout_failure"),
+        StaleReason::NeverClaimed => (status == Some(Status::Pending), FailureReason::StuckOrTimeoutFailure),
     };
     if is_stale && locked.fail(build, reason, now) {
-        tracing::warn!(%build, reason, "stale build failed");
+        tracing::warn!(%build, reason = reason.as_str(), "stale build failed");
         locked.save(app, &mut transaction, now).await?;
         commit(transaction).await?;
     }

@@ -3,7 +3,7 @@
 use holdfast_domain::AccessLevel;
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
-use holdfast_domain::repository::{Protection, Rule};
+use holdfast_domain::repository::{Protection, RefUpdateChannel, Rule};
 use holdfast_git::protocol::advertisement::RefLookup;
 use holdfast_git::protocol::receive::PushCommand;
 use holdfast_git::{ObjectId, RefName, RefTarget};
@@ -143,7 +143,7 @@ pub(super) async fn update_single_ref(
 ) -> Result<Option<&'static str>> {
     // Neither a new ref to an existing object nor a deletion adds commits.
     let details = Some(PushDetails::without_commits(current_user));
-    let origin = RefUpdateOrigin { user: Some(current_user.account.id()), channel: "api" };
+    let origin = RefUpdateOrigin { user: Some(current_user.account.id()), channel: RefUpdateChannel::Api };
     let ci_candidates = update.new.iter().map(|_| 0).collect();
     let batch = RefUpdateBatch {
         release_notes,

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use holdfast_domain::ids::{JobId, ProjectId, UserId};
 use holdfast_domain::policy::ProjectAction;
-use holdfast_domain::repository::{Protection, Rule};
+use holdfast_domain::repository::{Protection, RefUpdateChannel, Rule};
 use holdfast_git::protocol::advertisement::RefLookup;
 use holdfast_git::{ObjectId, RefName};
 use holdfast_store::commit as commit_transaction;
@@ -56,7 +56,7 @@ async fn delete_all(app: &App, id: JobId, actor: &Actor, project: ProjectId) -> 
         let updates: Vec<RefUpdate> =
             chunk.iter().filter(|it| !is_protected(&rules, it.name.as_str())).cloned().collect();
         let details = Some(PushDetails::without_commits(current_user));
-        let origin = RefUpdateOrigin { user: Some(current_user.account.id()), channel: "api" };
+        let origin = RefUpdateOrigin { user: Some(current_user.account.id()), channel: RefUpdateChannel::Api };
         // Not atomic: a branch that was updated concurrently is kept, and the rest is still deleted.
         let batch = RefUpdateBatch { is_atomic: false, ..RefUpdateBatch::new(&repository, updates, details, origin) };
         let result = ref_update::apply(app, batch).await?;

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use holdfast_domain::policy::ProjectAction;
+use holdfast_domain::repository::RefUpdateChannel;
 use holdfast_git::protocol::advertisement::RefLookup;
 use holdfast_git::protocol::receive::PushCommand;
 use holdfast_git::reader::Reader;
@@ -123,7 +124,7 @@ async fn apply_restore(
     }
     let (update, details, ci_candidates) =
         inspect(&objects, policy, actor, repository.clone(), ref_name, command).await?;
-    let channel = if matches!(actor, Actor::Operator) { "cli" } else { "api" };
+    let channel = if matches!(actor, Actor::Operator) { RefUpdateChannel::Cli } else { RefUpdateChannel::Api };
     let origin = RefUpdateOrigin { user: actor.user_id(), channel };
     let batch = RefUpdateBatch {
         ci_candidates,

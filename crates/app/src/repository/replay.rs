@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use holdfast_domain::repository::RefUpdateChannel;
 use holdfast_git::connectivity::{self, KnownTips};
 use holdfast_git::index_pack::{self, IndexedPack, PACK_EXTENSIONS};
 use holdfast_git::pack_scan::PackLimits;
@@ -73,7 +74,7 @@ pub async fn apply(app: &App, lost: &LostPush) -> Result<usize> {
         read_updates(quarantine.bare().clone(), repository.clone(), current_user, applicable).await?;
     // No upload intent is inserted: if this fails, the sweep must not delete the object.
     let bytes = lost.upload_intent.map_or_else(|| PackBytes::Recovered(lost.key.clone()), PackBytes::Uploaded);
-    let origin = RefUpdateOrigin { user: actor.as_ref().and_then(Actor::user_id), channel: "recover" };
+    let origin = RefUpdateOrigin { user: actor.as_ref().and_then(Actor::user_id), channel: RefUpdateChannel::Recovery };
     let new = NewPack { checksum: pack.checksum.clone(), sizes, bytes, is_cruft: false };
     let batch = RefUpdateBatch {
         is_atomic: receipt.atomic,

@@ -9,6 +9,7 @@ use axum::routing::{delete, patch, post, put};
 use axum::{Json, Router};
 use holdfast_app::ci::job::{self, JobResponse};
 use holdfast_app::ci::runner_api::{self, BuildCredential, BuildOutcome, RunnerError};
+use holdfast_domain::ci::FailureReason;
 use holdfast_domain::ids::BuildId;
 use serde_json::json;
 
@@ -120,7 +121,14 @@ async fn update(State(context): State<Arc<Context>>, Path(id): Path<String>, req
     let updated = match fields.text("state") {
         Some("success") => runner_api::finish_build(app, id, credential, BuildOutcome::Success, trace_bytes).await,
         Some("failed") => {
-            runner_api::finish_build(app, id, credential, BuildOutcome::Failed("script_failure"), trace_bytes).await
+            runner_api::finish_build(
+                app,
+                id,
+                credential,
+                BuildOutcome::Failed(FailureReason::ScriptFailure),
+                trace_bytes,
+            )
+            .await
         }
         _ => runner_api::heartbeat(app, id, credential, trace_bytes).await,
     };

@@ -9,6 +9,7 @@ use axum::routing::{delete, patch, post, put};
 use axum::{Json, Router};
 use holdfast_app::ci::job::{self, JobResponse};
 use holdfast_app::ci::runner_api::{self, BuildCredential, BuildOutcome, RegisteredRunner, RunnerError};
+use holdfast_domain::ci::FailureReason;
 use holdfast_domain::ids::BuildId;
 use serde_json::{Value, json};
 
@@ -134,15 +135,10 @@ async fn update(State(context): State<Arc<Context>>, Path(id): Path<i64>, reques
         Some("running") | None => runner_api::heartbeat(app, id, credential, trace_bytes).await,
         Some("success") => runner_api::finish_build(app, id, credential, BuildOutcome::Success, trace_bytes).await,
         Some("failed") => {
-            let reason = fields.text("failure_reason").filter(|reason| FAILURE_REASONS.contains(reason));
-            runner_api::finish_build(
-                app,
-                id,
-                credential,
-                BuildOutcome::Failed(reason.unwrap_or("unknown_failure")),
-                trace_bytes,
-            )
-            .await
+            let reason = fields.text("failure_reason").and_then(FailureReason::from_str_opt);
+            let reason = reason.filter(|it| FailureReason::REPORTED_BY_RUNNERS.contains(it));
+            let outcome = BuildOutcome::Failed(reason.unwrap_or(FailureReason::UnknownFailure));
+            runner_api::finish_build(app, id, credential, outcome, trace_bytes).await
         }
         Some(_) => {
             let text = "state does not have a valid value";
@@ -152,8 +148,6 @@ async fn update(State(context): State<Arc<Context>>, Path(id): Path<i64>, reques
     updated.map_err(to_response)?;
     Ok(Json(json!("200")).into_response())
 }
-
-const FAILURE_REASONS: [&str; 3] = ["script_failure", "runner_system_failure", "job_execution_timeout"];
 
 async fn trace(State(context): State<Arc<Context>>, Path(id): Path<i64>, request: Request) -> HandlerResult {
     let (parts, body) = request.into_parts();

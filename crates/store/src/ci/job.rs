@@ -1,6 +1,7 @@
 //! The data that a runner receives with a build: details, variables, and artifacts of earlier builds.
 
 use chrono::{DateTime, Utc};
+use holdfast_domain::ci::file::When;
 use holdfast_domain::ids::{BuildId, PipelineId, ProjectId};
 use serde::Deserialize;
 use sqlx::types::Json;
@@ -19,7 +20,8 @@ pub struct JobDetails {
     pub name: String,
     pub stage: String,
     pub stage_index: i32,
-    pub run_when: String,
+    #[sqlx(try_from = "String")]
+    pub run_when: When,
     pub tags: Vec<String>,
     pub options: Json<BuildOptions>,
     pub r#ref: String,

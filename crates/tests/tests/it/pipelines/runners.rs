@@ -163,7 +163,8 @@ async fn failed_runner_and_build_tokens_are_throttled() {
     let ground = CiFixture::on_server(Server::start_with(setup).await, SIMPLE).await;
     let runner = ground.runner().await;
     let job = runner.claim().await;
-    let (one, old) = (format!("/jobs/{}", job.id), format!("{}/ci/api/v1/builds/register.json", ground.server.base_url));
+    let (one, old) =
+        (format!("/jobs/{}", job.id), format!("{}/ci/api/v1/builds/register.json", ground.server.base_url));
     let wrong = json!({ "token": "wrong", "state": "running" });
     let client = reqwest::Client::new();
     for expected in [403, 429] {
