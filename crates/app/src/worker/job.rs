@@ -26,7 +26,7 @@ pub struct JobStats {
 pub async fn stats(app: &App) -> Result<JobStats> {
     let queue = job::overview(&app.database).await?;
     let oldest_pending = queue.oldest.and_then(|since| (app.clock.now() - since).to_std().ok()).unwrap_or_default();
-    Ok(JobStats { pending: queue.waiting, oldest_pending, failed: queue.given_up })
+    Ok(JobStats { pending: queue.waiting, oldest_pending, failed: queue.failed })
 }
 
 /// Runs a job again at once, even if it has failed permanently.

@@ -57,7 +57,7 @@ pub async fn insert(
            tags, options, created_at)
          select $1, $2, $3, b->>'name', b->>'stage', (b->>'stage_index')::int, 'created', b->>'run_when',
            (b->>'allow_failure')::boolean, array(select jsonb_array_elements_text(b->'tags')), b->'options', $5
-         from jsonb_array_elements($4) with ordinality a (b, place) order by place",
+         from jsonb_array_elements($4) with ordinality a (b, position) order by position",
         project.get(),
         pipeline.get(),
         user.map(UserId::get),
@@ -162,7 +162,8 @@ pub async fn insert_retries(
            tags, options, created_at)
          select b.project_id, b.pipeline_id, $2, b.name, b.stage, b.stage_index, 'created', b.run_when, b.allow_failure,
            b.tags, b.options, $3
-         from unnest($1::bigint[]) with ordinality c (id, place) join builds b using (id) order by place returning id",
+         from unnest($1::bigint[]) with ordinality c (id, position) join builds b using (id) order by position
+         returning id",
         &ids,
         user.map(UserId::get),
         now,

@@ -30,7 +30,7 @@ pub struct JobDetails {
     pub before_sha: String,
     pub triggered: bool,
     /// Variables of the trigger request, encrypted like those of the project.
-    pub given: Option<Vec<u8>>,
+    pub trigger_variables: Option<Vec<u8>>,
     pub project_name: String,
     pub project_path: String,
     pub namespace_path: String,
@@ -45,8 +45,8 @@ pub struct JobDetails {
 pub async fn load(connection: &mut Connection, build: BuildId) -> Result<JobDetails> {
     const QUERY: &str = "\
         select b.id, b.pipeline_id, b.project_id, b.name, b.stage, b.stage_index, b.run_when, b.tags, b.options, i.ref, \
-          i.tag, i.sha, i.before_sha, i.trigger_id is not null as triggered, i.variables as given, p.name as project_name, \
-          p.path as project_path, n.path as namespace_path, u.id as user_id, u.email as user_email, \
+          i.tag, i.sha, i.before_sha, i.trigger_id is not null as triggered, i.variables as trigger_variables, \
+          p.name as project_name, p.path as project_path, n.path as namespace_path, u.id as user_id, u.email as user_email, \
           array(select v.key from project_variables v where v.project_id = p.id order by v.key) as variable_keys, \
           array(select v.value from project_variables v where v.project_id = p.id order by v.key) as variable_values \
         from builds b join pipelines i on i.id = b.pipeline_id join projects p on p.id = b.project_id \
@@ -97,7 +97,8 @@ pub async fn shares_pipeline(connection: &mut Connection, build: BuildId, token_
     Ok(sqlx::query_scalar!(
         r#"select exists (select from build_runs r join builds b on b.pipeline_id = r.pipeline_id
                join projects p on p.id = r.project_id
-             where r.token_digest = $2 and b.id = $1 and p.namespace_id is not null and p.builds_enabled) as "beside!""#,
+             where r.token_digest = $2 and b.id = $1 and p.namespace_id is not null and p.builds_enabled)
+               as "shares_pipeline!""#,
         build.get(),
         token_digest,
     )
