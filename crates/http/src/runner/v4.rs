@@ -15,16 +15,15 @@ use serde_json::{Value, json};
 
 use super::artifacts;
 use super::job as present;
+use super::protocol::Protocol;
 use super::requests::{
-    HandlerResult, RunnerRequest, append_trace, build_token, forbidden, read_update, runner_error_response,
-    throttled_error,
+    HandlerResult, RunnerRequest, append_trace, forbidden, read_update, runner_error_response, throttled_error,
 };
 use crate::Context;
 use crate::error::ApiError;
 use crate::path::Path;
 
-const TOKEN_HEADERS: [&str; 1] = ["job-token"];
-const STATUS_HEADER: &str = "job-status";
+const PROTOCOL: Protocol = Protocol { token_header: "job-token", status_header: "job-status" };
 
 pub fn router() -> Router<Arc<Context>> {
     Router::new()
@@ -122,12 +121,12 @@ pub fn no_content(last_update: &str) -> Response {
 async fn update(State(context): State<Arc<Context>>, Path(id): Path<i64>, request: Request) -> HandlerResult {
     let (parts, body) = request.into_parts();
     let id = BuildId::from(id);
-    let to_response = |error: RunnerError| runner_error_response(&context, &parts, error, STATUS_HEADER);
-    let header_token = build_token(&parts.headers, &TOKEN_HEADERS, None);
+    let to_response = |error: RunnerError| runner_error_response(&context, &parts, error, &PROTOCOL);
+    let header_token = PROTOCOL.build_token(&parts.headers, None);
     let fields =
         read_update(&context, &parts, body, id, |token| BuildCredential::JobToken(token), header_token, to_response)
             .await?;
-    let token = build_token(&parts.headers, &TOKEN_HEADERS, fields.text("token"));
+    let token = PROTOCOL.build_token(&parts.headers, fields.text("token"));
     let token = token.ok_or_else(|| throttled_error(&context, &parts, forbidden()))?;
     let (credential, trace_bytes) = (BuildCredential::JobToken(token), fields.bytes("trace"));
     let app = &context.app;
@@ -151,16 +150,16 @@ async fn update(State(context): State<Arc<Context>>, Path(id): Path<i64>, reques
 
 async fn trace(State(context): State<Arc<Context>>, Path(id): Path<i64>, request: Request) -> HandlerResult {
     let (parts, body) = request.into_parts();
-    let mut response = append_trace(&context, &parts, body, id.into(), &TOKEN_HEADERS, STATUS_HEADER).await?;
+    let mut response = append_trace(&context, &parts, body, id.into(), &PROTOCOL).await?;
     response.headers_mut().insert("x-gitlab-trace-update-interval", HeaderValue::from_static("3"));
     Ok(response)
 }
 
 async fn upload(State(context): State<Arc<Context>>, Path(id): Path<i64>, request: Request) -> HandlerResult {
-    artifacts::upload(&context, request, id.into(), &TOKEN_HEADERS, STATUS_HEADER).await
+    artifacts::upload(&context, request, id.into(), &PROTOCOL).await
 }
 
 async fn download(State(context): State<Arc<Context>>, Path(id): Path<i64>, request: Request) -> HandlerResult {
     let (parts, _) = request.into_parts();
-    artifacts::download(&context, &parts, id.into(), &TOKEN_HEADERS).await
+    artifacts::download(&context, &parts, id.into(), &PROTOCOL).await
 }
