@@ -74,6 +74,8 @@ pub(crate) struct Context {
     limits: Limits,
     user_throttle: Throttle,
     anonymous_throttle: Throttle,
+    /// Limits failed attempts with tokens of runners and builds, per client address.
+    runner_token_throttle: Throttle,
     /// Limits file uploads, which are in memory until they are stored.
     upload_permits: ClientPermits,
     /// Limits long bodies of REST requests, which are in memory.
@@ -110,6 +112,7 @@ const MAX_REF_LISTS_PER_CLIENT: usize = 16;
 pub fn router(app: Arc<App>, limits: Limits) -> Router {
     let context = Arc::new(Context {
         site: app.settings.site.clone(),
+        runner_token_throttle: Throttle::per_minute(app.settings.sign_ins_per_minute),
         app,
         user_throttle: Throttle::per_minute(limits.requests_per_minute),
         anonymous_throttle: Throttle::per_minute(limits.anonymous_requests_per_minute),

@@ -88,6 +88,9 @@ impl Source {
     }
 
     /// Renders the script that fetches and checks out the commit. It must run in the project directory.
+    ///
+    /// The directories of submodules are emptied: git cannot update them without `.git/modules`, which is deleted
+    /// because it contains hooks and configuration, too.
     pub fn script(&self) -> String {
         let depth = match self.depth {
             0 => "$(test -f .git/shallow && echo --unshallow)".to_owned(),
@@ -109,6 +112,8 @@ impl Source {
              git fetch --force --prune --no-tags --no-recurse-submodules --quiet {depth} origin {refspecs}\n\
              git -c advice.detachedHead=false checkout --force --quiet --detach {sha}\n\
              git clean -ffdxq\n\
+             git ls-files --stage -z | sed -z -n 's/^160000 [0-9a-f]* 0\\t//p' | \
+             xargs -0 -r -n 1 sh -c 'rm -rf -- \"$0\" && mkdir -- \"$0\"'\n\
              git config --unset core.hooksPath\n\
              git log -1 --format='Checked out %h: %s'\n",
             url = quote(self.url.as_str()),

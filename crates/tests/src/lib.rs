@@ -19,7 +19,7 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use holdfast_app::accounts::token::{self, CreateToken};
 use holdfast_app::accounts::user::{self, UserChanges};
-use holdfast_app::ci::{CiSettings, stale_builds};
+use holdfast_app::ci::{CiSettings, retention, stale_builds};
 use holdfast_app::hooks::HookSettings;
 use holdfast_app::repository::git_runtime::{GitSettings, PackLimits};
 use holdfast_app::repository::maintenance::MaintenanceSettings;
@@ -282,7 +282,7 @@ impl Server {
 
     /// Runs the daily cleanup of builds.
     pub async fn sweep_builds(&self) {
-        stale_builds::delete_expired(&self.app).await.expect("what is wanted no more goes");
+        retention::delete_expired(&self.app).await.expect("what is wanted no more goes");
     }
 
     /// Fans out pending events and makes the delivery attempts that are due.

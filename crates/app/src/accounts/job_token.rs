@@ -1,6 +1,7 @@
 //! Authentication of running builds by their job tokens.
 
 use holdfast_domain::ids::UserId;
+use holdfast_store::accounts::user as store_user;
 use holdfast_store::ci::running_build;
 
 use super::secret::digest;
@@ -11,7 +12,7 @@ use crate::{Actor, App, Error, Result};
 /// Authenticates a running build by its token.
 ///
 /// - The token is valid while the user who started the build is active. This is the user who retried or played it, or
-///   else the user of its pipeline.
+///   else the user of its pipeline. If that user was deleted, the error says so.
 /// - The build has the rights of its pipeline's user, but only to read code, and only in projects that allow it. It is
 ///   never an administrator.
 /// - If the pipeline's user is blocked or deleted, and another user started the build, the build may read its own
@@ -19,7 +20,13 @@ use crate::{Actor, App, Error, Result};
 pub(super) async fn authenticate(app: &App, token: &str) -> Result<Actor> {
     let running = running_build::find_by_token(&mut *app.database.connection().await?, &digest(token)).await?;
     let running = running.ok_or(Error::Unauthenticated)?;
-    let starter = find_actor(app, running.started_by).await?.ok_or(Error::Unauthenticated)?;
+    let Some(starter) = find_actor(app, running.started_by).await? else {
+        // After a 401, git asks for a password and does not show the reason, so the reason is given with a 403.
+        return Err(match is_deleted(app, running.started_by).await? {
+            true => Error::Forbidden(Some("The user who started this build was deleted. Retry the build")),
+            false => Error::Unauthenticated,
+        });
+    };
     let (user, has_users_rights) = if running.pipeline_user == running.started_by {
         (starter, true)
     } else {
@@ -32,6 +39,13 @@ pub(super) async fn authenticate(app: &App, token: &str) -> Result<Actor> {
     current_user.account.admin = false;
     current_user.job_token_scope = Some(JobTokenScope { project: running.project, has_users_rights });
     Ok(Actor::User(current_user))
+}
+
+async fn is_deleted(app: &App, user: Option<UserId>) -> Result<bool> {
+    match user {
+        Some(id) => Ok(store_user::find(&mut *app.database.connection().await?, id).await?.is_none()),
+        None => Ok(true),
+    }
 }
 
 async fn find_actor(app: &App, user: Option<UserId>) -> Result<Option<Actor>> {

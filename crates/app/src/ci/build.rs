@@ -1,5 +1,6 @@
 //! Lists, shows and changes builds.
 
+use holdfast_domain::ci::file::When;
 use holdfast_domain::ci::{BuildEvent, Status};
 use holdfast_domain::ids::BuildId;
 use holdfast_domain::page::{Page, PageRequest};
@@ -110,7 +111,7 @@ pub async fn retry(app: &App, actor: &Actor, project: &ProjectRef, id: BuildId) 
 pub async fn play(app: &App, actor: &Actor, project: &ProjectRef, id: BuildId) -> Result<Build> {
     let now = app.clock.now();
     let mut locked = lock(app, actor, project, id).await?;
-    let is_manual = locked.build.run_when == "manual";
+    let is_manual = locked.build.run_when == When::Manual;
     if !is_manual || !locked.pipeline.apply_event(id, BuildEvent::Enqueue, now) {
         return Err(Error::Rejected("400 (Bad request) \"Unplayable Job\" not given".into()));
     }

@@ -264,7 +264,7 @@ fn new_build(job: Job) -> NewBuild {
         name: job.name,
         stage: job.stage,
         stage_index: i32::try_from(job.stage_index).unwrap_or(i32::MAX),
-        run_when: job.when.as_str(),
+        run_when: job.when,
         allow_failure: job.allow_failure,
         tags: job.tags,
         options: BuildOptions {

@@ -109,7 +109,7 @@ fn build_json(build: &Build) -> Value {
         "created_at": build.created_at,
         "started_at": build.started_at,
         "finished_at": build.finished_at,
-        "when": build.run_when,
+        "when": build.run_when.as_str(),
         "allow_failure": build.allow_failure,
         "user": build.user.as_ref().map(user_json),
         "runner": build.runner.as_ref().map(|runner| json!({

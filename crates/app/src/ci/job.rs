@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use chrono::TimeDelta;
+use holdfast_domain::ci::FailureReason;
 use holdfast_domain::ids::BuildId;
 use holdfast_store::ci::job;
 use holdfast_store::ci::queue;
@@ -11,7 +12,7 @@ use holdfast_store::ci::runner::{self, Runner, RunnerInfo};
 use holdfast_store::{Connection, commit};
 use tokio::time::Instant;
 
-pub use holdfast_store::ci::job::{Dependency, JobDetails as Facts};
+pub use holdfast_store::ci::job::{Dependency, JobDetails};
 
 pub use super::predefined::JobVariable;
 
@@ -25,7 +26,7 @@ const CONTACT_PRECISION: TimeDelta = TimeDelta::minutes(1);
 
 /// A claimed build, with everything that the runner needs to execute it.
 pub struct Job {
-    pub details: Facts,
+    pub details: JobDetails,
     pub token: String,
     pub repository_url: String,
     pub timeout_seconds: i64,
@@ -89,7 +90,7 @@ async fn claim_next(app: &App, runner: &Runner) -> Result<Option<Job>> {
         let Some(queued) = queue::lock_next(&mut transaction, runner).await? else { return Ok(None) };
         let token = format!("hfj_{}", app.entropy.hex::<20>());
         let claim = pipeline_state::claim_build(app, &mut transaction, &queued, runner, &digest(&token), now).await?;
-        let loaded = match claim.taken {
+        let loaded = match claim.is_claimed {
             true => load_job(app, &mut transaction, queued.build, runner, token).await,
             // The build was canceled meanwhile, or its project no longer allows this runner to claim it.
             false => Ok(None),
@@ -100,7 +101,7 @@ async fn claim_next(app: &App, runner: &Runner) -> Result<Option<Job>> {
             Err(Error::Internal(cause)) => {
                 tracing::error!(%cause, build = %queued.build, "building the job response failed");
                 let mut locked = LockedPipeline::lock(&mut transaction, queued.pipeline).await?;
-                locked.fail(queued.build, "runner_system_failure", now);
+                locked.fail(queued.build, FailureReason::RunnerSystemFailure, now);
                 let text =
                     b"ERROR: The server could not decrypt this project's variables. Ask an administrator to check the server log.\n";
                 trace::append(app, &mut transaction, queued.build, 0, text).await?;
@@ -136,7 +137,7 @@ async fn load_job(
     let address = app.settings.site.url(&format!("/{path}.git"));
     let repository_url = address.replacen("://", &format!("://gitlab-ci-token:{token}@"), 1);
     let default_timeout = app.settings.ci.build_timeout.num_seconds();
-    let timeout_seconds = runner.longest_run.map_or(default_timeout, |longest| default_timeout.min(longest.into()));
+    let timeout_seconds = runner.max_run_seconds.map_or(default_timeout, |seconds| default_timeout.min(seconds.into()));
     let secrets = variable::decrypt_all(app, &details)?;
     let variables =
         predefined::variables_for_build(&app.settings.site, &details, runner, &token, &repository_url, secrets);

@@ -12,6 +12,8 @@ mod mask;
 pub mod pipeline;
 mod pipeline_state;
 mod predefined;
+pub mod queue;
+pub mod retention;
 pub mod runner;
 pub mod runner_api;
 pub mod stale_builds;

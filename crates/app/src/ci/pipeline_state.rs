@@ -8,10 +8,10 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use holdfast_domain::ci::transitions::{self, BuildStep};
-use holdfast_domain::ci::{BuildEvent, Status};
+use holdfast_domain::ci::{BuildEvent, FailureReason, Status};
 use holdfast_domain::ids::{BuildId, PipelineId, UserId};
 use holdfast_store::Connection;
-use holdfast_store::ci::build::{self, BuildState as Place};
+use holdfast_store::ci::build::{self, BuildState};
 use holdfast_store::ci::pipeline::{self, Pipeline};
 use holdfast_store::ci::queue::{self, Claim, QueuedBuild};
 use holdfast_store::ci::runner::Runner;
@@ -23,7 +23,7 @@ use crate::{App, Error, Resource, Result};
 /// A pipeline whose row is locked, with the latest build of each name.
 pub(super) struct LockedPipeline {
     pub pipeline: Pipeline,
-    builds: Vec<Place>,
+    builds: Vec<BuildState>,
     /// The status of each build in the database; `None` if the build is new.
     stored_statuses: Vec<Option<Status>>,
     is_new: bool,
@@ -45,11 +45,11 @@ impl LockedPipeline {
         Ok(locked)
     }
 
-    pub fn builds(&self) -> &[Place] {
+    pub fn builds(&self) -> &[BuildState] {
         &self.builds
     }
 
-    pub fn find(&self, id: BuildId) -> Option<&Place> {
+    pub fn find(&self, id: BuildId) -> Option<&BuildState> {
         self.builds.iter().find(|it| it.id == id)
     }
 
@@ -59,10 +59,10 @@ impl LockedPipeline {
         apply_transition(build, event, now)
     }
 
-    pub fn fail(&mut self, id: BuildId, reason: &str, now: DateTime<Utc>) -> bool {
+    pub fn fail(&mut self, id: BuildId, reason: FailureReason, now: DateTime<Utc>) -> bool {
         let has_failed = self.apply_event(id, BuildEvent::Fail, now);
         if let (true, Some(build)) = (has_failed, self.builds.iter_mut().find(|it| it.id == id)) {
-            build.failure_reason = Some(reason.to_owned());
+            build.failure_reason = Some(reason);
         }
         has_failed
     }
@@ -126,7 +126,7 @@ impl LockedPipeline {
         let changed: Vec<usize> = (0..self.builds.len())
             .filter(|index| self.stored_statuses[*index] != Some(self.builds[*index].step.status))
             .collect();
-        let changed_builds: Vec<&Place> = changed.iter().map(|index| &self.builds[*index]).collect();
+        let changed_builds: Vec<&BuildState> = changed.iter().map(|index| &self.builds[*index]).collect();
         if !changed_builds.is_empty() {
             build::save(connection, &changed_builds).await?;
         }
@@ -141,7 +141,7 @@ impl LockedPipeline {
         if !finished.is_empty() {
             running_build::delete(connection, &finished).await?;
         }
-        let is_queued = |it: &&Place| it.step.status == Status::Pending && !it.is_external;
+        let is_queued = |it: &&BuildState| it.step.status == Status::Pending && !it.is_external;
         let queued: Vec<(BuildId, &[String])> =
             changed_builds.iter().copied().filter(is_queued).map(|it| (it.id, it.tags.as_slice())).collect();
         if !queued.is_empty() {
@@ -178,14 +178,15 @@ impl LockedPipeline {
         }
         if status.is_complete() {
             pipeline.finished_at = Some(now);
-            let period = |it: &Place| Some((it.started_at?.timestamp_millis(), it.finished_at?.timestamp_millis()));
+            let period =
+                |it: &BuildState| Some((it.started_at?.timestamp_millis(), it.finished_at?.timestamp_millis()));
             pipeline.duration = transitions::covered_seconds(self.builds.iter().filter_map(period).collect());
         }
         true
     }
 }
 
-fn apply_transition(build: &mut Place, event: BuildEvent, now: DateTime<Utc>) -> bool {
+fn apply_transition(build: &mut BuildState, event: BuildEvent, now: DateTime<Utc>) -> bool {
     let Some(status) = build.step.status.transition(event) else { return false };
     build.step.status = status;
     match event {
@@ -210,12 +211,13 @@ pub(super) async fn claim_build(
     now: DateTime<Utc>,
 ) -> Result<Claim> {
     let default_timeout = app.settings.ci.build_timeout;
-    let timeout =
-        runner.longest_run.map_or(default_timeout, |seconds| default_timeout.min(TimeDelta::seconds(seconds.into())));
+    let timeout = runner
+        .max_run_seconds
+        .map_or(default_timeout, |seconds| default_timeout.min(TimeDelta::seconds(seconds.into())));
     pipeline::lock_row(connection, queued.pipeline).await?;
     let claim = queue::claim(connection, queued, runner, token_digest, now, now + timeout + FINISH_GRACE).await?;
-    if claim.taken {
-        events::publish_claim(app, connection, queued, claim.begun, now).await?;
+    if claim.is_claimed {
+        events::publish_claim(app, connection, queued, claim.has_pipeline_started, now).await?;
     }
     Ok(claim)
 }

@@ -2,7 +2,8 @@
 //! other.
 
 use holdfast_domain::InstanceUrls;
-use holdfast_store::ci::job::JobDetails as Facts;
+use holdfast_domain::ci::file::When;
+use holdfast_store::ci::job::JobDetails;
 use holdfast_store::ci::runner::Runner;
 
 /// A variable in the environment of a build.
@@ -22,7 +23,7 @@ const MIN_MASKED_LENGTH: usize = 8;
 /// project, and of the trigger request.
 pub(super) fn variables_for_build(
     site: &InstanceUrls,
-    details: &Facts,
+    details: &JobDetails,
     runner: &Runner,
     token: &str,
     repository_url: &str,
@@ -65,7 +66,7 @@ fn public_variable(key: &str, value: String) -> JobVariable {
     JobVariable { key: key.into(), value, is_public: true, is_masked: false }
 }
 
-fn instance_variables(site: &InstanceUrls, details: &Facts, runner: &Runner) -> Vec<JobVariable> {
+fn instance_variables(site: &InstanceUrls, details: &JobDetails, runner: &Runner) -> Vec<JobVariable> {
     let path = format!("{}/{}", details.namespace_path, details.project_path);
     let server = site.url("");
     let host = server.split("://").nth(1).unwrap_or_default().split([':', '/']).next().unwrap_or_default().to_owned();
@@ -102,7 +103,7 @@ fn instance_variables(site: &InstanceUrls, details: &Facts, runner: &Runner) -> 
     if details.triggered {
         pairs.push((&["CI_BUILD_TRIGGERED", "CI_PIPELINE_TRIGGERED"], yes()));
     }
-    if details.run_when == "manual" {
+    if details.run_when == When::Manual {
         pairs.push((&["CI_BUILD_MANUAL", "CI_JOB_MANUAL"], yes()));
     }
     if let (Some(id), Some(email)) = (details.user_id, &details.user_email) {

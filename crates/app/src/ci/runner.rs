@@ -161,7 +161,7 @@ pub async fn update(app: &App, actor: &Actor, id: RunnerId, changes: RunnerChang
         locked: changes.locked.unwrap_or(current.locked),
         run_untagged: changes.run_untagged.unwrap_or(current.run_untagged),
         tags: changes.tags.map_or(current.tags, normalize_tags),
-        longest_run: current.longest_run,
+        max_run_seconds: current.max_run_seconds,
     };
     check_attributes(&attributes)?;
     runner::update(&mut transaction, id, &attributes).await?;
@@ -192,7 +192,7 @@ pub(super) fn check_attributes(attributes: &RunnerAttributes) -> Result<()> {
     if let Some(description) = &attributes.description {
         violations.check_single_line("description", description);
     }
-    if attributes.longest_run.is_some_and(|seconds| seconds < 600) {
+    if attributes.max_run_seconds.is_some_and(|seconds| seconds < 600) {
         violations.add("maximum_timeout", "needs to be at least 10 minutes");
     }
     Ok(violations.into_result()?)

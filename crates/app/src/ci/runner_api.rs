@@ -4,15 +4,15 @@
 //! it.
 
 use holdfast_domain::Violations;
-use holdfast_domain::ci::{BuildEvent, Status};
-use holdfast_domain::ids::{BuildId, RunnerId, UserId};
+use holdfast_domain::ci::{BuildEvent, FailureReason, Status};
+use holdfast_domain::ids::{BuildId, RunnerId};
 use holdfast_domain::violations::INVALID;
-use holdfast_store::ci::build::{self, ClaimedBuild};
+use holdfast_store::ci::build;
 use holdfast_store::ci::runner::{self as store_runner, RegistrationScope};
 use holdfast_store::ci::{pipeline, running_build};
 use holdfast_store::{Connection, commit};
 
-pub use holdfast_store::ci::build::ClaimedBuild as RunningBuild;
+pub use holdfast_store::ci::build::ClaimedBuild;
 pub use holdfast_store::ci::runner::{Runner, RunnerAttributes, RunnerInfo};
 
 use super::pipeline_state::LockedPipeline;
@@ -135,12 +135,12 @@ pub async fn verify_build(
     app: &App,
     id: BuildId,
     credential: BuildCredential<'_>,
-) -> std::result::Result<RunningBuild, RunnerError> {
+) -> std::result::Result<ClaimedBuild, RunnerError> {
     authorize_build(&mut *app.database.connection().await?, id, credential).await
 }
 
 /// Returns the user that uploads of a build are counted for: the user of its pipeline, or `None` if that user is gone.
-pub async fn find_pipeline_user(app: &App, build: &RunningBuild) -> Result<Option<UserId>> {
+pub async fn find_pipeline_user(app: &App, build: &ClaimedBuild) -> Result<Option<UserId>> {
     let found = pipeline::find(&mut *app.database.connection().await?, build.project, build.pipeline).await?;
     Ok(found.and_then(|pipeline| pipeline.user_id))
 }
@@ -179,16 +179,22 @@ pub async fn append_trace(
         }
         TraceAppend::TooLong => {
             drop(transaction);
-            finish_build(app, id, BuildCredential::JobToken(token), BuildOutcome::Failed("trace_too_long"), None)
-                .await?;
+            finish_build(
+                app,
+                id,
+                BuildCredential::JobToken(token),
+                BuildOutcome::Failed(FailureReason::TraceTooLong),
+                None,
+            )
+            .await?;
             Err(RunnerError::NotRunning(Status::Failed))
         }
     }
 }
 
-pub enum BuildOutcome<'a> {
+pub enum BuildOutcome {
     Success,
-    Failed(&'a str),
+    Failed(FailureReason),
 }
 
 /// Records a heartbeat of a running build. The runner may send the whole trace so far with it.
@@ -212,7 +218,7 @@ pub async fn finish_build(
     app: &App,
     id: BuildId,
     credential: BuildCredential<'_>,
-    outcome: BuildOutcome<'_>,
+    outcome: BuildOutcome,
     full_trace: Option<&[u8]>,
 ) -> std::result::Result<(), RunnerError> {
     let now = app.clock.now();

@@ -6,7 +6,7 @@ use holdfast_domain::ids::ProjectId;
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::{InstanceAction, ProjectAction};
 use holdfast_domain::violations::{BLANK, INVALID, TAKEN};
-use holdfast_store::ci::job::JobDetails as Facts;
+use holdfast_store::ci::job::JobDetails;
 use holdfast_store::ci::variable::{self, EncryptedVariable};
 use holdfast_store::{Connection, commit};
 
@@ -59,7 +59,7 @@ pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequ
 
 /// Returns whether the key of this node can decrypt the stored variables and tokens of hooks. Checks one of each.
 pub async fn can_decrypt_stored(app: &App, actor: &Actor) -> Result<bool> {
-    access::authorize_instance(actor, InstanceAction::ManageUsers)?;
+    access::authorize_instance(actor, InstanceAction::OperateInstance)?;
     let sample = variable::find_any(&mut *app.database.connection().await?).await?;
     Ok(sample.is_none_or(|(project, it)| decrypt(app, project, it).is_ok()) && token::can_decrypt_stored(app).await?)
 }
@@ -143,7 +143,7 @@ pub(super) fn encrypt_trigger_variables(
 }
 
 /// Decrypts the variables of a build: those of the project, followed by those of the trigger request.
-pub(super) fn decrypt_all(app: &App, details: &Facts) -> Result<Vec<(String, String)>> {
+pub(super) fn decrypt_all(app: &App, details: &JobDetails) -> Result<Vec<(String, String)>> {
     let damaged = |error: Error| Error::Internal(error.to_string().into());
     let pairs = details.variable_keys.iter().zip(&details.variable_values);
     let decrypt_pair = |(key, value): (&String, &Vec<u8>)| {
@@ -151,7 +151,7 @@ pub(super) fn decrypt_all(app: &App, details: &Facts) -> Result<Vec<(String, Str
         decrypt(app, details.project_id, stored).map(|it| (it.key, it.value)).map_err(damaged)
     };
     let mut variables: Vec<(String, String)> = pairs.map(decrypt_pair).collect::<Result<_>>()?;
-    if let Some(encrypted) = &details.given {
+    if let Some(encrypted) = &details.trigger_variables {
         let text =
             app.cipher.open(&associated_data(details.project_id, TRIGGER_CONTEXT), encrypted).map_err(damaged)?;
         let decrypted: Vec<(String, String)> =

@@ -43,7 +43,7 @@ pub struct RepositoryInfo {
 const MAX_MEMBERS: i64 = 10;
 
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef) -> Result<RepositoryInfo> {
-    access::authorize_instance(actor, InstanceAction::ManageUsers)?;
+    access::authorize_instance(actor, InstanceAction::OperateInstance)?;
     let repository = open_repository(app, actor, project, ProjectAction::Read).await?;
     let state = &repository.project.repository;
     let mut connection = app.database.connection().await?;
@@ -85,7 +85,7 @@ pub struct FsckReport {
 /// Checks a repository with `git fsck`. Downloads every pack, whatever this node has cached. If `is_quick` is set, it
 /// checks that all objects exist, but not their content.
 pub async fn check(app: &App, actor: &Actor, project: &ProjectRef, is_quick: bool) -> Result<FsckReport> {
-    access::authorize_instance(actor, InstanceAction::ManageUsers)?;
+    access::authorize_instance(actor, InstanceAction::OperateInstance)?;
     let repository = open_repository(app, actor, project, ProjectAction::Read).await?;
     let listed = pack::list(&mut *app.database.connection().await?, repository.project.repository.id).await?;
     let (_, packs) = listed.ok_or(Error::NotFound(Resource::Project))?;

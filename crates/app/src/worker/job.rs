@@ -11,7 +11,7 @@ pub use holdfast_store::worker::job::Job;
 use crate::{Actor, App, Error, Resource, Result, access};
 
 pub async fn list(app: &App, actor: &Actor, limit: i64) -> Result<Vec<Job>> {
-    access::authorize_instance(actor, InstanceAction::ManageUsers)?;
+    access::authorize_instance(actor, InstanceAction::OperateInstance)?;
     Ok(job::list(&app.database, limit).await?)
 }
 
@@ -26,11 +26,11 @@ pub struct JobStats {
 pub async fn stats(app: &App) -> Result<JobStats> {
     let queue = job::overview(&app.database).await?;
     let oldest_pending = queue.oldest.and_then(|since| (app.clock.now() - since).to_std().ok()).unwrap_or_default();
-    Ok(JobStats { pending: queue.waiting, oldest_pending, failed: queue.given_up })
+    Ok(JobStats { pending: queue.waiting, oldest_pending, failed: queue.failed })
 }
 
 /// Runs a job again at once, even if it has failed permanently.
 pub async fn retry(app: &App, actor: &Actor, id: JobId) -> Result<()> {
-    access::authorize_instance(actor, InstanceAction::ManageUsers)?;
+    access::authorize_instance(actor, InstanceAction::OperateInstance)?;
     if job::retry(&app.database, id).await? { Ok(()) } else { Err(Error::NotFound(Resource::Record)) }
 }

@@ -316,7 +316,7 @@ pub async fn run(app: Arc<App>, concurrency: Concurrency, stop: impl Future<Outp
 
 /// Runs the daily cleanup now.
 pub async fn sweep_now(app: &App, actor: &Actor) -> Result<()> {
-    access::authorize_instance(actor, InstanceAction::ManageUsers)?;
+    access::authorize_instance(actor, InstanceAction::OperateInstance)?;
     sweep::sweep(app).await
 }
 

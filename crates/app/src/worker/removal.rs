@@ -4,6 +4,7 @@
 use holdfast_domain::ids::{JobId, ProjectId, UserId};
 use holdfast_store::accounts::ghost;
 use holdfast_store::activity::event;
+use holdfast_store::ci::{build, pipeline, queue, runner};
 use holdfast_store::commit;
 use holdfast_store::hooks::hook;
 use holdfast_store::planning::{issue, note};
@@ -11,13 +12,15 @@ use holdfast_store::projects::upload;
 use holdfast_store::repository::{pack, repository};
 use holdfast_store::worker::{job, removal};
 
-use crate::ci::stale_builds;
+use crate::ci::retention;
 use crate::{App, Result};
 
 /// Maximum number of rows that one statement changes.
 const BATCH_SIZE: i64 = 1000;
 /// Maximum number of objects that are deleted between two queries.
 const OBJECT_BATCH_SIZE: i64 = 100;
+/// Maximum number of builds that one statement deletes. Their traces, artifacts and queue entries are deleted with them.
+const BUILD_BATCH_SIZE: i64 = 100;
 
 pub async fn remove_projects(app: &App, id: JobId) -> Result<()> {
     while let Some(project) = removal::next_project(&mut *app.database.connection().await?, id).await? {
@@ -27,7 +30,7 @@ pub async fn remove_projects(app: &App, id: JobId) -> Result<()> {
         while issue::delete_project_batch(&mut *app.database.connection().await?, project, BATCH_SIZE).await? > 0 {}
         while event::delete_project_batch(&mut *app.database.connection().await?, project, BATCH_SIZE).await? > 0 {}
         remove_hooks(app, project).await?;
-        stale_builds::delete_project_builds(app, project).await?;
+        remove_builds(app, project).await?;
         let mut transaction = app.database.begin().await?;
         let deleted = removal::delete(&mut transaction, project).await?;
         job::advance(&mut transaction, id, deleted as i64).await?;
@@ -79,6 +82,15 @@ async fn remove_uploads(app: &App, project: ProjectId) -> Result<()> {
         }
         remove_upload_objects(app, batch).await?;
     }
+}
+
+/// Deletes all CI data of a project.
+async fn remove_builds(app: &App, project: ProjectId) -> Result<()> {
+    while build::delete_project_batch(&mut *app.database.connection().await?, project, BUILD_BATCH_SIZE).await? > 0 {}
+    while pipeline::delete_project_batch(&mut *app.database.connection().await?, project, BATCH_SIZE).await? > 0 {}
+    runner::delete_for_project(&mut *app.database.connection().await?, project).await?;
+    queue::delete_project_turns(&mut *app.database.connection().await?, project).await?;
+    retention::delete_unreferenced_objects(app).await
 }
 
 /// Deletes the objects of uploads, and then the rows, so that no object remains without a row.

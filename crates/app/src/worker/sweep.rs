@@ -11,7 +11,7 @@ use holdfast_store::repository::pack;
 use holdfast_store::worker::{job, maintenance};
 
 use super::removal::{self, remove_upload_objects};
-use crate::ci::stale_builds;
+use crate::ci::retention;
 use crate::hooks::token;
 use crate::projects::events;
 use crate::projects::project::load;
@@ -29,7 +29,7 @@ pub async fn sweep(app: &App) -> Result<()> {
         delete_unreferenced_packs(app, now).await,
         delete_old_deliveries(app, now).await,
         token::encrypt_clear_tokens(app).await,
-        stale_builds::delete_expired(app).await,
+        retention::delete_expired(app).await,
     ];
     results.into_iter().collect()
 }

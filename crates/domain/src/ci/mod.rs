@@ -1,8 +1,10 @@
 //! CI: the file that defines pipelines, and the state transitions of builds and pipelines.
 
+pub mod failure_reason;
 pub mod file;
 pub mod status;
 pub mod transitions;
 pub mod variable;
 
+pub use failure_reason::FailureReason;
 pub use status::{BuildEvent, Status};

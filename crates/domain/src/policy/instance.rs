@@ -5,6 +5,8 @@ use super::InstanceRole;
 /// Actions on the instance itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InstanceAction {
+    /// What the commands for operators do: checks, maintenance, recovery and background jobs.
+    OperateInstance,
     ReadUsers,
     ManageUsers,
     ManageOwnAccount,
@@ -26,7 +28,8 @@ pub enum InstanceAction {
 }
 
 impl InstanceAction {
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
+        Self::OperateInstance,
         Self::ReadUsers,
         Self::ManageUsers,
         Self::ManageOwnAccount,
@@ -45,6 +48,9 @@ impl InstanceAction {
 
     pub const fn describe(self) -> &'static str {
         match self {
+            Self::OperateInstance => {
+                "operate the instance: inspect and maintain repositories, recover pushes, and manage background jobs"
+            }
             Self::ReadUsers => "read users",
             Self::ManageUsers => "manage users with their keys and email addresses, and read all their fields",
             Self::ManageOwnAccount => "read and edit the user's own account, keys, email addresses and tokens",
@@ -72,7 +78,8 @@ impl InstanceAction {
             | Self::ListIssues
             | Self::CreateProject
             | Self::ReadRunners => InstanceRole::External,
-            Self::ManageUsers
+            Self::OperateInstance
+            | Self::ManageUsers
             | Self::ListAllProjects
             | Self::CreateProjectForOthers
             | Self::TransferProject

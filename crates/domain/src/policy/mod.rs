@@ -143,6 +143,13 @@ mod tests {
     }
 
     #[test]
+    fn only_administrators_operate_the_instance() {
+        let allowed = InstanceRole::ALL.map(|role| InstanceAction::OperateInstance.is_allowed(role));
+        assert_eq!(allowed, [false, false, false, true]);
+        assert!(InstanceAction::ALL.contains(&InstanceAction::OperateInstance));
+    }
+
+    #[test]
     fn higher_access_levels_keep_all_permissions() {
         for visibility in Visibility::ALL {
             for action in GroupAction::ALL {

@@ -7,6 +7,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use holdfast_app::repository::transfer::push;
+use holdfast_domain::repository::RefUpdateChannel;
 use tokio::io::AsyncWriteExt;
 use tokio_util::io::ReaderStream;
 use tracing::Instrument;
@@ -30,7 +31,9 @@ pub async fn serve(
     let (mut writer, reader) = tokio::io::duplex(BUFFER_SIZE);
     let app = context.app.clone();
     let work = async move {
-        if let Err(error) = push::receive(&app, &actor, repository, "http", &mut input, &mut writer).await {
+        if let Err(error) =
+            push::receive(&app, &actor, repository, RefUpdateChannel::Http, &mut input, &mut writer).await
+        {
             tracing::info!(%error, "push aborted before its report was sent");
         }
         writer.shutdown().await.ok();

@@ -3,16 +3,15 @@
 use std::sync::Arc;
 
 use axum::extract::{FromRequest, Multipart, Request};
+use axum::http::StatusCode;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use holdfast_app::ci::artifact::{self, ArtifactUpload};
 use holdfast_app::ci::runner_api::{self, BuildCredential};
 use holdfast_domain::ids::BuildId;
 
-use super::requests::{
-    HandlerResult, build_token, forbidden, query_param, query_token, runner_error_response, throttled_error,
-};
+use super::protocol::Protocol;
+use super::requests::{HandlerResult, forbidden, query_param, query_token, runner_error_response, throttled_error};
 use crate::Context;
 use crate::connection::RequestBodyState;
 use crate::error::ApiError;
@@ -23,17 +22,11 @@ use crate::user_content::ArtifactResponse;
 /// permit.
 const MIN_BYTES_PER_SECOND: u64 = 16 << 10;
 
-pub async fn upload(
-    context: &Arc<Context>,
-    request: Request,
-    id: BuildId,
-    token_headers: &[&str],
-    status_header: &'static str,
-) -> HandlerResult {
+pub async fn upload(context: &Arc<Context>, request: Request, id: BuildId, protocol: &Protocol) -> HandlerResult {
     let (parts, body) = request.into_parts();
     let query_expire_in = query_param(&parts, "expire_in");
     let from_query = query_token(&parts);
-    let Some(token) = build_token(&parts.headers, token_headers, from_query.as_deref()).map(str::to_owned) else {
+    let Some(token) = protocol.build_token(&parts.headers, from_query.as_deref()).map(str::to_owned) else {
         return Err(throttled_error(context, &parts, forbidden()));
     };
     let app = &context.app;
@@ -46,7 +39,7 @@ pub async fn upload(
     let (mut upload, _permit) = match starting.await {
         Ok(begun) => begun,
         Err(error) => {
-            return Err(runner_error_response(context, &parts, error, status_header));
+            return Err(runner_error_response(context, &parts, error, protocol));
         }
     };
     if let Some(state) = parts.extensions.get::<RequestBodyState>() {
@@ -70,7 +63,7 @@ pub async fn upload(
         }
     };
     let finished = upload.finish(app, &name, expire_in.as_deref()).await;
-    finished.map_err(|error| runner_error_response(context, &parts, error, status_header))?;
+    finished.map_err(|error| runner_error_response(context, &parts, error, protocol))?;
     Ok((StatusCode::CREATED, axum::Json(serde_json::json!({ "message": "201 Created" }))).into_response())
 }
 
@@ -121,10 +114,9 @@ async fn receive_upload(
 }
 
 /// Serves the artifacts of a build to a running build of the same pipeline.
-pub async fn download(context: &Context, parts: &Parts, id: BuildId, token_headers: &[&str]) -> HandlerResult {
+pub async fn download(context: &Context, parts: &Parts, id: BuildId, protocol: &Protocol) -> HandlerResult {
     let from_query = query_token(parts);
-    let headers: &HeaderMap = &parts.headers;
-    let token = build_token(headers, token_headers, from_query.as_deref());
+    let token = protocol.build_token(&parts.headers, from_query.as_deref());
     let token = token.ok_or_else(|| throttled_error(context, parts, forbidden()))?;
     let found = artifact::show_for_build(&context.app, id, token).await;
     let found = found.map_err(|error| throttled_error(context, parts, error))?;
@@ -133,17 +125,11 @@ pub async fn download(context: &Context, parts: &Parts, id: BuildId, token_heade
 }
 
 /// Deletes the artifacts of a running build, authorized by that build's own token.
-pub async fn delete(
-    context: &Context,
-    parts: &Parts,
-    id: BuildId,
-    token_headers: &[&str],
-    status_header: &'static str,
-) -> HandlerResult {
+pub async fn delete(context: &Context, parts: &Parts, id: BuildId, protocol: &Protocol) -> HandlerResult {
     let from_query = query_token(parts);
-    let token = build_token(&parts.headers, token_headers, from_query.as_deref());
+    let token = protocol.build_token(&parts.headers, from_query.as_deref());
     let token = token.ok_or_else(|| throttled_error(context, parts, forbidden()))?;
     let result = artifact::delete_own(&context.app, id, token).await;
-    result.map_err(|error| runner_error_response(context, parts, error, status_header))?;
+    result.map_err(|error| runner_error_response(context, parts, error, protocol))?;
     Ok(axum::Json("200").into_response())
 }

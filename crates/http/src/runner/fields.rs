@@ -155,7 +155,7 @@ impl Fields {
             locked: self.flag("locked").unwrap_or(false),
             run_untagged: self.flag("run_untagged").unwrap_or(true),
             tags,
-            longest_run: max_seconds.filter(|seconds| *seconds > 0).and_then(|seconds| i32::try_from(seconds).ok()),
+            max_run_seconds: max_seconds.filter(|seconds| *seconds > 0).and_then(|seconds| i32::try_from(seconds).ok()),
         }
     }
 
@@ -309,7 +309,7 @@ mod tests {
         assert_eq!(fields.0.get("x"), None);
         assert_eq!((fields.text("trace"), fields.bytes("trace")), (None, None));
         let attributes = fields.attributes();
-        assert_eq!((attributes.tags, attributes.longest_run), (vec!["a".to_owned(), "e".to_owned()], Some(700)));
+        assert_eq!((attributes.tags, attributes.max_run_seconds), (vec!["a".to_owned(), "e".to_owned()], Some(700)));
         assert!(!attributes.active && attributes.locked && attributes.run_untagged);
         assert_eq!((fields.info().name.as_deref(), fields.info().version), (Some("n"), None));
     }

@@ -1,6 +1,7 @@
 //! Presents a claimed build as a job of the runner protocols.
 
 use holdfast_app::ci::job::{Dependency, Job, JobVariable};
+use holdfast_domain::ci::FailureReason;
 use serde_json::{Value, json};
 
 fn variable(variable: &JobVariable) -> Value {
@@ -86,7 +87,7 @@ pub fn v4(job: &Job) -> Value {
         "dependencies": job.dependencies.iter().map(|it| dependency(it, &job.token)).collect::<Vec<_>>(),
         "features": {
             "trace_sections": true,
-            "failure_reasons": ["script_failure", "runner_system_failure", "job_execution_timeout", "unknown_failure"],
+            "failure_reasons": FailureReason::REPORTED_BY_RUNNERS.map(FailureReason::as_str),
         },
     })
 }

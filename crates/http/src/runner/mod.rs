@@ -5,6 +5,7 @@ mod artifacts;
 mod fields;
 mod job;
 pub mod permits;
+mod protocol;
 mod requests;
 mod v1;
 mod v4;

@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use axum::http::request::Parts;
-use holdfast_app::ci::runner_api::{self, RunningBuild};
+use holdfast_app::ci::runner_api::{self, ClaimedBuild};
 use holdfast_app::client::{ClientKey, ClientPermits, KeyedPermit, KeyedSemaphores};
 use holdfast_app::{App, Result};
 use holdfast_domain::ids::ProjectId;
@@ -39,7 +39,7 @@ impl BuildPermits {
 
     /// Waits for a permit. A waiting request delays only other requests of the same project or user. The client address
     /// counts instead of the user if the pipeline's user has been deleted.
-    pub async fn acquire(&self, app: &App, build: &RunningBuild, parts: &Parts) -> Result<BuildPermit> {
+    pub async fn acquire(&self, app: &App, build: &ClaimedBuild, parts: &Parts) -> Result<BuildPermit> {
         let client = match runner_api::find_pipeline_user(app, build).await? {
             Some(user) => ClientKey::User(user),
             None => ClientKey::from_address(*parts.extensions.get::<IpAddr>().unwrap_or(&IpAddr::from([0, 0, 0, 0]))),

@@ -9,7 +9,7 @@ use axum::body::Body;
 use axum::extract::Request;
 use axum::http::header::CONTENT_LENGTH;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use holdfast_app::ci::runner_api::{self, AppendResult, BuildCredential, RunnerError};
 use holdfast_app::{App, Error};
@@ -18,6 +18,7 @@ use holdfast_domain::ids::BuildId;
 use serde_json::json;
 
 use super::fields::Fields;
+use super::protocol::Protocol;
 use crate::error::ApiError;
 use crate::{Context, body, client_address};
 
@@ -33,13 +34,17 @@ const MAX_TRACE_BYTES: usize = 16 << 20;
 
 pub type HandlerResult = Result<Response, Response>;
 
-/// Returns the response for an error. A 403 counts against the rate limit of anonymous requests, which slows down
-/// guessing of tokens.
+/// Returns the response for an error. Each 403 is counted for the client address; beyond the limit the response is 429.
+///
+/// Only failed attempts count, and a valid token works whatever the count is: a build script has the address of its
+/// runner, and must not be able to stop the runner with wrong tokens.
 pub fn throttled_error(context: &Context, parts: &Parts, error: impl Into<ApiError>) -> Response {
     let response = error.into().into_response();
     if response.status() == StatusCode::FORBIDDEN {
         let address = *parts.extensions.get::<IpAddr>().unwrap_or(&IpAddr::from([0, 0, 0, 0]));
-        if let Err(throttled) = context.anonymous_throttle.check(|| client_address::throttle_key(address)) {
+        let key = || client_address::throttle_key(address);
+        let counted = context.runner_token_throttle.check(key).and_then(|()| context.anonymous_throttle.check(key));
+        if let Err(throttled) = counted {
             return ApiError::from(throttled).into_response();
         }
     }
@@ -118,32 +123,14 @@ pub async fn read_update(
     Fields::parse(parts, &body).map_err(IntoResponse::into_response)
 }
 
-/// Returns the token of a build from the first header of `names` that is present, otherwise `field`.
-pub fn build_token<'a>(headers: &'a HeaderMap, names: &[&str], field: Option<&'a str>) -> Option<&'a str> {
-    names.iter().find_map(|name| headers.get(*name)?.to_str().ok()).or(field)
-}
-
 pub(super) fn forbidden() -> Error {
     Error::Forbidden(None)
 }
 
-/// Adds the status of a build to a response, so that the runner stops working on a canceled build.
-pub fn with_status_header(mut response: Response, name: &'static str, status: Status) -> Response {
-    response.headers_mut().insert(HeaderName::from_static(name), HeaderValue::from_static(status.as_str()));
-    response
-}
-
-pub fn runner_error_response(
-    context: &Context,
-    parts: &Parts,
-    error: RunnerError,
-    status_header: &'static str,
-) -> Response {
+pub fn runner_error_response(context: &Context, parts: &Parts, error: RunnerError, protocol: &Protocol) -> Response {
     match error {
         RunnerError::UnknownBuild => throttled_error(context, parts, forbidden()),
-        RunnerError::NotRunning(status) => {
-            with_status_header(ApiError::from(forbidden()).into_response(), status_header, status)
-        }
+        RunnerError::NotRunning(status) => protocol.with_status(ApiError::from(forbidden()).into_response(), status),
         RunnerError::Other(error) => ApiError::from(error).into_response(),
     }
 }
@@ -176,16 +163,15 @@ pub async fn append_trace(
     parts: &Parts,
     mut body: Body,
     id: BuildId,
-    token_headers: &[&str],
-    status_header: &'static str,
+    protocol: &Protocol,
 ) -> HandlerResult {
     let from_query = query_token(parts);
-    let Some(token) = build_token(&parts.headers, token_headers, from_query.as_deref()) else {
+    let Some(token) = protocol.build_token(&parts.headers, from_query.as_deref()) else {
         return Err(throttled_error(context, parts, forbidden()));
     };
     let build = match runner_api::verify_build(&context.app, id, BuildCredential::JobToken(token)).await {
         Ok(build) => build,
-        Err(error) => return Err(runner_error_response(context, parts, error, status_header)),
+        Err(error) => return Err(runner_error_response(context, parts, error, protocol)),
     };
     let too_large = || ApiError::too_large().into_response();
     let (start, is_whole) = body::read_start(&mut body, MAX_SMALL_TRACE_BYTES).await.ok_or_else(too_large)?;
@@ -201,7 +187,7 @@ pub async fn append_trace(
     let start = offset
         .ok_or_else(|| ApiError::error(StatusCode::BAD_REQUEST, "400 Missing header Content-Range").into_response())?;
     let appended = runner_api::append_trace(&context.app, id, token, start, &body).await;
-    let appended = appended.map_err(|error| runner_error_response(context, parts, error, status_header))?;
+    let appended = appended.map_err(|error| runner_error_response(context, parts, error, protocol))?;
     let (status, length) = match appended {
         AppendResult::Accepted(length) => (StatusCode::ACCEPTED, length),
         AppendResult::RangeMismatch(length) => (StatusCode::RANGE_NOT_SATISFIABLE, length),
@@ -210,5 +196,5 @@ pub async fn append_trace(
     if let Ok(range) = HeaderValue::from_str(&format!("0-{length}")) {
         response.headers_mut().insert("range", range);
     }
-    Ok(with_status_header(response, status_header, Status::Running))
+    Ok(protocol.with_status(response, Status::Running))
 }

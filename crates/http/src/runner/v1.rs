@@ -9,19 +9,20 @@ use axum::routing::{delete, patch, post, put};
 use axum::{Json, Router};
 use holdfast_app::ci::job::{self, JobResponse};
 use holdfast_app::ci::runner_api::{self, BuildCredential, BuildOutcome, RunnerError};
+use holdfast_domain::ci::FailureReason;
 use holdfast_domain::ids::BuildId;
 use serde_json::json;
 
 use super::artifacts;
 use super::job as present;
+use super::protocol::Protocol;
 use super::requests::{HandlerResult, RunnerRequest, append_trace, forbidden, read_update, throttled_error};
 use super::v4::no_content;
 use crate::Context;
 use crate::error::ApiError;
 use crate::path::Path;
 
-const TOKEN_HEADERS: [&str; 1] = ["build-token"];
-const STATUS_HEADER: &str = "build-status";
+const PROTOCOL: Protocol = Protocol { token_header: "build-token", status_header: "build-status" };
 
 pub fn router() -> Router<Arc<Context>> {
     let mut router = Router::new()
@@ -120,7 +121,14 @@ async fn update(State(context): State<Arc<Context>>, Path(id): Path<String>, req
     let updated = match fields.text("state") {
         Some("success") => runner_api::finish_build(app, id, credential, BuildOutcome::Success, trace_bytes).await,
         Some("failed") => {
-            runner_api::finish_build(app, id, credential, BuildOutcome::Failed("script_failure"), trace_bytes).await
+            runner_api::finish_build(
+                app,
+                id,
+                credential,
+                BuildOutcome::Failed(FailureReason::ScriptFailure),
+                trace_bytes,
+            )
+            .await
         }
         _ => runner_api::heartbeat(app, id, credential, trace_bytes).await,
     };
@@ -130,19 +138,19 @@ async fn update(State(context): State<Arc<Context>>, Path(id): Path<String>, req
 
 async fn trace(State(context): State<Arc<Context>>, Path(id): Path<i64>, request: Request) -> HandlerResult {
     let (parts, body) = request.into_parts();
-    append_trace(&context, &parts, body, id.into(), &TOKEN_HEADERS, STATUS_HEADER).await
+    append_trace(&context, &parts, body, id.into(), &PROTOCOL).await
 }
 
 async fn upload(State(context): State<Arc<Context>>, Path(id): Path<i64>, request: Request) -> HandlerResult {
-    artifacts::upload(&context, request, id.into(), &TOKEN_HEADERS, STATUS_HEADER).await
+    artifacts::upload(&context, request, id.into(), &PROTOCOL).await
 }
 
 async fn download(State(context): State<Arc<Context>>, Path(id): Path<i64>, request: Request) -> HandlerResult {
     let (parts, _) = request.into_parts();
-    artifacts::download(&context, &parts, id.into(), &TOKEN_HEADERS).await
+    artifacts::download(&context, &parts, id.into(), &PROTOCOL).await
 }
 
 async fn delete_artifacts(State(context): State<Arc<Context>>, Path(id): Path<i64>, request: Request) -> HandlerResult {
     let (parts, _) = request.into_parts();
-    artifacts::delete(&context, &parts, id.into(), &TOKEN_HEADERS, STATUS_HEADER).await
+    artifacts::delete(&context, &parts, id.into(), &PROTOCOL).await
 }

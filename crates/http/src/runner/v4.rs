@@ -9,21 +9,21 @@ use axum::routing::{delete, patch, post, put};
 use axum::{Json, Router};
 use holdfast_app::ci::job::{self, JobResponse};
 use holdfast_app::ci::runner_api::{self, BuildCredential, BuildOutcome, RegisteredRunner, RunnerError};
+use holdfast_domain::ci::FailureReason;
 use holdfast_domain::ids::BuildId;
 use serde_json::{Value, json};
 
 use super::artifacts;
 use super::job as present;
+use super::protocol::Protocol;
 use super::requests::{
-    HandlerResult, RunnerRequest, append_trace, build_token, forbidden, read_update, runner_error_response,
-    throttled_error,
+    HandlerResult, RunnerRequest, append_trace, forbidden, read_update, runner_error_response, throttled_error,
 };
 use crate::Context;
 use crate::error::ApiError;
 use crate::path::Path;
 
-const TOKEN_HEADERS: [&str; 1] = ["job-token"];
-const STATUS_HEADER: &str = "job-status";
+const PROTOCOL: Protocol = Protocol { token_header: "job-token", status_header: "job-status" };
 
 pub fn router() -> Router<Arc<Context>> {
     Router::new()
@@ -121,12 +121,12 @@ pub fn no_content(last_update: &str) -> Response {
 async fn update(State(context): State<Arc<Context>>, Path(id): Path<i64>, request: Request) -> HandlerResult {
     let (parts, body) = request.into_parts();
     let id = BuildId::from(id);
-    let to_response = |error: RunnerError| runner_error_response(&context, &parts, error, STATUS_HEADER);
-    let header_token = build_token(&parts.headers, &TOKEN_HEADERS, None);
+    let to_response = |error: RunnerError| runner_error_response(&context, &parts, error, &PROTOCOL);
+    let header_token = PROTOCOL.build_token(&parts.headers, None);
     let fields =
         read_update(&context, &parts, body, id, |token| BuildCredential::JobToken(token), header_token, to_response)
             .await?;
-    let token = build_token(&parts.headers, &TOKEN_HEADERS, fields.text("token"));
+    let token = PROTOCOL.build_token(&parts.headers, fields.text("token"));
     let token = token.ok_or_else(|| throttled_error(&context, &parts, forbidden()))?;
     let (credential, trace_bytes) = (BuildCredential::JobToken(token), fields.bytes("trace"));
     let app = &context.app;
@@ -134,15 +134,10 @@ async fn update(State(context): State<Arc<Context>>, Path(id): Path<i64>, reques
         Some("running") | None => runner_api::heartbeat(app, id, credential, trace_bytes).await,
         Some("success") => runner_api::finish_build(app, id, credential, BuildOutcome::Success, trace_bytes).await,
         Some("failed") => {
-            let reason = fields.text("failure_reason").filter(|reason| FAILURE_REASONS.contains(reason));
-            runner_api::finish_build(
-                app,
-                id,
-                credential,
-                BuildOutcome::Failed(reason.unwrap_or("unknown_failure")),
-                trace_bytes,
-            )
-            .await
+            let reason = fields.text("failure_reason").and_then(FailureReason::from_str_opt);
+            let reason = reason.filter(|it| FailureReason::REPORTED_BY_RUNNERS.contains(it));
+            let outcome = BuildOutcome::Failed(reason.unwrap_or(FailureReason::UnknownFailure));
+            runner_api::finish_build(app, id, credential, outcome, trace_bytes).await
         }
         Some(_) => {
             let text = "state does not have a valid value";
@@ -153,20 +148,18 @@ async fn update(State(context): State<Arc<Context>>, Path(id): Path<i64>, reques
     Ok(Json(json!("200")).into_response())
 }
 
-const FAILURE_REASONS: [&str; 3] = ["script_failure", "runner_system_failure", "job_execution_timeout"];
-
 async fn trace(State(context): State<Arc<Context>>, Path(id): Path<i64>, request: Request) -> HandlerResult {
     let (parts, body) = request.into_parts();
-    let mut response = append_trace(&context, &parts, body, id.into(), &TOKEN_HEADERS, STATUS_HEADER).await?;
+    let mut response = append_trace(&context, &parts, body, id.into(), &PROTOCOL).await?;
     response.headers_mut().insert("x-gitlab-trace-update-interval", HeaderValue::from_static("3"));
     Ok(response)
 }
 
 async fn upload(State(context): State<Arc<Context>>, Path(id): Path<i64>, request: Request) -> HandlerResult {
-    artifacts::upload(&context, request, id.into(), &TOKEN_HEADERS, STATUS_HEADER).await
+    artifacts::upload(&context, request, id.into(), &PROTOCOL).await
 }
 
 async fn download(State(context): State<Arc<Context>>, Path(id): Path<i64>, request: Request) -> HandlerResult {
     let (parts, _) = request.into_parts();
-    artifacts::download(&context, &parts, id.into(), &TOKEN_HEADERS).await
+    artifacts::download(&context, &parts, id.into(), &PROTOCOL).await
 }

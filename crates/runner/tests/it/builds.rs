@@ -167,6 +167,46 @@ async fn sources_are_cloned_and_fetched_again() {
     assert!(fake.trace().contains("fetching the sources failed"), "{}", fake.trace());
 }
 
+/// The data of submodules is removed between builds, so their directories must be emptied as well.
+#[tokio::test]
+async fn scripts_can_update_submodules_in_every_build() {
+    let origin = tempfile::tempdir().unwrap();
+    let path = origin.path().canonicalize().unwrap();
+    let (module, project) = (path.join("module"), path.join("project"));
+    for directory in [&module, &project] {
+        std::fs::create_dir(directory).unwrap();
+        git(directory, &["init", "-q", "."]);
+    }
+    std::fs::write(module.join("file"), "of the module").unwrap();
+    git(&module, &["add", "."]);
+    git(&module, &["commit", "-qm", "Module"]);
+    let url = format!("file://{}", module.display());
+    git(&project, &["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", &url, "a module"]);
+    git(&project, &["commit", "-qm", "Project"]);
+    let sha = git(&project, &["rev-parse", "HEAD"]);
+
+    let (fake, mut runner) = runner().await;
+    runner.configuration.sandbox.read = vec![path.clone()];
+    let job = json!({
+        "git_info": {"repo_url": format!("file://{}", project.display()), "ref": "main", "sha": sha,
+            "ref_type": "branch", "refspecs": ["+refs/heads/main:refs/remotes/origin/main"], "depth": 0},
+        "variables": [{"key": "CI_PROJECT_PATH", "value": "a/p"}, {"key": "GIT_STRATEGY", "value": "fetch"}],
+    });
+    let script = [
+        "test -z \"$(ls -A 'a module')\" && test -z \"$(git status --porcelain)\" && echo clean",
+        "git -c protocol.file.allow=always submodule --quiet update --init",
+        "cat 'a module/file'; echo",
+        "touch 'a module/left'",
+    ];
+    for _ in 0..2 {
+        fake.queue_job(&script, &job);
+        runner.run_once().await;
+        let trace = fake.trace();
+        assert!(trace.contains("\nclean\n") && trace.contains("\nof the module\n"), "{trace}");
+        assert!(trace.contains("Job succeeded") && !trace.contains("cloning again"), "{trace}");
+    }
+}
+
 #[tokio::test]
 async fn caches_are_kept_by_key() {
     let (fake, runner) = runner().await;

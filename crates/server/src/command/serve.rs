@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{anyhow, bail};
 use axum::routing::get;
 use futures_util::FutureExt;
-use holdfast_app::ci::stale_builds;
+use holdfast_app::ci::queue;
 use holdfast_app::client::ConnectionLimits;
 use holdfast_app::hooks::dispatch;
 use holdfast_app::repository::warming;
@@ -247,7 +247,7 @@ async fn render_metrics(app: Arc<App>, metrics: PrometheusHandle) -> String {
         }
         Err(error) => tracing::warn!(%error, "collecting hook metrics failed"),
     }
-    match stale_builds::queue_stats(&app).await {
+    match queue::stats(&app).await {
         Ok(builds) => {
             metrics::gauge!("holdfast_builds_pending").set(builds.pending as f64);
             metrics::gauge!("holdfast_build_oldest_pending_seconds").set(builds.oldest_pending.as_secs_f64());

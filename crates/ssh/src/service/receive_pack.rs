@@ -5,6 +5,7 @@ use std::time::Duration;
 use holdfast_app::repository::open_repository::OpenRepository;
 use holdfast_app::repository::transfer::push;
 use holdfast_app::{Actor, Result};
+use holdfast_domain::repository::RefUpdateChannel;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 
@@ -21,7 +22,7 @@ pub async fn serve(
     output.flush().await?;
     // The request timeout starts with the first byte of the request: before it, the client may run hooks of its own.
     input.fill_buf().await?;
-    push::receive(&context.app, actor, repository, "ssh", input, output).await?;
+    push::receive(&context.app, actor, repository, RefUpdateChannel::Ssh, input, output).await?;
     drain_input(input).await;
     Ok(())
 }

@@ -44,8 +44,8 @@ pub async fn replace(connection: &mut Connection, build: BuildId, artifact: &Art
 
 pub async fn delete(connection: &mut Connection, build: BuildId) -> Result<()> {
     sqlx::query!(
-        "with gone as (delete from artifacts where build_id = $1 returning object_key)
-         update build_objects o set build_id = null from gone where o.object_key = gone.object_key",
+        "with deleted as (delete from artifacts where build_id = $1 returning object_key)
+         update build_objects o set build_id = null from deleted where o.object_key = deleted.object_key",
         build.get(),
     )
     .execute(connection)
@@ -62,10 +62,10 @@ pub async fn clear_expiry(connection: &mut Connection, build: BuildId) -> Result
 /// Deletes a batch of expired artifacts and marks their objects as unreferenced. Returns how many were deleted.
 pub async fn delete_expired_batch(connection: &mut Connection, now: DateTime<Utc>, at_most: i64) -> Result<u64> {
     let deleted = sqlx::query_scalar!(
-        r#"with gone as (delete from artifacts where expires_at < $1 and build_id in (
+        r#"with deleted as (delete from artifacts where expires_at < $1 and build_id in (
                select build_id from artifacts where expires_at < $1 order by expires_at limit $2) returning object_key),
-           objects as (update build_objects o set build_id = null from gone where o.object_key = gone.object_key)
-           select count(*) as "count!" from gone"#,
+           objects as (update build_objects o set build_id = null from deleted where o.object_key = deleted.object_key)
+           select count(*) as "count!" from deleted"#,
         now,
         at_most,
     )

@@ -2,9 +2,9 @@
 //! (ADR 0021).
 
 use chrono::{DateTime, Utc};
-use holdfast_domain::ci::Status;
 use holdfast_domain::ci::file::{Artifacts, Cache, Environment, When};
 use holdfast_domain::ci::transitions::BuildStep;
+use holdfast_domain::ci::{FailureReason, Status};
 use holdfast_domain::ids::{BuildId, PipelineId, ProjectId, RunnerId, UserId};
 use serde::{Deserialize, Serialize};
 use sqlx::types::Json;
@@ -37,7 +37,7 @@ pub struct NewBuild {
     pub name: String,
     pub stage: String,
     pub stage_index: i32,
-    pub run_when: &'static str,
+    pub run_when: When,
     pub allow_failure: bool,
     pub tags: Vec<String>,
     pub options: BuildOptions,
@@ -57,7 +57,7 @@ pub async fn insert(
            tags, options, created_at)
          select $1, $2, $3, b->>'name', b->>'stage', (b->>'stage_index')::int, 'created', b->>'run_when',
            (b->>'allow_failure')::boolean, array(select jsonb_array_elements_text(b->'tags')), b->'options', $5
-         from jsonb_array_elements($4) with ordinality a (b, place) order by place",
+         from jsonb_array_elements($4) with ordinality a (b, position) order by position",
         project.get(),
         pipeline.get(),
         user.map(UserId::get),
@@ -81,7 +81,7 @@ pub struct BuildState {
     pub started_at: Option<DateTime<Utc>>,
     pub finished_at: Option<DateTime<Utc>>,
     pub user_id: Option<UserId>,
-    pub failure_reason: Option<String>,
+    pub failure_reason: Option<FailureReason>,
 }
 
 /// Lists the latest build of each name in a pipeline, sorted by stage and id.
@@ -111,7 +111,9 @@ pub async fn list_latest(connection: &mut Connection, pipeline: PipelineId) -> R
                 started_at: row.started_at,
                 finished_at: row.finished_at,
                 user_id: row.user_id.map(Into::into),
-                failure_reason: row.failure_reason,
+                failure_reason: row
+                    .failure_reason
+                    .map(|it| FailureReason::from_str_opt(&it).unwrap_or(FailureReason::UnknownFailure)),
             })
         })
         .collect()
@@ -125,7 +127,7 @@ pub async fn save(connection: &mut Connection, builds: &[&BuildState]) -> Result
     let started: Vec<Option<DateTime<Utc>>> = builds.iter().map(|it| it.started_at).collect();
     let finished: Vec<Option<DateTime<Utc>>> = builds.iter().map(|it| it.finished_at).collect();
     let users: Vec<Option<i64>> = builds.iter().map(|it| it.user_id.map(UserId::get)).collect();
-    let reasons: Vec<Option<&str>> = builds.iter().map(|it| it.failure_reason.as_deref()).collect();
+    let reasons: Vec<Option<&str>> = builds.iter().map(|it| it.failure_reason.map(FailureReason::as_str)).collect();
     sqlx::query!(
         "update builds b set status = c.status, queued_at = c.queued_at, started_at = c.started_at,
            finished_at = c.finished_at, user_id = c.user_id, failure_reason = c.failure_reason
@@ -160,7 +162,8 @@ pub async fn insert_retries(
            tags, options, created_at)
          select b.project_id, b.pipeline_id, $2, b.name, b.stage, b.stage_index, 'created', b.run_when, b.allow_failure,
            b.tags, b.options, $3
-         from unnest($1::bigint[]) with ordinality c (id, place) join builds b using (id) order by place returning id",
+         from unnest($1::bigint[]) with ordinality c (id, position) join builds b using (id) order by position
+         returning id",
         &ids,
         user.map(UserId::get),
         now,

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
 use holdfast_domain::ci::Status;
+use holdfast_domain::ci::file::When;
 use holdfast_domain::ids::{BuildId, PipelineId, ProjectId};
 use holdfast_domain::page::{Page, PageRequest};
 use sqlx::types::Json;
@@ -37,7 +38,8 @@ pub struct BuildRecord {
     #[sqlx(try_from = "String")]
     pub status: Status,
     pub external: bool,
-    pub run_when: String,
+    #[sqlx(try_from = "String")]
+    pub run_when: When,
     pub allow_failure: bool,
     pub coverage: Option<f64>,
     pub target_url: Option<String>,

@@ -1,6 +1,7 @@
 //! The data that a runner receives with a build: details, variables, and artifacts of earlier builds.
 
 use chrono::{DateTime, Utc};
+use holdfast_domain::ci::file::When;
 use holdfast_domain::ids::{BuildId, PipelineId, ProjectId};
 use serde::Deserialize;
 use sqlx::types::Json;
@@ -19,7 +20,8 @@ pub struct JobDetails {
     pub name: String,
     pub stage: String,
     pub stage_index: i32,
-    pub run_when: String,
+    #[sqlx(try_from = "String")]
+    pub run_when: When,
     pub tags: Vec<String>,
     pub options: Json<BuildOptions>,
     pub r#ref: String,
@@ -28,7 +30,7 @@ pub struct JobDetails {
     pub before_sha: String,
     pub triggered: bool,
     /// Variables of the trigger request, encrypted like those of the project.
-    pub given: Option<Vec<u8>>,
+    pub trigger_variables: Option<Vec<u8>>,
     pub project_name: String,
     pub project_path: String,
     pub namespace_path: String,
@@ -43,8 +45,8 @@ pub struct JobDetails {
 pub async fn load(connection: &mut Connection, build: BuildId) -> Result<JobDetails> {
     const QUERY: &str = "\
         select b.id, b.pipeline_id, b.project_id, b.name, b.stage, b.stage_index, b.run_when, b.tags, b.options, i.ref, \
-          i.tag, i.sha, i.before_sha, i.trigger_id is not null as triggered, i.variables as given, p.name as project_name, \
-          p.path as project_path, n.path as namespace_path, u.id as user_id, u.email as user_email, \
+          i.tag, i.sha, i.before_sha, i.trigger_id is not null as triggered, i.variables as trigger_variables, \
+          p.name as project_name, p.path as project_path, n.path as namespace_path, u.id as user_id, u.email as user_email, \
           array(select v.key from project_variables v where v.project_id = p.id order by v.key) as variable_keys, \
           array(select v.value from project_variables v where v.project_id = p.id order by v.key) as variable_values \
         from builds b join pipelines i on i.id = b.pipeline_id join projects p on p.id = b.project_id \
@@ -60,7 +62,9 @@ pub struct Dependency {
     pub file: Option<(String, i64)>,
 }
 
-/// Lists the latest builds of earlier stages that succeeded or failed. Expired artifacts are left out.
+/// Lists the latest builds of earlier stages that succeeded or failed. A failed build is included because its artifacts
+/// may be meant for later builds (`artifacts:when` in the CI file); a canceled build is left out because it was
+/// interrupted. Expired artifacts are left out.
 pub async fn list_dependencies(
     connection: &mut Connection,
     pipeline: PipelineId,
@@ -93,7 +97,8 @@ pub async fn shares_pipeline(connection: &mut Connection, build: BuildId, token_
     Ok(sqlx::query_scalar!(
         r#"select exists (select from build_runs r join builds b on b.pipeline_id = r.pipeline_id
                join projects p on p.id = r.project_id
-             where r.token_digest = $2 and b.id = $1 and p.namespace_id is not null and p.builds_enabled) as "beside!""#,
+             where r.token_digest = $2 and b.id = $1 and p.namespace_id is not null and p.builds_enabled)
+               as "shares_pipeline!""#,
         build.get(),
         token_digest,
     )

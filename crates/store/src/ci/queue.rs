@@ -49,11 +49,11 @@ pub async fn enqueue(
     .await?;
     sqlx::query!(
         "insert into build_queue (build_id, pipeline_id, project_id, tag_set_id, turn, shared, queued_at)
-         select (b->>'id')::bigint, $2, $1, t.id, $4 + place - 1, p.builds_enabled and p.shared_runners_enabled, $5
-         from jsonb_array_elements($3) with ordinality a (b, place)
+         select (b->>'id')::bigint, $2, $1, t.id, $4 + position - 1, p.builds_enabled and p.shared_runners_enabled, $5
+         from jsonb_array_elements($3) with ordinality a (b, position)
            join tag_sets t on t.tags = array(select distinct tag from jsonb_array_elements_text(b->'tags') tag order by tag)
            join projects p on p.id = $1
-         order by place",
+         order by position",
         project.get(),
         pipeline.get(),
         entries,
@@ -153,9 +153,9 @@ async fn lock_next_for_projects(connection: &mut Connection, runner: &Runner) ->
 pub struct Claim {
     /// Whether the runner has the build now. False if the build is not pending anymore, or its project does not allow
     /// it.
-    pub taken: bool,
+    pub is_claimed: bool,
     /// Whether the pipeline has changed to running.
-    pub begun: bool,
+    pub has_pipeline_started: bool,
 }
 
 /// Assigns a build to a runner and sets its pipeline to running. The caller has locked the queue entry with
@@ -172,24 +172,26 @@ pub async fn claim(
     let running = Status::Running.as_str();
     Ok(sqlx::query_as!(
         Claim,
-        r#"with taken as (
+        r#"with claimed as (
              update builds b set status = $9, started_at = $6, runner_id = $4, token_digest = $5 from projects p
              where b.id = $1 and b.status = 'pending' and p.id = b.project_id and p.builds_enabled
                and p.namespace_id is not null and (p.shared_runners_enabled or not $10)
              returning b.id),
-           over as (select from builds where id = $1 and status <> 'pending'),
-           gone as (
-             delete from build_queue where build_id = $1 and (exists (select from taken) or exists (select from over))),
+           not_pending as (select from builds where id = $1 and status <> 'pending'),
+           dequeued as (
+             delete from build_queue
+             where build_id = $1 and (exists (select from claimed) or exists (select from not_pending))),
            hidden as (
              update build_queue set shared = false
-             where build_id = $1 and not exists (select from taken) and not exists (select from over)),
-           begun as (
+             where build_id = $1 and not exists (select from claimed) and not exists (select from not_pending)),
+           started_pipeline as (
              update pipelines set status = $9, started_at = coalesce(started_at, $6), updated_at = $6
-             where id = $2 and status <> $9 and exists (select from taken) returning id),
+             where id = $2 and status <> $9 and exists (select from claimed) returning id),
            run as (
              insert into build_runs (build_id, pipeline_id, project_id, runner_id, turn, token_digest, contacted_at, ends_at)
-             select id, $2, $3, $4, $8, $5, $6, $7 from taken)
-           select exists (select from taken) as "taken!", exists (select from begun) as "begun!""#,
+             select id, $2, $3, $4, $8, $5, $6, $7 from claimed)
+           select exists (select from claimed) as "is_claimed!",
+             exists (select from started_pipeline) as "has_pipeline_started!""#,
         queued.build.get(),
         queued.pipeline.get(),
         queued.project.get(),
@@ -269,12 +271,12 @@ pub async fn next_stale_batch(
 /// Returns the length of the queue, counted up to 100,000, and the time of its oldest entry.
 pub async fn overview(connection: &mut Connection) -> Result<(i64, Option<DateTime<Utc>>)> {
     let row = sqlx::query!(
-        r#"select (select count(*) from (select from build_queue limit 100000) q) as "waiting!",
+        r#"select (select count(*) from (select from build_queue limit 100000) q) as "pending!",
              (select queued_at from build_queue order by queued_at limit 1) as "oldest?""#,
     )
     .fetch_one(connection)
     .await?;
-    Ok((row.waiting, row.oldest))
+    Ok((row.pending, row.oldest))
 }
 
 pub async fn delete_project_turns(connection: &mut Connection, project: ProjectId) -> Result<()> {

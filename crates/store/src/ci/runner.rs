@@ -19,7 +19,7 @@ pub struct Runner {
     pub run_untagged: bool,
     pub tags: Vec<String>,
     /// The maximum duration of a build on this runner, in seconds.
-    pub longest_run: Option<i32>,
+    pub max_run_seconds: Option<i32>,
     #[sqlx(flatten)]
     pub info: RunnerInfo,
     pub contacted_at: Option<DateTime<Utc>>,
@@ -37,8 +37,8 @@ pub struct RunnerInfo {
 
 macro_rules! runner_columns {
     () => {
-        "r.id, r.description, r.active, r.shared, r.locked, r.run_untagged, r.tags, r.longest_run, r.name, r.version, \
-         r.revision, r.platform, r.architecture, r.contacted_at"
+        "r.id, r.description, r.active, r.shared, r.locked, r.run_untagged, r.tags, r.longest_run as max_run_seconds, \
+         r.name, r.version, r.revision, r.platform, r.architecture, r.contacted_at"
     };
 }
 
@@ -50,7 +50,7 @@ pub struct RunnerAttributes {
     pub locked: bool,
     pub run_untagged: bool,
     pub tags: Vec<String>,
-    pub longest_run: Option<i32>,
+    pub max_run_seconds: Option<i32>,
 }
 
 /// The scope of a registration token: shared runners of the instance, or runners of one project.
@@ -104,7 +104,7 @@ pub async fn insert(
         attributes.locked,
         attributes.run_untagged,
         &attributes.tags,
-        attributes.longest_run,
+        attributes.max_run_seconds,
         info.name,
         info.version,
         info.revision,
@@ -259,7 +259,7 @@ pub async fn update(connection: &mut Connection, id: RunnerId, attributes: &Runn
         attributes.locked,
         attributes.run_untagged,
         &attributes.tags,
-        attributes.longest_run,
+        attributes.max_run_seconds,
     )
     .execute(connection)
     .await?;

@@ -79,7 +79,7 @@ pub async fn is_stale(
     now: DateTime<Utc>,
 ) -> Result<bool> {
     Ok(sqlx::query_scalar!(
-        r#"select exists (select from build_runs where build_id = $1 and (contacted_at < $2 or ends_at < $3)) as "lost!""#,
+        r#"select exists (select from build_runs where build_id = $1 and (contacted_at < $2 or ends_at < $3)) as "is_stale!""#,
         build.get(),
         silent_since,
         now,

@@ -285,7 +285,7 @@ pub struct HookOverview {
     pub failing: i64,
     pub paused: i64,
     /// Events that have not been fanned out.
-    pub not_handed_over: i64,
+    pub pending_fan_out: i64,
 }
 
 /// Returns counts over all hooks. Each stops at 10,000, which bounds the cost.
@@ -298,7 +298,7 @@ pub async fn overview(connection: &mut Connection) -> Result<HookOverview> {
               as waiting_since,
              (select count(*) from (select from hook_queues where failing_since is not null limit 10000) f) as "failing!",
              (select count(*) from (select from hook_queues where paused_at is not null limit 10000) p) as "paused!",
-             (select count(*) from (select from outbox_queue limit 10000) w) as "not_handed_over!""#,
+             (select count(*) from (select from outbox_queue limit 10000) w) as "pending_fan_out!""#,
     )
     .fetch_one(connection)
     .await?)

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use holdfast_domain::ids::{JobId, ProjectId};
-use holdfast_domain::repository::ImportUrl;
+use holdfast_domain::repository::{ImportPhase, ImportUrl};
 
 use crate::{Connection, Result};
 
@@ -35,14 +35,15 @@ pub async fn upsert(
 ) -> Result<()> {
     sqlx::query!(
         "insert into imports (project_id, job_id, url, username, password, phase, requested_at)
-         values ($1, $2, $3, $4, $5, 'waiting', $6)
-         on conflict (project_id) do update set job_id = $2, url = $3, username = $4, password = $5, phase = 'waiting',
-           percent = 0, error = null, requested_at = $6, finished_at = null",
+         values ($1, $2, $3, $4, $5, $6, $7)
+         on conflict (project_id) do update set job_id = $2, url = $3, username = $4, password = $5, phase = $6,
+           percent = 0, error = null, requested_at = $7, finished_at = null",
         project.get(),
         job.get(),
         url.url().as_str(),
         url.username,
         url.password,
+        ImportPhase::Waiting.as_str(),
         now,
     )
     .execute(connection)
@@ -67,13 +68,13 @@ pub async fn advance(
     connection: &mut Connection,
     project: ProjectId,
     job: JobId,
-    phase: &str,
+    phase: ImportPhase,
     percent: i16,
 ) -> Result<bool> {
     let done = sqlx::query!(
         "update imports set phase = $2, percent = $3 where project_id = $1 and job_id = $4 and finished_at is null",
         project.get(),
-        phase,
+        phase.as_str(),
         percent,
         job.get(),
     )
@@ -88,7 +89,7 @@ pub async fn finish(
     connection: &mut Connection,
     project: ProjectId,
     job: Option<JobId>,
-    phase: &str,
+    phase: ImportPhase,
     error: Option<&str>,
     now: DateTime<Utc>,
 ) -> Result<bool> {
@@ -97,7 +98,7 @@ pub async fn finish(
            percent = case when $2 = 'finished' then 100 else percent end
          where project_id = $1 and job_id = coalesce($5, job_id) and finished_at is null",
         project.get(),
-        phase,
+        phase.as_str(),
         error,
         now,
         job.map(JobId::get),

@@ -23,7 +23,7 @@ pub struct RefLogEntry {
     pub new: Option<ObjectId>,
     /// The user who made the update. None if it was made without a user, or if the user has been deleted.
     pub user: Option<UserSummary>,
-    /// The entry point through which the update was made.
+    /// The entry point through which the update was made, as stored: other versions may know other ones.
     pub channel: String,
     pub created_at: DateTime<Utc>,
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use chrono::{DateTime, Utc};
 use holdfast_domain::ids::{RepositoryId, UserId};
+use holdfast_domain::repository::RefUpdateChannel;
 use holdfast_git::{ObjectId, RefName, RefTarget};
 
 use super::snapshot::object_id;
@@ -70,7 +71,7 @@ pub async fn find_name_conflicts(
 #[derive(Clone, Copy, Debug)]
 pub struct RefUpdateOrigin {
     pub user: Option<UserId>,
-    pub channel: &'static str,
+    pub channel: RefUpdateChannel,
 }
 
 /// Writes ref updates to the refs and to the ref log, and sets the repository's new `generation`. Sets the default
@@ -110,7 +111,7 @@ pub async fn apply(
         &peeled as &[Option<Vec<u8>>],
         generation,
         origin.user.map(UserId::get),
-        origin.channel,
+        origin.channel.as_str(),
         now,
         head,
     )

@@ -165,7 +165,8 @@ pub struct JobOverview {
     pub waiting: i64,
     /// The time at which the first of them became due.
     pub oldest: Option<DateTime<Utc>>,
-    pub given_up: i64,
+    /// Jobs that have failed permanently.
+    pub failed: i64,
 }
 
 /// Maximum number of jobs that [`overview`] looks at, which bounds its cost. Arbitrary.
@@ -175,7 +176,7 @@ pub async fn overview(database: &Database) -> Result<JobOverview> {
     const QUERY: &str = "\
         select count(*) filter (where j.attempts < j.max_attempts and j.run_at <= now()) as waiting, \
           min(j.run_at) filter (where j.attempts < j.max_attempts and j.run_at <= now()) as oldest, \
-          count(*) filter (where j.attempts >= j.max_attempts and j.key like 'job-%') as given_up \
+          count(*) filter (where j.attempts >= j.max_attempts and j.key like 'job-%') as failed \
         from (select key, attempts, max_attempts, run_at from graphile_worker.jobs where locked_at is null limit $1) j";
     Ok(sqlx::query_as(QUERY).bind(MAX_COUNTED).fetch_one(&mut *database.connection().await?).await?)
 }

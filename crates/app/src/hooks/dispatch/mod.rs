@@ -329,6 +329,6 @@ pub async fn stats(app: &App) -> Result<HookStats> {
         oldest_undelivered: waits.and_then(|waits| waits.to_std().ok()).unwrap_or_default(),
         failing: found.failing,
         paused: found.paused,
-        pending_fan_out: found.not_handed_over,
+        pending_fan_out: found.pending_fan_out,
     })
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use holdfast_domain::policy::InstanceAction;
+use holdfast_domain::repository::RefUpdateChannel;
 use holdfast_git::connectivity::{self, KnownTips};
 use holdfast_git::index_pack::{self, IndexedPack, PACK_EXTENSIONS};
 use holdfast_git::pack_scan::PackLimits;
@@ -48,7 +49,7 @@ fn damaged(lost: &LostPush, how: &str) -> Error {
 /// Applies a lost push again and returns the number of updated refs. A second call returns a conflict, since the refs
 /// no longer have their old values.
 pub async fn apply(app: &App, actor: &Actor, lost: &LostPush) -> Result<usize> {
-    access::authorize_instance(actor, InstanceAction::ManageUsers)?;
+    access::authorize_instance(actor, InstanceAction::OperateInstance)?;
     let receipt = &lost.receipt;
     let LostPushState::Applicable { refs } = lost.state else {
         return Err(Error::Conflict("The refs of this push have been updated since".into()));
@@ -74,7 +75,7 @@ pub async fn apply(app: &App, actor: &Actor, lost: &LostPush) -> Result<usize> {
     let updates = read_updates(quarantine.bare().clone(), repository.clone(), applicable).await?;
     // No upload intent is inserted: if this fails, the sweep must not delete the object.
     let bytes = lost.upload_intent.map_or_else(|| PackBytes::Recovered(lost.key.clone()), PackBytes::Uploaded);
-    let origin = RefUpdateOrigin { user: pusher.as_ref().and_then(Actor::user_id), channel: "recover" };
+    let origin = RefUpdateOrigin { user: pusher.as_ref().and_then(Actor::user_id), channel: RefUpdateChannel::Recovery };
     let new = NewPack { checksum: pack.checksum.clone(), sizes, bytes, is_cruft: false };
     let batch = RefUpdateBatch {
         is_atomic: receipt.atomic,

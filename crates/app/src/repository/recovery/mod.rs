@@ -81,7 +81,7 @@ const BATCH_SIZE: usize = 1000;
 
 /// Searches the object store for lost pushes and classifies them.
 pub async fn search(app: &App, actor: &Actor, filter: &PushFilter) -> Result<SearchResult> {
-    access::authorize_instance(actor, InstanceAction::ManageUsers)?;
+    access::authorize_instance(actor, InstanceAction::OperateInstance)?;
     let mut found = SearchResult::default();
     let mut chunks = app.objects.list("packs")?.try_chunks(BATCH_SIZE);
     while let Some(objects) = chunks.try_next().await.map_err(|failure| failure.1)? {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use holdfast_domain::ids::{JobId, ProjectId, UserId};
 use holdfast_domain::policy::ProjectAction;
-use holdfast_domain::repository::{Protection, Rule};
+use holdfast_domain::repository::{Protection, RefUpdateChannel, Rule};
 use holdfast_git::protocol::advertisement::RefLookup;
 use holdfast_git::{ObjectId, RefName};
 use holdfast_store::commit as commit_transaction;
@@ -55,7 +55,7 @@ async fn delete_all(app: &App, id: JobId, actor: &Actor, project: ProjectId) -> 
         let rules = protection::list(&mut *app.database.connection().await?, repository.project.id).await?;
         let deletable = chunk.iter().filter(|it| !is_protected(&rules, it.name.as_str())).cloned();
         let updates = deletable.map(PlannedUpdate::from).collect();
-        let origin = RefUpdateOrigin { user: Some(current_user.account.id()), channel: "api" };
+        let origin = RefUpdateOrigin { user: Some(current_user.account.id()), channel: RefUpdateChannel::Api };
         // Not atomic: a branch that was updated concurrently is kept, and the rest is still deleted.
         let batch = RefUpdateBatch {
             is_atomic: false,

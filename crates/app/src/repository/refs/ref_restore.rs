@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use holdfast_domain::policy::ProjectAction;
+use holdfast_domain::repository::RefUpdateChannel;
 use holdfast_git::protocol::advertisement::RefLookup;
 use holdfast_git::protocol::receive::PushCommand;
 use holdfast_git::reader::Reader;
@@ -121,7 +122,7 @@ async fn apply_restore(
         return Err(Error::Conflict(format!("The previous target of {name} has been pruned")));
     }
     let updates = plan(&objects, policy, repository.clone(), ref_name, command).await?;
-    let channel = if matches!(actor, Actor::Operator) { "cli" } else { "api" };
+    let channel = if matches!(actor, Actor::Operator) { RefUpdateChannel::Cli } else { RefUpdateChannel::Api };
     let origin = RefUpdateOrigin { user: actor.user_id(), channel };
     let batch = RefUpdateBatch {
         restores_unreachable: true,

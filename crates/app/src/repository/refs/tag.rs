@@ -2,6 +2,7 @@
 
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
+use holdfast_domain::repository::RefUpdateChannel;
 use holdfast_domain::text::{MAX_TEXT_BYTES, shorten};
 use holdfast_git::protocol::advertisement::RefLookup;
 use holdfast_git::protocol::receive::PushCommand;
@@ -190,7 +191,7 @@ async fn write_annotated_tag(
     let target = annotated_tag.target;
     let (id, pack) = tag::write(&app.git_runtime.git, &quarantine, annotated_tag).await?;
     let update = RefUpdate { name, old: None, new: Some(RefTarget { id, peeled: Some(target) }) };
-    let origin = RefUpdateOrigin { user: Some(current_user.account.id()), channel: "api" };
+    let origin = RefUpdateOrigin { user: Some(current_user.account.id()), channel: RefUpdateChannel::Api };
     let updates = vec![PlannedUpdate::from(update)];
     let stored =
         store_pack(app, &pack, Some(IntendedPush { repository, updates: &updates, origin, is_atomic: true })).await?;

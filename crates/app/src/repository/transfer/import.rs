@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use holdfast_domain::ids::{JobId, ProjectId};
 use holdfast_domain::policy::ProjectAction;
-use holdfast_domain::repository::ImportUrl;
+use holdfast_domain::repository::{ImportPhase, ImportUrl, RefUpdateChannel};
 use holdfast_git::index_pack::{self, IndexedPack};
 use holdfast_git::repack::{KeepPacks, Unreachable};
 use holdfast_git::{Quarantine, RefName, RefTarget, import, repack};
@@ -38,7 +38,7 @@ pub async fn show(app: &App, actor: &Actor, project: &ProjectRef) -> Result<Impo
 pub async fn cancel(app: &App, actor: &Actor, project: &ProjectRef) -> Result<Import> {
     let mut connection = app.database.connection().await?;
     let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::Update).await?;
-    if !rows::finish(&mut connection, project.id, None, "canceled", None, app.clock.now()).await? {
+    if !rows::finish(&mut connection, project.id, None, ImportPhase::Canceled, None, app.clock.now()).await? {
         return Err(Error::NotFound(Resource::Import));
     }
     rows::find(&mut connection, project.id).await?.ok_or(Error::NotFound(Resource::Import))
@@ -50,7 +50,9 @@ pub(crate) async fn run(app: &App, id: JobId, project: ProjectId) -> Result<()> 
     let mut connection = app.database.connection().await?;
     let now = app.clock.now();
     match &result {
-        Ok(note) => rows::finish(&mut connection, project, Some(id), "finished", note.as_deref(), now).await?,
+        Ok(note) => {
+            rows::finish(&mut connection, project, Some(id), ImportPhase::Finished, note.as_deref(), now).await?
+        }
         Err(Error::DatabaseUnavailable(_) | Error::ObjectStore(_) | Error::TemporarilyUnavailable(_)) => {
             return result.map(drop);
         }
@@ -66,7 +68,7 @@ pub(crate) async fn run(app: &App, id: JobId, project: ProjectId) -> Result<()> 
             };
             let secrets = rows::find(&mut connection, project).await?.map(|import| credentials(&import));
             let text = redact(&text, &secrets.unwrap_or_default());
-            rows::finish(&mut connection, project, Some(id), "failed", Some(&text), now).await?
+            rows::finish(&mut connection, project, Some(id), ImportPhase::Failed, Some(&text), now).await?
         }
     };
     job::finish(&mut connection, id, now).await?;
@@ -84,7 +86,7 @@ fn credentials(import: &Import) -> Vec<String> {
 const CANCELED: &str = "canceled";
 const TOO_LARGE: &str = "The repository is larger than this server accepts (git.max_pack_bytes)";
 
-async fn advance(app: &App, job: JobId, project: ProjectId, phase: &str, percent: i16) -> Result<()> {
+async fn advance(app: &App, job: JobId, project: ProjectId, phase: ImportPhase, percent: i16) -> Result<()> {
     let is_active = rows::advance(&mut *app.database.connection().await?, project, job, phase, percent).await?;
     if is_active { Ok(()) } else { Err(Error::Rejected(CANCELED.into())) }
 }
@@ -98,7 +100,7 @@ async fn copy_source(app: &App, job: JobId, id: ProjectId) -> Result<Option<Stri
     if !repository.refs.is_empty() {
         return Err(Error::Rejected("The repository is no longer empty".into()));
     }
-    advance(app, job, id, "connecting", 0).await?;
+    advance(app, job, id, ImportPhase::Connecting, 0).await?;
     let mut url = ImportUrl::parse(&row.url).map_err(|error| Error::Rejected(error.to_string()))?;
     (url.username, url.password) = (row.username, row.password);
     let quarantine = app.git_runtime.cache()?.quarantine(None)?;
@@ -108,7 +110,7 @@ async fn copy_source(app: &App, job: JobId, id: ProjectId) -> Result<Option<Stri
         error = supervise(app, job, id, &quarantine, started_at, steps) => return Err(error),
     };
     // From here on the import can no longer be canceled.
-    advance(app, job, id, "storing", 100).await?;
+    advance(app, job, id, ImportPhase::Storing, 100).await?;
     let Prepared { head, refs, note, pack, stored } = prepared;
     if refs.is_empty() {
         return Ok(note);
@@ -118,7 +120,7 @@ async fn copy_source(app: &App, job: JobId, id: ProjectId) -> Result<Option<Stri
     let default_branch = head.filter(|head| refs.iter().any(|(name, _)| name == head));
     let to_update = |(name, new)| PlannedUpdate::from(RefUpdate { name, old: None, new: Some(new) });
     let updates = refs.into_iter().map(to_update).collect();
-    let origin = RefUpdateOrigin { user: None, channel: "import" };
+    let origin = RefUpdateOrigin { user: None, channel: RefUpdateChannel::Import };
     let batch = RefUpdateBatch {
         pack: stored,
         default_branch: default_branch.as_ref(),
@@ -195,11 +197,11 @@ enum ImportStep {
 
 impl ImportStep {
     /// Returns the phase and the percentage that the API shows.
-    fn phase_and_percent(self) -> (&'static str, i16) {
+    fn phase_and_percent(self) -> (ImportPhase, i16) {
         match self {
-            Self::Connecting => ("connecting", 0),
-            Self::Receiving { percent, .. } => ("receiving", percent.into()),
-            Self::Storing => ("storing", 100),
+            Self::Connecting => (ImportPhase::Connecting, 0),
+            Self::Receiving { percent, .. } => (ImportPhase::Receiving, percent.into()),
+            Self::Storing => (ImportPhase::Storing, 100),
         }
     }
 

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use holdfast_domain::policy::ProjectAction;
+use holdfast_domain::repository::RefUpdateChannel;
 use holdfast_git::connectivity::{self, KnownTips};
 use holdfast_git::index_pack::{self, IndexedPack, ReceivedObjects};
 use holdfast_git::protocol::receive::{PushCommand, PushRequest, Reporter, read_request};
@@ -33,7 +34,7 @@ pub async fn receive(
     app: &App,
     actor: &Actor,
     repository: OpenRepository,
-    channel: &'static str,
+    channel: RefUpdateChannel,
     input: &mut (impl AsyncRead + Unpin + Send),
     output: impl AsyncWrite + Unpin + Send,
 ) -> Result<()> {
@@ -94,7 +95,7 @@ async fn process<W: AsyncWrite + Unpin + Send>(
     app: &App,
     actor: &Actor,
     repository: &Arc<OpenRepository>,
-    channel: &'static str,
+    channel: RefUpdateChannel,
     request: &PushRequest,
     input: &mut (impl AsyncRead + Unpin + Send),
     reporter: &mut Reporter<W>,

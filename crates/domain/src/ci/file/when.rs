@@ -29,3 +29,15 @@ impl When {
         Self::ALL.into_iter().find(|when| when.as_str() == word)
     }
 }
+
+#[derive(Debug, thiserror::Error)]
+#[error("{0:?} is not a value of `when`")]
+pub struct UnknownWhen(String);
+
+impl TryFrom<String> for When {
+    type Error = UnknownWhen;
+
+    fn try_from(word: String) -> Result<Self, UnknownWhen> {
+        Self::from_str_opt(&word).ok_or(UnknownWhen(word))
+    }
+}

@@ -76,6 +76,29 @@ async fn build_tokens_end_with_the_build() {
     assert_eq!(request_status(&ground, &job.token, "ada/p", READ).await, 401);
 }
 
+/// After a 401, git would ask for a password and not show the reason.
+#[tokio::test]
+async fn builds_of_deleted_users_get_the_reason_why_they_are_refused() {
+    let ground = CiFixture::with_file(SIMPLE).await;
+    let runner = ground.runner().await;
+    runner.finish(&runner.claim().await, "success").await;
+    let (id, max) = ground.add_member("max", "30").await;
+    assert_eq!(max.post(&ground.path("/pipeline"), &[("ref", "main")]).await.status, 201);
+    let job = runner.claim().await;
+    assert_eq!(request_status(&ground, &job.token, "ada/p", READ).await, 200);
+    assert_eq!(ground.server.admin.delete(&format!("/users/{id}")).await.status, 200);
+    assert_eq!(request_status(&ground, &job.token, "ada/p", READ).await, 403);
+    let (cloned, _) = WorkTree::clone(&git_url(&ground, &job.token, "ada/p"), &[]).await;
+    let refused = cloned.expect_failure();
+    assert!(refused.stderr.contains("The user who started this build was deleted. Retry the build"), "{refused:?}");
+    // The reason is given only to the holder of the token.
+    assert_eq!(request_status(&ground, &job.token[1..], "ada/p", READ).await, 401);
+    runner.finish(&job, "failed").await;
+    assert_eq!(ground.build_action(&ground.build("one").await, "retry").await.status, 201);
+    let job = runner.claim().await;
+    assert_eq!(request_status(&ground, &job.token, "ada/p", READ).await, 200);
+}
+
 #[tokio::test]
 async fn builds_cannot_push() {
     let ground = CiFixture::with_file(SIMPLE).await;

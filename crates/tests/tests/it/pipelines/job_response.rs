@@ -293,3 +293,32 @@ async fn dependencies_use_the_newest_retried_build() {
         runner.download_artifacts(first["id"].as_i64().unwrap(), first["token"].as_str().unwrap()).await;
     assert_eq!((status, bytes), (200, b"new".to_vec()));
 }
+
+/// A failed build can leave artifacts for later builds, such as the report of a test. A canceled build was interrupted,
+/// and what it has uploaded is not passed on.
+#[tokio::test]
+async fn dependencies_include_failed_builds_and_not_canceled_ones() {
+    let file = "
+stages: [a, b]
+failing: {stage: a, script: x, allow_failure: true, artifacts: {paths: [out], when: always}}
+interrupted: {stage: a, script: x, allow_failure: true, artifacts: {paths: [out], when: always}}
+later: {stage: b, script: x, when: always}
+";
+    let ground = CiFixture::with_file(file).await;
+    let runner = ground.runner().await;
+    let (failing, interrupted) = (runner.claim().await, runner.claim().await);
+    assert_eq!((failing.name(), interrupted.name()), ("failing", "interrupted"));
+    for job in [&failing, &interrupted] {
+        assert_eq!(runner.upload_artifacts(job, "out.zip", b"report").await.status, 201);
+    }
+    runner.finish(&failing, "failed").await;
+    assert_eq!(ground.build_action(&ground.build("interrupted").await, "cancel").await.status, 201);
+    let later = runner.claim().await;
+    assert_eq!(later.name(), "later");
+    let dependencies = later.body["dependencies"].as_array().unwrap();
+    let [dependency] = &dependencies[..] else { panic!("{dependencies:?}") };
+    assert_eq!((&dependency["id"], &dependency["name"]), (&json!(failing.id), &json!("failing")));
+    assert_eq!(dependency["artifacts_file"], json!({ "filename": "out.zip", "size": 6 }));
+    let (status, _, bytes) = runner.download_artifacts(failing.id, dependency["token"].as_str().unwrap()).await;
+    assert_eq!((status, bytes), (200, b"report".to_vec()));
+}

@@ -1,5 +1,6 @@
 //! Runners: registration, deletion, and the builds that they may run.
 
+use holdfast_tests::{Server, Setup};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -151,6 +152,41 @@ async fn runners_are_verified_until_unregistered() {
         (0, 0)
     );
     assert_eq!(ground.build("one").await["status"], "pending");
+}
+
+/// Guessing of tokens: wrong tokens of runners and builds count together for their address, in both protocols. A valid
+/// token from the same address still works, so that a build script cannot stop its runner with wrong tokens.
+#[tokio::test]
+async fn failed_runner_and_build_tokens_are_throttled() {
+    let mut setup = Setup::default();
+    setup.settings.sign_ins_per_minute = 3;
+    let ground = CiFixture::on_server(Server::start_with(setup).await, SIMPLE).await;
+    let runner = ground.runner().await;
+    let job = runner.claim().await;
+    let (one, old) =
+        (format!("/jobs/{}", job.id), format!("{}/ci/api/v1/builds/register.json", ground.server.base_url));
+    let wrong = json!({ "token": "wrong", "state": "running" });
+    let client = reqwest::Client::new();
+    for expected in [403, 429] {
+        let refused = [
+            runner.call(Method::POST, "/runners/verify", wrong.clone()).await,
+            runner.call(Method::PUT, &one, wrong.clone()).await,
+            send(&client, Method::POST, &old, &wrong).await,
+        ];
+        for response in &refused {
+            assert_eq!(response.status, expected, "{}", response.body);
+            if expected == 429 {
+                assert_eq!(response.body, json!({ "message": "429 Too Many Requests" }));
+                assert!(response.header("retry-after").parse::<u64>().unwrap() >= 1);
+            }
+        }
+    }
+    assert_eq!(runner.call(Method::POST, "/runners/verify", json!({ "token": runner.token })).await.status, 200);
+    assert_eq!(runner.update(&job, "running").await.status, 200);
+    runner.finish(&job, "success").await;
+    // Sign-ins with a password are counted separately.
+    let sign_in = ground.server.anonymous().post("/session", &[("login", "ada"), ("password", "wrong password")]).await;
+    assert_eq!(sign_in.status, 401);
 }
 
 #[tokio::test]

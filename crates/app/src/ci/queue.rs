@@ -1,0 +1,20 @@
+//! Statistics of the build queue.
+
+use std::time::Duration;
+
+use holdfast_store::ci::queue;
+
+use crate::{App, Result};
+
+/// Statistics of the build queue, for operators.
+#[derive(Clone, Copy, Debug)]
+pub struct BuildQueueStats {
+    pub pending: i64,
+    pub oldest_pending: Duration,
+}
+
+pub async fn stats(app: &App) -> Result<BuildQueueStats> {
+    let (pending, oldest) = queue::overview(&mut *app.database.connection().await?).await?;
+    let oldest_pending = oldest.and_then(|since| (app.clock.now() - since).to_std().ok()).unwrap_or_default();
+    Ok(BuildQueueStats { pending, oldest_pending })
+}
