@@ -21,7 +21,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use holdfast_domain::ids::{PackId, RepositoryId};
-use holdfast_git::index_pack::{IndexedPack, PACK_EXTENSIONS};
+use holdfast_git::index_pack::IndexedPack;
+use holdfast_git::pack_file::PackFile;
 use holdfast_git::{BareRepository, Quarantine};
 use tokio::sync::{OwnedRwLockReadGuard, RwLock};
 
@@ -233,7 +234,7 @@ impl Cache {
             unlisted.extend(Some(path).filter(|_| !is_listed));
         }
         // The index goes first: git finds a pack by its index.
-        unlisted.sort_by_key(|path| path.extension() != Some(PACK_EXTENSIONS[1].as_ref()));
+        unlisted.sort_by_key(|path| path.extension() != Some(PackFile::Index.extension().as_ref()));
         for path in unlisted {
             std::fs::remove_file(&path)?;
             self.remove_if_unlinked(&self.slot.packs_dir().join(path.file_name().unwrap_or_default()))?;
@@ -242,15 +243,8 @@ impl Cache {
     }
 
     fn link(&self, bare: &BareRepository, pack: &Pack) -> Result<()> {
-        // The index is linked last: git finds a pack by its index.
-        for part in [0, 2, 3, 4, 1] {
-            if pack.sizes[part] == 0 {
-                continue;
-            }
-            match std::fs::hard_link(
-                self.slot.pack_path(pack, PACK_EXTENSIONS[part]),
-                link_path(bare, pack, PACK_EXTENSIONS[part]),
-            ) {
+        for file in PackFile::LINK_ORDER.into_iter().filter(|file| pack.sizes.get(*file) > 0) {
+            match std::fs::hard_link(self.slot.pack_path(pack, file), link_path(bare, pack, file)) {
                 Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(error.into()),
                 _ => {}
             }
@@ -297,10 +291,8 @@ impl Cache {
     }
 
     fn move_files(&self, pack: &Pack, files: &IndexedPack) -> Result<()> {
-        for (part, size) in PACK_EXTENSIONS.iter().zip(pack.sizes) {
-            if size > 0 {
-                self.install_file(&files.file_path(part), pack, part, size)?;
-            }
+        for (file, size) in pack.sizes.files() {
+            self.install_file(&files.file_path(file), pack, file, size)?;
         }
         Ok(())
     }
@@ -314,13 +306,11 @@ impl Cache {
     ) -> Result<Quarantine> {
         let scratch = self.quarantine(None)?;
         for pack in packs {
-            for (part, size) in PACK_EXTENSIONS.iter().zip(pack.sizes) {
-                if size > 0 {
-                    std::fs::hard_link(link_path(&cached.bare, pack, part), link_path(scratch.bare(), pack, part))?;
-                }
+            for (file, _) in pack.sizes.files() {
+                std::fs::hard_link(link_path(&cached.bare, pack, file), link_path(scratch.bare(), pack, file))?;
             }
             if keep_ids.contains(&pack.id) {
-                std::fs::write(link_path(scratch.bare(), pack, "keep"), "")?;
+                std::fs::write(link_path(scratch.bare(), pack, PackFile::Pack).with_extension("keep"), "")?;
             }
         }
         Ok(scratch)
@@ -328,7 +318,7 @@ impl Cache {
 
     /// Returns the path of a pack's index in a cached repository.
     pub fn index_path(&self, cached: &CachedRepository, pack: &Pack) -> PathBuf {
-        link_path(&cached.bare, pack, PACK_EXTENSIONS[1])
+        link_path(&cached.bare, pack, PackFile::Index)
     }
 
     /// Marks all cached repositories as outdated, so that the next request reads their pack list.
@@ -363,13 +353,14 @@ impl Cache {
 /// Links the largest commit-graph of the packs as the repository's own, or removes the link if no pack has one.
 fn link_commit_graph(bare: &BareRepository, packs: &[Pack]) -> std::io::Result<()> {
     let graph_path = bare.commit_graph_path();
-    let Some(pack) = packs.iter().filter(|pack| pack.sizes[4] > 0).max_by_key(|pack| pack.sizes[4]) else {
+    let with_graph = packs.iter().filter(|pack| pack.sizes.commit_graph > 0);
+    let Some(pack) = with_graph.max_by_key(|pack| pack.sizes.commit_graph) else {
         return match std::fs::remove_file(graph_path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         };
     };
-    let pack_graph = link_path(bare, pack, PACK_EXTENSIONS[4]);
+    let pack_graph = link_path(bare, pack, PackFile::CommitGraph);
     let inode = |path: &Path| std::fs::metadata(path).map(|file| file.ino());
     if inode(&graph_path).ok() == Some(inode(&pack_graph)?) {
         return Ok(());
@@ -382,11 +373,11 @@ fn link_commit_graph(bare: &BareRepository, packs: &[Pack]) -> std::io::Result<(
 
 /// Returns whether all files of a pack are linked. Single files may have been deleted from outside.
 fn is_fully_linked(bare: &BareRepository, pack: &Pack) -> bool {
-    PACK_EXTENSIONS.iter().zip(pack.sizes).all(|(part, size)| size == 0 || link_path(bare, pack, part).exists())
+    pack.sizes.files().all(|(file, _)| link_path(bare, pack, file).exists())
 }
 
-fn link_path(bare: &BareRepository, pack: &Pack, part: &str) -> PathBuf {
-    bare.pack_dir().join(format!("{}.{part}", pack_file_stem(pack)))
+fn link_path(bare: &BareRepository, pack: &Pack, file: PackFile) -> PathBuf {
+    bare.pack_dir().join(format!("{}.{}", pack_file_stem(pack), file.extension()))
 }
 
 /// Returns the file name of a pack without extension. It contains the checksum, since after a point-in-time recovery of

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
 use holdfast_domain::ids::RepositoryId;
-use holdfast_git::index_pack::PACK_EXTENSIONS;
+use holdfast_git::pack_file::PackFile;
 
 use super::{Cache, Entry, Result};
 use crate::repository::pack::Pack;
@@ -26,8 +26,7 @@ impl Cache {
 
     /// Returns whether the cache stays within `at_most` bytes after the missing packs are downloaded.
     pub fn has_room(&self, packs: &[Pack], at_most: u64) -> bool {
-        let missing =
-            packs.iter().filter(|pack| !self.slot.pack_path(pack, PACK_EXTENSIONS[0]).exists()).map(Pack::bytes);
+        let missing = packs.iter().filter(|pack| !self.slot.pack_path(pack, PackFile::Pack).exists()).map(Pack::bytes);
         self.bytes() + missing.sum::<u64>() <= at_most
     }
 
