@@ -14,7 +14,8 @@ use holdfast_domain::ids::PackId;
 use holdfast_git::pack_file::PackFile;
 use holdfast_git::{BareRepository, is_storage_full};
 
-use super::{Cache, Error, Result, is_fully_linked};
+use super::links::is_fully_linked;
+use super::{Cache, Error, Result};
 use crate::repository::pack::{self, Pack};
 use crate::{Database, Objects};
 
