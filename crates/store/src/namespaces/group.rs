@@ -190,7 +190,7 @@ impl Filter {
         if let GroupScope::MemberOf(user) | GroupScope::MemberWithin(user) | GroupScope::OwnedBy(user) = scope {
             query.push(" and n.id in (select group_id from group_members where user_id = ").push_bind(user.get());
             if matches!(scope, GroupScope::OwnedBy(_)) {
-                query.push(" and access_level = 50");
+                query.push(" and access_level = ").push(AccessLevel::Owner.as_i16());
             }
             query.push(" and (expires_at is null or expires_at > ").push_bind(self.today).push(")");
             if matches!(scope, GroupScope::MemberWithin(_)) {
@@ -307,6 +307,7 @@ pub async fn lock_solely_owned_by(connection: &mut Connection, user: UserId) -> 
     )
     .fetch_all(&mut *connection)
     .await?;
+    // The level of owners is a literal, as in the condition of the index `group_members_owners`.
     Ok(sqlx::query_scalar!(
         "select n.name from group_members m join namespaces n on n.id = m.group_id
          where m.user_id = $1 and m.access_level = 50 and not exists
