@@ -64,17 +64,23 @@ pub struct Cache {
     slot: slot::Slot,
     budget: u64,
     used_bytes: AtomicU64,
-    hit_counts: HitCounts,
+    hit_counters: HitCounters,
     repositories: Mutex<HashMap<RepositoryId, Arc<Entry>>>,
     downloads: Mutex<HashMap<PackId, Arc<tokio::sync::Mutex<()>>>>,
     started_at: Instant,
 }
 
-/// Counts of requests for cached repositories.
 #[derive(Default)]
-struct HitCounts {
+struct HitCounters {
     hits: AtomicU64,
     misses: AtomicU64,
+}
+
+/// Counts of requests for cached repositories since the start of the process.
+#[derive(Clone, Copy, Debug)]
+pub struct HitCounts {
+    pub hits: u64,
+    pub misses: u64,
 }
 
 /// The state of one cached repository.
@@ -118,7 +124,7 @@ impl Cache {
             slot,
             budget,
             used_bytes,
-            hit_counts: HitCounts::default(),
+            hit_counters: HitCounters::default(),
             repositories: Mutex::default(),
             downloads: Mutex::default(),
             started_at: Instant::now(),
@@ -209,7 +215,7 @@ impl Cache {
         drop(current_generation);
         let SynchronizedRepository { bare, generation, missing_packs } = synchronized;
         let had_missing_packs = missing_packs > 0;
-        let counter = if had_missing_packs { &self.hit_counts.misses } else { &self.hit_counts.hits };
+        let counter = if had_missing_packs { &self.hit_counters.misses } else { &self.hit_counters.hits };
         counter.fetch_add(1, Ordering::Relaxed);
         Ok(CachedRepository { bare, generation, had_missing_packs, entry, _pin: pin })
     }
@@ -279,9 +285,9 @@ impl Cache {
         Ok(disk.f_bavail * disk.f_frsize)
     }
 
-    /// Returns the numbers of hits and misses.
-    pub fn uses(&self) -> (u64, u64) {
-        (self.hit_counts.hits.load(Ordering::Relaxed), self.hit_counts.misses.load(Ordering::Relaxed))
+    pub fn hit_counts(&self) -> HitCounts {
+        let HitCounters { hits, misses } = &self.hit_counters;
+        HitCounts { hits: hits.load(Ordering::Relaxed), misses: misses.load(Ordering::Relaxed) }
     }
 
     pub fn bytes(&self) -> u64 {

@@ -39,8 +39,16 @@ pub enum GroupRef {
     Path(String),
 }
 
+/// A group, with the access level of a user in it.
+#[derive(Clone, Debug)]
+pub struct GroupWithLevel {
+    pub group: Group,
+    /// None if the user is not a member.
+    pub level: Option<AccessLevel>,
+}
+
 #[derive(sqlx::FromRow)]
-struct GroupWithLevel {
+struct GroupWithLevelRow {
     #[sqlx(flatten)]
     group: Group,
     access_level: Option<i16>,
@@ -52,7 +60,7 @@ pub async fn find_with_level(
     group: &GroupRef,
     user: Option<UserId>,
     today: NaiveDate,
-) -> Result<Option<(Group, Option<AccessLevel>)>> {
+) -> Result<Option<GroupWithLevel>> {
     macro_rules! query {
         ($condition:literal) => {
             concat!(
@@ -66,7 +74,7 @@ pub async fn find_with_level(
     }
     let by_id =
         |id: NamespaceId| sqlx::query_as(query!("n.id = $1")).bind(id.get()).bind(user.map(UserId::get)).bind(today);
-    let row: Option<GroupWithLevel> = match group {
+    let row: Option<GroupWithLevelRow> = match group {
         GroupRef::Id(id) => by_id(*id).fetch_optional(connection).await?,
         GroupRef::Path(path) => {
             let path = path.to_ascii_lowercase();
@@ -81,7 +89,10 @@ pub async fn find_with_level(
             }
         }
     };
-    Ok(row.map(|row| (row.group, row.access_level.and_then(|level| level.try_into().ok()))))
+    Ok(row.map(|row| GroupWithLevel {
+        group: row.group,
+        level: row.access_level.and_then(|level| level.try_into().ok()),
+    }))
 }
 
 /// Returns whether the user is a member of one of the group's projects.

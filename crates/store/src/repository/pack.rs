@@ -349,21 +349,28 @@ pub async fn mark_intents_unreferenced(
     Ok(())
 }
 
-/// Returns a batch of packs that became unreferenced before the time `before`, the oldest first, with their object
-/// keys.
+/// A pack that no repository lists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnreferencedPack {
+    pub id: PackId,
+    /// The key in the object store. None if the bytes are in the database.
+    pub object_key: Option<String>,
+}
+
+/// Returns a batch of packs that became unreferenced before the time `before`, the oldest first.
 pub async fn next_unreferenced_batch(
     connection: &mut Connection,
     before: DateTime<Utc>,
     at_most: i64,
-) -> Result<Vec<(PackId, Option<String>)>> {
-    let rows = sqlx::query!(
+) -> Result<Vec<UnreferencedPack>> {
+    Ok(sqlx::query_as!(
+        UnreferencedPack,
         "select id, object_key from packs where state = 'condemned' and condemned_at < $1 order by condemned_at limit $2",
         before,
         at_most,
     )
     .fetch_all(connection)
-    .await?;
-    Ok(rows.into_iter().map(|row| (row.id.into(), row.object_key)).collect())
+    .await?)
 }
 
 /// Deletes the rows of unreferenced packs. The caller has deleted their objects.
