@@ -8,7 +8,7 @@ use holdfast_domain::AccessLevel;
 use holdfast_domain::policy::{Feature, GroupAction, InstanceAction, InstanceRole, ProjectAction};
 use holdfast_store::Connection;
 use holdfast_store::ci::job_token_allowlist;
-use holdfast_store::namespaces::group::{self, Group, GroupRef};
+use holdfast_store::namespaces::group::{self, Group, GroupRef, GroupWithLevel};
 use holdfast_store::namespaces::namespace;
 use holdfast_store::projects::project::{self, Project, ProjectRef};
 
@@ -46,7 +46,7 @@ pub async fn authorize_group_with_level(
     action: GroupAction,
 ) -> Result<(Group, Option<AccessLevel>)> {
     let found = group::find_with_level(connection, group, actor.user_id(), app.today()).await?;
-    let (group, level) = found.ok_or(Error::NotFound(Resource::Group))?;
+    let GroupWithLevel { group, level } = found.ok_or(Error::NotFound(Resource::Group))?;
     let is_allowed = |action: GroupAction| action.is_allowed(group.visibility, actor.role(), level);
     if !is_allowed(GroupAction::Read) && !is_member_within(app, connection, actor, &group).await? {
         return Err(Error::NotFound(Resource::Group));

@@ -112,21 +112,28 @@ pub async fn find_remote_head(git: &Git, quarantine: &Quarantine, source: &Impor
     Ok(name.and_then(|name| RefName::parse(name.as_bytes()).ok()))
 }
 
-/// Returns the fetched refs whose names are accepted, and the number of refs whose names are not.
-pub async fn list_fetched_refs(git: &Git, quarantine: &Quarantine) -> Result<(Vec<(RefName, RefTarget)>, usize)> {
+/// The refs that an import has fetched.
+pub struct FetchedRefs {
+    /// The refs whose names are accepted.
+    pub accepted: Vec<(RefName, RefTarget)>,
+    /// The number of refs whose names are not accepted.
+    pub rejected: usize,
+}
+
+pub async fn list_fetched_refs(git: &Git, quarantine: &Quarantine) -> Result<FetchedRefs> {
     let command = git.command(quarantine.bare(), "for-each-ref");
     let command = command.arg("--format=%(objectname) %(*objectname) %(refname)");
     let output = command.run(b"", 256 << 20, Duration::from_secs(120)).await?;
-    let (mut found, mut rejected) = (Vec::new(), 0);
+    let mut refs = FetchedRefs { accepted: Vec::new(), rejected: 0 };
     for line in output.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
         let mut parts = line.splitn(3, |byte| *byte == b' ');
         let mut next = || parts.next().unwrap_or_default();
         let (id, peeled, name) = (next(), next(), next());
         let id = ObjectId::from_hex(id).map_err(|_| Error::protocol("git for-each-ref did not print an object id"))?;
         match RefName::parse(name) {
-            Ok(name) => found.push((name, RefTarget { id, peeled: ObjectId::from_hex(peeled).ok() })),
-            Err(_) => rejected += 1,
+            Ok(name) => refs.accepted.push((name, RefTarget { id, peeled: ObjectId::from_hex(peeled).ok() })),
+            Err(_) => refs.rejected += 1,
         }
     }
-    Ok((found, rejected))
+    Ok(refs)
 }

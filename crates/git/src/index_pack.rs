@@ -14,6 +14,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::Notify;
 
+use crate::pack_file::{PackFile, PackSizes};
 use crate::pack_scan::{PackLimits, PackScanner, scan_file};
 use crate::protocol::receive::Progress;
 use crate::{BareRepository, Error, Git, Quarantine, Result, SHA1};
@@ -53,9 +54,6 @@ impl ReceivedObjects {
     }
 }
 
-/// The file extensions of a pack, in the order in which the files are stored.
-pub const PACK_EXTENSIONS: [&str; 5] = ["pack", "idx", "rev", "bitmap", "graph"];
-
 impl IndexedPack {
     pub fn new(stem: PathBuf, checksum: String) -> Self {
         Self { checksum, stem }
@@ -63,25 +61,24 @@ impl IndexedPack {
 
     /// Opens the index of the pack. Reads from disk, so the caller must use a blocking thread.
     pub fn received_objects(&self) -> Result<ReceivedObjects> {
-        Ok(ReceivedObjects(Some(PackIndex::open(self.file_path("idx"))?)))
+        Ok(ReceivedObjects(Some(PackIndex::open(self.file_path(PackFile::Index))?)))
     }
 
-    pub fn file_path(&self, extension: &str) -> PathBuf {
-        self.stem.with_extension(extension)
+    pub fn file_path(&self, file: PackFile) -> PathBuf {
+        self.stem.with_extension(file.extension())
     }
 
-    /// Returns the sizes of the files of the pack, in the order of [`PACK_EXTENSIONS`]. The size of a missing file is
-    /// zero; the pack and its index must exist.
-    pub fn sizes(&self) -> Result<[u64; PACK_EXTENSIONS.len()]> {
-        let mut sizes = [0; PACK_EXTENSIONS.len()];
-        for (index, (part, size)) in PACK_EXTENSIONS.iter().zip(&mut sizes).enumerate() {
-            match std::fs::metadata(self.file_path(part)) {
-                Ok(file) => *size = file.len(),
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound && index > 1 => {}
+    /// Returns the sizes of the files of the pack. Fails if the pack or its index is missing or empty.
+    pub fn sizes(&self) -> Result<PackSizes> {
+        let mut sizes = PackSizes::default();
+        for file in PackFile::ALL {
+            match std::fs::metadata(self.file_path(file)) {
+                Ok(metadata) => sizes.set(file, metadata.len()),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound && !file.is_required() => {}
                 Err(error) => return Err(error.into()),
             }
         }
-        if sizes[0] == 0 || sizes[1] == 0 {
+        if sizes.pack == 0 || sizes.index == 0 {
             return Err(Error::protocol("the pack or its index is empty"));
         }
         Ok(sizes)
@@ -163,7 +160,7 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(3600);
 /// Checks a pack that was not received by [`receive`], such as the pack of an import: the sizes of its objects, and
 /// everything that a push is checked for, except for the malformations in `TOLERATED`.
 pub async fn check(git: &Git, repository: &BareRepository, pack: &IndexedPack, limits: PackLimits) -> Result<()> {
-    let file = pack.file_path("pack");
+    let file = pack.file_path(PackFile::Pack);
     let scanned = file.clone();
     let scanning = tokio::task::spawn_blocking(move || scan_file(&scanned, limits));
     scanning.await.map_err(std::io::Error::other)??;

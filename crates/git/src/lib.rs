@@ -14,6 +14,7 @@ pub mod index_pack;
 mod lines;
 pub mod ls_tree;
 pub mod merge_base;
+pub mod pack_file;
 pub mod pack_scan;
 pub mod pkt;
 pub mod process;

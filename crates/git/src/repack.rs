@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 
 use crate::index_pack::IndexedPack;
+use crate::pack_file::PackFile;
 use crate::process::{Command, read_stderr_tail};
 use crate::{BareRepository, Error, Git, Result};
 
@@ -104,7 +105,7 @@ pub async fn write_commit_graph(git: &Git, repository: &BareRepository, pack: &I
     let command = git.command(repository, "commit-graph").allow_write(repository.directory());
     let command = command.args(["write", "--reachable", "--no-progress"]);
     command.run(b"", 4096, REPACK_TIMEOUT).await?;
-    match std::fs::rename(repository.commit_graph_path(), pack.file_path("graph")) {
+    match std::fs::rename(repository.commit_graph_path(), pack.file_path(PackFile::CommitGraph)) {
         // Git writes no file if there are no commits.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         renamed => Ok(renamed?),
@@ -122,7 +123,7 @@ pub(crate) fn open_written_pack(output: &[u8], directory: &Path) -> Result<Optio
     let text = String::from_utf8_lossy(output);
     let Some(checksum) = text.lines().next().filter(|line| !line.is_empty()) else { return Ok(None) };
     let stem = directory.join(format!("pack-{checksum}"));
-    if !stem.with_extension("idx").exists() {
+    if !stem.with_extension(PackFile::Index.extension()).exists() {
         return Err(Error::protocol("git pack-objects did not print the name of the pack"));
     }
     Ok(Some(IndexedPack::new(stem, checksum.to_owned())))

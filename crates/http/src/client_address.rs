@@ -6,11 +6,19 @@ use axum::extract::ConnectInfo;
 use axum::http::request::Parts;
 use ipnet::IpNet;
 
-/// Returns the client address: the peer, or behind trusted proxies the rightmost untrusted address in
+/// Returns the client address that [`trace_request`](crate::middleware::trace_request) has determined for this request.
+pub fn from_extensions(parts: &Parts) -> IpAddr {
+    *parts.extensions.get::<IpAddr>().expect("every request passes `trace_request`, which inserts the client address")
+}
+
+/// Determines the client address: the peer, or behind trusted proxies the rightmost untrusted address in
 /// `X-Forwarded-For`.
-pub fn from_request(parts: &Parts, trusted: &[IpNet]) -> IpAddr {
-    let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
-    let peer = peer.map_or(IpAddr::from([0, 0, 0, 0]), |info| info.0.ip().to_canonical());
+pub fn determine(parts: &Parts, trusted: &[IpNet]) -> IpAddr {
+    let ConnectInfo(peer) = parts
+        .extensions
+        .get::<ConnectInfo<SocketAddr>>()
+        .expect("every listener serves with `Connections`, which inserts the address of the peer");
+    let peer = peer.ip().to_canonical();
     let is_trusted = |address: &IpAddr| trusted.iter().any(|net| net.contains(address));
     if !is_trusted(&peer) {
         return peer;
@@ -50,7 +58,7 @@ mod tests {
         }
         let (mut parts, ()) = request.body(()).unwrap().into_parts();
         parts.extensions.insert(ConnectInfo(SocketAddr::new(peer.parse().unwrap(), 1)));
-        from_request(&parts, trusted).to_string()
+        determine(&parts, trusted).to_string()
     }
 
     /// Any client can send the header (Gogs GHSA-w6j9-vw59-27wv), so it is used only if a trusted proxy sent it.

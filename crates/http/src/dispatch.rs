@@ -140,7 +140,9 @@ pub(crate) async fn dispatch(
                 Some(_) => Some(authenticate_request(&context, access, scope, &parts, &raw).await?),
                 None => None,
             };
-            let client = actor.as_ref().map_or_else(|| ClientKey::from_address(client_ip(&parts)), Actor::client);
+            let client = actor
+                .as_ref()
+                .map_or_else(|| ClientKey::from_address(client_address::from_extensions(&parts)), Actor::client);
             let (body, permit) = read_body(&context, client, body).await?;
             raw.read_body(&parts, body).await?;
             // The body may contain another token, or another user to act as.
@@ -214,7 +216,8 @@ async fn respond(
     raw: &RawParams,
 ) -> Result<Response, ApiError> {
     let page = PageRequest::new(raw.number("page"), raw.number("per_page"));
-    let request_context = RequestContext { context: context.clone(), actor, page, address: client_ip(parts) };
+    let request_context =
+        RequestContext { context: context.clone(), actor, page, address: client_address::from_extensions(parts) };
     let present = call(request_context).await?;
     let path = parts.extensions.get::<OriginalUri>().map_or(parts.uri.path(), |uri| uri.path());
     let url = context.site.url(path);
@@ -230,15 +233,11 @@ fn bytes_in_memory(response: &Response) -> u64 {
     }
 }
 
-fn client_ip(parts: &Parts) -> IpAddr {
-    *parts.extensions.get::<IpAddr>().unwrap_or(&IpAddr::from([0, 0, 0, 0]))
-}
-
 /// Returns the credentials of a request, as far as it has been read.
 fn credentials<'a>(access: Access, parts: &'a Parts, raw: &'a RawParams) -> Credentials<'a> {
     // A header that is not text is no valid token, but it must not count as absent.
     let header = |name: &str| parts.headers.get(name).map(|value| value.to_str().unwrap_or_default());
-    let address = Some(client_ip(parts));
+    let address = Some(client_address::from_extensions(parts));
     match access {
         Access::Anyone => Credentials { address, ..Credentials::default() },
         _ => Credentials {
@@ -272,7 +271,9 @@ pub(crate) async fn authenticate_request(
             });
             context.user_throttle.check(|| current_user.account.id().to_string())?;
         }
-        Ok(_) | Err(_) => context.anonymous_throttle.check(|| client_address::throttle_key(client_ip(parts)))?,
+        Ok(_) | Err(_) => {
+            context.anonymous_throttle.check(|| client_address::throttle_key(client_address::from_extensions(parts)))?
+        }
     }
     Ok(actor?)
 }

@@ -31,7 +31,7 @@ pub async fn trace_request(State(context): State<Arc<Context>>, request: Request
     let (mut parts, body) = request.into_parts();
     let id = request_id(parts.headers.get(&REQUEST_ID));
     let route = parts.extensions.get::<MatchedPath>().map_or("(none)".to_owned(), |path| path.as_str().to_owned());
-    let address = client_address::from_request(&parts, &context.limits.trusted_proxies);
+    let address = client_address::determine(&parts, &context.limits.trusted_proxies);
     parts.extensions.insert(address);
     let method = parts.method.clone();
     let span = tracing::info_span!(

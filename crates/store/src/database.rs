@@ -42,6 +42,15 @@ pub struct PoolUsage {
     pub unopened: u32,
 }
 
+/// The state of the database's replicas.
+#[derive(Clone, Copy, Debug, sqlx::FromRow)]
+pub struct ReplicationStatus {
+    /// The number of connected replicas.
+    pub replicas: i64,
+    /// The longest replay lag. None if there is none, or if the database user may not read it (`pg_read_all_stats`).
+    pub lag_seconds: Option<f64>,
+}
+
 const LIVENESS_CHECK_AFTER: Duration = Duration::from_secs(1);
 
 #[derive(Clone)]
@@ -108,10 +117,9 @@ impl Database {
         PoolUsage { busy: open.saturating_sub(idle), idle, unopened }
     }
 
-    /// Returns the number of connected replicas and the longest replay lag in seconds. The lag is None if there is
-    /// none, or if the database user may not read it (`pg_read_all_stats`).
-    pub async fn replication_status(&self) -> Result<(i64, Option<f64>)> {
-        const QUERY: &str = "select count(*), max(extract(epoch from replay_lag))::float8 from pg_stat_replication";
+    pub async fn replication_status(&self) -> Result<ReplicationStatus> {
+        const QUERY: &str = "select count(*) as replicas, max(extract(epoch from replay_lag))::float8 as lag_seconds \
+                             from pg_stat_replication";
         Ok(sqlx::query_as(QUERY).fetch_one(&mut *self.connection().await?).await?)
     }
 

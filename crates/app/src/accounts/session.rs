@@ -24,9 +24,9 @@ pub struct Session {
 
 /// Returns the active user with this login and password. Creates no session.
 pub async fn verify_password(app: &App, login: &str, password: &str, address: &str) -> Result<User> {
-    let found = user::find_for_sign_in(&mut *app.database.connection().await?, login).await?;
+    let found = user::find_credentials(&mut *app.database.connection().await?, login).await?;
     let id = match found {
-        Some((id, hash)) if app.passwords.is_recently_verified(password, Some(&hash)) => id,
+        Some(found) if app.passwords.is_recently_verified(password, Some(&found.password_hash)) => found.user,
         _ => verify_throttled(app, login, password, address).await?.0,
     };
     let found = user::find(&mut *app.database.connection().await?, id).await?;
@@ -37,8 +37,8 @@ async fn verify_throttled(app: &App, login: &str, password: &str, address: &str)
     app.sign_in_throttle.check(|| address.to_owned())?;
     app.sign_in_throttle
         .check(|| format!("login {}", login.chars().take(MAX_LOGIN_CHARS).collect::<String>().to_lowercase()))?;
-    let found = user::find_for_sign_in(&mut *app.database.connection().await?, login).await?;
-    let (id, hash) = found.unzip();
+    let found = user::find_credentials(&mut *app.database.connection().await?, login).await?;
+    let (id, hash) = found.map(|found| (found.user, found.password_hash)).unzip();
     let matches = app.password_matches(password, hash.clone()).await?;
     Ok((id.filter(|_| matches).ok_or(Error::Unauthenticated)?, hash))
 }

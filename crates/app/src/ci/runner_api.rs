@@ -5,7 +5,7 @@
 
 use holdfast_domain::Violations;
 use holdfast_domain::ci::{BuildEvent, FailureReason, Status};
-use holdfast_domain::ids::{BuildId, RunnerId};
+use holdfast_domain::ids::{BuildId, RunnerId, UserId};
 use holdfast_domain::violations::INVALID;
 use holdfast_store::ci::build;
 use holdfast_store::ci::runner::{self as store_runner, RegistrationScope};

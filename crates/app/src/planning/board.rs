@@ -6,7 +6,8 @@ use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_domain::violations::TAKEN;
 use holdfast_store::Connection;
-use holdfast_store::planning::{board_list, label};
+use holdfast_store::planning::board_list;
+use holdfast_store::planning::label::{self, TitledLabel};
 
 pub use holdfast_store::planning::board_list::BoardList;
 
@@ -168,12 +169,12 @@ pub async fn move_between_lists(
     let mut labels = label::list_for_issue(&mut transaction, issue.id).await?;
     if let Some(from) = from {
         let from = find_list(&mut transaction, &project, from).await?;
-        labels.retain(|(id, _)| *id != from.label_id);
+        labels.retain(|label| label.id != from.label_id);
     }
     if let Some(to) = to {
         let to = find_list(&mut transaction, &project, to).await?;
-        labels.retain(|(id, _)| *id != to.label_id);
-        labels.push((to.label_id, to.title));
+        labels.retain(|label| label.id != to.label_id);
+        labels.push(TitledLabel { id: to.label_id, title: to.title });
     }
     let after = IssueUpdate { attributes: (&issue).into(), labels: Some(labels), commit: None };
     issue::save(app, transaction, actor, &project, issue, after, app.clock.now()).await

@@ -8,7 +8,8 @@ use holdfast_domain::policy::ProjectAction;
 use holdfast_store::accounts::user;
 use holdfast_store::activity::event::{self, NewEvent, Subject};
 use holdfast_store::planning::issue::{self, Attributes, CounterDelta};
-use holdfast_store::planning::{label, note};
+use holdfast_store::planning::label::{self, TitledLabel};
+use holdfast_store::planning::note;
 use holdfast_store::{Connection, Transaction};
 
 pub use holdfast_store::planning::issue::Issue;
@@ -86,7 +87,7 @@ pub(super) async fn insert(
     now: DateTime<Utc>,
 ) -> Result<IssueId> {
     let id = issue::insert(connection, project, author, &update.attributes, created_at, now).await?;
-    let labels: Vec<LabelId> = update.labels.iter().flatten().map(|(id, _)| *id).collect();
+    let labels: Vec<LabelId> = update.labels.iter().flatten().map(|label| label.id).collect();
     label::update_labels(connection, id, &[], &labels).await?;
     issue::adjust_counters(connection, id, CounterDelta::Increment).await?;
     Ok(id)
@@ -175,14 +176,14 @@ pub(super) async fn save(
     let old_attributes = Attributes::from(&before);
     let old_labels = label::list_for_issue(&mut transaction, before.id).await?;
     let labels = after.labels.unwrap_or_else(|| old_labels.clone());
-    let removed: Vec<&(LabelId, String)> = old_labels.iter().filter(|it| !labels.contains(it)).collect();
-    let added: Vec<&(LabelId, String)> = labels.iter().filter(|it| !old_labels.contains(it)).collect();
+    let removed: Vec<&TitledLabel> = old_labels.iter().filter(|it| !labels.contains(it)).collect();
+    let added: Vec<&TitledLabel> = labels.iter().filter(|it| !old_labels.contains(it)).collect();
     let has_label_changes = !removed.is_empty() || !added.is_empty();
     if old_attributes == after.attributes && !has_label_changes {
         holdfast_store::commit(transaction).await?;
         return Ok(before);
     }
-    let ids = |labels: &[&(LabelId, String)]| labels.iter().map(|(id, _)| *id).collect::<Vec<_>>();
+    let ids = |labels: &[&TitledLabel]| labels.iter().map(|label| label.id).collect::<Vec<_>>();
     issue::adjust_counters(&mut transaction, before.id, CounterDelta::Decrement).await?;
     issue::update(&mut transaction, before.id, &after.attributes, updated_at).await?;
     if has_label_changes {
@@ -194,7 +195,7 @@ pub(super) async fn save(
     }
     let saved = issue::find(&mut transaction, project.id, before.id, actor.user_id()).await?;
     let saved = saved.ok_or(Error::NotFound(Resource::Issue))?;
-    let titles = |labels: &[&(LabelId, String)]| labels.iter().map(|(_, title)| title.clone()).collect::<Vec<_>>();
+    let titles = |labels: &[&TitledLabel]| labels.iter().map(|label| label.title.clone()).collect::<Vec<_>>();
     let system_notes =
         system_note::for_update(&before, &saved, &titles(&added), &titles(&removed), after.commit.as_deref());
     note::insert_system(

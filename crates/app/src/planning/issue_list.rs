@@ -97,7 +97,7 @@ pub(super) async fn list_for_project(
         if labels.is_empty() {
             return empty_page();
         }
-        filter.labels = Labels::OneOf(labels.into_iter().map(|(id, _)| id).collect());
+        filter.labels = Labels::OneOf(labels.into_iter().map(|label| label.id).collect());
     }
     Ok(issue_list::list(connection, &filter, page).await?)
 }

@@ -1,7 +1,7 @@
 //! Validates the attributes of an issue that is created or updated.
 
 use chrono::{DateTime, NaiveDate, Utc};
-use holdfast_domain::ids::{LabelId, MilestoneId, ProjectId, UserId};
+use holdfast_domain::ids::{MilestoneId, ProjectId, UserId};
 use holdfast_domain::planning::{Color, LabelTitle, StateEvent};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_domain::text::MAX_TEXT_BYTES;
@@ -10,7 +10,8 @@ use holdfast_domain::{Field, Violations};
 use holdfast_store::Connection;
 use holdfast_store::accounts::user;
 use holdfast_store::planning::issue::Attributes;
-use holdfast_store::planning::{label, milestone};
+use holdfast_store::planning::label::{self, TitledLabel};
+use holdfast_store::planning::milestone;
 use holdfast_store::projects::project;
 
 use crate::projects::project::{Project, ProjectRef};
@@ -35,7 +36,7 @@ pub struct IssueChanges {
 /// The validated new attributes of an issue. Labels that are None do not change.
 pub(super) struct IssueUpdate {
     pub attributes: Attributes,
-    pub labels: Option<Vec<(LabelId, String)>>,
+    pub labels: Option<Vec<TitledLabel>>,
     /// The commit that closes the issue.
     pub commit: Option<String>,
 }
@@ -120,11 +121,11 @@ async fn find_or_create_labels(
     connection: &mut Connection,
     project: ProjectId,
     titles: Vec<LabelTitle>,
-) -> Result<Vec<(LabelId, String)>> {
+) -> Result<Vec<TitledLabel>> {
     let wanted: Vec<&str> = titles.iter().map(LabelTitle::as_str).collect();
     let mut labels = label::find_by_titles(connection, project, &wanted).await?;
     let missing: Vec<&str> =
-        wanted.into_iter().filter(|title| labels.iter().all(|(_, known)| known != title)).collect();
+        wanted.into_iter().filter(|title| labels.iter().all(|label| label.title != *title)).collect();
     if !missing.is_empty() {
         let color = Color::default();
         labels.extend(label::insert_all(connection, project, &missing, &color, app.clock.now()).await?);

@@ -97,7 +97,7 @@ pub async fn check(app: &App, actor: &Actor, project: &ProjectRef, is_quick: boo
         match pack_download::open_content(app, pack).await? {
             None => errors.push(format!("pack {} is listed, but {location} does not contain it", pack.id)),
             Some(content) => {
-                if !pack_download::write_files(content, &pack.sizes, &stem).await? {
+                if !pack_download::write_files(content, pack.sizes, &stem).await? {
                     errors.push(format!("pack {} must have {} bytes, but {location} has fewer", pack.id, pack.bytes()));
                 }
             }

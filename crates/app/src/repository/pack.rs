@@ -1,6 +1,6 @@
 //! Stores packs.
 
-use holdfast_git::index_pack::{IndexedPack, PACK_EXTENSIONS};
+use holdfast_git::index_pack::IndexedPack;
 use holdfast_store::repository::pack::{self, NewPack, PackBytes};
 
 use super::transfer::receipt::{IntendedPush, Receipt};
@@ -10,14 +10,13 @@ use crate::{App, Error, Result};
 /// object store, with a receipt if it comes from a push.
 pub(super) async fn store_pack(app: &App, pack: &IndexedPack, push: Option<IntendedPush<'_>>) -> Result<NewPack> {
     let sizes = pack.sizes()?;
-    let files: Vec<_> =
-        PACK_EXTENSIONS.iter().zip(sizes).filter(|(_, size)| *size > 0).map(|(part, _)| pack.file_path(part)).collect();
-    let bytes = if sizes[0] <= app.git_runtime.settings.inline_pack_bytes {
+    let files: Vec<_> = sizes.files().map(|(file, _)| pack.file_path(file)).collect();
+    let bytes = if sizes.pack <= app.git_runtime.settings.inline_pack_bytes {
         let mut content = Vec::new();
         for file in files {
             content.extend(tokio::fs::read(file).await?);
         }
-        if content.len() as u64 != sizes.iter().sum::<u64>() {
+        if content.len() as u64 != sizes.total() {
             return Err(Error::Internal("a pack file changed while it was read".into()));
         }
         PackBytes::Inline(content)
@@ -25,7 +24,7 @@ pub(super) async fn store_pack(app: &App, pack: &IndexedPack, push: Option<Inten
         let key = format!("packs/{}", app.entropy.hex::<16>());
         let id = pack::insert_upload_intent(&mut *app.database.connection().await?, &key, app.clock.now()).await?;
         let receipt = match push {
-            Some(push) => Receipt::encode_for_push(app, push, &key, &pack.checksum, &sizes)?,
+            Some(push) => Receipt::encode_for_push(app, push, &key, &pack.checksum, sizes)?,
             None => Vec::new(),
         };
         app.objects.put_files(&key, &files, receipt).await?;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt};
-use holdfast_git::index_pack::PACK_EXTENSIONS;
+use holdfast_git::pack_file::PackSizes;
 use holdfast_store::objects::ByteStream;
 use holdfast_store::repository::pack::{self, Pack};
 use tokio::io::AsyncWriteExt;
@@ -23,11 +23,11 @@ pub(super) async fn open_content(app: &App, pack: &Pack) -> Result<Option<ByteSt
 }
 
 /// Splits the stream into the files of a pack. Returns false if it has fewer bytes than it should.
-pub(super) async fn write_files(mut content: ByteStream, sizes: &[u64], stem: &Path) -> Result<bool> {
+pub(super) async fn write_files(mut content: ByteStream, sizes: PackSizes, stem: &Path) -> Result<bool> {
     let mut buffered = Bytes::new();
-    for (extension, size) in PACK_EXTENSIONS.iter().zip(sizes).filter(|(_, size)| **size > 0) {
-        let mut file = tokio::fs::File::create(stem.with_extension(extension)).await?;
-        let mut remaining = *size;
+    for (pack_file, size) in sizes.files() {
+        let mut file = tokio::fs::File::create(stem.with_extension(pack_file.extension())).await?;
+        let mut remaining = size;
         while remaining > 0 {
             if buffered.is_empty() {
                 match content.try_next().await? {

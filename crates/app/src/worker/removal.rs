@@ -8,7 +8,7 @@ use holdfast_store::ci::{build, pipeline, queue, runner};
 use holdfast_store::commit;
 use holdfast_store::hooks::hook;
 use holdfast_store::planning::{issue, note};
-use holdfast_store::projects::upload;
+use holdfast_store::projects::upload::{self, UploadObject};
 use holdfast_store::repository::{pack, repository};
 use holdfast_store::worker::{job, removal};
 
@@ -94,10 +94,10 @@ async fn remove_builds(app: &App, project: ProjectId) -> Result<()> {
 }
 
 /// Deletes the objects of uploads, and then the rows, so that no object remains without a row.
-pub(super) async fn remove_upload_objects(app: &App, uploads: Vec<(i64, String)>) -> Result<()> {
+pub(super) async fn remove_upload_objects(app: &App, uploads: Vec<UploadObject>) -> Result<()> {
     let mut deleted = Vec::with_capacity(uploads.len());
-    for (id, key) in uploads {
-        app.objects.delete(&key).await?;
+    for UploadObject { id, object_key } in uploads {
+        app.objects.delete(&object_key).await?;
         deleted.push(id);
     }
     upload::delete(&mut *app.database.connection().await?, &deleted).await?;

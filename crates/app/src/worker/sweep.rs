@@ -6,7 +6,8 @@ use holdfast_domain::ids::{PackId, ProjectId};
 use holdfast_store::activity::event::{self, NewEvent};
 use holdfast_store::activity::partition::{self, PartitionedTable};
 use holdfast_store::commit;
-use holdfast_store::projects::{expiry, upload};
+use holdfast_store::projects::expiry::{self, ExpiredMember};
+use holdfast_store::projects::upload;
 use holdfast_store::repository::pack;
 use holdfast_store::worker::{job, maintenance};
 
@@ -106,10 +107,10 @@ async fn delete_unreferenced_packs(app: &App, now: DateTime<Utc>) -> Result<()> 
         if batch.is_empty() {
             return Ok(());
         }
-        for key in batch.iter().filter_map(|(_, key)| key.as_deref()) {
+        for key in batch.iter().filter_map(|pack| pack.object_key.as_deref()) {
             app.objects.delete(key).await?;
         }
-        let ids: Vec<PackId> = batch.into_iter().map(|(id, _)| id).collect();
+        let ids: Vec<PackId> = batch.into_iter().map(|pack| pack.id).collect();
         pack::delete(&mut *app.database.connection().await?, &ids).await?;
     }
 }
@@ -121,11 +122,11 @@ async fn remove_expired_members(app: &App) -> Result<()> {
         let now = app.clock.now();
         let mut transaction = app.database.begin().await?;
         let expired = expiry::delete_expired_members(&mut transaction, app.today(), 100).await?;
-        for (project, user, level) in &expired {
-            match load(app, &mut transaction, *project, None).await {
+        for ExpiredMember { project_id, access_level, user } in &expired {
+            match load(app, &mut transaction, *project_id, None).await {
                 Ok(found) => {
-                    let outbox_event = events::member_removed(&found, user, *level, now);
-                    let event = NewEvent::for_project(*project, user.id, Action::Expired);
+                    let outbox_event = events::member_removed(&found, user, *access_level, now);
+                    let event = NewEvent::for_project(*project_id, user.id, Action::Expired);
                     event::record(&mut transaction, event, Some(&outbox_event), now).await?;
                 }
                 // The project has been deleted, and its events with it.

@@ -1,7 +1,6 @@
 //! Authentication and authorization of git over HTTP. Errors are plain text, which git shows to the user.
 
 use std::io;
-use std::net::IpAddr;
 use std::pin::Pin;
 
 use async_compression::tokio::bufread::GzipDecoder;
@@ -53,7 +52,7 @@ impl Service {
 }
 
 pub async fn authenticate(context: &Context, parts: &Parts) -> Result<Actor, PlainTextError> {
-    let address = *parts.extensions.get::<IpAddr>().unwrap_or(&IpAddr::from([0, 0, 0, 0]));
+    let address = client_address::from_extensions(parts);
     let actor = match parts.headers.get(header::AUTHORIZATION) {
         None => Ok(Actor::Anonymous(Some(address))),
         Some(value) => match parse_basic(value) {

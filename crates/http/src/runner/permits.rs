@@ -1,14 +1,14 @@
 //! Permits for traces and artifacts that builds upload. They are limited per project and per user of the pipeline,
 //! because one user may have many projects.
 
-use std::net::IpAddr;
-
 use axum::http::request::Parts;
 use holdfast_app::ci::runner_api::{self, ClaimedBuild};
 use holdfast_app::client::{ClientKey, ClientPermits, KeyedPermit, KeyedSemaphores};
 use holdfast_app::{App, Result};
 use holdfast_domain::ids::ProjectId;
 use tokio::sync::OwnedSemaphorePermit;
+
+use crate::client_address;
 
 /// Maximum numbers of permits, in total, per user and per project.
 #[derive(Clone, Copy)]
@@ -42,7 +42,7 @@ impl BuildPermits {
     pub async fn acquire(&self, app: &App, build: &ClaimedBuild, parts: &Parts) -> Result<BuildPermit> {
         let client = match runner_api::find_pipeline_user(app, build).await? {
             Some(user) => ClientKey::User(user),
-            None => ClientKey::from_address(*parts.extensions.get::<IpAddr>().unwrap_or(&IpAddr::from([0, 0, 0, 0]))),
+            None => ClientKey::from_address(client_address::from_extensions(parts)),
         };
         let project_permit = self.projects.acquire(build.project).await;
         let client_permit = self.clients.acquire(client).await;

@@ -1,7 +1,6 @@
 //! Parts that both runner protocols share: reading requests, verifying tokens, appending to traces, and error
 //! responses.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::Json;
@@ -41,7 +40,7 @@ pub type HandlerResult = Result<Response, Response>;
 pub fn throttled_error(context: &Context, parts: &Parts, error: impl Into<ApiError>) -> Response {
     let response = error.into().into_response();
     if response.status() == StatusCode::FORBIDDEN {
-        let address = *parts.extensions.get::<IpAddr>().unwrap_or(&IpAddr::from([0, 0, 0, 0]));
+        let address = client_address::from_extensions(parts);
         let key = || client_address::throttle_key(address);
         let counted = context.runner_token_throttle.check(key).and_then(|()| context.anonymous_throttle.check(key));
         if let Err(throttled) = counted {

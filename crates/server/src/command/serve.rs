@@ -15,6 +15,7 @@ use holdfast_app::repository::warming;
 use holdfast_app::worker::{Concurrency, job};
 use holdfast_app::{App, worker};
 use holdfast_http::{Connections, InstanceUrls};
+use holdfast_store::cache::HitCounts;
 use holdfast_store::database::PoolUsage;
 use holdfast_store::migrate::{self, SchemaState};
 use metrics_exporter_prometheus::PrometheusHandle;
@@ -230,7 +231,7 @@ async fn render_metrics(app: Arc<App>, metrics: PrometheusHandle) -> String {
     }
     if let Some(cache) = app.git_runtime.cache_if_open() {
         metrics::gauge!("holdfast_git_cache_bytes").set(cache.bytes() as f64);
-        let (hits, misses) = cache.uses();
+        let HitCounts { hits, misses } = cache.hit_counts();
         metrics::counter!("holdfast_git_cache_requests_total", "result" => "hit").absolute(hits);
         metrics::counter!("holdfast_git_cache_requests_total", "result" => "miss").absolute(misses);
     }
@@ -263,9 +264,9 @@ async fn render_metrics(app: Arc<App>, metrics: PrometheusHandle) -> String {
         Err(error) => tracing::warn!(%error, "collecting job metrics failed"),
     }
     match app.database.replication_status().await {
-        Ok((replicas, lag)) => {
-            metrics::gauge!("holdfast_database_replicas").set(replicas as f64);
-            metrics::gauge!("holdfast_database_replication_lag_seconds").set(lag.unwrap_or_default());
+        Ok(status) => {
+            metrics::gauge!("holdfast_database_replicas").set(status.replicas as f64);
+            metrics::gauge!("holdfast_database_replication_lag_seconds").set(status.lag_seconds.unwrap_or_default());
         }
         Err(error) => tracing::warn!(%error, "collecting replication metrics failed"),
     }

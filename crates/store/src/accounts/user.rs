@@ -178,8 +178,15 @@ pub async fn lock(connection: &mut Connection, id: UserId) -> Result<Option<User
     Ok(sqlx::query_as(QUERY).bind(id.get()).fetch_optional(connection).await?)
 }
 
-/// Finds an account by username or primary address, and returns its id and password hash.
-pub async fn find_for_sign_in(connection: &mut Connection, login: &str) -> Result<Option<(UserId, String)>> {
+/// What is needed to verify the password of a user.
+#[derive(Clone)]
+pub struct Credentials {
+    pub user: UserId,
+    pub password_hash: String,
+}
+
+/// Finds the credentials of the user with this username or primary address.
+pub async fn find_credentials(connection: &mut Connection, login: &str) -> Result<Option<Credentials>> {
     let row = sqlx::query!(
         "select u.id, u.password_hash from users u where lower(u.username) = $1 and not u.ghost
          union all
@@ -191,7 +198,7 @@ pub async fn find_for_sign_in(connection: &mut Connection, login: &str) -> Resul
     )
     .fetch_optional(connection)
     .await?;
-    Ok(row.and_then(|row| Some((row.id?.into(), row.password_hash?))))
+    Ok(row.and_then(|row| Some(Credentials { user: row.id?.into(), password_hash: row.password_hash? })))
 }
 
 pub async fn password_hash(connection: &mut Connection, id: UserId) -> Result<Option<String>> {

@@ -13,7 +13,7 @@ use sqlx::{Postgres, QueryBuilder};
 
 use crate::accounts::ghost::author_or_ghost;
 use crate::accounts::user::{UserSummary, user_summary_columns};
-use crate::page::{CountedList, PagedQuery, Purpose, Total, table_alias};
+use crate::page::{CountedList, PagedQuery, Purpose, Total};
 use crate::projects::list::{Viewer, push_can_see, push_has_level};
 use crate::text::listed_text;
 use crate::{Connection, Database, Result};
@@ -157,13 +157,17 @@ async fn list(
         rows: "e.id, e.created_at, e.project_id, e.audience",
         from,
         order: "e.id desc",
-        page: table_alias(concat!(
-            "page join events e on e.id = page.id and e.created_at = page.created_at and e.project_id = page.project_id ",
-            "and e.audience = page.audience join users u on u.id = ",
-            author_or_ghost!("e.author_id"),
-            " left join issues i on i.id = e.subject_id and e.subject_kind = 1 ",
-            "left join milestones m on m.id = e.subject_id and e.subject_kind = 3 left join notes nt on nt.id = e.note_id"
-        )),
+        page: |query: &mut QueryBuilder<Postgres>| {
+            query.push(concat!(
+                "page join events e on e.id = page.id and e.created_at = page.created_at ",
+                "and e.project_id = page.project_id and e.audience = page.audience join users u on u.id = ",
+                author_or_ghost!("e.author_id"),
+            ));
+            query.push(" left join issues i on i.id = e.subject_id and e.subject_kind = ");
+            query.push(SubjectKind::Issue.as_i16());
+            query.push(" left join milestones m on m.id = e.subject_id and e.subject_kind = ");
+            query.push(SubjectKind::Milestone.as_i16()).push(" left join notes nt on nt.id = e.note_id");
+        },
         total,
         needs_custom_plan: false,
     };
@@ -182,10 +186,10 @@ impl VisibleProjects {
     async fn load(connection: &mut Connection, user: UserId, viewer: Viewer) -> Result<Self> {
         let mut query = QueryBuilder::new("select p.id, case when ");
         push_has_level(&mut query, viewer, AccessLevel::Reporter);
-        query.push(" then 2::smallint when p.visibility_level >= ");
-        query
-            .push(viewer.min_visibility.unwrap_or(Visibility::Private).as_i16())
-            .push(" then 1::smallint else 0::smallint end");
+        query.push(" then ").push(Audience::IssueManagers.as_i16()).push("::smallint when p.visibility_level >= ");
+        query.push(viewer.min_visibility.unwrap_or(Visibility::Private).as_i16()).push(" then ");
+        query.push(Audience::CodeReaders.as_i16()).push("::smallint else ");
+        query.push(Audience::Everybody.as_i16()).push("::smallint end");
         query.push(" from event_authors a join projects p on p.id = a.project_id where p.namespace_id is not null");
         query.push(" and a.author_id = ").push_bind(user.get());
         push_can_see(&mut query, viewer);

@@ -11,10 +11,11 @@ use std::sync::{Arc, PoisonError};
 use bytes::{Bytes, BytesMut};
 use futures_util::{TryStreamExt, stream};
 use holdfast_domain::ids::PackId;
-use holdfast_git::index_pack::PACK_EXTENSIONS;
+use holdfast_git::pack_file::PackFile;
 use holdfast_git::{BareRepository, is_storage_full};
 
-use super::{Cache, Error, Result, is_fully_linked};
+use super::links::is_fully_linked;
+use super::{Cache, Error, Result};
 use crate::repository::pack::{self, Pack};
 use crate::{Database, Objects};
 
@@ -78,10 +79,7 @@ impl Cache {
     async fn download(&self, database: &Database, objects: &Objects, pack: &Pack) -> Result<()> {
         let lock = self.download_lock(pack.id);
         let _guard = lock.lock().await;
-        let is_present = PACK_EXTENSIONS
-            .iter()
-            .zip(pack.sizes)
-            .all(|(part, size)| size == 0 || self.slot.pack_path(pack, part).exists());
+        let is_present = pack.sizes.files().all(|(file, _)| self.slot.pack_path(pack, file).exists());
         let fetched = if is_present { Ok(()) } else { self.download_files(database, objects, pack).await };
         let fetched = match fetched {
             Err(Error::Io(error)) if is_storage_full(&error) => {
@@ -110,8 +108,8 @@ impl Cache {
         let directory = tempfile::Builder::new().prefix("download-").tempdir_in(self.slot.incoming_dir())?;
         let mut begin = 0;
         let mut parts = Vec::new();
-        for (part, size) in PACK_EXTENSIONS.iter().zip(pack.sizes).filter(|(_, size)| *size > 0) {
-            parts.push(Part { file: File::create(directory.path().join(part))?, begin, size });
+        for (file, size) in pack.sizes.files() {
+            parts.push(Part { file: File::create(directory.path().join(file.extension()))?, begin, size });
             begin += size;
         }
         let parts: Arc<[Part]> = parts.into();
@@ -128,18 +126,18 @@ impl Cache {
                 write(&parts, 0, content.ok_or(Error::Missing(pack.id))?.into()).await?;
             }
         }
-        for (part, size) in PACK_EXTENSIONS.iter().zip(pack.sizes).filter(|(_, size)| *size > 0) {
-            self.install_file(&directory.path().join(part), pack, part, size)?;
+        for (file, size) in pack.sizes.files() {
+            self.install_file(&directory.path().join(file.extension()), pack, file, size)?;
         }
         Ok(())
     }
 
     /// Moves a file of a pack into `packs/` and counts its size. An existing file is kept and not counted again: cached
     /// repositories may be linked to it.
-    pub(super) fn install_file(&self, file: &Path, pack: &Pack, part: &str, size: u64) -> Result<()> {
-        let path = self.slot.pack_path(pack, part);
+    pub(super) fn install_file(&self, source: &Path, pack: &Pack, file: PackFile, size: u64) -> Result<()> {
+        let path = self.slot.pack_path(pack, file);
         if !path.exists() {
-            std::fs::rename(file, path)?;
+            std::fs::rename(source, path)?;
             self.used_bytes.fetch_add(size, Ordering::Relaxed);
         }
         Ok(())

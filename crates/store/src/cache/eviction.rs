@@ -1,15 +1,37 @@
-//! Evicts cached repositories, the least recently used first.
+//! Records when cached repositories are used, and evicts the least recently used first.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
+use std::time::SystemTime;
 
 use holdfast_domain::ids::RepositoryId;
 
-use super::Cache;
+use super::{Cache, Entry};
+
+/// Minimum interval between two writes of the last use of a repository to disk. Limits how exact the order of eviction
+/// is after a restart.
+const PERSIST_USE_INTERVAL_MS: u64 = 60_000;
 
 impl Cache {
+    /// Records that a repository is used now.
+    pub(super) fn record_use(&self, id: RepositoryId, entry: &Entry) {
+        let now = self.started_at.elapsed().as_millis() as u64;
+        entry.last_used.store(now, Ordering::Relaxed);
+        let persisted = entry.last_use_persisted.load(Ordering::Relaxed);
+        if persisted != 0 && now < persisted + PERSIST_USE_INTERVAL_MS {
+            return;
+        }
+        entry.last_use_persisted.store(now.max(1), Ordering::Relaxed);
+        // The modification time of `HEAD` tells the next process when the repository was used. Errors are ignored: they
+        // only affect the order of eviction.
+        let file = std::fs::File::options().write(true).open(self.slot.repository_path(id).join("HEAD"));
+        #[expect(clippy::disallowed_methods, reason = "it orders files of this machine, as the system's own times do")]
+        let now = SystemTime::now();
+        file.and_then(|file| file.set_modified(now)).ok();
+    }
+
     /// Evicts unused repositories until the cache is within its budget, or only pinned repositories are left.
     pub(super) fn evict(&self) {
         self.evict_down_to(self.budget);
@@ -50,7 +72,7 @@ impl Cache {
         let (Ok(_unused), Ok(mut generation)) = (entry.pins.try_write(), entry.generation.try_lock()) else {
             return Ok(());
         };
-        *generation = -1;
+        *generation = None;
         repositories.remove(&id);
         // The rename is atomic: after a crash, no half-deleted directory is taken for a cached repository.
         let evicted_path = self.slot.incoming_dir().join(format!("evicted-{id}"));

@@ -8,21 +8,23 @@
 mod dir_stamp;
 mod download;
 mod eviction;
+mod links;
 mod slot;
 mod warming;
 
+pub use links::pack_file_stem;
 pub use slot::total_bytes;
 
-use std::collections::{HashMap, HashSet};
-use std::os::unix::fs::MetadataExt;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use holdfast_domain::ids::{PackId, RepositoryId};
-use holdfast_git::index_pack::{IndexedPack, PACK_EXTENSIONS};
+use holdfast_git::index_pack::IndexedPack;
 use holdfast_git::{BareRepository, Quarantine};
+use links::{is_fully_linked, link_commit_graph};
 use tokio::sync::{OwnedRwLockReadGuard, RwLock};
 
 use crate::repository::pack::{self, Pack};
@@ -62,29 +64,44 @@ pub struct Cache {
     slot: slot::Slot,
     budget: u64,
     used_bytes: AtomicU64,
-    hit_counts: HitCounts,
+    hit_counters: HitCounters,
     repositories: Mutex<HashMap<RepositoryId, Arc<Entry>>>,
     downloads: Mutex<HashMap<PackId, Arc<tokio::sync::Mutex<()>>>>,
     started_at: Instant,
 }
 
-/// Counts of requests for cached repositories.
 #[derive(Default)]
-struct HitCounts {
+struct HitCounters {
     hits: AtomicU64,
     misses: AtomicU64,
 }
 
+/// Counts of requests for cached repositories since the start of the process.
+#[derive(Clone, Copy, Debug)]
+pub struct HitCounts {
+    pub hits: u64,
+    pub misses: u64,
+}
+
 /// The state of one cached repository.
 struct Entry {
-    /// The generation of the pack list that the cached repository matches, or -1 if unknown. Locked while it is
+    /// The generation of the pack list that the cached repository matches, or None if unknown. Locked while it is
     /// synchronized.
-    generation: tokio::sync::Mutex<i64>,
+    generation: tokio::sync::Mutex<Option<i64>>,
     /// Locked for reading while the repository is in use. Eviction needs the write lock.
     pins: Arc<RwLock<()>>,
     last_used: AtomicU64,
     /// When `last_used` was last written to disk; 0 if never.
     last_use_persisted: AtomicU64,
+}
+
+/// A repository that matches its pack list.
+struct SynchronizedRepository {
+    bare: BareRepository,
+    /// The generation of the pack list.
+    generation: i64,
+    /// The number of packs that had to be downloaded.
+    missing_packs: usize,
 }
 
 /// A cached repository that is not evicted while this value exists.
@@ -107,7 +124,7 @@ impl Cache {
             slot,
             budget,
             used_bytes,
-            hit_counts: HitCounts::default(),
+            hit_counters: HitCounters::default(),
             repositories: Mutex::default(),
             downloads: Mutex::default(),
             started_at: Instant::now(),
@@ -133,7 +150,7 @@ impl Cache {
         let mut repositories = self.repositories.lock().unwrap_or_else(PoisonError::into_inner);
         let entry = repositories.entry(id).or_insert_with(|| {
             Arc::new(Entry {
-                generation: tokio::sync::Mutex::new(-1),
+                generation: tokio::sync::Mutex::default(),
                 pins: Arc::default(),
                 last_used: AtomicU64::new(0),
                 last_use_persisted: AtomicU64::new(0),
@@ -179,83 +196,49 @@ impl Cache {
         let (entry, pin) = self.pin(id).await;
         let mut current_generation = entry.generation.lock().await;
         let verified = BareRepository::open_if_complete(self.slot.repository_path(id)).filter(dir_stamp::is_unmodified);
-        let (bare, had_missing_packs) = match verified {
-            Some(bare) if *current_generation >= generation => (bare, false),
+        let synchronized = match (verified, *current_generation) {
+            (Some(bare), Some(current)) if current >= generation => {
+                SynchronizedRepository { bare, generation: current, missing_packs: 0 }
+            }
             _ => {
                 // The generation is unknown until the synchronization succeeds, also if this future is dropped before.
-                *current_generation = -1;
+                *current_generation = None;
                 let synchronize = || Box::pin(self.synchronize(database, objects, id));
-                let (bare, listed_generation, missing) = match synchronize().await {
+                let synchronized = match synchronize().await {
                     Err(error) if error.is_transient() => synchronize().await?,
                     outcome => outcome?,
                 };
-                *current_generation = listed_generation;
-                (bare, missing > 0)
+                *current_generation = Some(synchronized.generation);
+                synchronized
             }
         };
-        let counter = if had_missing_packs { &self.hit_counts.misses } else { &self.hit_counts.hits };
-        counter.fetch_add(1, Ordering::Relaxed);
-        let generation = *current_generation;
         drop(current_generation);
+        let SynchronizedRepository { bare, generation, missing_packs } = synchronized;
+        let had_missing_packs = missing_packs > 0;
+        let counter = if had_missing_packs { &self.hit_counters.misses } else { &self.hit_counters.hits };
+        counter.fetch_add(1, Ordering::Relaxed);
         Ok(CachedRepository { bare, generation, had_missing_packs, entry, _pin: pin })
     }
 
-    /// Makes the cached repository match the pack list. Returns it with the generation of the list and the number of
-    /// packs that were missing.
+    /// Makes the cached repository match the pack list.
     async fn synchronize(
         &self,
         database: &Database,
         objects: &Objects,
         id: RepositoryId,
-    ) -> Result<(BareRepository, i64, usize)> {
+    ) -> Result<SynchronizedRepository> {
         let bare = BareRepository::create_or_open(self.slot.repository_path(id))?;
         let listed = pack::list(&mut *database.connection().await?, id).await?;
         let (generation, packs) = listed.ok_or(Error::NoRepository)?;
-        let missing = self.download_missing(database, objects, &bare, &packs).await?;
+        let missing_packs = self.download_missing(database, objects, &bare, &packs).await?;
         // The commit-graph is replaced before packs are removed: it must not name a commit that is missing.
         link_commit_graph(&bare, &packs)?;
         self.remove_unlisted(&bare, &packs)?;
         dir_stamp::mark_verified(&bare)?;
         match packs.iter().find(|pack| !is_fully_linked(&bare, pack)) {
             Some(pack) => Err(Error::Missing(pack.id)),
-            None => Ok((bare, generation, missing)),
+            None => Ok(SynchronizedRepository { bare, generation, missing_packs }),
         }
-    }
-
-    /// Removes packs that are not listed anymore. Git must not find their objects, since a push could come to depend on
-    /// them.
-    fn remove_unlisted(&self, bare: &BareRepository, listed: &[Pack]) -> Result<()> {
-        let stems: HashSet<String> = listed.iter().map(pack_file_stem).collect();
-        let mut unlisted = Vec::new();
-        for file in std::fs::read_dir(bare.pack_dir())? {
-            let path = file?.path();
-            let is_listed = path.file_stem().and_then(|name| name.to_str()).is_some_and(|name| stems.contains(name));
-            unlisted.extend(Some(path).filter(|_| !is_listed));
-        }
-        // The index goes first: git finds a pack by its index.
-        unlisted.sort_by_key(|path| path.extension() != Some(PACK_EXTENSIONS[1].as_ref()));
-        for path in unlisted {
-            std::fs::remove_file(&path)?;
-            self.remove_if_unlinked(&self.slot.packs_dir().join(path.file_name().unwrap_or_default()))?;
-        }
-        Ok(())
-    }
-
-    fn link(&self, bare: &BareRepository, pack: &Pack) -> Result<()> {
-        // The index is linked last: git finds a pack by its index.
-        for part in [0, 2, 3, 4, 1] {
-            if pack.sizes[part] == 0 {
-                continue;
-            }
-            match std::fs::hard_link(
-                self.slot.pack_path(pack, PACK_EXTENSIONS[part]),
-                link_path(bare, pack, PACK_EXTENSIONS[part]),
-            ) {
-                Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(error.into()),
-                _ => {}
-            }
-        }
-        Ok(())
     }
 
     /// Adds a pack that this node has just committed, and advances to the repository's new generation if no other
@@ -268,15 +251,15 @@ impl Cache {
     ) -> Result<()> {
         let mut current_generation = cached.entry.generation.lock().await;
         // The pack list was read after the commit, and may not contain the pack anymore.
-        if *current_generation >= generation {
+        if current_generation.is_some_and(|current| current >= generation) {
             return Ok(());
         }
         if let Some((pack, files)) = new {
             self.install_pack(&cached.bare, &pack, files)?;
         }
         // Another node may have changed the pack list in between.
-        if *current_generation == generation - 1 {
-            *current_generation = generation;
+        if *current_generation == Some(generation - 1) {
+            *current_generation = Some(generation);
         }
         Ok(())
     }
@@ -287,56 +270,12 @@ impl Cache {
         self.install_pack(&cached.bare, pack, files)
     }
 
-    fn install_pack(&self, bare: &BareRepository, pack: &Pack, files: &IndexedPack) -> Result<()> {
-        dir_stamp::add_files_keeping_stamp(bare, || {
-            self.move_files(pack, files)?;
-            self.link(bare, pack)
-        })?;
-        // Files that were deleted before the directory was stamped leave no trace in the stamp.
-        if is_fully_linked(bare, pack) { Ok(()) } else { Err(Error::Missing(pack.id)) }
-    }
-
-    fn move_files(&self, pack: &Pack, files: &IndexedPack) -> Result<()> {
-        for (part, size) in PACK_EXTENSIONS.iter().zip(pack.sizes) {
-            if size > 0 {
-                self.install_file(&files.file_path(part), pack, part, size)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Creates a temporary repository with some packs of a cached one. The packs in `keep_ids` get a `.keep` file.
-    pub fn scratch_repository<'a>(
-        &self,
-        cached: &CachedRepository,
-        packs: impl IntoIterator<Item = &'a Pack>,
-        keep_ids: &[PackId],
-    ) -> Result<Quarantine> {
-        let scratch = self.quarantine(None)?;
-        for pack in packs {
-            for (part, size) in PACK_EXTENSIONS.iter().zip(pack.sizes) {
-                if size > 0 {
-                    std::fs::hard_link(link_path(&cached.bare, pack, part), link_path(scratch.bare(), pack, part))?;
-                }
-            }
-            if keep_ids.contains(&pack.id) {
-                std::fs::write(link_path(scratch.bare(), pack, "keep"), "")?;
-            }
-        }
-        Ok(scratch)
-    }
-
-    /// Returns the path of a pack's index in a cached repository.
-    pub fn index_path(&self, cached: &CachedRepository, pack: &Pack) -> PathBuf {
-        link_path(&cached.bare, pack, PACK_EXTENSIONS[1])
-    }
-
     /// Marks all cached repositories as outdated, so that the next request reads their pack list.
     pub async fn invalidate_all(&self) {
         let entries: Vec<_> =
             self.repositories.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
         for entry in entries {
-            *entry.generation.lock().await = -1;
+            *entry.generation.lock().await = None;
         }
     }
 
@@ -346,9 +285,9 @@ impl Cache {
         Ok(disk.f_bavail * disk.f_frsize)
     }
 
-    /// Returns the numbers of hits and misses.
-    pub fn uses(&self) -> (u64, u64) {
-        (self.hit_counts.hits.load(Ordering::Relaxed), self.hit_counts.misses.load(Ordering::Relaxed))
+    pub fn hit_counts(&self) -> HitCounts {
+        let HitCounters { hits, misses } = &self.hit_counters;
+        HitCounts { hits: hits.load(Ordering::Relaxed), misses: misses.load(Ordering::Relaxed) }
     }
 
     pub fn bytes(&self) -> u64 {
@@ -358,39 +297,4 @@ impl Cache {
     pub fn directory(&self) -> PathBuf {
         self.slot.directory()
     }
-}
-
-/// Links the largest commit-graph of the packs as the repository's own, or removes the link if no pack has one.
-fn link_commit_graph(bare: &BareRepository, packs: &[Pack]) -> std::io::Result<()> {
-    let graph_path = bare.commit_graph_path();
-    let Some(pack) = packs.iter().filter(|pack| pack.sizes[4] > 0).max_by_key(|pack| pack.sizes[4]) else {
-        return match std::fs::remove_file(graph_path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        };
-    };
-    let pack_graph = link_path(bare, pack, PACK_EXTENSIONS[4]);
-    let inode = |path: &Path| std::fs::metadata(path).map(|file| file.ino());
-    if inode(&graph_path).ok() == Some(inode(&pack_graph)?) {
-        return Ok(());
-    }
-    let temporary = graph_path.with_extension("new");
-    std::fs::remove_file(&temporary).ok();
-    std::fs::hard_link(&pack_graph, &temporary)?;
-    std::fs::rename(temporary, graph_path)
-}
-
-/// Returns whether all files of a pack are linked. Single files may have been deleted from outside.
-fn is_fully_linked(bare: &BareRepository, pack: &Pack) -> bool {
-    PACK_EXTENSIONS.iter().zip(pack.sizes).all(|(part, size)| size == 0 || link_path(bare, pack, part).exists())
-}
-
-fn link_path(bare: &BareRepository, pack: &Pack, part: &str) -> PathBuf {
-    bare.pack_dir().join(format!("{}.{part}", pack_file_stem(pack)))
-}
-
-/// Returns the file name of a pack without extension. It contains the checksum, since after a point-in-time recovery of
-/// the database the same id is assigned to another pack.
-pub fn pack_file_stem(pack: &Pack) -> String {
-    format!("pack-{}-{}", pack.checksum, pack.id)
 }

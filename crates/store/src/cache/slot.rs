@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use holdfast_domain::ids::RepositoryId;
+use holdfast_git::pack_file::PackFile;
 
 use super::pack_file_stem;
 use crate::repository::pack::Pack;
@@ -69,8 +70,8 @@ impl Slot {
         self.directory.join("incoming")
     }
 
-    pub fn pack_path(&self, pack: &Pack, part: &str) -> PathBuf {
-        self.packs_dir().join(format!("{}.{part}", pack_file_stem(pack)))
+    pub fn pack_path(&self, pack: &Pack, file: PackFile) -> PathBuf {
+        self.packs_dir().join(format!("{}.{}", pack_file_stem(pack), file.extension()))
     }
 
     pub fn repository_path(&self, id: RepositoryId) -> PathBuf {

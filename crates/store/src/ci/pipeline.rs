@@ -222,14 +222,6 @@ pub async fn insert(
     Ok(id.map(Into::into))
 }
 
-/// Returns the encrypted variables of the trigger request, and whether a trigger created the pipeline.
-pub async fn given(connection: &mut Connection, id: PipelineId) -> Result<(Option<Vec<u8>>, bool)> {
-    let row = sqlx::query!("select variables, trigger_id from pipelines where id = $1", id.get())
-        .fetch_one(connection)
-        .await?;
-    Ok((row.variables, row.trigger_id.is_some()))
-}
-
 /// Saves the state of a pipeline.
 pub async fn save(connection: &mut Connection, pipeline: &Pipeline) -> Result<()> {
     sqlx::query!(

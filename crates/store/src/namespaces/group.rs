@@ -39,8 +39,16 @@ pub enum GroupRef {
     Path(String),
 }
 
+/// A group, with the access level of a user in it.
+#[derive(Clone, Debug)]
+pub struct GroupWithLevel {
+    pub group: Group,
+    /// None if the user is not a member.
+    pub level: Option<AccessLevel>,
+}
+
 #[derive(sqlx::FromRow)]
-struct GroupWithLevel {
+struct GroupWithLevelRow {
     #[sqlx(flatten)]
     group: Group,
     access_level: Option<i16>,
@@ -52,7 +60,7 @@ pub async fn find_with_level(
     group: &GroupRef,
     user: Option<UserId>,
     today: NaiveDate,
-) -> Result<Option<(Group, Option<AccessLevel>)>> {
+) -> Result<Option<GroupWithLevel>> {
     macro_rules! query {
         ($condition:literal) => {
             concat!(
@@ -66,7 +74,7 @@ pub async fn find_with_level(
     }
     let by_id =
         |id: NamespaceId| sqlx::query_as(query!("n.id = $1")).bind(id.get()).bind(user.map(UserId::get)).bind(today);
-    let row: Option<GroupWithLevel> = match group {
+    let row: Option<GroupWithLevelRow> = match group {
         GroupRef::Id(id) => by_id(*id).fetch_optional(connection).await?,
         GroupRef::Path(path) => {
             let path = path.to_ascii_lowercase();
@@ -81,7 +89,10 @@ pub async fn find_with_level(
             }
         }
     };
-    Ok(row.map(|row| (row.group, row.access_level.and_then(|level| level.try_into().ok()))))
+    Ok(row.map(|row| GroupWithLevel {
+        group: row.group,
+        level: row.access_level.and_then(|level| level.try_into().ok()),
+    }))
 }
 
 /// Returns whether the user is a member of one of the group's projects.
@@ -190,7 +201,7 @@ impl Filter {
         if let GroupScope::MemberOf(user) | GroupScope::MemberWithin(user) | GroupScope::OwnedBy(user) = scope {
             query.push(" and n.id in (select group_id from group_members where user_id = ").push_bind(user.get());
             if matches!(scope, GroupScope::OwnedBy(_)) {
-                query.push(" and access_level = 50");
+                query.push(" and access_level = ").push(AccessLevel::Owner.as_i16());
             }
             query.push(" and (expires_at is null or expires_at > ").push_bind(self.today).push(")");
             if matches!(scope, GroupScope::MemberWithin(_)) {
@@ -307,6 +318,7 @@ pub async fn lock_solely_owned_by(connection: &mut Connection, user: UserId) -> 
     )
     .fetch_all(&mut *connection)
     .await?;
+    // The level of owners is a literal, as in the condition of the index `group_members_owners`.
     Ok(sqlx::query_scalar!(
         "select n.name from group_members m join namespaces n on n.id = m.group_id
          where m.user_id = $1 and m.access_level = 50 and not exists

@@ -29,9 +29,10 @@ pub async fn insert_for_user(
 ) -> Result<()> {
     sqlx::query!(
         "insert into namespaces (kind, owner_id, path, name, visibility_level, created_at, updated_at)
-         values ('user', $1, $2, $2, 20, $3, $3)",
+         values ('user', $1, $2, $2, $3, $4, $4)",
         user.get(),
         username,
+        Visibility::Public.as_i16(),
         now,
     )
     .execute(connection)
@@ -147,8 +148,9 @@ pub async fn list(
             query.push("from namespaces n where true");
             if let Some(user) = creator {
                 query.push(" and n.id in (select id from namespaces where owner_id = ").push_bind(user.get());
-                query.push(" union all select group_id from group_members where access_level >= 40 and user_id = ");
-                query.push_bind(user.get()).push(" and (expires_at is null or expires_at > ").push_bind(today);
+                query.push(" union all select group_id from group_members where access_level >= ");
+                query.push(AccessLevel::Master.as_i16()).push(" and user_id = ").push_bind(user.get());
+                query.push(" and (expires_at is null or expires_at > ").push_bind(today);
                 query.push("))");
             }
             if let Some(term) = term {

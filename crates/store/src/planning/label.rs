@@ -142,6 +142,13 @@ pub async fn insert(
     Ok(id.into())
 }
 
+/// The id and the title of a label.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TitledLabel {
+    pub id: LabelId,
+    pub title: String,
+}
+
 /// Inserts labels with these titles, which must not exist yet.
 pub async fn insert_all(
     connection: &mut Connection,
@@ -149,8 +156,9 @@ pub async fn insert_all(
     titles: &[&str],
     color: &Color,
     now: DateTime<Utc>,
-) -> Result<Vec<(LabelId, String)>> {
-    let rows = sqlx::query!(
+) -> Result<Vec<TitledLabel>> {
+    Ok(sqlx::query_as!(
+        TitledLabel,
         "insert into labels (project_id, title, color, created_at, updated_at)
          select $1, unnest($2::text[]), $3, $4, $4 returning id, title",
         project.get(),
@@ -159,8 +167,7 @@ pub async fn insert_all(
         now,
     )
     .fetch_all(connection)
-    .await?;
-    Ok(rows.into_iter().map(|row| (row.id.into(), row.title)).collect())
+    .await?)
 }
 
 pub async fn update(
@@ -221,26 +228,26 @@ pub async fn find_by_titles(
     connection: &mut Connection,
     project: ProjectId,
     titles: &[&str],
-) -> Result<Vec<(LabelId, String)>> {
-    let rows = sqlx::query!(
+) -> Result<Vec<TitledLabel>> {
+    Ok(sqlx::query_as!(
+        TitledLabel,
         "select id, title from labels where project_id = $1 and title = any($2)",
         project.get(),
         titles as &[&str],
     )
     .fetch_all(connection)
-    .await?;
-    Ok(rows.into_iter().map(|row| (row.id.into(), row.title)).collect())
+    .await?)
 }
 
-pub async fn list_for_issue(connection: &mut Connection, issue: IssueId) -> Result<Vec<(LabelId, String)>> {
-    let rows = sqlx::query!(
+pub async fn list_for_issue(connection: &mut Connection, issue: IssueId) -> Result<Vec<TitledLabel>> {
+    Ok(sqlx::query_as!(
+        TitledLabel,
         "select l.id, l.title from issue_labels x join labels l on l.id = x.label_id where x.issue_id = $1
          order by l.title",
         issue.get(),
     )
     .fetch_all(connection)
-    .await?;
-    Ok(rows.into_iter().map(|row| (row.id.into(), row.title)).collect())
+    .await?)
 }
 
 /// Removes labels from an issue and adds others. The caller updates the counters with

@@ -7,21 +7,23 @@ use holdfast_domain::ids::ProjectId;
 use crate::accounts::user::{UserSummary, user_summary_columns};
 use crate::{Connection, Result};
 
-#[derive(sqlx::FromRow)]
-struct ExpiredMember {
-    project_id: i64,
+/// An expired membership of a project.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct ExpiredMember {
+    #[sqlx(try_from = "i64")]
+    pub project_id: ProjectId,
     #[sqlx(try_from = "i16")]
-    access_level: AccessLevel,
+    pub access_level: AccessLevel,
     #[sqlx(flatten)]
-    user: UserSummary,
+    pub user: UserSummary,
 }
 
-/// Deletes at most `limit` expired memberships of projects, and returns the project, the user and the level of each.
+/// Deletes at most `limit` expired memberships of projects, and returns them.
 pub async fn delete_expired_members(
     connection: &mut Connection,
     today: NaiveDate,
     limit: i64,
-) -> Result<Vec<(ProjectId, UserSummary, AccessLevel)>> {
+) -> Result<Vec<ExpiredMember>> {
     const QUERY: &str = concat!(
         "with expired as (delete from project_members m using (select project_id, user_id from project_members \
            where expires_at <= $1 order by expires_at limit $2 for update skip locked) old \
@@ -31,6 +33,5 @@ pub async fn delete_expired_members(
         user_summary_columns!(),
         " from expired e join users u on u.id = e.user_id"
     );
-    let rows: Vec<ExpiredMember> = sqlx::query_as(QUERY).bind(today).bind(limit).fetch_all(connection).await?;
-    Ok(rows.into_iter().map(|row| (row.project_id.into(), row.user, row.access_level)).collect())
+    Ok(sqlx::query_as(QUERY).bind(today).bind(limit).fetch_all(connection).await?)
 }

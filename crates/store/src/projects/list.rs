@@ -260,7 +260,7 @@ impl FromClause<'_> {
         self.query.push("select id from namespaces where owner_id = ").push_bind(user);
         self.query.push(" union all select group_id from group_members where user_id = ").push_bind(user);
         if !any_level {
-            self.query.push(" and access_level = 50");
+            self.query.push(" and access_level = ").push(AccessLevel::Owner.as_i16());
         }
         self.push_not_expired("", today);
         self.query.push("))");

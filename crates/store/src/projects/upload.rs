@@ -80,32 +80,44 @@ pub async fn detach_unfinished(connection: &mut Connection, project: ProjectId) 
     Ok(())
 }
 
-/// Returns the ids and object keys of at most `limit` uploads of a project.
+/// The object of an upload.
+#[derive(Clone, Debug)]
+pub struct UploadObject {
+    /// The id of the upload.
+    pub id: i64,
+    pub object_key: String,
+}
+
+/// Returns the objects of at most `limit` uploads of a project.
 pub async fn next_project_batch(
     connection: &mut Connection,
     project: ProjectId,
     limit: i64,
-) -> Result<Vec<(i64, String)>> {
-    let rows = sqlx::query!("select id, object_key from uploads where project_id = $1 limit $2", project.get(), limit)
-        .fetch_all(connection)
-        .await?;
-    Ok(rows.into_iter().map(|row| (row.id, row.object_key)).collect())
+) -> Result<Vec<UploadObject>> {
+    Ok(sqlx::query_as!(
+        UploadObject,
+        "select id, object_key from uploads where project_id = $1 limit $2",
+        project.get(),
+        limit,
+    )
+    .fetch_all(connection)
+    .await?)
 }
 
-/// Returns the ids and object keys of at most `limit` uploads that were started before that time and not finished.
+/// Returns the objects of at most `limit` uploads that were started before that time and not finished.
 pub async fn next_unfinished_batch(
     connection: &mut Connection,
     before: DateTime<Utc>,
     limit: i64,
-) -> Result<Vec<(i64, String)>> {
-    let rows = sqlx::query!(
+) -> Result<Vec<UploadObject>> {
+    Ok(sqlx::query_as!(
+        UploadObject,
         "select id, object_key from uploads where stored_at is null and created_at < $1 order by created_at limit $2",
         before,
         limit,
     )
     .fetch_all(connection)
-    .await?;
-    Ok(rows.into_iter().map(|row| (row.id, row.object_key)).collect())
+    .await?)
 }
 
 pub async fn delete(connection: &mut Connection, ids: &[i64]) -> Result<()> {

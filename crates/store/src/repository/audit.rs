@@ -4,6 +4,7 @@
 //! call them.
 
 use chrono::{DateTime, Utc};
+use holdfast_domain::activity::Action;
 use holdfast_domain::ids::{ProjectId, RepositoryId};
 
 use crate::{Connection, Result};
@@ -175,7 +176,7 @@ pub async fn events_not_published_once(connection: &mut Connection, deleted: &[i
              where l.actor_id is not null and r.project_id is not null group by 1, 2, 3, 4
            ), fed as (
              select project_id, data->>'ref' as name, data->>'before' as before, data->>'after' as after, count(*) as count
-             from events where action = 5 group by 1, 2, 3, 4
+             from events where action = $2 group by 1, 2, 3, 4
            ), in_outbox as (
              select project_id, payload->>'ref' as name, payload->>'before' as before, payload->>'after' as after,
                count(*) as count, bool_and(kind = case when payload->>'ref' like 'refs/heads/%' then 'push'
@@ -190,6 +191,7 @@ pub async fn events_not_published_once(connection: &mut Connection, deleted: &[i
            where (project_id = any($1)) is not true
              and (m.count is distinct from f.count or m.count is distinct from t.count or not is_of_kind)"#,
         deleted,
+        Action::Pushed.as_i16(),
     )
     .fetch_all(connection)
     .await?)

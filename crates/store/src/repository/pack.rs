@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
 use holdfast_domain::ids::{PackId, ProjectId, RepositoryId};
-use holdfast_git::index_pack::PACK_EXTENSIONS;
+use holdfast_git::pack_file::PackSizes;
 
 use crate::{Connection, Result};
 
@@ -25,18 +25,15 @@ pub struct Pack {
     pub cruft_since: Option<DateTime<Utc>>,
 }
 
-/// Sizes of the files of a pack, in the order of [`PACK_EXTENSIONS`]. The size of a file that does not exist is zero.
-pub type PackSizes = [u64; PACK_EXTENSIONS.len()];
-
 impl Pack {
     /// Returns whether the pack has a bitmap. Only a pack that contains all objects reachable from its commits can have
     /// one.
     pub fn has_bitmap(&self) -> bool {
-        self.sizes[3] > 0
+        self.sizes.bitmap > 0
     }
 
     pub fn bytes(&self) -> u64 {
-        self.sizes.iter().sum()
+        self.sizes.total()
     }
 }
 
@@ -102,7 +99,7 @@ pub async fn add(
     new: &NewPack,
     now: DateTime<Utc>,
 ) -> Result<Option<PackId>> {
-    let [pack, idx, rev, bitmap, graph] = new.sizes.map(|size| size as i64);
+    let sizes = new.sizes;
     let cruft_since = new.is_cruft.then_some(now);
     let id = match &new.bytes {
         PackBytes::Uploaded(id) => {
@@ -116,11 +113,11 @@ pub async fn add(
                 repository.get(),
                 id.get(),
                 new.checksum,
-                pack,
-                idx,
-                rev,
-                bitmap,
-                graph,
+                sizes.pack as i64,
+                sizes.index as i64,
+                sizes.reverse_index as i64,
+                sizes.bitmap as i64,
+                sizes.commit_graph as i64,
                 cruft_since,
             )
             .fetch_optional(connection)
@@ -137,11 +134,11 @@ pub async fn add(
                 repository.get(),
                 object_key,
                 new.checksum,
-                pack,
-                idx,
-                rev,
-                bitmap,
-                graph,
+                sizes.pack as i64,
+                sizes.index as i64,
+                sizes.reverse_index as i64,
+                sizes.bitmap as i64,
+                sizes.commit_graph as i64,
                 now,
                 cruft_since,
             )
@@ -160,11 +157,11 @@ pub async fn add(
                  insert into repository_packs (repository_id, pack_id) select $1, id from pack returning pack_id",
                 repository.get(),
                 new.checksum,
-                pack,
-                idx,
-                rev,
-                bitmap,
-                graph,
+                sizes.pack as i64,
+                sizes.index as i64,
+                sizes.reverse_index as i64,
+                sizes.bitmap as i64,
+                sizes.commit_graph as i64,
                 content,
                 now,
                 cruft_since,
@@ -190,8 +187,13 @@ pub async fn list(connection: &mut Connection, repository: RepositoryId) -> Resu
     .await?;
     let Some(generation) = rows.first().map(|row| row.generation) else { return Ok(None) };
     let packs = rows.into_iter().filter_map(|row| {
-        let sizes = [row.pack_bytes?, row.idx_bytes?, row.rev_bytes?, row.bitmap_bytes?, row.graph_bytes?];
-        let sizes = sizes.map(|size| size as u64);
+        let sizes = PackSizes {
+            pack: row.pack_bytes? as u64,
+            index: row.idx_bytes? as u64,
+            reverse_index: row.rev_bytes? as u64,
+            bitmap: row.bitmap_bytes? as u64,
+            commit_graph: row.graph_bytes? as u64,
+        };
         let (id, checksum) = (row.id?.into(), row.checksum?);
         Some(Pack { id, checksum, object_key: row.object_key, sizes, cruft_since: row.cruft_since })
     });
@@ -347,21 +349,28 @@ pub async fn mark_intents_unreferenced(
     Ok(())
 }
 
-/// Returns a batch of packs that became unreferenced before the time `before`, the oldest first, with their object
-/// keys.
+/// A pack that no repository lists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnreferencedPack {
+    pub id: PackId,
+    /// The key in the object store. None if the bytes are in the database.
+    pub object_key: Option<String>,
+}
+
+/// Returns a batch of packs that became unreferenced before the time `before`, the oldest first.
 pub async fn next_unreferenced_batch(
     connection: &mut Connection,
     before: DateTime<Utc>,
     at_most: i64,
-) -> Result<Vec<(PackId, Option<String>)>> {
-    let rows = sqlx::query!(
+) -> Result<Vec<UnreferencedPack>> {
+    Ok(sqlx::query_as!(
+        UnreferencedPack,
         "select id, object_key from packs where state = 'condemned' and condemned_at < $1 order by condemned_at limit $2",
         before,
         at_most,
     )
     .fetch_all(connection)
-    .await?;
-    Ok(rows.into_iter().map(|row| (row.id.into(), row.object_key)).collect())
+    .await?)
 }
 
 /// Deletes the rows of unreferenced packs. The caller has deleted their objects.

@@ -140,11 +140,18 @@ pub async fn set_repacked(
     Ok(())
 }
 
-/// Returns the time of the last full repack and the generation that it created.
-pub async fn repacked(connection: &mut Connection, id: RepositoryId) -> Result<Option<(DateTime<Utc>, i64)>> {
+/// The last full repack of a repository.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FullRepack {
+    pub at: DateTime<Utc>,
+    /// The generation that the repack created.
+    pub generation: i64,
+}
+
+pub async fn find_last_full_repack(connection: &mut Connection, id: RepositoryId) -> Result<Option<FullRepack>> {
     let row = sqlx::query!("select repacked_at, repacked_generation from repositories where id = $1", id.get());
     let row = row.fetch_optional(connection).await?;
-    Ok(row.and_then(|row| Some((row.repacked_at?, row.repacked_generation?))))
+    Ok(row.and_then(|row| Some(FullRepack { at: row.repacked_at?, generation: row.repacked_generation? })))
 }
 
 /// Returns whether the project of a repository exists and is not archived.

@@ -166,16 +166,16 @@ async fn run_steps(
 }
 
 async fn is_full_repack_due(app: &App, pack_list: &PackList, id: RepositoryId, scope: RepackScope) -> Result<bool> {
-    let last = repository::repacked(&mut *app.database.connection().await?, id).await?;
+    let last = repository::find_last_full_repack(&mut *app.database.connection().await?, id).await?;
     Ok(match last {
         // The own packs are counted because shared packs become own packs when forks are deleted.
-        Some((_, generation)) if generation == pack_list.generation && pack_list.own().count() < 2 => false,
+        Some(last) if last.generation == pack_list.generation && pack_list.own().count() < 2 => false,
         _ if scope == RepackScope::Full => true,
         // If a geometric repack would merge all packs anyway, a full repack also writes a bitmap. Objects pushed since
         // the last one are in no bitmap, and every clone walks them.
-        Some((repacked_at, generation)) if app.clock.now() - repacked_at < FULL_REPACK_INTERVAL => {
+        Some(last) if app.clock.now() - last.at < FULL_REPACK_INTERVAL => {
             let is_all_geometric = pack_list.geometric_tail().len() == pack_list.own().count();
-            let pushes = (pack_list.generation - generation).unsigned_abs();
+            let pushes = (pack_list.generation - last.generation).unsigned_abs();
             let is_worthwhile = is_all_geometric || pushes * REWRITE_BYTES_PER_PUSH >= total_bytes(pack_list.own());
             pack_list.shared.is_empty() && is_worthwhile && pushes >= pack_list.cruft_count() * PUSHES_PER_CRUFT_PACK
         }

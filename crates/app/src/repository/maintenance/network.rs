@@ -6,6 +6,7 @@ use std::collections::HashSet;
 
 use holdfast_domain::ids::{PackId, RepositoryId};
 use holdfast_git::index_pack::{IndexedPack, PackIndex};
+use holdfast_git::pack_file::PackFile;
 use holdfast_git::repack::{self, KeepPacks, Unreachable};
 use holdfast_git::{BareRepository, ObjectId, RefTarget};
 use holdfast_store::cache::pack_file_stem;
@@ -82,7 +83,8 @@ pub(super) async fn repack(app: &App, guard: &LeaseGuard, repository: &OpenRepos
         };
     let Some(new_pack) = new_pack else { return Ok(()) };
     let indices = old.iter().map(|pack| cache.index_path(&cached_repository, pack)).collect();
-    ensure_no_object_lost(indices, vec![new_pack.file_path("idx")], scratch.directory().join("missing")).await?;
+    ensure_no_object_lost(indices, vec![new_pack.file_path(PackFile::Index)], scratch.directory().join("missing"))
+        .await?;
     let listed_pack = replace_shared(app, guard, id, &owners, &ids, &new_pack).await?;
     add_to_cache(app, &cached_repository, &listed_pack, &new_pack).await;
     Ok(())

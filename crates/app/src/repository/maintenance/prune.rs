@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use holdfast_domain::ids::PackId;
 use holdfast_domain::policy::ProjectAction;
 use holdfast_git::index_pack::{IndexedPack, PackIndex};
+use holdfast_git::pack_file::PackFile;
 use holdfast_git::{ObjectId, reachability, repack};
 use holdfast_store::projects::project::{Project, ProjectRef};
 use holdfast_store::repository::pack::Pack;
@@ -107,7 +108,7 @@ pub(super) async fn prune(app: &App, guard: &LeaseGuard, project: &Project) -> R
 /// Checks that the new pack has all objects that are still needed, since pruned objects cannot be restored.
 async fn ensure_objects_kept(needed: PathBuf, lines: usize, kept_pack: Option<IndexedPack>) -> Result<()> {
     let check = tokio::task::spawn_blocking(move || {
-        let index = kept_pack.map(|pack| PackIndex::open(pack.file_path("idx"))).transpose()?;
+        let index = kept_pack.map(|pack| PackIndex::open(pack.file_path(PackFile::Index))).transpose()?;
         let mut found = 0;
         for line in BufReader::new(File::open(needed)?).lines() {
             let id = ObjectId::from_hex(line?.as_bytes()).ok();

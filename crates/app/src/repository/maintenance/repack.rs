@@ -8,6 +8,7 @@ use holdfast_domain::ids::{PackId, RepositoryId};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_git::RefTarget;
 use holdfast_git::index_pack::{IndexedPack, PackIndex};
+use holdfast_git::pack_file::PackFile;
 use holdfast_git::protocol::advertisement::RefLookup;
 use holdfast_git::repack::{self, KeepPacks, Unreachable};
 use holdfast_store::cache::{self, CachedRepository, pack_file_stem};
@@ -45,7 +46,7 @@ pub(super) async fn geometric(app: &App, guard: &LeaseGuard, id: RepositoryId, p
     let indices =
         |packs: &[&Pack]| packs.iter().map(|pack| cache.index_path(&cached_repository, pack)).collect::<Vec<_>>();
     let mut remaining_indices = indices(&others);
-    remaining_indices.extend(new_pack.iter().map(|pack| pack.file_path("idx")));
+    remaining_indices.extend(new_pack.iter().map(|pack| pack.file_path(PackFile::Index)));
     ensure_no_object_lost(indices(&tail), remaining_indices, scratch.directory().join("missing")).await?;
     let base_packs: Vec<PackId> = others.iter().map(|pack| pack.id).collect();
     let new_packs: Vec<_> = new_pack.into_iter().map(|pack| (pack, false)).collect();
@@ -96,14 +97,14 @@ pub(super) async fn full(app: &App, guard: &LeaseGuard, project: &Project) -> Re
     let unreachable_ids = scratch.directory().join("unreached");
     let others =
         pack_list.packs.iter().filter(|pack| pack.cruft_since.is_some() || base_packs.contains(&pack.id)).map(index);
-    let mut others: Vec<PathBuf> = others.chain(main.iter().map(|main| main.file_path("idx"))).collect();
+    let mut others: Vec<PathBuf> = others.chain(main.iter().map(|main| main.file_path(PackFile::Index))).collect();
     let own_indices: Vec<PathBuf> = own.iter().copied().map(index).collect();
     let is_base = main.is_some() && keep_packs == KeepPacks::None && removed_tips.is_empty();
     let full_repack = FullRepack { generation: repository.refs.generation, is_base };
     let mut new_packs: Vec<(IndexedPack, bool)> = main.into_iter().map(|main| (main, false)).collect();
     if write_uncovered_ids(own_indices.clone(), others.clone(), unreachable_ids.clone()).await? {
         let cruft = repack::pack_ids(git, scratch.bare(), &unreachable_ids, scratch.directory()).await?;
-        others.extend(cruft.iter().map(|cruft| cruft.file_path("idx")));
+        others.extend(cruft.iter().map(|cruft| cruft.file_path(PackFile::Index)));
         new_packs.extend(cruft.map(|cruft| (cruft, true)));
         ensure_no_object_lost(own_indices, others, unreachable_ids).await?;
     }

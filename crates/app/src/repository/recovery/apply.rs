@@ -7,7 +7,8 @@ use std::sync::Arc;
 use holdfast_domain::policy::InstanceAction;
 use holdfast_domain::repository::RefUpdateChannel;
 use holdfast_git::connectivity::{self, KnownTips};
-use holdfast_git::index_pack::{self, IndexedPack, PACK_EXTENSIONS};
+use holdfast_git::index_pack::{self, IndexedPack};
+use holdfast_git::pack_file::{PackFile, PackSizes};
 use holdfast_git::pack_scan::PackLimits;
 use holdfast_git::protocol::advertisement::RefLookup;
 use holdfast_git::protocol::receive::Progress;
@@ -107,29 +108,23 @@ fn applicable_updates(repository: &OpenRepository, receipt: &Receipt) -> Result<
     Ok(applicable)
 }
 
-type FileSizes = [u64; PACK_EXTENSIONS.len()];
-
 /// Downloads the pack of a lost push and indexes it again. The stored index files must be the same as the new ones.
-async fn download_pack(app: &App, lost: &LostPush, quarantine: &Quarantine) -> Result<(IndexedPack, FileSizes)> {
-    let recorded_sizes = &lost.receipt.sizes;
-    let mut sizes: FileSizes = Default::default();
-    let target_sizes = sizes.get_mut(..recorded_sizes.len()).filter(|_| !recorded_sizes.is_empty());
-    target_sizes
-        .ok_or_else(|| damaged(lost, "was written by a later version of Holdfast"))?
-        .copy_from_slice(recorded_sizes);
+async fn download_pack(app: &App, lost: &LostPush, quarantine: &Quarantine) -> Result<(IndexedPack, PackSizes)> {
+    let sizes = PackSizes::from_list(&lost.receipt.sizes)
+        .ok_or_else(|| damaged(lost, "was written by a later version of Holdfast"))?;
     let stem = quarantine.directory().join("lost");
     let content = app.objects.get(&lost.key).await?.ok_or_else(|| damaged(lost, "is no longer in the object store"))?;
-    if !pack_download::write_files(content, &sizes, &stem).await? {
+    if !pack_download::write_files(content, sizes, &stem).await? {
         return Err(damaged(lost, "is truncated"));
     }
-    let mut file = tokio::fs::File::open(stem.with_extension("pack")).await?;
+    let mut file = tokio::fs::File::open(stem.with_extension(PackFile::Pack.extension())).await?;
     // The pack was accepted under the limits of its time, so the current ones do not apply.
-    let limits = PackLimits { max_pack_bytes: sizes[0], max_object_bytes: u64::MAX, max_inflated_bytes: u64::MAX };
+    let limits = PackLimits { max_pack_bytes: sizes.pack, max_object_bytes: u64::MAX, max_inflated_bytes: u64::MAX };
     let pack = index_pack::receive(&app.git_runtime.git, quarantine, &mut file, limits, &mut NoProgress).await?;
     let pack = pack.filter(|pack| pack.checksum == lost.receipt.checksum);
     let pack = pack.ok_or_else(|| damaged(lost, "is not the pack named in its receipt"))?;
-    for part in ["idx", "rev"] {
-        if !has_same_content(&stem.with_extension(part), &pack.file_path(part)).await? {
+    for file in [PackFile::Index, PackFile::ReverseIndex] {
+        if !has_same_content(&stem.with_extension(file.extension()), &pack.file_path(file)).await? {
             return Err(damaged(lost, "has an index that does not match its pack"));
         }
     }

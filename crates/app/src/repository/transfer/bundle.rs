@@ -30,7 +30,7 @@ pub struct Bundle {
 
 impl Bundle {
     pub fn bytes(&self) -> u64 {
-        self.header.len() as u64 + self.pack.sizes[0]
+        self.header.len() as u64 + self.pack.sizes.pack
     }
 }
 
@@ -59,7 +59,7 @@ async fn find_uncached(app: &App, repository: &OpenRepository) -> Result<Option<
     let shared = network::find_shared_packs(&mut connection, id).await?;
     let min_bytes = app.git_runtime.settings.bundle_min_bytes;
     let is_base_pack =
-        |pack: &Pack| pack.id == base.pack && !shared.contains_key(&pack.id) && pack.sizes[0] >= min_bytes;
+        |pack: &Pack| pack.id == base.pack && !shared.contains_key(&pack.id) && pack.sizes.pack >= min_bytes;
     let Some(pack) = packs.into_iter().find(is_base_pack) else { return Ok(None) };
     let Some(updated) = ref_log::first_old_values_since(&mut connection, id, base.generation, MAX_UPDATED_REFS).await?
     else {

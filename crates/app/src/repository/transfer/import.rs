@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use holdfast_domain::ids::{JobId, ProjectId};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_domain::repository::{ImportPhase, ImportUrl, RefUpdateChannel};
+use holdfast_git::import::FetchedRefs;
 use holdfast_git::index_pack::{self, IndexedPack};
 use holdfast_git::repack::{KeepPacks, Unreachable};
 use holdfast_git::{Quarantine, RefName, RefTarget, import, repack};
@@ -162,7 +163,7 @@ async fn prepare(
     import::fetch(git, quarantine, &source, report).await?;
     progress.send_replace(ImportStep::Storing);
 
-    let (refs, refused) = import::list_fetched_refs(git, quarantine).await?;
+    let FetchedRefs { accepted: refs, rejected } = import::list_fetched_refs(git, quarantine).await?;
     let max_refs = app.git_runtime.settings.max_refs;
     if refs.len() > max_refs {
         let count = refs.len();
@@ -171,7 +172,7 @@ async fn prepare(
         )));
     }
     let note =
-        (refused > 0).then(|| format!("{refused} refs were not imported: this server does not accept their names"));
+        (rejected > 0).then(|| format!("{rejected} refs were not imported: this server does not accept their names"));
     if refs.is_empty() {
         return Ok(Prepared { head, refs, note, pack: None, stored: None });
     }

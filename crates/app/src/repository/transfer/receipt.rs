@@ -9,6 +9,7 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use futures_util::TryStreamExt;
 use hmac::{Hmac, KeyInit, Mac};
 use holdfast_git::ObjectId;
+use holdfast_git::pack_file::PackSizes;
 use holdfast_store::repository::ref_update::RefUpdateOrigin;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -91,7 +92,7 @@ impl Receipt {
         push: IntendedPush<'_>,
         key: &str,
         checksum: &str,
-        sizes: &[u64],
+        sizes: PackSizes,
     ) -> Result<Vec<u8>> {
         let project = &push.repository.project;
         let hex = |id: ObjectId| id.to_string();
@@ -103,7 +104,7 @@ impl Receipt {
             repository: project.repository.id.get(),
             path: project.full_path(),
             checksum: checksum.to_owned(),
-            sizes: sizes.to_vec(),
+            sizes: sizes.to_list(),
             moves: push
                 .updates
                 .iter()

@@ -77,13 +77,6 @@ pub fn read(text: &[u8]) -> Result<CiFile, String> {
 
 impl CiFile {
     /// Returns the jobs that run for a target, sorted by stage and then by their order in the file.
-    pub fn jobs_for(&self, target: &PipelineTarget<'_>) -> Vec<&Job> {
-        let mut jobs: Vec<&Job> = self.jobs.iter().filter(|job| job.runs_for(target)).collect();
-        jobs.sort_by_key(|job| job.stage_index);
-        jobs
-    }
-
-    /// Like [`Self::jobs_for`], but consumes the file.
     pub fn into_jobs_for(mut self, target: &PipelineTarget<'_>) -> Vec<Job> {
         self.jobs.retain(|job| job.runs_for(target));
         self.jobs.sort_by_key(|job| job.stage_index);

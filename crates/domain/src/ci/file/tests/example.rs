@@ -134,7 +134,7 @@ report:
 "#;
 
 fn names(target: &PipelineTarget<'_>) -> Vec<String> {
-    file(EXAMPLE).jobs_for(target).into_iter().map(|job| job.name.clone()).collect()
+    file(EXAMPLE).into_jobs_for(target).into_iter().map(|job| job.name).collect()
 }
 
 #[test]

@@ -3,7 +3,7 @@ use super::{PipelineTarget, branch, file};
 /// Returns whether a job with these filters runs for the target.
 fn runs(only_and_except: &str, target: &PipelineTarget<'_>) -> bool {
     let file = file(&format!("a:\n  script: a\n{only_and_except}"));
-    !file.jobs_for(target).is_empty()
+    !file.into_jobs_for(target).is_empty()
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn jobs_are_ordered_by_stage_then_position() {
     );
     let names: Vec<&str> = file.jobs.iter().map(|job| job.name.as_str()).collect();
     assert_eq!(names, ["d", "b", "a", "c", "e"], "as the file has them");
-    let names: Vec<&str> = file.jobs_for(&branch("master")).into_iter().map(|job| job.name.as_str()).collect();
+    let names: Vec<String> = file.into_jobs_for(&branch("master")).into_iter().map(|job| job.name).collect();
     assert_eq!(names, ["a", "b", "c", "d"]);
 }
 
@@ -83,7 +83,7 @@ fn expensive_patterns_are_rejected() {
     }
     let text = "a: {script: a, only: [\"/^(a+)+$/\"]}";
     let name = format!("{}b", "a".repeat(200));
-    assert!(file(text).jobs_for(&branch(&name)).is_empty());
+    assert!(file(text).into_jobs_for(&branch(&name)).is_empty());
 }
 
 #[test]
