@@ -32,6 +32,7 @@ use holdfast_domain::InstanceUrls;
 use holdfast_store::{Database, Objects};
 use ipnet::IpNet;
 use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 
 pub use actor::Actor;
 pub use clock::Clock;
@@ -81,6 +82,9 @@ pub struct App {
     pub git_runtime: GitRuntime,
     pub settings: Settings,
     pub large_responses: LargeResponses,
+    /// Cancelled when the graceful shutdown of this node begins. From then on the node is not ready, long polls are
+    /// answered, every response closes its connection, and no new background work is started.
+    pub shutdown: CancellationToken,
     clock: Clock,
     entropy: Entropy,
     passwords: Passwords,
@@ -108,20 +112,11 @@ impl App {
             lint_request_permits: Semaphore::new(MAX_LINT_REQUESTS),
             runner_polls: LongPollRegistry::default(),
             large_responses: LargeResponses::default(),
+            shutdown: CancellationToken::new(),
             settings,
             clock,
             entropy,
         }
-    }
-
-    /// Begins the graceful shutdown of this node: wakes up the waiting runners, and lets no request wait for a build
-    /// anymore.
-    pub fn begin_shutdown(&self) {
-        self.runner_polls.close();
-    }
-
-    pub fn is_shutting_down(&self) -> bool {
-        self.runner_polls.is_closed()
     }
 
     /// Returns a random number from 0 to 1.

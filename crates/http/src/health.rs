@@ -20,7 +20,7 @@ pub async fn ready(State(context): State<Arc<Context>>) -> (StatusCode, &'static
 }
 
 pub async fn readiness(app: Arc<App>) -> (StatusCode, &'static str) {
-    if app.is_shutting_down() {
+    if app.shutdown.is_cancelled() {
         return (StatusCode::SERVICE_UNAVAILABLE, "shutting down\n");
     }
     match app.database.is_ready().await {

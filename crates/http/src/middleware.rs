@@ -57,7 +57,7 @@ pub async fn trace_request(State(context): State<Arc<Context>>, request: Request
     set_security_headers(response.headers_mut(), is_api, context.site.is_https());
     // The client need not send the rest of a body that a rejected request left unread.
     let has_unread_body = is_error && body_state.as_ref().is_some_and(RequestBodyState::is_unread);
-    if has_unread_body || context.app.is_shutting_down() {
+    if has_unread_body || context.app.shutdown.is_cancelled() {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     let status = response.status().as_u16();

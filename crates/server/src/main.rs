@@ -59,7 +59,7 @@ enum Command {
     /// Stress-test an empty installation.
     ///
     /// Kills nodes during pushes and checks that no acknowledged push is lost.
-    Torture(command::torture::Arguments),
+    Torture(holdfast_stress::Arguments),
     /// Administer users, tokens, repositories and jobs.
     #[command(subcommand)]
     Admin(admin::Command),

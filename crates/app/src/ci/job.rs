@@ -64,7 +64,7 @@ pub async fn request(app: &App, token: &str, info: &RunnerInfo, last_update: Opt
         if let Some(job) = claim_next(app, &found).await? {
             return Ok(JobResponse::Job(Box::new(job)));
         }
-        if Instant::now() >= deadline || app.runner_polls.is_closed() {
+        if Instant::now() >= deadline || app.shutdown.is_cancelled() {
             return Ok(JobResponse::NoJob { last_update });
         }
         let projects = match found.shared {

@@ -26,8 +26,6 @@ pub struct LongPollRegistry {
     waiters: Mutex<HashMap<u64, WaitingRunner>>,
     /// Held by one of the waiting requests, which polls for all of them.
     poller: tokio::sync::Mutex<SeenEntries>,
-    closed: std::sync::atomic::AtomicBool,
-    closing: Notify,
 }
 
 struct WaitingRunner {
@@ -97,29 +95,17 @@ impl LongPollRegistry {
             }
         }
     }
-
-    /// Wakes up all waiting requests and lets none wait anymore, because the node is shutting down.
-    pub fn close(&self) {
-        self.closed.store(true, Ordering::Relaxed);
-        self.closing.notify_waiters();
-    }
-
-    pub fn is_closed(&self) -> bool {
-        self.closed.load(Ordering::Relaxed)
-    }
 }
 
 /// Waits until there may be a build for this runner, until the deadline, or until shutdown. Between registering and
 /// waiting the caller must try to claim a build, because earlier entries do not wake it up.
 pub(super) async fn wait(app: &App, waiter: &WaiterGuard<'_>, until: Instant) -> Result<()> {
-    let closing = app.runner_polls.closing.notified();
-    if app.runner_polls.is_closed() {
-        return Ok(());
-    }
     let wakeup = async {
         tokio::select! {
+            // During shutdown the queue is not polled.
+            biased;
+            () = app.shutdown.cancelled() => Ok(()),
             () = waiter.wake.notified() => Ok(()),
-            () = closing => Ok(()),
             failed = poll_queue(app) => failed,
         }
     };

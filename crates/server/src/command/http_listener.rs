@@ -32,7 +32,8 @@ const ACCEPT_ERROR_BACKOFF: Duration = Duration::from_millis(100);
 /// A listener that accepts connections until [`GracefulListener::shut_down`] and then drains them.
 #[derive(Clone, Default)]
 pub struct GracefulListener {
-    stop_accepting: CancellationToken,
+    /// Cancelled by [`GracefulListener::shut_down`] when connections to all of its listeners are dropped.
+    pub stop_accepting: CancellationToken,
     connections: TaskTracker,
     /// Closes connections without an active request.
     drain: CancellationToken,
@@ -80,7 +81,7 @@ impl GracefulListener {
     }
 
     /// Stops accepting connections. New connections to `listeners` are dropped shortly before: these are its own
-    /// listener, and the one of SSH, which is closed next.
+    /// listener, and the one of SSH, which observes [`GracefulListener::stop_accepting`] as well.
     pub async fn shut_down(&self, listeners: Vec<TcpListener>) {
         let mut interval = tokio::time::interval(Duration::from_millis(20));
         let drained = async {

@@ -7,23 +7,21 @@ use std::time::{Duration, Instant};
 
 use anyhow::{anyhow, bail};
 use axum::routing::get;
-use futures_util::FutureExt;
-use holdfast_app::ci::queue;
 use holdfast_app::client::ConnectionLimits;
 use holdfast_app::hooks::dispatch;
 use holdfast_app::repository::warming;
-use holdfast_app::worker::{Concurrency, job};
+use holdfast_app::worker::Concurrency;
 use holdfast_app::{App, worker};
 use holdfast_http::{Connections, InstanceUrls};
-use holdfast_store::cache::HitCounts;
-use holdfast_store::database::PoolUsage;
 use holdfast_store::migrate::{self, SchemaState};
 use metrics_exporter_prometheus::PrometheusHandle;
 use rustix::process::{Resource, getrlimit};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 
 use super::build_app;
 use super::http_listener::GracefulListener;
+use super::metrics::render_metrics;
 use crate::configuration::Configuration;
 use crate::telemetry;
 
@@ -46,23 +44,19 @@ async fn serve(configuration: &Configuration, metrics: PrometheusHandle) -> anyh
     let listeners = listeners.map(TcpListener::try_clone).collect::<Result<Vec<_>, _>>()?;
     ensure_schema_current(configuration).await?;
     let mut public = tokio::spawn(http_listener.clone().serve(listener, connections, grace));
-    let (stop_ssh, stopped) = tokio::sync::oneshot::channel::<()>();
     let mut ssh = tokio::spawn(serve_ssh(
         app.clone(),
         ssh_listener,
         ssh_settings(configuration, app.settings.site.clone()),
-        stopped,
+        http_listener.stop_accepting.clone(),
     ));
-    let (stop_jobs, stopped) = tokio::sync::oneshot::channel::<()>();
-    let jobs = tokio::spawn(run_worker(app.clone(), configuration.worker_concurrency(), stopped));
-    let (stop_hooks, stopped) = tokio::sync::oneshot::channel::<()>();
-    let hooks = tokio::spawn(serve_hooks(app.clone(), stopped));
-    let (stop_warming, stopped) = tokio::sync::oneshot::channel::<()>();
+    let jobs = tokio::spawn(run_worker(app.clone(), configuration.worker_concurrency()));
+    let hooks = tokio::spawn(serve_hooks(app.clone()));
     if configuration.git.warm_on_start {
-        tokio::spawn(warm(app.clone(), stopped));
+        tokio::spawn(warm(app.clone()));
     }
     tokio::spawn(run_upkeep(metrics.clone(), app.clone()));
-    let stopping_app = app.clone();
+    let shutdown = app.shutdown.clone();
     if let Some(address) = configuration.monitoring_listen()? {
         let listener = listen("monitoring.listen", address)?;
         let metrics = metrics.clone();
@@ -89,10 +83,8 @@ async fn serve(configuration: &Configuration, metrics: PrometheusHandle) -> anyh
         ended = &mut ssh => bail!("the SSH server stopped unexpectedly: {:?}", ended?),
     }
     tracing::info!("shutting down, finishing active requests");
-    stopping_app.begin_shutdown();
-    drop((stop_jobs, stop_hooks, stop_warming));
+    shutdown.cancel();
     http_listener.shut_down(listeners).await;
-    drop(stop_ssh);
     public.await??;
     ssh.await??;
     // A job that is cut off is retried by another node, but letting it finish is faster.
@@ -152,48 +144,46 @@ async fn serve_ssh(
     app: Arc<App>,
     listener: Option<TcpListener>,
     settings: holdfast_ssh::Settings,
-    stop: tokio::sync::oneshot::Receiver<()>,
+    stop_accepting: CancellationToken,
 ) -> holdfast_ssh::Result<()> {
-    let stop = async { drop(stop.await) };
     match listener {
-        Some(listener) => holdfast_ssh::serve(app, listener, settings, stop).await,
+        Some(listener) => holdfast_ssh::serve(app, listener, settings, stop_accepting.cancelled()).await,
         None => {
-            stop.await;
+            stop_accepting.cancelled().await;
             Ok(())
         }
     }
 }
 
 /// Runs the worker, and restarts it every five seconds while the database is unavailable.
-async fn run_worker(app: Arc<App>, concurrency: Concurrency, stop: tokio::sync::oneshot::Receiver<()>) {
+async fn run_worker(app: Arc<App>, concurrency: Concurrency) {
     if concurrency.is_none() {
         return;
     }
-    let stop = async { drop(stop.await) }.shared();
     let mut interval = tokio::time::interval(Duration::from_secs(5));
-    while stop.peek().is_none() {
+    while !app.shutdown.is_cancelled() {
         tokio::select! {
             _ = interval.tick() => {}
-            () = stop.clone() => break,
+            () = app.shutdown.cancelled() => break,
         }
-        if let Err(error) = worker::run(app.clone(), concurrency, stop.clone()).await {
+        if let Err(error) = worker::run(app.clone(), concurrency, app.shutdown.cancelled()).await {
             tracing::warn!(%error, "background worker stopped, restarting");
         }
     }
 }
 
 /// Runs the webhook dispatcher, unless hooks.concurrency is 0.
-async fn serve_hooks(app: Arc<App>, stop: tokio::sync::oneshot::Receiver<()>) {
+async fn serve_hooks(app: Arc<App>) {
     if app.settings.hooks.concurrency == 0 {
         return;
     }
-    if let Err(error) = dispatch::run(app, async { drop(stop.await) }).await {
+    if let Err(error) = dispatch::run(app.clone(), app.shutdown.cancelled()).await {
         tracing::error!(%error, "webhook dispatcher failed to start");
     }
 }
 
 /// Warms the repository cache in the background. The node is ready before this has finished.
-async fn warm(app: Arc<App>, stop: tokio::sync::oneshot::Receiver<()>) {
+async fn warm(app: Arc<App>) {
     let started = Instant::now();
     tokio::select! {
         warmed = warming::warm(&app) => match warmed {
@@ -201,7 +191,7 @@ async fn warm(app: Arc<App>, stop: tokio::sync::oneshot::Receiver<()>) {
             Ok(copies) => tracing::info!(copies, seconds = started.elapsed().as_secs(), "cache warming finished"),
             Err(error) => tracing::warn!(%error, "cache warming failed"),
         },
-        _ = stop => {}
+        () = app.shutdown.cancelled() => {}
     }
 }
 
@@ -222,53 +212,4 @@ pub(super) async fn shutdown_signal() -> anyhow::Result<()> {
         interrupted = tokio::signal::ctrl_c() => interrupted?,
     }
     Ok(())
-}
-
-async fn render_metrics(app: Arc<App>, metrics: PrometheusHandle) -> String {
-    let PoolUsage { busy, idle, unopened } = app.database.pool_usage();
-    for (state, count) in [("busy", busy), ("idle", idle), ("available", unopened)] {
-        metrics::gauge!("holdfast_database_connections", "state" => state).set(f64::from(count));
-    }
-    if let Some(cache) = app.git_runtime.cache_if_open() {
-        metrics::gauge!("holdfast_git_cache_bytes").set(cache.bytes() as f64);
-        let HitCounts { hits, misses } = cache.hit_counts();
-        metrics::counter!("holdfast_git_cache_requests_total", "result" => "hit").absolute(hits);
-        metrics::counter!("holdfast_git_cache_requests_total", "result" => "miss").absolute(misses);
-    }
-    let (computed, shared) = app.git_runtime.shared_fetches.counts();
-    metrics::counter!("holdfast_git_fetch_responses_total", "source" => "computed").absolute(computed);
-    metrics::counter!("holdfast_git_fetch_responses_total", "source" => "shared").absolute(shared);
-    match dispatch::stats(&app).await {
-        Ok(hooks) => {
-            metrics::gauge!("holdfast_hook_oldest_pending_delivery_seconds")
-                .set(hooks.oldest_undelivered.as_secs_f64());
-            metrics::gauge!("holdfast_hooks", "state" => "failing").set(hooks.failing as f64);
-            metrics::gauge!("holdfast_hooks", "state" => "paused").set(hooks.paused as f64);
-            metrics::gauge!("holdfast_hook_events_pending").set(hooks.pending_fan_out as f64);
-        }
-        Err(error) => tracing::warn!(%error, "collecting hook metrics failed"),
-    }
-    match queue::stats(&app).await {
-        Ok(builds) => {
-            metrics::gauge!("holdfast_builds_pending").set(builds.pending as f64);
-            metrics::gauge!("holdfast_build_oldest_pending_seconds").set(builds.oldest_pending.as_secs_f64());
-        }
-        Err(error) => tracing::warn!(%error, "collecting build metrics failed"),
-    }
-    match job::stats(&app).await {
-        Ok(jobs) => {
-            metrics::gauge!("holdfast_jobs_pending").set(jobs.pending as f64);
-            metrics::gauge!("holdfast_job_oldest_pending_seconds").set(jobs.oldest_pending.as_secs_f64());
-            metrics::gauge!("holdfast_jobs_failed").set(jobs.failed as f64);
-        }
-        Err(error) => tracing::warn!(%error, "collecting job metrics failed"),
-    }
-    match app.database.replication_status().await {
-        Ok(status) => {
-            metrics::gauge!("holdfast_database_replicas").set(status.replicas as f64);
-            metrics::gauge!("holdfast_database_replication_lag_seconds").set(status.lag_seconds.unwrap_or_default());
-        }
-        Err(error) => tracing::warn!(%error, "collecting replication metrics failed"),
-    }
-    metrics.render()
 }

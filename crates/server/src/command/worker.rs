@@ -23,10 +23,12 @@ pub fn run(configuration: &Configuration) -> anyhow::Result<()> {
         let app = Arc::new(build_app(configuration)?);
         serve::ensure_schema_current(configuration).await?;
         tracing::info!(?concurrency, version = env!("CARGO_PKG_VERSION"), "worker started");
+        let shutdown = app.shutdown.clone();
         let stop = async {
             if let Err(error) = serve::shutdown_signal().await {
                 tracing::error!(%error, "listening for signals failed");
             }
+            shutdown.cancel();
         };
         worker::run(app, concurrency, stop).await?;
         tracing::info!("worker stopped");

@@ -12,7 +12,8 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ("ssh", &["app", "domain", "git"]),
     // The runner uses the server only by its protocol.
     ("runner", &[]),
-    ("server", &["app", "domain", "git", "http", "runner", "ssh", "store"]),
+    ("stress", &["app", "domain", "store"]),
+    ("server", &["app", "domain", "git", "http", "runner", "ssh", "store", "stress"]),
 ];
 
 fn crates_directory() -> PathBuf {
@@ -55,17 +56,14 @@ fn crates_respect_layer_boundaries() {
         ("StatusCode", &["http", "runner"], "status codes are chosen in http alone"),
         ("access::authorize_instance(", &["app"], "permission is checked in app alone"),
         ("database.begin()", &["app"], "transactions are opened in app alone"),
-        ("Command::new(", &["git", "runner"], "programs are started in git alone, and by the runner"),
+        ("Command::new(", &["git", "runner", "stress"], "programs are started in git, runner and stress alone"),
         ("AssertSqlSafe", &[], "SQL is a literal or built with push_bind"),
     ];
     for (layer, _) in ALLOWED_DEPENDENCIES {
         for (path, text) in layer_sources(layer) {
             for (word, rooms, why) in rules {
-                // The stress test starts git clients and nodes, and backup starts the programs of PostgreSQL, the only
-                // ones that can copy a database.
-                let exempt = ["torture", "backup"];
-                let is_exempt = word == "Command::new("
-                    && path.components().any(|part| exempt.iter().any(|name| part.as_os_str() == *name));
+                // Backup starts the programs of PostgreSQL, the only ones that can copy a database.
+                let is_exempt = word == "Command::new(" && path.components().any(|part| part.as_os_str() == "backup");
                 assert!(rooms.contains(layer) || is_exempt || !text.contains(word), "{}: {why}", path.display());
             }
         }

@@ -93,7 +93,7 @@ async fn waiting_runners_are_answered_at_shutdown() {
     runner.finish(&runner.claim().await, "success").await;
     let request = start_polling(&ground.server, &runner).await;
     assert!(!request.is_finished());
-    ground.server.app.begin_shutdown();
+    ground.server.app.shutdown.cancel();
     assert_eq!(timeout(POLL_TIMEOUT, request).await.expect("the poll ends at shutdown").unwrap().status, 204);
 }
 

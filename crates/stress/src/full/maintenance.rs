@@ -8,8 +8,8 @@ use rand::seq::IndexedRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 
 use super::faults::Attempt;
-use crate::command::torture::Harness;
-use crate::command::torture::node::Program;
+use crate::Harness;
+use crate::node::Program;
 
 const INTERVAL_MILLIS: std::ops::Range<u64> = 4000..10_000;
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(120);

@@ -12,7 +12,7 @@ use rand::{RngExt as _, SeedableRng as _};
 use tokio::process::Command;
 
 use super::faults::{FaultKind, FaultTarget};
-use crate::command::torture::Harness;
+use crate::Harness;
 
 /// Range of milliseconds between two faults.
 const CUT_INTERVAL_MILLIS: std::ops::Range<u64> = 1000..3000;

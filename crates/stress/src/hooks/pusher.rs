@@ -6,11 +6,11 @@ use rand::RngExt as _;
 use rand::seq::IndexedRandom as _;
 
 use super::HookScenario;
-use crate::command::torture::client::Client;
-use crate::command::torture::history::UpdateOutcome;
-use crate::command::torture::push::RefUpdate;
-use crate::command::torture::rest::Project;
-use crate::command::torture::wire::{PlannedUpdate, Wire};
+use crate::client::Client;
+use crate::history::UpdateOutcome;
+use crate::push::RefUpdate;
+use crate::rest::Project;
+use crate::wire::{PlannedUpdate, Wire};
 
 /// Share of pushes that are made with git and contain new commits.
 const GIT_PUSH_SHARE: f64 = 0.03;

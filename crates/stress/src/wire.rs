@@ -167,7 +167,7 @@ fn classify(reason: Option<&str>, planned: &PlannedUpdate) -> UpdateOutcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::torture::push::Expected;
+    use crate::push::Expected;
 
     fn planned(name: &str, old: Option<&str>, new: Option<&str>) -> PlannedUpdate {
         let text = |id: Option<&str>| id.map(str::to_owned);

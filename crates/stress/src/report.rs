@@ -8,7 +8,14 @@ use holdfast_app::App;
 use holdfast_store::repository::audit;
 
 use super::Harness;
-use crate::command::print;
+
+/// Prints a line of the report to standard output. A closed pipe is not an error.
+pub fn print_line(text: &str) -> anyhow::Result<()> {
+    match writeln!(std::io::stdout().lock(), "{text}") {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        written => Ok(written?),
+    }
+}
 
 /// Writes a progress line to standard error.
 pub fn log_line(text: &str) {
@@ -89,7 +96,7 @@ pub fn lines(harness: &Harness, elapsed: Duration, repositories: usize) -> Vec<(
 
 pub fn table(lines: &[(&str, u64)]) -> anyhow::Result<()> {
     for (label, count) in lines {
-        print(format!("{label:<52} {count}"))?;
+        print_line(&format!("{label:<52} {count}"))?;
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use holdfast_store::repository::audit;
 
 use super::HookScenario;
 use super::check::relevant_rows;
-use crate::command::torture::report::log_line;
+use crate::report::log_line;
 
 /// The wait ends if no delivery is accepted for this time. It is longer than the lease of a killed node, and than the
 /// backoff after a few failures.

@@ -8,9 +8,9 @@ use rand::seq::IndexedRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 
 use super::faults::{FaultKind, FaultTarget};
-use crate::command::torture::Harness;
-use crate::command::torture::node::Node;
-use crate::command::torture::rest::Project;
+use crate::Harness;
+use crate::node::Node;
+use crate::rest::Project;
 
 const INTERVAL_MILLIS: std::ops::Range<u64> = 1500..4000;
 /// Minimum number of forks that are kept, so that clients always have some to push to.

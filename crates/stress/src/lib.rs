@@ -1,8 +1,11 @@
-//! The command `torture`: a stress test that kills nodes while clients push.
+//! The stress test `holdfast torture`, which kills nodes while clients push.
 //!
 //! Afterwards every acknowledged push must be in the ref log, its event must be published exactly once, and its objects
 //! must be readable from a node with an empty cache. `hooks` tests webhook deliveries instead, and `full` combines
 //! kills with all other faults.
+//!
+//! The nodes are processes of the running program. Everything else that the test needs to know about the installation is
+//! in [`Installation`].
 
 mod check;
 mod client;
@@ -23,24 +26,45 @@ mod setup;
 mod wire;
 
 use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
-use holdfast_app::{App, Entropy};
+use holdfast_app::{App, Clock, Entropy, Settings};
+use holdfast_store::{Database, Objects, objects};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::{build_app, print, serve};
-use crate::configuration::Configuration;
 use full::{Attempt, Faults};
 use git::Git;
 use history::PushHistory;
 use killer::{KillPoint, KillSchedule};
 use node::{Node, Program};
+use report::print_line;
 use rest::{Group, Project, RestClient};
 
+/// The installation under test.
+pub struct Installation {
+    /// The configuration file of the nodes, if they use one.
+    pub configuration_file: Option<PathBuf>,
+    pub settings: Settings,
+    pub database: holdfast_store::Options,
+    /// The URL that reaches PostgreSQL without a connection pooler.
+    pub direct_url: String,
+    /// Host, port and name of the database, without credentials.
+    pub database_location: String,
+    pub objects: objects::Options,
+}
+
+impl Installation {
+    fn build_app(&self, settings: Settings, clock: Clock) -> anyhow::Result<App> {
+        let (database, objects) = (Database::new(&self.database)?, Objects::new(self.objects.clone()));
+        Ok(App::new(database, objects, settings, clock, Entropy::system()))
+    }
+}
+
+/// The command line arguments of the stress test.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Number of nodes to start and kill.
@@ -132,22 +156,10 @@ impl Harness {
     }
 }
 
-pub fn run(configuration: &Configuration, file: Option<&Path>, arguments: &Arguments) -> anyhow::Result<()> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(async {
-        tokio::select! {
-            done = torture(configuration, file, arguments) => done,
-            result = serve::shutdown_signal() => {
-                result?;
-                bail!("interrupted: nothing was checked");
-            }
-        }
-    })
-}
-
-async fn torture(configuration: &Configuration, file: Option<&Path>, arguments: &Arguments) -> anyhow::Result<()> {
+/// Runs the stress test and prints its report. Fails if there is a violation, or if nothing was tested.
+pub async fn run(installation: &Installation, arguments: &Arguments) -> anyhow::Result<()> {
     let seed = arguments.seed.unwrap_or_else(|| u64::from_le_bytes(Entropy::system().bytes()) >> 16);
-    print(format!("seed {seed}"))?;
+    print_line(&format!("seed {seed}"))?;
     let mut temporary = None;
     let directory = match &arguments.directory {
         Some(directory) => {
@@ -156,19 +168,20 @@ async fn torture(configuration: &Configuration, file: Option<&Path>, arguments: 
         }
         None => temporary.insert(tempfile::Builder::new().prefix("holdfast-torture-").tempdir()?).path().to_owned(),
     };
-    let app = Arc::new(build_app(configuration)?);
+    let app = Arc::new(installation.build_app(installation.settings.clone(), Clock::system())?);
     let (settings, fault_settings) = match (arguments.hooks, arguments.full) {
         (true, _) => (hooks::settings(), Vec::new()),
         (_, true) => (full::settings(), full::fault_settings()),
         _ => (Vec::new(), Vec::new()),
     };
-    let program = Arc::new(Program::new(file, &directory, settings, fault_settings)?);
+    let program =
+        Arc::new(Program::new(installation.configuration_file.as_deref(), &directory, settings, fault_settings)?);
     let started = Instant::now();
-    let harness = Arc::new(setup::prepare(configuration, &app, arguments, seed, directory, &program).await?);
+    let harness = Arc::new(setup::prepare(installation, &app, arguments, seed, directory, &program).await?);
     if arguments.hooks {
         hooks::torture(&harness, &app, arguments).await?;
     } else if arguments.full {
-        full::torture(&harness, &app, &program, configuration, arguments).await?;
+        full::torture(&harness, &app, &program, installation, arguments).await?;
     } else {
         setup::create_projects(&harness).await?;
         run_workload(&harness, &app, &program, arguments).await?;

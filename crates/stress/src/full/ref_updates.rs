@@ -6,11 +6,11 @@ use std::sync::Arc;
 use rand::RngExt as _;
 use rand::seq::IndexedRandom as _;
 
-use crate::command::torture::client::Client;
-use crate::command::torture::history::UpdateOutcome;
-use crate::command::torture::push::RefUpdate;
-use crate::command::torture::rest::Project;
-use crate::command::torture::wire::PlannedUpdate;
+use crate::client::Client;
+use crate::history::UpdateOutcome;
+use crate::push::RefUpdate;
+use crate::rest::Project;
+use crate::wire::PlannedUpdate;
 
 /// Number of initial commits of each project that is not a fork.
 pub const FIRST_COMMITS: usize = 8;

@@ -20,7 +20,6 @@ use chrono::TimeDelta;
 use holdfast_app::repository::maintenance::MaintenanceSettings;
 use holdfast_app::{Actor, App, Clock, Entropy};
 use holdfast_store::repository::audit;
-use holdfast_store::{Database, Objects};
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
 use tokio::task::JoinSet;
@@ -30,8 +29,7 @@ pub use faults::{Attempt, Faults};
 use super::hooks::{self, HookScenario};
 use super::node::{self, Program, Settings};
 use super::report::log_line;
-use super::{Arguments, Harness, check, report, setup};
-use crate::configuration::Configuration;
+use super::{Arguments, Harness, Installation, check, report, setup};
 
 /// Number of projects with hooks. They are the first ones, which are never renamed.
 const HOOKED_PROJECTS: usize = 2;
@@ -63,7 +61,7 @@ pub async fn torture(
     harness: &Arc<Harness>,
     app: &Arc<App>,
     program: &Arc<Program>,
-    configuration: &Configuration,
+    installation: &Installation,
     arguments: &Arguments,
 ) -> anyhow::Result<()> {
     let started = Instant::now();
@@ -91,9 +89,9 @@ pub async fn torture(
     }
     check::stop_nodes(harness, app).await?;
     let summary = hooks::find_faults(&scenario, app).await?;
-    let swept = sweep(configuration, app).await?;
+    let swept = sweep(installation, app).await?;
     let repositories = check::check(harness, app, program).await?;
-    let stored = storage::check(harness, app, configuration, &swept).await?;
+    let stored = storage::check(harness, app, &installation.objects, &swept).await?;
     let mut lines = report::lines(harness, started.elapsed(), repositories);
     lines.extend(report::fault_lines(harness));
     lines.extend(stored);
@@ -133,8 +131,8 @@ const SWEEP_OFFSET: TimeDelta = TimeDelta::days(2);
 
 /// Runs the sweep with a clock that is two days ahead and without retention periods. Returns the unreferenced packs
 /// that it should have deleted, but did not.
-async fn sweep(configuration: &Configuration, app: &App) -> anyhow::Result<Vec<String>> {
-    let mut settings = configuration.settings()?;
+async fn sweep(installation: &Installation, app: &App) -> anyhow::Result<Vec<String>> {
+    let mut settings = installation.settings.clone();
     let no_delay = TimeDelta::zero();
     settings.maintenance = MaintenanceSettings {
         ref_restore_period: no_delay,
@@ -144,12 +142,9 @@ async fn sweep(configuration: &Configuration, app: &App) -> anyhow::Result<Vec<S
     };
     let clock = Clock::system();
     let clock = Clock::new(move || clock.now() + SWEEP_OFFSET);
-    let database = Database::new(&configuration.database_options())?;
-    let future_app =
-        App::new(database, Objects::new(configuration.storage.options()?), settings, clock, Entropy::system());
+    let future_app = Arc::new(installation.build_app(settings, clock)?);
     // Unlock the jobs of killed nodes, such as the deletion of a project, so that they run now.
     audit::unlock_jobs(&mut *app.database.connection().await?).await?;
-    let future_app = Arc::new(future_app);
     holdfast_app::worker::run_once(&future_app).await?;
     let mut remaining = Vec::new();
     for _ in 0..10 {

@@ -9,9 +9,9 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 
-use crate::command::torture::Harness;
-use crate::command::torture::node::Node;
-use crate::command::torture::wire::{Claims, Wire};
+use crate::Harness;
+use crate::node::Node;
+use crate::wire::{Claims, Wire};
 
 /// Number of unreachable objects to check that were pushed to this project, and to other projects.
 const SAMPLE_COUNT: usize = 3;

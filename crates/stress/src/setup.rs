@@ -23,25 +23,24 @@ use super::history::{PushHistory, UpdateOutcome};
 use super::node::{Node, NodeOptions, Program};
 use super::push::{Expected, RefUpdate, push};
 use super::rest::{Project, RestClient};
-use super::{Arguments, Harness};
-use crate::configuration::Configuration;
+use super::{Arguments, Harness, Installation};
 
 /// Number of projects at the start, without forks.
 pub const PROJECTS: usize = 3;
 
 pub async fn prepare(
-    configuration: &Configuration,
+    installation: &Installation,
     app: &App,
     arguments: &Arguments,
     seed: u64,
     directory: PathBuf,
     program: &Program,
 ) -> anyhow::Result<Harness> {
-    ensure_empty(configuration, app).await?;
+    ensure_empty(installation, app).await?;
     let username = format!("torture-{}", hex::encode(Entropy::system().bytes::<4>()));
     let token = create_admin(app, &username).await?;
     let git = Git {
-        program: configuration.git.settings().program,
+        program: installation.settings.git.program.clone(),
         authorization: format!("Basic {}", STANDARD.encode(format!("{username}:{token}"))),
     };
     // Ports do not depend on the seed, because other programs may use them.
@@ -87,9 +86,8 @@ pub async fn prepare(
 }
 
 /// Fails if the installation has projects, because the test may destroy data. Applies missing migrations.
-async fn ensure_empty(configuration: &Configuration, app: &App) -> anyhow::Result<()> {
-    let url = configuration.direct_url();
-    let location = configuration.database_location();
+async fn ensure_empty(installation: &Installation, app: &App) -> anyhow::Result<()> {
+    let (url, location) = (&installation.direct_url, &installation.database_location);
     let is_used = match migrate::state(url).await.with_context(|| format!("{location} cannot be reached"))? {
         SchemaState::Ahead => bail!(
             "the schema at {location} is newer than this version of holdfast: set database.url to an empty database"

@@ -5,23 +5,22 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use futures_util::TryStreamExt as _;
 use holdfast_app::App;
 use holdfast_domain::ids::PackId;
-use holdfast_store::Objects;
+use holdfast_store::objects::{Objects, Options};
 use holdfast_store::repository::audit;
 use holdfast_store::repository::pack::{self, Pack};
 
-use crate::command::torture::Harness;
-use crate::configuration::Configuration;
+use crate::Harness;
 
 /// Checks the object store after the sweep, and returns lines for the report. `swept` are the findings of the sweep.
 pub async fn check(
     harness: &Harness,
     app: &App,
-    configuration: &Configuration,
+    options: &Options,
     swept: &[String],
 ) -> anyhow::Result<Vec<(&'static str, u64)>> {
     let violate = |text: String| harness.history.report_violation(format!("seed {}: {text}", harness.seed));
     swept.iter().for_each(|text| violate(format!("after the cleanup: {text}")));
-    let objects = Objects::new(configuration.storage.options()?);
+    let objects = Objects::new(options.clone());
     let mut connection = app.database.connection().await?;
     let mut packs: BTreeMap<PackId, Pack> = BTreeMap::new();
     let mut unshared_bytes = 0;
@@ -44,7 +43,7 @@ pub async fn check(
     for (key, size) in stored.iter().filter(|(key, _)| !listed.contains(key.as_str())) {
         violate(format!("{size} bytes are stored at {key}, which no repository lists"));
     }
-    for name in find_partial_files(configuration) {
+    for name in find_partial_files(options) {
         violate(format!("the file {name} of an unfinished upload was not deleted"));
     }
     let bytes_stored: u64 = stored.values().sum();
@@ -58,9 +57,9 @@ pub async fn check(
 }
 
 /// Returns the names of unfinished uploads, if the object store is a directory.
-fn find_partial_files(configuration: &Configuration) -> Vec<String> {
-    let directory = configuration.storage.url.to_file_path().ok();
-    let entries = directory.and_then(|directory| std::fs::read_dir(directory.join("packs")).ok());
+fn find_partial_files(options: &Options) -> Vec<String> {
+    let Options::Directory(directory) = options else { return Vec::new() };
+    let entries = std::fs::read_dir(directory.join("packs"));
     let names = entries.into_iter().flatten().flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
     names.filter(|name| name.contains('#')).collect()
 }
