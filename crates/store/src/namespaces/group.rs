@@ -84,6 +84,14 @@ pub async fn find_with_level(
     Ok(row.map(|row| (row.group, row.access_level.and_then(|level| level.try_into().ok()))))
 }
 
+/// Returns the existing groups among `ids`.
+pub async fn find_many(connection: &mut Connection, ids: &[NamespaceId]) -> Result<Vec<Group>> {
+    const QUERY: &str =
+        concat!("select ", group_columns!(), " from namespaces n where n.kind = 'group' and n.id = any($1)");
+    let ids: Vec<i64> = ids.iter().map(|id| id.get()).collect();
+    Ok(sqlx::query_as(QUERY).bind(ids).fetch_all(connection).await?)
+}
+
 /// Returns whether the user is a member of one of the group's projects.
 pub async fn has_project_member(
     connection: &mut Connection,

@@ -243,6 +243,26 @@ async fn find_by_path(
     Ok(query.bind(namespace).bind(path).fetch_optional(connection).await?)
 }
 
+/// Returns the existing projects among `ids`, without a viewer and without shares and fork sources.
+pub async fn find_many(connection: &mut Connection, ids: &[ProjectId]) -> Result<Vec<Project>> {
+    let ids: Vec<i64> = ids.iter().map(|id| id.get()).collect();
+    let query = sqlx::query_as(query!("p.id = any($3)")).bind(None::<i64>).bind(None::<NaiveDate>);
+    Ok(query.bind(ids).fetch_all(connection).await?)
+}
+
+/// Returns at most `limit` projects of a namespace, sorted by id, without a viewer and without shares and fork sources.
+/// `after` is the last one of the batch before.
+pub async fn next_namespace_batch(
+    connection: &mut Connection,
+    namespace: NamespaceId,
+    after: Option<ProjectId>,
+    limit: i64,
+) -> Result<Vec<Project>> {
+    const QUERY: &str = query!("p.namespace_id = $3 and p.id > $4 order by p.id limit $5");
+    let query = sqlx::query_as(QUERY).bind(None::<i64>).bind(None::<NaiveDate>).bind(namespace.get());
+    Ok(query.bind(after.map_or(0, ProjectId::get)).bind(limit).fetch_all(connection).await?)
+}
+
 async fn with_associations(
     connection: &mut Connection,
     found: Option<Project>,
