@@ -13,6 +13,7 @@ pub mod clock;
 mod encryption;
 pub mod entropy;
 pub mod error;
+mod events;
 pub mod hooks;
 pub mod large_response;
 pub mod namespaces;

@@ -74,7 +74,7 @@ impl LargeListCache {
 /// The parts of a list query: `select COLUMNS from (select ROWS FROM order by ORDER limit …) PAGE order by ORDER`. The
 /// expressions in COLUMNS are only evaluated for the rows of the page, not for the rows before it.
 pub(crate) struct PagedQuery<'a, F, P> {
-    pub columns: &'static str,
+    pub columns: &'a str,
     pub rows: &'static str,
     /// Writes the query from `from` on, including the filters. It is called twice, for the rows and for the total.
     pub from: F,

@@ -2,7 +2,6 @@
 
 pub mod authentication;
 pub mod email;
-mod events;
 pub mod host_key;
 mod job_token;
 pub mod password;

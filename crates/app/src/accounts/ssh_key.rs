@@ -13,10 +13,9 @@ use holdfast_store::commit;
 
 pub use holdfast_store::accounts::ssh_key::SshKey;
 
-use super::events;
 use super::user::find_existing;
 use crate::error::OnConstraint;
-use crate::{Actor, App, Error, Resource, Result, access};
+use crate::{Actor, App, Error, Resource, Result, access, events};
 
 pub async fn list_own(app: &App, actor: &Actor, page: PageRequest) -> Result<Page<SshKey>> {
     Ok(ssh_key::list(&app.database, access::authorize_own_account(actor)?.account.id(), page).await?)
@@ -60,7 +59,7 @@ async fn create(app: &App, user: &UserSummary, title: &str, key: &str) -> Result
     };
     let key = ssh_key::insert(&mut transaction, user.id, title, &key, now).await;
     let key = key.on_constraint("ssh_keys_fingerprint_key", taken)?;
-    event::publish(&mut transaction, None, &events::key_added(&key, &user.username), now).await?;
+    event::publish(&mut transaction, None, &events::account::key_added(&key, &user.username), now).await?;
     commit(transaction).await?;
     Ok(key)
 }
@@ -78,7 +77,8 @@ pub async fn delete_for_user(app: &App, actor: &Actor, user: UserId, id: SshKeyI
 async fn delete(app: &App, user: &UserSummary, id: SshKeyId) -> Result<Option<SshKey>> {
     let mut transaction = app.database.begin().await?;
     let Some(key) = ssh_key::delete(&mut transaction, user.id, id).await? else { return Ok(None) };
-    event::publish(&mut transaction, None, &events::key_removed(&key, &user.username), app.clock.now()).await?;
+    event::publish(&mut transaction, None, &events::account::key_removed(&key, &user.username), app.clock.now())
+        .await?;
     commit(transaction).await?;
     Ok(Some(key))
 }

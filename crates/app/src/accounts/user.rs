@@ -17,10 +17,9 @@ use holdfast_store::worker::removal;
 
 pub use holdfast_store::accounts::user::{Filter, User, UserSummary};
 
-use super::events;
 use crate::actor::CurrentUser;
 use crate::error::OnConstraint;
-use crate::{Actor, App, Error, Resource, Result, access};
+use crate::{Actor, App, Error, Resource, Result, access, events};
 
 pub async fn list(app: &App, actor: &Actor, filter: Filter, page: PageRequest) -> Result<Page<User>> {
     access::authorize_instance(actor, InstanceAction::ReadUsers)?;
@@ -208,7 +207,7 @@ pub async fn create(app: &App, actor: &Actor, changes: UserChanges) -> Result<Us
         upsert_identity(&mut transaction, id, identity).await?;
     }
     let user = user::find(&mut transaction, id).await?.ok_or(Error::NotFound(Resource::User))?;
-    event::publish(&mut transaction, None, &events::user_created(&user), now).await?;
+    event::publish(&mut transaction, None, &events::account::user_created(&user), now).await?;
     holdfast_store::commit(transaction).await?;
     Ok(user)
 }
@@ -283,11 +282,13 @@ pub async fn delete(app: &App, actor: &Actor, id: UserId) -> Result<Option<User>
     star::delete_for_user(&mut transaction, id).await?;
     if let Some(namespace_id) = namespace::find_id_for_user(&mut transaction, id).await? {
         group::lock_exclusive(&mut transaction, namespace_id).await?;
+        events::removal::publish_for_namespace(&mut transaction, namespace_id, now).await?;
         removal::detach_namespace(&mut transaction, namespace_id, &format!("user {}", user.username), now).await?;
     }
+    events::removal::publish_for_user(&mut transaction, &user, now).await?;
     removal::enqueue_reassign_author(&mut transaction, id, &format!("what {} wrote", user.username), now).await?;
     user::delete(&mut transaction, id).await?;
-    event::publish(&mut transaction, None, &events::user_destroyed(&user), now).await?;
+    event::publish(&mut transaction, None, &events::account::user_destroyed(&user), now).await?;
     holdfast_store::commit(transaction).await?;
     Ok(Some(user))
 }

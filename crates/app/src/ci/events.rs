@@ -4,7 +4,6 @@ use chrono::{DateTime, Utc};
 use holdfast_domain::hooks::EventKind;
 use holdfast_domain::ids::BuildId;
 use holdfast_store::Connection;
-use holdfast_store::accounts::user::UserSummary;
 use holdfast_store::activity::event::{self, OutboxEvent};
 use holdfast_store::ci::build_list::{self, Build};
 use holdfast_store::ci::pipeline::{self, Pipeline};
@@ -12,8 +11,8 @@ use holdfast_store::ci::queue::QueuedBuild;
 use holdfast_store::hooks::hook;
 use serde_json::{Value, json};
 
+use crate::events::{project_json, user_json};
 use crate::projects::project::load;
-use crate::repository::transfer::push_event::project_json;
 use crate::{App, Error, Result};
 
 /// Publishes events for these builds and, if its status has changed, for the pipeline. Writes nothing if no hook
@@ -77,10 +76,6 @@ pub(super) async fn publish_claim(
         Some(pipeline) => publish_changes(app, connection, &pipeline, has_pipeline_started, &[queued.build], now).await,
         None => Ok(()),
     }
-}
-
-fn user_json(user: &UserSummary) -> Value {
-    json!({ "id": user.id, "name": user.name, "username": user.username, "email": user.email })
 }
 
 fn pipeline_json(pipeline: &Pipeline) -> Value {

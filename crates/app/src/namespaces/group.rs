@@ -13,9 +13,8 @@ use holdfast_store::worker::removal;
 
 pub use holdfast_store::namespaces::group::{Group, GroupRef, Order};
 
-use super::events;
 use crate::error::OnConstraint;
-use crate::{Actor, App, Error, Resource, Result, access};
+use crate::{Actor, App, Error, Resource, Result, access, events};
 
 #[derive(Clone, Debug)]
 pub struct ListGroups {
@@ -98,9 +97,9 @@ pub async fn create(app: &App, actor: &Actor, changes: GroupChanges) -> Result<G
     let group = map_unique_violation(group::insert(&mut transaction, &attributes, now).await)?;
     let (scope, level) = (MembershipScope::Group(group.id), AccessLevel::Owner);
     member::upsert(&mut transaction, scope, creator.id(), level, None, now).await?;
-    event::publish(&mut transaction, None, &events::group_created(&group), now).await?;
+    event::publish(&mut transaction, None, &events::group::group_created(&group), now).await?;
     let owner = Member { user: creator.summary.clone(), access_level: level, expires_at: None };
-    event::publish(&mut transaction, None, &events::member_added(&group, &owner, now), now).await?;
+    event::publish(&mut transaction, None, &events::group::member_added(&group, &owner, now), now).await?;
     holdfast_store::commit(transaction).await?;
     Ok(group)
 }
@@ -143,9 +142,10 @@ pub async fn delete(app: &App, actor: &Actor, group: &GroupRef) -> Result<Group>
     let group = access::authorize_group(app, &mut transaction, actor, &GroupRef::Id(id), GroupAction::Delete).await?;
     let subject = format!("group {}", group.path);
     let now = app.clock.now();
+    events::removal::publish_for_namespace(&mut transaction, id, now).await?;
     removal::detach_namespace(&mut transaction, id, &subject, now).await?;
     group::delete(&mut transaction, group.id).await?;
-    event::publish(&mut transaction, None, &events::group_destroyed(&group), now).await?;
+    event::publish(&mut transaction, None, &events::group::group_destroyed(&group), now).await?;
     holdfast_store::commit(transaction).await?;
     Ok(group)
 }

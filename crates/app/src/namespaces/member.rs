@@ -14,8 +14,7 @@ use holdfast_store::{Connection, Transaction, commit};
 
 pub use holdfast_store::namespaces::member::Member;
 
-use super::events;
-use crate::{Actor, App, Error, Resource, Result, access};
+use crate::{Actor, App, Error, Resource, Result, access, events};
 
 pub async fn list(
     app: &App,
@@ -104,7 +103,7 @@ pub async fn delete(app: &App, actor: &Actor, group: &GroupRef, user: UserId) ->
     ensure_owner_remains(&mut transaction, group.id, &before).await?;
     member::delete(&mut transaction, MembershipScope::Group(group.id), user).await?;
     let now = app.clock.now();
-    event::publish(&mut transaction, None, &events::member_removed(&group, &before, now), now).await?;
+    event::publish(&mut transaction, None, &events::group::member_removed(&group, &before, now), now).await?;
     commit(transaction).await?;
     Ok(before)
 }
@@ -129,7 +128,7 @@ pub(super) async fn add_and_publish(
 ) -> Result<Member> {
     let member = save(app, &mut transaction, group.id, user, level, expires_at).await?;
     let now = app.clock.now();
-    event::publish(&mut transaction, None, &events::member_added(group, &member, now), now).await?;
+    event::publish(&mut transaction, None, &events::group::member_added(group, &member, now), now).await?;
     commit(transaction).await?;
     Ok(member)
 }

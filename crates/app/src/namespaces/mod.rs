@@ -1,7 +1,6 @@
 //! Namespaces, groups and their members.
 
 pub mod access_request;
-mod events;
 pub mod group;
 pub mod member;
 pub mod namespace;

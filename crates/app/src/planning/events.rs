@@ -8,7 +8,7 @@ use holdfast_store::planning::note::Note;
 use holdfast_store::projects::project::Project;
 use serde_json::{Value, json};
 
-use crate::repository::transfer::push_event::project_json;
+use crate::events::{project_json, user_json};
 
 pub fn issue_event(project: &Project, user: &UserSummary, issue: &Issue, action: &str) -> OutboxEvent {
     let mut payload = issue_json(project, user, issue);
@@ -26,10 +26,6 @@ pub fn note_event(project: &Project, user: &UserSummary, issue: &Issue, note: &N
         "updated_at": note.updated_at,
     });
     OutboxEvent { kind: if issue.confidential { EventKind::ConfidentialNote } else { EventKind::Note }, payload }
-}
-
-fn user_json(user: &UserSummary) -> Value {
-    json!({ "id": user.id, "name": user.name, "username": user.username, "email": user.email })
 }
 
 fn issue_json(project: &Project, user: &UserSummary, issue: &Issue) -> Value {

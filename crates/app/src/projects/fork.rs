@@ -12,11 +12,10 @@ use holdfast_store::projects::attributes::{self, Attributes};
 use holdfast_store::projects::fork;
 use holdfast_store::repository::{protection, repository};
 
-use super::events;
 use super::project::{
     Project, ProjectRef, can_create_in, commit_and_reload, is_below_project_limit, load, map_unique_violation,
 };
-use crate::{Actor, App, Error, Resource, Result, access};
+use crate::{Actor, App, Error, Resource, Result, access, events};
 
 /// Forks a project. `namespace` is the id or the path of a namespace in which the current user may create projects.
 pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, namespace: &str) -> Result<Project> {
@@ -58,9 +57,9 @@ pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, namespace: &
         protection::upsert(&mut transaction, id, &Rule::masters_only(branch), now).await?;
     }
     let event = NewEvent::for_project(id, creator.id(), Action::Created);
-    event::record(&mut transaction, event, Some(&events::project_created(&created)), now).await?;
+    event::record(&mut transaction, event, Some(&events::project::project_created(&created)), now).await?;
     if let Some(owner) = created.owner() {
-        let outbox_event = events::member_added(&created, &owner.summary, AccessLevel::Master, now);
+        let outbox_event = events::project::member_added(&created, &owner.summary, AccessLevel::Master, now);
         event::publish(&mut transaction, Some(id), &outbox_event, now).await?;
     }
     commit_and_reload(app, transaction, actor, id).await

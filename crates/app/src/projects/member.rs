@@ -10,11 +10,10 @@ use holdfast_store::accounts::user;
 use holdfast_store::activity::event::{self, NewEvent};
 use holdfast_store::namespaces::member::{self, MembershipScope};
 
-use super::events;
 use super::project::{Project, ProjectRef};
 use crate::error::OnConstraint;
 use crate::namespaces::member::{Member, Membership};
-use crate::{Actor, App, Error, Resource, Result, access};
+use crate::{Actor, App, Error, Resource, Result, access, events};
 
 /// Lists the direct members of a project. Members of its group are not included.
 pub async fn list(
@@ -83,7 +82,7 @@ pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, user: UserId
     let Some(before) = member::find(&mut transaction, source, user, app.today()).await? else { return Ok(None) };
     let now = app.clock.now();
     member::delete(&mut transaction, source, user).await?;
-    let outbox_event = events::member_removed(&project, &before.user, before.access_level, now);
+    let outbox_event = events::project::member_removed(&project, &before.user, before.access_level, now);
     event::record(&mut transaction, NewEvent::for_project(project.id, user, Action::Left), Some(&outbox_event), now)
         .await?;
     holdfast_store::commit(transaction).await?;
@@ -112,7 +111,7 @@ pub(super) async fn add_and_publish(
     let inserted =
         member::add_to_project(&mut transaction, project.id, user, level, membership.expires_at.value(), now).await;
     let Some(member) = inserted.on_constraint("project_members_user_id_fkey", unknown)? else { return Ok(None) };
-    let outbox_event = events::member_added(project, &member.user, level, now);
+    let outbox_event = events::project::member_added(project, &member.user, level, now);
     event::record(&mut transaction, NewEvent::for_project(project.id, user, Action::Joined), Some(&outbox_event), now)
         .await?;
     holdfast_store::commit(transaction).await?;

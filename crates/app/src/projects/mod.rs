@@ -1,7 +1,6 @@
 //! Projects, their members, forks, shares, stars and uploads.
 
 pub mod access_request;
-pub(crate) mod events;
 pub mod fork;
 pub mod group;
 pub mod list;

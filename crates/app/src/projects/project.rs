@@ -22,9 +22,8 @@ use holdfast_store::worker::{import, removal};
 
 pub use holdfast_store::projects::project::{Features, Owner, Project, ProjectNamespace, ProjectRef};
 
-use super::events;
 use crate::error::OnConstraint;
-use crate::{Actor, App, Error, Resource, Result, access};
+use crate::{Actor, App, Error, Resource, Result, access, events};
 
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef) -> Result<Project> {
     let mut connection = app.database.connection().await?;
@@ -215,12 +214,12 @@ async fn insert(
     let project = load(app, connection, id, Some(creator.id())).await?;
     let action = if source.is_some() { Action::Imported } else { Action::Created };
     let event = NewEvent::for_project(id, creator.id(), action);
-    event::record(connection, event, Some(&events::project_created(&project)), now).await?;
+    event::record(connection, event, Some(&events::project::project_created(&project)), now).await?;
     if let Some(source) = source {
         enqueue_import(app, connection, &project, Some(creator), &source).await?;
     }
     if let Some(owner) = project.owner() {
-        let outbox_event = events::member_added(&project, &owner.summary, AccessLevel::Master, now);
+        let outbox_event = events::project::member_added(&project, &owner.summary, AccessLevel::Master, now);
         event::publish(connection, Some(id), &outbox_event, now).await?;
     }
     Ok(id)
@@ -316,7 +315,7 @@ pub async fn update(app: &App, actor: &Actor, project: &ProjectRef, changes: Pro
     }
     if attributes.path != before.path {
         let project = load(app, &mut transaction, before.id, None).await?;
-        let outbox_event = events::project_renamed(&project, &before.full_path());
+        let outbox_event = events::project::project_renamed(&project, &before.full_path());
         event::publish(&mut transaction, Some(before.id), &outbox_event, now).await?;
     }
     commit_and_reload(app, transaction, actor, before.id).await
@@ -343,8 +342,9 @@ pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef) -> Result<()
     }
     let now = app.clock.now();
     let subject = format!("project {}", project.full_path());
+    events::removal::publish_for_project(&mut transaction, project.id, now).await?;
     removal::detach_project(&mut transaction, project.id, &subject, now).await?;
-    event::publish(&mut transaction, Some(project.id), &events::project_destroyed(&project), now).await?;
+    event::publish(&mut transaction, Some(project.id), &events::project::project_destroyed(&project), now).await?;
     holdfast_store::commit(transaction).await?;
     Ok(())
 }

@@ -6,10 +6,9 @@ use holdfast_store::namespaces::group::{Group, GroupRef};
 use holdfast_store::namespaces::namespace;
 use holdfast_store::projects::{fork, project, redirect, share};
 
-use super::events;
 use super::project::{ProjectRef, load};
 use crate::error::OnConstraint;
-use crate::{Actor, App, Error, Result, access};
+use crate::{Actor, App, Error, Result, access, events};
 
 /// Moves a project to a group. The visibility of the project and of its forks is lowered to that of the group.
 pub async fn transfer(app: &App, actor: &Actor, group: &GroupRef, project_ref: &ProjectRef) -> Result<Group> {
@@ -39,7 +38,7 @@ pub async fn transfer(app: &App, actor: &Actor, group: &GroupRef, project_ref: &
     event::publish(
         &mut transaction,
         Some(project.id),
-        &events::project_transferred(&project, &before.full_path()),
+        &events::project::project_transferred(&project, &before.full_path()),
         now,
     )
     .await?;

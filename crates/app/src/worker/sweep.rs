@@ -14,9 +14,8 @@ use holdfast_store::worker::{job, maintenance};
 use super::removal::{self, remove_upload_objects};
 use crate::ci::retention;
 use crate::hooks::token;
-use crate::projects::events;
 use crate::projects::project::load;
-use crate::{App, Error, Result};
+use crate::{App, Error, Result, events};
 
 pub async fn sweep(app: &App) -> Result<()> {
     let now = app.clock.now();
@@ -125,7 +124,7 @@ async fn remove_expired_members(app: &App) -> Result<()> {
         for ExpiredMember { project_id, access_level, user } in &expired {
             match load(app, &mut transaction, *project_id, None).await {
                 Ok(found) => {
-                    let outbox_event = events::member_removed(&found, user, *access_level, now);
+                    let outbox_event = events::project::member_removed(&found, user, *access_level, now);
                     let event = NewEvent::for_project(*project_id, user.id, Action::Expired);
                     event::record(&mut transaction, event, Some(&outbox_event), now).await?;
                 }

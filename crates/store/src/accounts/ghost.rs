@@ -3,26 +3,21 @@
 //! - There is at most one. The first deletion of a user creates it.
 //! - It is no user: [`super::user::find`] and the lists leave it out, so that nobody can sign in as it, change it,
 //!   delete it or make it a member.
-//! - An author without an account is shown as the ghost account at once ([`author_or_ghost`]); a job writes the ghost
+//! - An author without an account is shown as the ghost account at once ([`push_author_or_ghost`]); a job writes the ghost
 //!   account's id into the rows afterwards.
 
 use chrono::{DateTime, Utc};
 use holdfast_domain::ids::UserId;
+use sqlx::{Postgres, QueryBuilder};
 
 use crate::{Connection, Result};
 
-/// The SQL expression for the id of the account that is shown as an author: the author, or the ghost account if the
+/// Writes the expression for the id of the account that is shown as an author: the author, or the ghost account if the
 /// author was deleted. The second part is evaluated once per statement.
-macro_rules! author_or_ghost {
-    ($author:literal) => {
-        concat!(
-            "coalesce((select known.id from users known where known.id = ",
-            $author,
-            "), (select ghost.id from users ghost where ghost.ghost))"
-        )
-    };
+pub(crate) fn push_author_or_ghost(query: &mut QueryBuilder<Postgres>, author: &'static str) {
+    query.push("coalesce((select known.id from users known where known.id = ").push(author);
+    query.push("), (select ghost.id from users ghost where ghost.ghost))");
 }
-pub(crate) use author_or_ghost;
 
 /// The number of usernames that are tried: `ghost`, `ghost1` and so on. The first is rarely taken.
 const MAX_USERNAMES: i32 = 1000;

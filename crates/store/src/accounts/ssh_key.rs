@@ -34,6 +34,24 @@ pub async fn list(database: &Database, user: UserId, page: PageRequest) -> Resul
     list.fetch(&mut *database.connection().await?, page).await
 }
 
+/// Returns at most `limit` keys of a user, the oldest first. `after` is the last one of the batch before.
+pub async fn next_batch(
+    connection: &mut Connection,
+    user: UserId,
+    after: Option<SshKeyId>,
+    limit: i64,
+) -> Result<Vec<SshKey>> {
+    Ok(sqlx::query_as!(
+        SshKey,
+        "select id, title, key, created_at from ssh_keys where user_id = $1 and id > $2 order by id limit $3",
+        user.get(),
+        after.map_or(0, SshKeyId::get),
+        limit,
+    )
+    .fetch_all(connection)
+    .await?)
+}
+
 pub async fn find(connection: &mut Connection, user: UserId, id: SshKeyId) -> Result<Option<SshKey>> {
     Ok(sqlx::query_as!(
         SshKey,

@@ -7,7 +7,7 @@ use holdfast_domain::page::{Page, PageRequest};
 use sqlx::postgres::PgRow;
 use sqlx::{Postgres, QueryBuilder};
 
-use super::user::{Account, User, account_columns, user_columns};
+use super::user::{ACCOUNT_COLUMNS, Account, USER_COLUMNS, User};
 use crate::page::{PagedQuery, Total, table_alias};
 use crate::{Connection, Database, Result};
 
@@ -43,16 +43,12 @@ pub struct AuthenticatedToken<U: for<'r> sqlx::FromRow<'r, PgRow>> {
     pub user: U,
 }
 
-macro_rules! active_token_query {
-    ($columns:expr) => {
-        concat!(
-            "select t.id as token_id, t.scopes, t.last_used_at, ",
-            $columns,
-            " from tokens t join users u on u.id = t.user_id \
-             where t.digest = $1 and t.revoked_at is null and (t.expires_at is null or t.expires_at > $2)"
-        )
-    };
-}
+/// The columns of an [`AuthenticatedToken`], before those of its user.
+const TOKEN_COLUMNS: &str = "t.id as token_id, t.scopes, t.last_used_at, ";
+
+/// The tables and the condition of the queries for a token that is neither revoked nor expired, and for its user `u`.
+const FROM_ACTIVE_TOKENS: &str = " from tokens t join users u on u.id = t.user_id
+    where t.digest = $1 and t.revoked_at is null and (t.expires_at is null or t.expires_at > $2)";
 
 /// Finds a token that is neither revoked nor expired, with the account of its user.
 pub async fn find_active_by_digest(
@@ -60,8 +56,9 @@ pub async fn find_active_by_digest(
     digest: &[u8],
     now: DateTime<Utc>,
 ) -> Result<Option<AuthenticatedToken<Account>>> {
-    const QUERY: &str = active_token_query!(account_columns!());
-    Ok(sqlx::query_as(QUERY).bind(digest).bind(now).fetch_optional(connection).await?)
+    let mut query = QueryBuilder::new("select ");
+    query.push(TOKEN_COLUMNS).push(ACCOUNT_COLUMNS).push(FROM_ACTIVE_TOKENS);
+    Ok(query.build_query_as().bind(digest).bind(now).fetch_optional(connection).await?)
 }
 
 /// Like [`find_active_by_digest`], but loads the complete user, for requests about the user's own profile.
@@ -70,8 +67,9 @@ pub async fn find_active_by_digest_with_profile(
     digest: &[u8],
     now: DateTime<Utc>,
 ) -> Result<Option<AuthenticatedToken<User>>> {
-    const QUERY: &str = active_token_query!(user_columns!());
-    Ok(sqlx::query_as(QUERY).bind(digest).bind(now).fetch_optional(connection).await?)
+    let mut query = QueryBuilder::new("select ");
+    query.push(TOKEN_COLUMNS).push(USER_COLUMNS).push(FROM_ACTIVE_TOKENS);
+    Ok(query.build_query_as().bind(digest).bind(now).fetch_optional(connection).await?)
 }
 
 pub async fn record_use(connection: &mut Connection, id: TokenId, now: DateTime<Utc>) -> Result<()> {

@@ -99,12 +99,8 @@ impl Account {
 }
 
 /// The columns of [`Account`], of a table with the alias `u`.
-macro_rules! account_columns {
-    () => {
-        "u.id, u.username, u.name, u.email, u.state, u.admin, u.external, u.can_create_group, u.projects_limit"
-    };
-}
-pub(crate) use account_columns;
+pub(crate) const ACCOUNT_COLUMNS: &str =
+    "u.id, u.username, u.name, u.email, u.state, u.admin, u.external, u.can_create_group, u.projects_limit";
 
 /// The part of a user that is shown in other resources.
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -118,42 +114,32 @@ pub struct UserSummary {
     pub state: UserState,
 }
 
-/// The columns of [`UserSummary`], of a table with the alias `u`.
-macro_rules! user_summary_columns {
-    () => {
-        "u.id, u.username, u.name, u.email, u.state"
-    };
-}
-pub(crate) use user_summary_columns;
-
 /// The columns of [`User`], of a table with the alias `u`.
-macro_rules! user_columns {
-    () => {
-        "u.id, u.username, u.name, u.email, u.state, u.admin, u.external, u.can_create_group, u.projects_limit, u.bio, \
-         u.location, u.skype, u.linkedin, u.twitter, u.website_url, u.organization, u.confirmed_at, \
-         u.current_sign_in_at, u.last_sign_in_at, u.created_at, u.updated_at, \
-         coalesce((select jsonb_agg(jsonb_build_object('provider', i.provider, 'extern_uid', i.extern_uid) \
-           order by i.provider) from identities i where i.user_id = u.id), '[]') as identities, \
-         u.projects_limit > (select count(*) from (select from projects p where p.namespace_id = \
-           (select n.id from namespaces n where n.owner_id = u.id) limit u.projects_limit) own) as can_create_project"
-    };
-}
-pub(crate) use user_columns;
+pub(crate) const USER_COLUMNS: &str = "\
+    u.id, u.username, u.name, u.email, u.state, u.admin, u.external, u.can_create_group, u.projects_limit, u.bio, \
+    u.location, u.skype, u.linkedin, u.twitter, u.website_url, u.organization, u.confirmed_at, \
+    u.current_sign_in_at, u.last_sign_in_at, u.created_at, u.updated_at, \
+    coalesce((select jsonb_agg(jsonb_build_object('provider', i.provider, 'extern_uid', i.extern_uid) \
+      order by i.provider) from identities i where i.user_id = u.id), '[]') as identities, \
+    u.projects_limit > (select count(*) from (select from projects p where p.namespace_id = \
+      (select n.id from namespaces n where n.owner_id = u.id) limit u.projects_limit) own) as can_create_project";
 
 pub async fn find(connection: &mut Connection, id: UserId) -> Result<Option<User>> {
-    const QUERY: &str = concat!("select ", user_columns!(), " from users u where u.id = $1 and not u.ghost");
-    Ok(sqlx::query_as(QUERY).bind(id.get()).fetch_optional(connection).await?)
+    let mut query = QueryBuilder::new("select ");
+    query.push(USER_COLUMNS).push(" from users u where not u.ghost and u.id = ").push_bind(id.get());
+    Ok(query.build_query_as().fetch_optional(connection).await?)
 }
 
 /// Like [`find`], but also finds the ghost account, which is shown as the author of reassigned content.
 pub async fn find_with_ghost(connection: &mut Connection, id: UserId) -> Result<Option<User>> {
-    const QUERY: &str = concat!("select ", user_columns!(), " from users u where u.id = $1");
-    Ok(sqlx::query_as(QUERY).bind(id.get()).fetch_optional(connection).await?)
+    let mut query = QueryBuilder::new("select ");
+    query.push(USER_COLUMNS).push(" from users u where u.id = ").push_bind(id.get());
+    Ok(query.build_query_as().fetch_optional(connection).await?)
 }
 
 /// Returns the summaries of the existing users among `ids`.
 pub async fn find_summaries(connection: &mut Connection, ids: &[i64]) -> Result<Vec<UserSummary>> {
-    const QUERY: &str = concat!("select ", user_summary_columns!(), " from users u where u.id = any($1)");
+    const QUERY: &str = "select u.id, u.username, u.name, u.email, u.state from users u where u.id = any($1)";
     Ok(sqlx::query_as(QUERY).bind(ids).fetch_all(connection).await?)
 }
 
@@ -166,16 +152,18 @@ pub async fn lock_key_shared(connection: &mut Connection, ids: &[i64]) -> Result
 }
 
 pub async fn find_by_username(connection: &mut Connection, username: &str) -> Result<Option<User>> {
-    const QUERY: &str =
-        concat!("select ", user_columns!(), " from users u where lower(u.username) = $1 and not u.ghost");
-    Ok(sqlx::query_as(QUERY).bind(username.to_ascii_lowercase()).fetch_optional(connection).await?)
+    let mut query = QueryBuilder::new("select ");
+    query.push(USER_COLUMNS).push(" from users u where not u.ghost and lower(u.username) = ");
+    query.push_bind(username.to_ascii_lowercase());
+    Ok(query.build_query_as().fetch_optional(connection).await?)
 }
 
 /// Loads a user and locks the row until the end of the transaction.
 pub async fn lock(connection: &mut Connection, id: UserId) -> Result<Option<User>> {
-    const QUERY: &str =
-        concat!("select ", user_columns!(), " from users u where u.id = $1 and not u.ghost for no key update of u");
-    Ok(sqlx::query_as(QUERY).bind(id.get()).fetch_optional(connection).await?)
+    let mut query = QueryBuilder::new("select ");
+    query.push(USER_COLUMNS).push(" from users u where not u.ghost and u.id = ").push_bind(id.get());
+    query.push(" for no key update of u");
+    Ok(query.build_query_as().fetch_optional(connection).await?)
 }
 
 /// What is needed to verify the password of a user.
@@ -247,7 +235,7 @@ impl Filter {
 /// Lists users, newest first. The ghost account is left out.
 pub async fn list(database: &Database, filter: &Filter, page: PageRequest) -> Result<Page<User>> {
     let list = PagedQuery {
-        columns: user_columns!(),
+        columns: USER_COLUMNS,
         rows: "u.*",
         from: |query: &mut QueryBuilder<Postgres>, _| filter.push(query),
         order: "u.id desc",

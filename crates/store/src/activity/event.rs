@@ -146,6 +146,32 @@ pub async fn publish(
     Ok(())
 }
 
+/// Writes events with their projects to the outbox, in this order, with one statement. They have no entry in the feed.
+pub async fn publish_batch(
+    connection: &mut Connection,
+    events: Vec<(Option<ProjectId>, OutboxEvent)>,
+    now: DateTime<Utc>,
+) -> Result<()> {
+    let kinds: Vec<&str> = events.iter().map(|(_, event)| event.kind.as_str()).collect();
+    let (projects, payloads): (Vec<Option<i64>>, Vec<Value>) =
+        events.into_iter().map(|(project, event)| (project.map(ProjectId::get), event.payload)).unzip();
+    sqlx::query!(
+        "with inserted as (
+           insert into outbox (kind, project_id, payload, created_at)
+           select kind, project_id, payload, $4
+           from unnest($1::text[], $2::bigint[], $3::jsonb[]) with ordinality e (kind, project_id, payload, place)
+           order by place returning id, kind, project_id)
+         insert into outbox_queue (outbox_id, kind, project_id, created_at) select id, kind, project_id, $4 from inserted",
+        &kinds as &[&str],
+        &projects as &[Option<i64>],
+        &payloads,
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
 /// Changes the audience of all events about an issue, after the issue became confidential or ceased to be.
 pub async fn set_audience(connection: &mut Connection, issue: IssueId, audience: Audience) -> Result<()> {
     sqlx::query!(

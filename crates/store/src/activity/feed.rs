@@ -11,11 +11,10 @@ use holdfast_domain::{AccessLevel, Visibility};
 use serde_json::Value;
 use sqlx::{Postgres, QueryBuilder};
 
-use crate::accounts::ghost::author_or_ghost;
-use crate::accounts::user::{UserSummary, user_summary_columns};
+use crate::accounts::ghost::push_author_or_ghost;
+use crate::accounts::user::UserSummary;
 use crate::page::{CountedList, PagedQuery, Purpose, Total};
 use crate::projects::list::{Viewer, push_can_see, push_has_level};
-use crate::text::listed_text;
 use crate::{Connection, Database, Result};
 
 /// An event in the feed of a project or a user.
@@ -127,16 +126,16 @@ pub async fn list_for_user(
 /// The columns that identify an event by an index, within one partition. The indexes contain all of them.
 const KEY_COLUMNS: &str = "id, created_at, project_id, audience";
 
-/// The SQL expression for the details of a push. Details that were stored before there was a limit may contain two
-/// megabytes of commit messages, which are truncated. Small details are recognized by their stored size, without
-/// decompressing them.
-macro_rules! limited_data {
-    () => {
-        "case when pg_column_size(e.data) > 1900 and octet_length(e.data::text) > 262144 then jsonb_set(e.data, '{commits}', \
-         (select coalesce(jsonb_agg(jsonb_set(c, '{message}', to_jsonb(left(c ->> 'message', 1000)))), '[]') \
-         from jsonb_array_elements(e.data -> 'commits') c)) else e.data end"
-    };
-}
+/// The columns of an event. Details of pushes and bodies of notes that were stored before there was a limit are
+/// truncated: such details may contain two megabytes of commit messages. Small details are recognized by their stored
+/// size, without decompressing them.
+const COLUMNS: &str = "e.project_id, e.action, \
+    case when pg_column_size(e.data) > 1900 and octet_length(e.data::text) > 262144 then jsonb_set(e.data, '{commits}', \
+      (select coalesce(jsonb_agg(jsonb_set(c, '{message}', to_jsonb(left(c ->> 'message', 1000)))), '[]') \
+      from jsonb_array_elements(e.data -> 'commits') c)) else e.data end as data, \
+    e.created_at as happened_at, e.subject_kind, e.subject_id, e.note_id, \
+    coalesce(i.title, m.title) as subject_title, left(nt.body, 65536) as body, nt.created_at as said_at, \
+    nt.updated_at as edited_at, u.id, u.username, u.name, u.email, u.state";
 
 async fn list(
     connection: &mut Connection,
@@ -145,24 +144,14 @@ async fn list(
     page: PageRequest,
 ) -> Result<Page<Event>> {
     let list = PagedQuery {
-        columns: concat!(
-            "e.project_id, e.action, ",
-            limited_data!(),
-            " as data, e.created_at as happened_at, e.subject_kind, e.subject_id, e.note_id, \
-             coalesce(i.title, m.title) as subject_title, ",
-            listed_text!("nt.body"),
-            " as body, nt.created_at as said_at, nt.updated_at as edited_at, ",
-            user_summary_columns!()
-        ),
+        columns: COLUMNS,
         rows: "e.id, e.created_at, e.project_id, e.audience",
         from,
         order: "e.id desc",
         page: |query: &mut QueryBuilder<Postgres>| {
-            query.push(concat!(
-                "page join events e on e.id = page.id and e.created_at = page.created_at ",
-                "and e.project_id = page.project_id and e.audience = page.audience join users u on u.id = ",
-                author_or_ghost!("e.author_id"),
-            ));
+            query.push("page join events e on e.id = page.id and e.created_at = page.created_at ");
+            query.push("and e.project_id = page.project_id and e.audience = page.audience join users u on u.id = ");
+            push_author_or_ghost(query, "e.author_id");
             query.push(" left join issues i on i.id = e.subject_id and e.subject_kind = ");
             query.push(SubjectKind::Issue.as_i16());
             query.push(" left join milestones m on m.id = e.subject_id and e.subject_kind = ");

@@ -9,7 +9,7 @@ use sqlx::{Postgres, QueryBuilder};
 
 use super::hook::StoredToken;
 use super::queue::{self, Receiver};
-use crate::page::{PagedQuery, Total};
+use crate::page::{PagedQuery, Total, table_alias};
 use crate::{Connection, Database, Result};
 
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -66,32 +66,25 @@ pub fn id(public_id: &str, sequence: i64) -> String {
     format!("{public_id}-{sequence}")
 }
 
-macro_rules! delivery_columns {
-    () => {
-        "d.sequence, d.replay_of, d.kind, d.outbox_id, d.created_at, d.attempts, d.attempted_at, d.delivered_at, d.status, \
-         d.duration_ms, d.error, coalesce(q.restart_after, q.position) as position, q.paused_at is not null as is_paused, \
-         h.public_id::text as public_id"
-    };
-}
+/// The columns of the tables in [`JOINS`].
+const COLUMNS: &str = "\
+    d.sequence, d.replay_of, d.kind, d.outbox_id, d.created_at, d.attempts, d.attempted_at, d.delivered_at, d.status, \
+    d.duration_ms, d.error, coalesce(q.restart_after, q.position) as position, q.paused_at is not null as is_paused, \
+    h.public_id::text as public_id";
 
-macro_rules! joined {
-    () => {
-        "d join hook_queues q on q.hook_id = d.hook_id join hooks h on h.id = d.hook_id"
-    };
-}
+/// The deliveries `d`, with their hooks and queues.
+const JOINS: &str = "d join hook_queues q on q.hook_id = d.hook_id join hooks h on h.id = d.hook_id";
 
 /// Lists the deliveries of a hook, the latest first.
 pub async fn list(database: &Database, hook: HookId, page: PageRequest) -> Result<Page<Delivery>> {
     let list = PagedQuery {
-        columns: delivery_columns!(),
+        columns: COLUMNS,
         rows: "d.*",
         from: |query: &mut QueryBuilder<Postgres>, _| {
             query.push("from deliveries d where d.hook_id = ").push_bind(hook.get());
         },
         order: "d.sequence desc",
-        page: |query: &mut QueryBuilder<Postgres>| {
-            query.push(joined!());
-        },
+        page: table_alias(JOINS),
         total: Total::Bounded,
         needs_custom_plan: false,
     };
@@ -99,14 +92,10 @@ pub async fn list(database: &Database, hook: HookId, page: PageRequest) -> Resul
 }
 
 pub async fn find(connection: &mut Connection, hook: HookId, sequence: i64) -> Result<Option<Delivery>> {
-    const QUERY: &str = concat!(
-        "select ",
-        delivery_columns!(),
-        ", d.response from deliveries ",
-        joined!(),
-        " where d.hook_id = $1 and d.sequence = $2"
-    );
-    Ok(sqlx::query_as(QUERY).bind(hook.get()).bind(sequence).fetch_optional(connection).await?)
+    let mut query = QueryBuilder::new("select d.response, ");
+    query.push(COLUMNS).push(" from deliveries ").push(JOINS);
+    query.push(" where d.hook_id = ").push_bind(hook.get()).push(" and d.sequence = ").push_bind(sequence);
+    Ok(query.build_query_as().fetch_optional(connection).await?)
 }
 
 /// Finds the receiver of a hook's deliveries.

@@ -61,18 +61,16 @@ pub struct EventSubscriptions {
     pub enable_ssl_verification: bool,
 }
 
-macro_rules! hook_columns {
-    () => {
-        "h.id, h.project_id, h.url, h.push_events, h.tag_push_events, h.issues_events, h.merge_requests_events, \
-         h.note_events, h.build_events, h.pipeline_events, h.wiki_page_events, h.enable_ssl_verification, h.created_at, \
-         h.updated_at, q.failing_since, q.paused_at"
-    };
-}
+/// The columns of a hook `h` and of its queue `q`.
+const COLUMNS: &str = "\
+    h.id, h.project_id, h.url, h.push_events, h.tag_push_events, h.issues_events, h.merge_requests_events, \
+    h.note_events, h.build_events, h.pipeline_events, h.wiki_page_events, h.enable_ssl_verification, h.created_at, \
+    h.updated_at, q.failing_since, q.paused_at";
 
 /// Lists the hooks of a project or of the instance, the newest first.
 pub async fn list(database: &Database, owner: HookOwner, page: PageRequest) -> Result<Page<Hook>> {
     let list = PagedQuery {
-        columns: hook_columns!(),
+        columns: COLUMNS,
         rows: "h.*",
         from: |query: &mut QueryBuilder<Postgres>, _| {
             match owner {
@@ -91,12 +89,10 @@ pub async fn list(database: &Database, owner: HookOwner, page: PageRequest) -> R
 }
 
 pub async fn find(connection: &mut Connection, owner: HookOwner, id: HookId) -> Result<Option<Hook>> {
-    const QUERY: &str = concat!(
-        "select ",
-        hook_columns!(),
-        " from hooks h join hook_queues q on q.hook_id = h.id where h.project_id is not distinct from $1 and h.id = $2"
-    );
-    Ok(sqlx::query_as(QUERY).bind(owner.project()).bind(id.get()).fetch_optional(connection).await?)
+    let mut query = QueryBuilder::new("select ");
+    query.push(COLUMNS).push(" from hooks h join hook_queues q on q.hook_id = h.id where h.id = ").push_bind(id.get());
+    query.push(" and h.project_id is not distinct from ").push_bind(owner.project());
+    Ok(query.build_query_as().fetch_optional(connection).await?)
 }
 
 pub async fn insert(
@@ -106,17 +102,16 @@ pub async fn insert(
     subscriptions: EventSubscriptions,
     now: DateTime<Utc>,
 ) -> Result<Hook> {
-    const QUERY: &str = concat!(
+    let mut query = QueryBuilder::new(
         "with h as (insert into hooks (project_id, url, push_events, tag_push_events, issues_events, \
            merge_requests_events, note_events, build_events, pipeline_events, wiki_page_events, \
            enable_ssl_verification, created_at, updated_at) \
            values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12) returning *), \
          q as (insert into hook_queues (hook_id) select id from h returning *) \
          select ",
-        hook_columns!(),
-        " from h, q"
     );
-    let query = sqlx::query_as(QUERY).bind(owner.project()).bind(url);
+    query.push(COLUMNS).push(" from h, q");
+    let query = query.build_query_as().bind(owner.project()).bind(url);
     let query = query
         .bind(subscriptions.push_events)
         .bind(subscriptions.tag_push_events)
@@ -245,13 +240,13 @@ pub async fn count(connection: &mut Connection, owner: HookOwner, at_most: i64) 
 /// Deletes a hook and returns it as it was before.
 pub async fn delete(connection: &mut Connection, owner: HookOwner, id: HookId) -> Result<Option<Hook>> {
     // The queue row is locked before the hook row, in the same order as when a dispatcher releases the hook.
-    const QUERY: &str = concat!(
+    let mut query = QueryBuilder::new(
         "with q as materialized (select * from hook_queues where hook_id = $2 for update) \
          delete from hooks h using q \
          where h.project_id is not distinct from $1 and h.id = $2 and q.hook_id = h.id returning ",
-        hook_columns!()
     );
-    Ok(sqlx::query_as(QUERY).bind(owner.project()).bind(id.get()).fetch_optional(connection).await?)
+    query.push(COLUMNS);
+    Ok(query.build_query_as().bind(owner.project()).bind(id.get()).fetch_optional(connection).await?)
 }
 
 /// Deletes a batch of the hooks of a project and returns how many were deleted. Locks their queues in the order of hook

@@ -6,7 +6,7 @@ use holdfast_domain::page::{Page, PageRequest};
 use sqlx::{Postgres, QueryBuilder};
 
 use super::member::MembershipScope;
-use crate::accounts::user::{UserSummary, user_summary_columns};
+use crate::accounts::user::UserSummary;
 use crate::page::{PagedQuery, Total, table_alias};
 use crate::{Connection, Database, Result};
 
@@ -28,7 +28,7 @@ fn id_columns(scope: MembershipScope) -> (Option<i64>, Option<i64>) {
 /// Lists the access requests of a group or a project, sorted by user id.
 pub async fn list(database: &Database, scope: MembershipScope, page: PageRequest) -> Result<Page<AccessRequest>> {
     let list = PagedQuery {
-        columns: concat!(user_summary_columns!(), ", r.requested_at"),
+        columns: "u.id, u.username, u.name, u.email, u.state, r.requested_at",
         rows: "r.user_id, r.requested_at",
         from: |query: &mut QueryBuilder<Postgres>, _| {
             query.push("from access_requests r where ");

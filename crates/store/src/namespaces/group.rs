@@ -25,12 +25,10 @@ pub struct Group {
     pub updated_at: DateTime<Utc>,
 }
 
-macro_rules! group_columns {
-    () => {
-        "n.id, n.name, n.path, n.description, n.visibility_level, n.request_access_enabled, n.lfs_enabled, n.created_at, \
-         n.updated_at"
-    };
-}
+/// The columns of a group `n`.
+const COLUMNS: &str = "\
+    n.id, n.name, n.path, n.description, n.visibility_level, n.request_access_enabled, n.lfs_enabled, n.created_at, \
+    n.updated_at";
 
 /// A reference to a group in a request.
 #[derive(Clone, Debug)]
@@ -54,6 +52,28 @@ struct GroupWithLevelRow {
     access_level: Option<i16>,
 }
 
+/// Returns a query for the groups that meet a condition, with the access level of the user $1 on the day $2.
+fn select_with_level(condition: &'static str) -> QueryBuilder<Postgres> {
+    let mut query = QueryBuilder::new("select m.access_level, ");
+    query.push(COLUMNS).push(
+        " from namespaces n left join group_members m on m.group_id = n.id and m.user_id = $1 \
+         and (m.expires_at is null or m.expires_at > $2) where n.kind = 'group' and ",
+    );
+    query.push(condition);
+    query
+}
+
+async fn find_row(
+    connection: &mut Connection,
+    id: NamespaceId,
+    user: Option<UserId>,
+    today: NaiveDate,
+) -> Result<Option<GroupWithLevel>> {
+    let mut query = select_with_level("n.id = $3");
+    let query = query.build_query_as().bind(user.map(UserId::get)).bind(today).bind(id.get());
+    Ok(query.fetch_optional(connection).await?)
+}
+
 /// Finds a group, together with the access level of `user` in it. A path can also be a former path of the group.
 pub async fn find_with_level(
     connection: &mut Connection,
@@ -61,29 +81,16 @@ pub async fn find_with_level(
     user: Option<UserId>,
     today: NaiveDate,
 ) -> Result<Option<GroupWithLevel>> {
-    macro_rules! query {
-        ($condition:literal) => {
-            concat!(
-                "select ",
-                group_columns!(),
-                ", m.access_level from namespaces n left join group_members m on m.group_id = n.id and m.user_id = $2 \
-                 and (m.expires_at is null or m.expires_at > $3) where n.kind = 'group' and ",
-                $condition
-            )
-        };
-    }
-    let by_id =
-        |id: NamespaceId| sqlx::query_as(query!("n.id = $1")).bind(id.get()).bind(user.map(UserId::get)).bind(today);
-    let row: Option<GroupWithLevelRow> = match group {
-        GroupRef::Id(id) => by_id(*id).fetch_optional(connection).await?,
+    let row = match group {
+        GroupRef::Id(id) => find_row(connection, *id, user, today).await?,
         GroupRef::Path(path) => {
             let path = path.to_ascii_lowercase();
-            let query = sqlx::query_as(query!("lower(n.path) = $1")).bind(&path);
-            let found = query.bind(user.map(UserId::get)).bind(today).fetch_optional(&mut *connection).await?;
-            match found {
+            let mut query = select_with_level("lower(n.path) = $3");
+            let query = query.build_query_as().bind(user.map(UserId::get)).bind(today).bind(&path);
+            match query.fetch_optional(&mut *connection).await? {
                 Some(found) => Some(found),
                 None => match redirect::resolve_group(connection, &path).await? {
-                    Some(id) => by_id(id).fetch_optional(connection).await?,
+                    Some(id) => find_row(connection, id, user, today).await?,
                     None => None,
                 },
             }
@@ -93,6 +100,14 @@ pub async fn find_with_level(
         group: row.group,
         level: row.access_level.and_then(|level| level.try_into().ok()),
     }))
+}
+
+/// Returns the existing groups among `ids`.
+pub async fn find_many(connection: &mut Connection, ids: &[NamespaceId]) -> Result<Vec<Group>> {
+    let ids: Vec<i64> = ids.iter().map(|id| id.get()).collect();
+    let mut query = QueryBuilder::new("select ");
+    query.push(COLUMNS).push(" from namespaces n where n.kind = 'group' and n.id = any(").push_bind(ids).push(")");
+    Ok(query.build_query_as().fetch_all(connection).await?)
 }
 
 /// Returns whether the user is a member of one of the group's projects.
@@ -223,7 +238,7 @@ impl Filter {
 
 pub async fn list(database: &Database, filter: &Filter, page: PageRequest) -> Result<Page<Group>> {
     let list = PagedQuery {
-        columns: group_columns!(),
+        columns: COLUMNS,
         rows: "n.*",
         from: |query: &mut QueryBuilder<Postgres>, purpose| filter.push(query, purpose),
         order: filter.order.sql(),
@@ -245,12 +260,13 @@ pub struct Attributes {
 }
 
 pub async fn insert(connection: &mut Connection, attributes: &Attributes, now: DateTime<Utc>) -> Result<Group> {
-    const QUERY: &str = concat!(
+    let mut query = QueryBuilder::new(
         "insert into namespaces as n (kind, name, path, description, visibility_level, request_access_enabled, \
          lfs_enabled, created_at, updated_at) values ('group', $1, $2, $3, $4, $5, $6, $7, $7) returning ",
-        group_columns!()
     );
-    Ok(sqlx::query_as(QUERY)
+    Ok(query
+        .push(COLUMNS)
+        .build_query_as()
         .bind(&attributes.name)
         .bind(&attributes.path)
         .bind(&attributes.description)
@@ -268,12 +284,13 @@ pub async fn update(
     attributes: &Attributes,
     now: DateTime<Utc>,
 ) -> Result<Group> {
-    const QUERY: &str = concat!(
+    let mut query = QueryBuilder::new(
         "update namespaces n set name = $2, path = $3, description = $4, visibility_level = $5, \
          request_access_enabled = $6, lfs_enabled = $7, updated_at = $8 where n.id = $1 and n.kind = 'group' returning ",
-        group_columns!()
     );
-    Ok(sqlx::query_as(QUERY)
+    Ok(query
+        .push(COLUMNS)
+        .build_query_as()
         .bind(id.get())
         .bind(&attributes.name)
         .bind(&attributes.path)

@@ -6,7 +6,7 @@ use holdfast_domain::ids::{NamespaceId, ProjectId, UserId};
 use holdfast_domain::page::{Page, PageRequest};
 use sqlx::{Postgres, QueryBuilder};
 
-use crate::accounts::user::{UserSummary, user_summary_columns};
+use crate::accounts::user::UserSummary;
 use crate::page::{PagedQuery, Total, table_alias};
 use crate::{Connection, Database, Result, search};
 
@@ -26,16 +26,6 @@ impl MembershipScope {
     }
 }
 
-/// Selects the statement for the table of a scope, from a macro that takes the names of the table and of its key.
-macro_rules! either_table {
-    ($source:expr, $sql:ident) => {
-        match $source {
-            MembershipScope::Group(_) => $sql!("group_members", "group_id"),
-            MembershipScope::Project(_) => $sql!("project_members", "project_id"),
-        }
-    };
-}
-
 /// A direct membership, with its user.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct Member {
@@ -46,12 +36,6 @@ pub struct Member {
     pub expires_at: Option<NaiveDate>,
 }
 
-macro_rules! member_columns {
-    () => {
-        concat!(user_summary_columns!(), ", m.access_level, m.expires_at")
-    };
-}
-
 /// Lists the members of a group or a project, sorted by user id. Expired memberships are left out.
 pub async fn list(
     database: &Database,
@@ -60,16 +44,18 @@ pub async fn list(
     page: PageRequest,
     today: NaiveDate,
 ) -> Result<Page<Member>> {
-    macro_rules! from {
-        ($table:literal, $key:literal) => {
-            concat!("from ", $table, " m join users u on u.id = m.user_id where m.", $key, " = ")
-        };
-    }
     let list = PagedQuery {
-        columns: member_columns!(),
+        columns: "u.id, u.username, u.name, u.email, u.state, m.access_level, m.expires_at",
         rows: "m.user_id, m.access_level, m.expires_at",
         from: |query: &mut QueryBuilder<Postgres>, _| {
-            query.push(either_table!(scope, from));
+            query.push(match scope {
+                MembershipScope::Group(_) => {
+                    "from group_members m join users u on u.id = m.user_id where m.group_id = "
+                }
+                MembershipScope::Project(_) => {
+                    "from project_members m join users u on u.id = m.user_id where m.project_id = "
+                }
+            });
             query.push_bind(scope.id()).push(" and (m.expires_at is null or m.expires_at > ").push_bind(today);
             query.push(")");
             if let Some(term) = term {
@@ -94,20 +80,16 @@ pub async fn find(
     user: UserId,
     today: NaiveDate,
 ) -> Result<Option<Member>> {
-    macro_rules! query {
-        ($table:literal, $key:literal) => {
-            concat!(
-                "select ",
-                member_columns!(),
-                " from ",
-                $table,
-                " m join users u on u.id = m.user_id where m.",
-                $key,
-                " = $1 and m.user_id = $2 and (m.expires_at is null or m.expires_at > $3)"
-            )
-        };
-    }
-    let query = sqlx::query_as(either_table!(scope, query));
+    const FIND_IN_GROUP: &str = "select u.id, u.username, u.name, u.email, u.state, m.access_level, m.expires_at \
+        from group_members m join users u on u.id = m.user_id \
+        where m.group_id = $1 and m.user_id = $2 and (m.expires_at is null or m.expires_at > $3)";
+    const FIND_IN_PROJECT: &str = "select u.id, u.username, u.name, u.email, u.state, m.access_level, m.expires_at \
+        from project_members m join users u on u.id = m.user_id \
+        where m.project_id = $1 and m.user_id = $2 and (m.expires_at is null or m.expires_at > $3)";
+    let query = sqlx::query_as(match scope {
+        MembershipScope::Group(_) => FIND_IN_GROUP,
+        MembershipScope::Project(_) => FIND_IN_PROJECT,
+    });
     Ok(query.bind(scope.id()).bind(user.get()).bind(today).fetch_optional(connection).await?)
 }
 
@@ -121,16 +103,14 @@ pub async fn add_to_project(
     expires_at: Option<NaiveDate>,
     now: DateTime<Utc>,
 ) -> Result<Option<Member>> {
-    const QUERY: &str = concat!(
-        "with m as (insert into project_members as m (project_id, user_id, access_level, expires_at, created_at) \
-           values ($1, $2, $3, $4, $5) on conflict (project_id, user_id) do update \
-           set access_level = excluded.access_level, expires_at = excluded.expires_at \
-           where m.expires_at <= $6 returning user_id, access_level, expires_at), \
-         fulfilled as (delete from access_requests r using m where r.project_id = $1 and r.user_id = m.user_id) \
-         select ",
-        member_columns!(),
-        " from m join users u on u.id = m.user_id"
-    );
+    const QUERY: &str = "\
+        with m as (insert into project_members as m (project_id, user_id, access_level, expires_at, created_at) \
+          values ($1, $2, $3, $4, $5) on conflict (project_id, user_id) do update \
+          set access_level = excluded.access_level, expires_at = excluded.expires_at \
+          where m.expires_at <= $6 returning user_id, access_level, expires_at), \
+        fulfilled as (delete from access_requests r using m where r.project_id = $1 and r.user_id = m.user_id) \
+        select u.id, u.username, u.name, u.email, u.state, m.access_level, m.expires_at \
+        from m join users u on u.id = m.user_id";
     let query = sqlx::query_as(QUERY).bind(project.get()).bind(user.get()).bind(level.as_i16());
     Ok(query.bind(expires_at).bind(now).bind(now.date_naive()).fetch_optional(connection).await?)
 }
@@ -144,31 +124,29 @@ pub async fn upsert(
     expires_at: Option<NaiveDate>,
     now: DateTime<Utc>,
 ) -> Result<()> {
-    macro_rules! query {
-        ($table:literal, $key:literal) => {
-            concat!(
-                "insert into ",
-                $table,
-                " (",
-                $key,
-                ", user_id, access_level, expires_at, created_at) values ($1, $2, $3, $4, $5) on conflict (",
-                $key,
-                ", user_id) do update set access_level = excluded.access_level, expires_at = excluded.expires_at"
-            )
-        };
-    }
-    let query = sqlx::query(either_table!(scope, query)).bind(scope.id()).bind(user.get());
+    const UPSERT_IN_GROUP: &str = "\
+        insert into group_members (group_id, user_id, access_level, expires_at, created_at) values ($1, $2, $3, $4, $5) \
+        on conflict (group_id, user_id) do update set access_level = excluded.access_level, \
+          expires_at = excluded.expires_at";
+    const UPSERT_IN_PROJECT: &str = "\
+        insert into project_members (project_id, user_id, access_level, expires_at, created_at) values ($1, $2, $3, $4, $5) \
+        on conflict (project_id, user_id) do update set access_level = excluded.access_level, \
+          expires_at = excluded.expires_at";
+    let query = sqlx::query(match scope {
+        MembershipScope::Group(_) => UPSERT_IN_GROUP,
+        MembershipScope::Project(_) => UPSERT_IN_PROJECT,
+    });
+    let query = query.bind(scope.id()).bind(user.get());
     query.bind(level.as_i16()).bind(expires_at).bind(now).execute(connection).await?;
     Ok(())
 }
 
 pub async fn delete(connection: &mut Connection, scope: MembershipScope, user: UserId) -> Result<()> {
-    macro_rules! query {
-        ($table:literal, $key:literal) => {
-            concat!("delete from ", $table, " where ", $key, " = $1 and user_id = $2")
-        };
-    }
-    sqlx::query(either_table!(scope, query)).bind(scope.id()).bind(user.get()).execute(connection).await?;
+    let query = sqlx::query(match scope {
+        MembershipScope::Group(_) => "delete from group_members where group_id = $1 and user_id = $2",
+        MembershipScope::Project(_) => "delete from project_members where project_id = $1 and user_id = $2",
+    });
+    query.bind(scope.id()).bind(user.get()).execute(connection).await?;
     Ok(())
 }
 

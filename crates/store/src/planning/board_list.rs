@@ -23,16 +23,13 @@ pub struct BoardList {
     pub description: Option<String>,
 }
 
-macro_rules! list_columns {
-    () => {
-        "b.id, b.position, b.label_id, l.title, l.color, l.description"
-    };
-}
+/// The columns of a list `b` and of its label `l`.
+const COLUMNS: &str = "b.id, b.position, b.label_id, l.title, l.color, l.description";
 
 /// Lists the board lists of a project from left to right.
 pub async fn list(database: &Database, project: ProjectId, page: PageRequest) -> Result<Page<BoardList>> {
     let list = PagedQuery {
-        columns: list_columns!(),
+        columns: COLUMNS,
         rows: "b.*",
         from: |query: &mut QueryBuilder<Postgres>, _| {
             query.push("from board_lists b where b.position is not null and b.project_id = ").push_bind(project.get());
@@ -47,23 +44,19 @@ pub async fn list(database: &Database, project: ProjectId, page: PageRequest) ->
 
 /// Returns all board lists of a project from left to right. There are at most as many as the project has labels.
 pub async fn list_all(connection: &mut Connection, project: ProjectId) -> Result<Vec<BoardList>> {
-    const QUERY: &str = concat!(
-        "select ",
-        list_columns!(),
-        " from board_lists b join labels l on l.id = b.label_id \
-         where b.project_id = $1 and b.position is not null order by b.position"
-    );
-    Ok(sqlx::query_as(QUERY).bind(project.get()).fetch_all(connection).await?)
+    let mut query = QueryBuilder::new("select ");
+    query.push(COLUMNS).push(" from board_lists b join labels l on l.id = b.label_id ");
+    query.push("where b.position is not null and b.project_id = ").push_bind(project.get());
+    query.push(" order by b.position");
+    Ok(query.build_query_as().fetch_all(connection).await?)
 }
 
 pub async fn find(connection: &mut Connection, project: ProjectId, id: BoardListId) -> Result<Option<BoardList>> {
-    const QUERY: &str = concat!(
-        "select ",
-        list_columns!(),
-        " from board_lists b join labels l on l.id = b.label_id \
-         where b.project_id = $1 and b.id = $2 and b.position is not null"
-    );
-    Ok(sqlx::query_as(QUERY).bind(project.get()).bind(id.get()).fetch_optional(connection).await?)
+    let mut query = QueryBuilder::new("select ");
+    query.push(COLUMNS).push(" from board_lists b join labels l on l.id = b.label_id ");
+    query.push("where b.position is not null and b.project_id = ").push_bind(project.get());
+    query.push(" and b.id = ").push_bind(id.get());
+    Ok(query.build_query_as().fetch_optional(connection).await?)
 }
 
 /// Returns the number of board lists of a project.

@@ -3,10 +3,11 @@
 use chrono::{DateTime, NaiveDate, Utc};
 use holdfast_domain::ids::{IssueId, MilestoneId, ProjectId, UserId};
 use holdfast_domain::planning::IssueState;
+use sqlx::{Postgres, QueryBuilder};
 
 use super::milestone::{self, Milestone};
-use crate::accounts::ghost::author_or_ghost;
-use crate::accounts::user::{self, UserSummary, user_summary_columns};
+use crate::accounts::ghost::push_author_or_ghost;
+use crate::accounts::user::{self, UserSummary};
 use crate::{Connection, Result};
 
 /// An issue as a viewer sees it.
@@ -49,38 +50,23 @@ impl Issue {
     }
 }
 
-/// The columns of `i` and of [`issue_joins`], as seen by `viewer (id)`. Lists pass another expression for the
-/// description, which truncates descriptions that were stored before there was a limit.
-macro_rules! issue_columns {
-    () => {
-        issue_columns!("i.description")
-    };
-    ($($description:tt)+) => {
-        concat!(
-            "i.id as issue_id, i.iid, i.project_id, n.path || '/' || p.path as project_path, i.title, ",
-            $($description)+,
-            " as description, i.state as issue_state, i.confidential, i.due_date, i.notes_count, i.moved_to_id, i.created_at, i.updated_at, \
-             i.assignee_id, i.milestone_id, array(select l.title from issue_labels x join labels l on l.id = x.label_id \
-               where x.issue_id = i.id order by l.title) as labels, \
-             coalesce((select s.subscribed from issue_subscriptions s where s.issue_id = i.id and s.user_id = viewer.id), \
-               viewer.id in (i.author_id, i.assignee_id), false) as subscribed, ",
-            user_summary_columns!()
-        )
-    };
-}
-pub(super) use issue_columns;
+/// The columns of `i` and of the tables that [`push_joins`] adds, as seen by `viewer (id)`, except the description.
+/// Lists truncate descriptions that were stored before there was a limit.
+pub(super) const ISSUE_COLUMNS: &str = "\
+    i.id as issue_id, i.iid, i.project_id, n.path || '/' || p.path as project_path, i.title, \
+    i.state as issue_state, i.confidential, i.due_date, i.notes_count, i.moved_to_id, i.created_at, i.updated_at, \
+    i.assignee_id, i.milestone_id, array(select l.title from issue_labels x join labels l on l.id = x.label_id \
+      where x.issue_id = i.id order by l.title) as labels, \
+    coalesce((select s.subscribed from issue_subscriptions s where s.issue_id = i.id and s.user_id = viewer.id), \
+      viewer.id in (i.author_id, i.assignee_id), false) as subscribed, \
+    u.id, u.username, u.name, u.email, u.state";
 
 /// Joins the author, the project and its namespace to the issue `i`.
-macro_rules! issue_joins {
-    () => {
-        concat!(
-            " join users u on u.id = ",
-            author_or_ghost!("i.author_id"),
-            " join projects p on p.id = i.project_id join namespaces n on n.id = p.namespace_id "
-        )
-    };
+pub(super) fn push_joins(query: &mut QueryBuilder<Postgres>) {
+    query.push(" join users u on u.id = ");
+    push_author_or_ghost(query, "i.author_id");
+    query.push(" join projects p on p.id = i.project_id join namespaces n on n.id = p.namespace_id ");
 }
-pub(super) use issue_joins;
 
 pub async fn find(
     connection: &mut Connection,
@@ -88,15 +74,13 @@ pub async fn find(
     id: IssueId,
     viewer: Option<UserId>,
 ) -> Result<Option<Issue>> {
-    const QUERY: &str = concat!(
-        "select ",
-        issue_columns!(),
-        " from (values ($3::bigint)) viewer (id) cross join issues i",
-        issue_joins!(),
-        "where i.project_id = $1 and i.id = $2"
-    );
-    let query = sqlx::query_as(QUERY).bind(project.get()).bind(id.get()).bind(viewer.map(UserId::get));
-    let Some(mut issue) = query.fetch_optional(&mut *connection).await? else { return Ok(None) };
+    let mut query = QueryBuilder::new("select i.description, ");
+    query.push(ISSUE_COLUMNS).push(" from (values (").push_bind(viewer.map(UserId::get));
+    query.push("::bigint)) viewer (id) cross join issues i");
+    push_joins(&mut query);
+    query.push("where i.project_id = ").push_bind(project.get()).push(" and i.id = ").push_bind(id.get());
+    let found = query.build_query_as().fetch_optional(&mut *connection).await?;
+    let Some(mut issue) = found else { return Ok(None) };
     load_associations(connection, std::slice::from_mut(&mut issue)).await?;
     Ok(Some(issue))
 }

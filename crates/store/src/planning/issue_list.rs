@@ -9,12 +9,9 @@ use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::planning::ConfidentialAccess;
 use sqlx::{Postgres, QueryBuilder};
 
-use super::issue::{Issue, issue_columns, issue_joins, load_associations};
-use crate::accounts::ghost::author_or_ghost;
-use crate::accounts::user::user_summary_columns;
+use super::issue::{ISSUE_COLUMNS, Issue, load_associations, push_joins};
 use crate::page::{PagedQuery, Purpose, Total};
 use crate::projects::list::{Viewer, push_can_see, push_has_level};
-use crate::text::listed_text;
 use crate::{Connection, Result};
 
 /// The set of issues that a list selects from.
@@ -61,13 +58,14 @@ pub async fn list(connection: &mut Connection, filter: &Filter, page: PageReques
     let viewer = filter.viewer.user.map(UserId::get);
     let direction = if filter.descending { " desc" } else { "" };
     let list = PagedQuery {
-        columns: issue_columns!(listed_text!("i.description")),
+        columns: &["left(i.description, 65536) as description", ISSUE_COLUMNS].join(", "),
         rows: "found_id, place",
         from: |query: &mut QueryBuilder<Postgres>, purpose| FromClause { filter, query, purpose }.push(),
         order: &format!("place{direction}, found_id{direction}"),
         page: |query: &mut QueryBuilder<Postgres>| {
             query.push("page cross join (values (").push_bind(viewer).push("::bigint)) viewer (id) ");
-            query.push("join issues i on i.id = found_id").push(issue_joins!());
+            query.push("join issues i on i.id = found_id");
+            push_joins(query);
         },
         total: Total::Bounded,
         needs_custom_plan: filter.is_selective(),

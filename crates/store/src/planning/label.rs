@@ -31,27 +31,20 @@ pub struct LabelViewer {
     pub confidential_access: ConfidentialAccess,
 }
 
-/// The columns of `l` and of [`label_joins`], as seen by `viewer (id, sees_all)`.
-macro_rules! label_columns {
-    () => {
-        "l.id, l.title, l.color, l.description, l.priority, \
-         l.open_issues + case when viewer.sees_all then l.open_confidential_issues else own.open end as open_issues, \
-         l.closed_issues + case when viewer.sees_all then l.closed_confidential_issues else own.closed end as closed_issues, \
-         exists (select from label_subscriptions s where s.label_id = l.id and s.user_id = viewer.id) as subscribed"
-    };
-}
+/// The columns of `l` and of [`JOINS`], as seen by `viewer (id, sees_all)`.
+const COLUMNS: &str = "\
+    l.id, l.title, l.color, l.description, l.priority, \
+    l.open_issues + case when viewer.sees_all then l.open_confidential_issues else own.open end as open_issues, \
+    l.closed_issues + case when viewer.sees_all then l.closed_confidential_issues else own.closed end as closed_issues, \
+    exists (select from label_subscriptions s where s.label_id = l.id and s.user_id = viewer.id) as subscribed";
 
 /// Joins the counts of the viewer's own confidential issues, for viewers who do not see all of them. They are found by
 /// author and assignee, of whom a user has few.
-macro_rules! label_joins {
-    () => {
-        " cross join lateral (select count(*) filter (where not i.closed)::integer as open, \
-           count(*) filter (where i.closed)::integer as closed \
-           from issues i join issue_labels x on x.issue_id = i.id where not viewer.sees_all and x.label_id = l.id \
-           and i.confidential and i.project_id = l.project_id \
-           and (i.author_id = viewer.id or i.assignee_id = viewer.id)) own "
-    };
-}
+const JOINS: &str = " cross join lateral (select count(*) filter (where not i.closed)::integer as open, \
+       count(*) filter (where i.closed)::integer as closed \
+       from issues i join issue_labels x on x.issue_id = i.id where not viewer.sees_all and x.label_id = l.id \
+       and i.confidential and i.project_id = l.project_id \
+       and (i.author_id = viewer.id or i.assignee_id = viewer.id)) own ";
 
 /// Lists the labels of a project, sorted by title.
 pub async fn list(
@@ -61,7 +54,7 @@ pub async fn list(
     request: PageRequest,
 ) -> Result<Page<Label>> {
     let list = PagedQuery {
-        columns: label_columns!(),
+        columns: COLUMNS,
         rows: "l.*",
         from: |query: &mut QueryBuilder<Postgres>, _| {
             query.push("from labels l where l.project_id = ").push_bind(project.get());
@@ -72,7 +65,7 @@ pub async fn list(
             query
                 .push_bind(viewer.confidential_access == ConfidentialAccess::All)
                 .push("::boolean)) viewer (id, sees_all)");
-            query.push(label_joins!());
+            query.push(JOINS);
         },
         total: Total::Bounded,
         needs_custom_plan: false,
@@ -86,16 +79,12 @@ pub async fn find(
     id: LabelId,
     viewer: LabelViewer,
 ) -> Result<Option<Label>> {
-    const QUERY: &str = concat!(
-        "select ",
-        label_columns!(),
-        " from labels l cross join (values ($3::bigint, $4::boolean)) viewer (id, sees_all)",
-        label_joins!(),
-        "where l.project_id = $1 and l.id = $2"
-    );
-    let query = sqlx::query_as(QUERY).bind(project.get()).bind(id.get());
-    let query = query.bind(viewer.user.map(UserId::get)).bind(viewer.confidential_access == ConfidentialAccess::All);
-    Ok(query.fetch_optional(connection).await?)
+    let mut query = QueryBuilder::new("select ");
+    query.push(COLUMNS).push(" from labels l cross join (values (").push_bind(viewer.user.map(UserId::get));
+    query.push("::bigint, ").push_bind(viewer.confidential_access == ConfidentialAccess::All);
+    query.push("::boolean)) viewer (id, sees_all)").push(JOINS);
+    query.push("where l.project_id = ").push_bind(project.get()).push(" and l.id = ").push_bind(id.get());
+    Ok(query.build_query_as().fetch_optional(connection).await?)
 }
 
 pub async fn find_id(connection: &mut Connection, project: ProjectId, title: &str) -> Result<Option<LabelId>> {

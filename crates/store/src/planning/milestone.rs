@@ -6,7 +6,6 @@ use holdfast_domain::page::{Page, PageRequest};
 use sqlx::{Postgres, QueryBuilder};
 
 use crate::page::{PagedQuery, Total, table_alias};
-use crate::text::listed_milestone_text;
 use crate::{Connection, Database, Result};
 
 /// A milestone of a project.
@@ -26,20 +25,13 @@ pub struct Milestone {
     pub updated_at: DateTime<Utc>,
 }
 
-/// The columns of `m`. Lists pass another expression for the description, which truncates descriptions that were stored
-/// before there was a limit.
-macro_rules! milestone_columns {
-    () => {
-        milestone_columns!("m.description")
-    };
-    ($($description:tt)+) => {
-        concat!(
-            "m.id, m.iid, m.project_id, m.title, ",
-            $($description)+,
-            " as description, m.closed, m.start_date, m.due_date, m.created_at, m.updated_at"
-        )
-    };
-}
+/// The columns of `m`.
+const COLUMNS: &str = "m.id, m.iid, m.project_id, m.title, m.description, m.closed, m.start_date, m.due_date, \
+    m.created_at, m.updated_at";
+
+/// Like [`COLUMNS`], but truncates descriptions that were stored before there was a limit.
+const LIST_COLUMNS: &str = "m.id, m.iid, m.project_id, m.title, left(m.description, 16384) as description, m.closed, \
+    m.start_date, m.due_date, m.created_at, m.updated_at";
 
 /// Lists the milestones of a project, newest first. If `numbers` is not empty, only those with these numbers.
 pub async fn list(
@@ -50,7 +42,7 @@ pub async fn list(
     page: PageRequest,
 ) -> Result<Page<Milestone>> {
     let list = PagedQuery {
-        columns: milestone_columns!(listed_milestone_text!("m.description")),
+        columns: LIST_COLUMNS,
         rows: "m.*",
         from: |query: &mut QueryBuilder<Postgres>, _| {
             query.push("from milestones m where m.project_id = ").push_bind(project.get());
@@ -69,19 +61,17 @@ pub async fn list(
 }
 
 pub async fn find(connection: &mut Connection, project: ProjectId, id: MilestoneId) -> Result<Option<Milestone>> {
-    const QUERY: &str =
-        concat!("select ", milestone_columns!(), " from milestones m where m.project_id = $1 and m.id = $2");
-    Ok(sqlx::query_as(QUERY).bind(project.get()).bind(id.get()).fetch_optional(connection).await?)
+    let mut query = QueryBuilder::new("select ");
+    query.push(COLUMNS).push(" from milestones m where m.project_id = ").push_bind(project.get());
+    query.push(" and m.id = ").push_bind(id.get());
+    Ok(query.build_query_as().fetch_optional(connection).await?)
 }
 
 /// Returns the milestones with these ids, with truncated descriptions.
 pub(super) async fn find_many(connection: &mut Connection, ids: &[i64]) -> Result<Vec<Milestone>> {
-    const QUERY: &str = concat!(
-        "select ",
-        milestone_columns!(listed_milestone_text!("m.description")),
-        " from milestones m where m.id = any($1)"
-    );
-    Ok(sqlx::query_as(QUERY).bind(ids).fetch_all(connection).await?)
+    let mut query = QueryBuilder::new("select ");
+    query.push(LIST_COLUMNS).push(" from milestones m where m.id = any(").push_bind(ids).push(")");
+    Ok(query.build_query_as().fetch_all(connection).await?)
 }
 
 pub async fn find_id(connection: &mut Connection, project: ProjectId, title: &str) -> Result<Option<MilestoneId>> {
@@ -109,14 +99,15 @@ pub async fn insert(
     attributes: &Attributes,
     now: DateTime<Utc>,
 ) -> Result<Milestone> {
-    const QUERY: &str = concat!(
+    let mut query = QueryBuilder::new(
         "with numbered as (update projects set last_milestone_iid = last_milestone_iid + 1 where id = $1 \
            returning last_milestone_iid) \
          insert into milestones as m (project_id, iid, title, description, closed, start_date, due_date, created_at, \
            updated_at) select $1, last_milestone_iid, $2, $3, $4, $5, $6, $7, $7 from numbered returning ",
-        milestone_columns!()
     );
-    let query = sqlx::query_as(QUERY)
+    let query = query
+        .push(COLUMNS)
+        .build_query_as()
         .bind(project.get())
         .bind(&attributes.title)
         .bind(&attributes.description)
@@ -131,12 +122,11 @@ pub async fn update(
     attributes: &Attributes,
     now: DateTime<Utc>,
 ) -> Result<Milestone> {
-    const QUERY: &str = concat!(
+    let mut query = QueryBuilder::new(
         "update milestones m set title = $3, description = $4, closed = $5, start_date = $6, due_date = $7, \
          updated_at = $8 where m.project_id = $1 and m.id = $2 returning ",
-        milestone_columns!()
     );
-    let query = sqlx::query_as(QUERY).bind(project.get()).bind(id.get());
+    let query = query.push(COLUMNS).build_query_as().bind(project.get()).bind(id.get());
     let query = query
         .bind(&attributes.title)
         .bind(&attributes.description)

@@ -7,10 +7,9 @@ use holdfast_domain::planning::ConfidentialAccess;
 use sqlx::{Postgres, QueryBuilder};
 
 use super::issue::Issue;
-use crate::accounts::ghost::author_or_ghost;
-use crate::accounts::user::{UserSummary, user_summary_columns};
-use crate::page::{PagedQuery, Total, table_alias};
-use crate::text::listed_text;
+use crate::accounts::ghost::push_author_or_ghost;
+use crate::accounts::user::UserSummary;
+use crate::page::{PagedQuery, Total};
 use crate::{Connection, Database, Result};
 
 /// A note on an issue.
@@ -29,18 +28,13 @@ pub struct Note {
     pub author: UserSummary,
 }
 
-/// The columns of `nt` and of its author `u`. Lists pass another expression for the body, which truncates bodies that
-/// were stored before there was a limit.
-macro_rules! note_columns {
-    ($($body:tt)+) => {
-        concat!(
-            "nt.id as note_id, nt.issue_id, ",
-            $($body)+,
-            " as body, nt.system, nt.created_at, nt.updated_at, ",
-            user_summary_columns!()
-        )
-    };
-}
+/// The columns of `nt` and of its author `u`.
+const COLUMNS: &str = "nt.id as note_id, nt.issue_id, nt.body, nt.system, nt.created_at, nt.updated_at, \
+    u.id, u.username, u.name, u.email, u.state";
+
+/// Like [`COLUMNS`], but truncates bodies that were stored before there was a limit.
+const LIST_COLUMNS: &str = "nt.id as note_id, nt.issue_id, left(nt.body, 65536) as body, nt.system, nt.created_at, \
+    nt.updated_at, u.id, u.username, u.name, u.email, u.state";
 
 /// Writes the condition that the note `nt` does not mention a confidential issue that is hidden from the viewer.
 fn push_visible(query: &mut QueryBuilder<Postgres>, confidential_access: ConfidentialAccess) {
@@ -62,14 +56,17 @@ pub async fn list(
     page: PageRequest,
 ) -> Result<Page<Note>> {
     let list = PagedQuery {
-        columns: note_columns!(listed_text!("nt.body")),
+        columns: LIST_COLUMNS,
         rows: "nt.*",
         from: |query: &mut QueryBuilder<Postgres>, _| {
             query.push("from notes nt where nt.issue_id = ").push_bind(issue.get());
             push_visible(query, confidential_access);
         },
         order: "nt.id",
-        page: table_alias(concat!("nt join users u on u.id = ", author_or_ghost!("nt.author_id"))),
+        page: |query: &mut QueryBuilder<Postgres>| {
+            query.push("nt join users u on u.id = ");
+            push_author_or_ghost(query, "nt.author_id");
+        },
         total: Total::Bounded,
         needs_custom_plan: false,
     };
@@ -82,14 +79,10 @@ pub async fn find(
     id: NoteId,
     confidential_access: ConfidentialAccess,
 ) -> Result<Option<Note>> {
-    let mut query = QueryBuilder::new(concat!(
-        "select ",
-        note_columns!("nt.body"),
-        " from notes nt join users u on u.id = ",
-        author_or_ghost!("nt.author_id"),
-        " where nt.issue_id = "
-    ));
-    query.push_bind(issue.get()).push(" and nt.id = ").push_bind(id.get());
+    let mut query = QueryBuilder::new("select ");
+    query.push(COLUMNS).push(" from notes nt join users u on u.id = ");
+    push_author_or_ghost(&mut query, "nt.author_id");
+    query.push(" where nt.issue_id = ").push_bind(issue.get()).push(" and nt.id = ").push_bind(id.get());
     push_visible(&mut query, confidential_access);
     Ok(query.build_query_as().fetch_optional(connection).await?)
 }

@@ -4,7 +4,7 @@ use chrono::NaiveDate;
 use holdfast_domain::AccessLevel;
 use holdfast_domain::ids::ProjectId;
 
-use crate::accounts::user::{UserSummary, user_summary_columns};
+use crate::accounts::user::UserSummary;
 use crate::{Connection, Result};
 
 /// An expired membership of a project.
@@ -24,14 +24,12 @@ pub async fn delete_expired_members(
     today: NaiveDate,
     limit: i64,
 ) -> Result<Vec<ExpiredMember>> {
-    const QUERY: &str = concat!(
-        "with expired as (delete from project_members m using (select project_id, user_id from project_members \
-           where expires_at <= $1 order by expires_at limit $2 for update skip locked) old \
-         where m.project_id = old.project_id and m.user_id = old.user_id \
-         returning m.project_id, m.user_id, m.access_level) \
-         select e.project_id, e.access_level, ",
-        user_summary_columns!(),
-        " from expired e join users u on u.id = e.user_id"
-    );
+    const QUERY: &str = "\
+        with expired as (delete from project_members m using (select project_id, user_id from project_members \
+          where expires_at <= $1 order by expires_at limit $2 for update skip locked) old \
+        where m.project_id = old.project_id and m.user_id = old.user_id \
+        returning m.project_id, m.user_id, m.access_level) \
+        select e.project_id, e.access_level, u.id, u.username, u.name, u.email, u.state \
+        from expired e join users u on u.id = e.user_id";
     Ok(sqlx::query_as(QUERY).bind(today).bind(limit).fetch_all(connection).await?)
 }

@@ -9,7 +9,7 @@ use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::{AccessLevel, Visibility};
 use sqlx::{Postgres, QueryBuilder};
 
-use super::project::{Project, load_associations, project_columns, project_joins};
+use super::project::{PROJECT_COLUMNS, PROJECT_JOINS, Project, load_associations};
 use crate::page::{CountedList, LargeListCache, PagedQuery, Purpose, Total, visibility_bits};
 use crate::{Connection, Database, Result, search};
 
@@ -134,7 +134,7 @@ impl Filter {
     ) -> PagedQuery<'a, impl Fn(&mut QueryBuilder<Postgres>, Purpose), impl Fn(&mut QueryBuilder<Postgres>)> {
         let Viewer { user, today, .. } = self.viewer;
         PagedQuery {
-            columns: project_columns!(),
+            columns: PROJECT_COLUMNS,
             rows: "p.id",
             from: move |query: &mut QueryBuilder<Postgres>, purpose| {
                 FromClause { filter: self, query, purpose, order }.push()
@@ -143,7 +143,7 @@ impl Filter {
             page: move |query: &mut QueryBuilder<Postgres>| {
                 query.push("page cross join (values (").push_bind(user.map(UserId::get)).push("::bigint, ");
                 query.push_bind(today).push("::date)) reader (id, today) join projects p on p.id = page.id");
-                query.push(project_joins!());
+                query.push(PROJECT_JOINS);
             },
             total,
             needs_custom_plan: self.search.is_some(),

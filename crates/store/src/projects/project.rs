@@ -3,6 +3,7 @@
 use chrono::{DateTime, NaiveDate, Utc};
 use holdfast_domain::ids::{NamespaceId, ProjectId, RepositoryId, UserId};
 use holdfast_domain::{AccessLevel, Visibility};
+use sqlx::{Postgres, QueryBuilder};
 
 use super::namespace::OwnerColumns;
 use super::share::{self, Share};
@@ -140,40 +141,31 @@ impl Project {
     }
 }
 
-/// The columns of `p` and of [`project_joins`].
-macro_rules! project_columns {
-    () => {
-        "p.id, p.creator_id, p.name, p.path, p.description, p.visibility_level, p.archived, p.issues_enabled, \
-         p.merge_requests_enabled, p.wiki_enabled, p.builds_enabled, p.snippets_enabled, \
-         p.container_registry_enabled, p.shared_runners_enabled, p.public_builds, p.lfs_enabled, \
-         p.request_access_enabled, p.only_allow_merge_if_build_succeeds, \
-         p.only_allow_merge_if_all_discussions_are_resolved, p.runners_token, p.star_count, p.forks_count, \
-         p.open_issues, p.open_confidential_issues, p.forked_from_id, r.id as repository_id, r.generation, r.prune_epoch, r.head, p.created_at, \
-         p.updated_at, p.last_activity_at, n.id as namespace_id, n.kind as namespace_kind, n.name as namespace_name, \
-         n.path as namespace_path, n.description as namespace_description, n.owner_id as namespace_owner_id, \
-         n.visibility_level as namespace_visibility_level, \
-         n.share_with_group_lock as namespace_share_with_group_lock, \
-         n.created_at as namespace_created_at, n.updated_at as namespace_updated_at, \
-         o.username as owner_username, o.name as owner_name, o.email as owner_email, o.state as owner_state, \
-         o.created_at as owner_created_at, reader.id as reader_id, \
-         (select m.access_level from project_members m where m.project_id = p.id and m.user_id = reader.id \
-           and (m.expires_at is null or m.expires_at > reader.today)) as project_level, \
-         (select m.access_level from group_members m where m.group_id = p.namespace_id and m.user_id = reader.id \
-           and (m.expires_at is null or m.expires_at > reader.today)) as group_level, \
-         exists (select from project_shares s where s.project_id = p.id) as has_shares"
-    };
-}
-pub(crate) use project_columns;
+/// The columns of `p` and of [`PROJECT_JOINS`].
+pub(super) const PROJECT_COLUMNS: &str = "\
+    p.id, p.creator_id, p.name, p.path, p.description, p.visibility_level, p.archived, p.issues_enabled, \
+    p.merge_requests_enabled, p.wiki_enabled, p.builds_enabled, p.snippets_enabled, \
+    p.container_registry_enabled, p.shared_runners_enabled, p.public_builds, p.lfs_enabled, \
+    p.request_access_enabled, p.only_allow_merge_if_build_succeeds, \
+    p.only_allow_merge_if_all_discussions_are_resolved, p.runners_token, p.star_count, p.forks_count, \
+    p.open_issues, p.open_confidential_issues, p.forked_from_id, r.id as repository_id, r.generation, r.prune_epoch, r.head, p.created_at, \
+    p.updated_at, p.last_activity_at, n.id as namespace_id, n.kind as namespace_kind, n.name as namespace_name, \
+    n.path as namespace_path, n.description as namespace_description, n.owner_id as namespace_owner_id, \
+    n.visibility_level as namespace_visibility_level, \
+    n.share_with_group_lock as namespace_share_with_group_lock, \
+    n.created_at as namespace_created_at, n.updated_at as namespace_updated_at, \
+    o.username as owner_username, o.name as owner_name, o.email as owner_email, o.state as owner_state, \
+    o.created_at as owner_created_at, reader.id as reader_id, \
+    (select m.access_level from project_members m where m.project_id = p.id and m.user_id = reader.id \
+      and (m.expires_at is null or m.expires_at > reader.today)) as project_level, \
+    (select m.access_level from group_members m where m.group_id = p.namespace_id and m.user_id = reader.id \
+      and (m.expires_at is null or m.expires_at > reader.today)) as group_level, \
+    exists (select from project_shares s where s.project_id = p.id) as has_shares";
 
 /// Joins the namespace, its owner and the repository to the projects `p`, as seen by `reader (id, today)`. A deleted
 /// project has no namespace, so it is left out.
-macro_rules! project_joins {
-    () => {
-        " join namespaces n on n.id = p.namespace_id left join users o on o.id = n.owner_id \
-         join repositories r on r.project_id = p.id "
-    };
-}
-pub(crate) use project_joins;
+pub(super) const PROJECT_JOINS: &str = " join namespaces n on n.id = p.namespace_id left join users o on o.id = n.owner_id \
+     join repositories r on r.project_id = p.id ";
 
 /// A reference to a project in a request.
 #[derive(Clone, Debug)]
@@ -182,17 +174,13 @@ pub enum ProjectRef {
     Path { namespace: String, project: String },
 }
 
-macro_rules! query {
-    ($condition:literal) => {
-        concat!(
-            "select ",
-            project_columns!(),
-            " from (values ($1::bigint, $2::date)) reader (id, today) cross join projects p",
-            project_joins!(),
-            "where ",
-            $condition
-        )
-    };
+/// Returns a query for the projects that meet a condition, as seen by the reader $1 on the day $2.
+fn select_where(condition: &'static str) -> QueryBuilder<Postgres> {
+    let mut query = QueryBuilder::new("select ");
+    query.push(PROJECT_COLUMNS);
+    query.push(" from (values ($1::bigint, $2::date)) reader (id, today) cross join projects p").push(PROJECT_JOINS);
+    query.push("where ").push(condition);
+    query
 }
 
 /// Finds a project as `viewer` sees it. A current path takes precedence over a former one.
@@ -224,7 +212,8 @@ async fn find_by_id(
     viewer: Option<UserId>,
     today: NaiveDate,
 ) -> Result<Option<Project>> {
-    let query = sqlx::query_as(query!("p.id = $3")).bind(viewer.map(UserId::get)).bind(today);
+    let mut query = select_where("p.id = $3");
+    let query = query.build_query_as().bind(viewer.map(UserId::get)).bind(today);
     Ok(query.bind(id.get()).fetch_optional(connection).await?)
 }
 
@@ -235,12 +224,33 @@ async fn find_by_path(
     viewer: Option<UserId>,
     today: NaiveDate,
 ) -> Result<Option<Project>> {
-    const QUERY: &str = query!(
+    let mut query = select_where(
         "lower(n.path) = $3 and regexp_replace(lower(p.path), '(\\.wiki)+$', '') = regexp_replace($4, '(\\.wiki)+$', '') \
-         and lower(p.path) = $4"
+         and lower(p.path) = $4",
     );
-    let query = sqlx::query_as(QUERY).bind(viewer.map(UserId::get)).bind(today);
+    let query = query.build_query_as().bind(viewer.map(UserId::get)).bind(today);
     Ok(query.bind(namespace).bind(path).fetch_optional(connection).await?)
+}
+
+/// Returns the existing projects among `ids`, without a viewer and without shares and fork sources.
+pub async fn find_many(connection: &mut Connection, ids: &[ProjectId]) -> Result<Vec<Project>> {
+    let ids: Vec<i64> = ids.iter().map(|id| id.get()).collect();
+    let mut query = select_where("p.id = any($3)");
+    let query = query.build_query_as().bind(None::<i64>).bind(None::<NaiveDate>);
+    Ok(query.bind(ids).fetch_all(connection).await?)
+}
+
+/// Returns at most `limit` projects of a namespace, sorted by id, without a viewer and without shares and fork sources.
+/// `after` is the last one of the batch before.
+pub async fn next_namespace_batch(
+    connection: &mut Connection,
+    namespace: NamespaceId,
+    after: Option<ProjectId>,
+    limit: i64,
+) -> Result<Vec<Project>> {
+    let mut query = select_where("p.namespace_id = $3 and p.id > $4 order by p.id limit $5");
+    let query = query.build_query_as().bind(None::<i64>).bind(None::<NaiveDate>).bind(namespace.get());
+    Ok(query.bind(after.map_or(0, ProjectId::get)).bind(limit).fetch_all(connection).await?)
 }
 
 async fn with_associations(
@@ -263,7 +273,8 @@ pub(super) async fn load_associations(
 ) -> Result<()> {
     let source_ids: Vec<i64> = projects.iter().filter_map(|it| it.forked_from_id).collect();
     if !source_ids.is_empty() {
-        let query = sqlx::query_as(query!("p.id = any($3)")).bind(viewer.map(UserId::get)).bind(today);
+        let mut query = select_where("p.id = any($3)");
+        let query = query.build_query_as().bind(viewer.map(UserId::get)).bind(today);
         let mut sources: Vec<Project> = query.bind(source_ids).fetch_all(&mut *connection).await?;
         load_shares(connection, &mut sources, viewer, today).await?;
         for project in &mut *projects {
@@ -346,8 +357,8 @@ pub async fn try_lock(
     viewer: Option<UserId>,
     today: NaiveDate,
 ) -> Result<Option<Project>> {
-    const QUERY: &str = query!("p.id = $3 for no key update of p skip locked");
-    let query = sqlx::query_as(QUERY).bind(viewer.map(UserId::get)).bind(today).bind(id.get());
+    let mut query = select_where("p.id = $3 for no key update of p skip locked");
+    let query = query.build_query_as().bind(viewer.map(UserId::get)).bind(today).bind(id.get());
     let found = query.fetch_optional(&mut *connection).await?;
     with_associations(connection, found, viewer, today).await
 }

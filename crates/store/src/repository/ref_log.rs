@@ -39,11 +39,8 @@ struct Row {
     created_at: DateTime<Utc>,
 }
 
-macro_rules! columns {
-    () => {
-        "l.generation, l.name, l.old, l.new, l.actor_id, l.via, l.created_at"
-    };
-}
+/// The columns of an entry `l`.
+const COLUMNS: &str = "l.generation, l.name, l.old, l.new, l.actor_id, l.via, l.created_at";
 
 /// Lists the ref updates of a repository, or of one ref, the latest first.
 pub async fn list(
@@ -53,7 +50,7 @@ pub async fn list(
     page: PageRequest,
 ) -> Result<Page<RefLogEntry>> {
     let list = PagedQuery {
-        columns: columns!(),
+        columns: COLUMNS,
         rows: "l.*",
         from: |query: &mut QueryBuilder<Postgres>, _| {
             query.push("from ref_log l where l.repository_id = ").push_bind(repository.get());
@@ -77,13 +74,10 @@ pub async fn find(
     generation: i64,
     name: &str,
 ) -> Result<Option<RefLogEntry>> {
-    const QUERY: &str = concat!(
-        "select ",
-        columns!(),
-        " from ref_log l where l.repository_id = $1 and l.generation = $2 and l.name = $3"
-    );
-    let query = sqlx::query_as(QUERY).bind(repository.get()).bind(generation).bind(name);
-    let rows: Vec<Row> = query.fetch_all(&mut *connection).await?;
+    let mut query = QueryBuilder::new("select ");
+    query.push(COLUMNS).push(" from ref_log l where l.repository_id = ").push_bind(repository.get());
+    query.push(" and l.generation = ").push_bind(generation).push(" and l.name = ").push_bind(name);
+    let rows: Vec<Row> = query.build_query_as().fetch_all(&mut *connection).await?;
     Ok(with_associations(connection, rows).await?.pop())
 }
 
@@ -93,12 +87,10 @@ pub async fn find_last(
     repository: RepositoryId,
     name: &str,
 ) -> Result<Option<RefLogEntry>> {
-    const QUERY: &str = concat!(
-        "select ",
-        columns!(),
-        " from ref_log l where l.repository_id = $1 and l.name = $2 order by l.generation desc limit 1"
-    );
-    let rows: Vec<Row> = sqlx::query_as(QUERY).bind(repository.get()).bind(name).fetch_all(&mut *connection).await?;
+    let mut query = QueryBuilder::new("select ");
+    query.push(COLUMNS).push(" from ref_log l where l.repository_id = ").push_bind(repository.get());
+    query.push(" and l.name = ").push_bind(name).push(" order by l.generation desc limit 1");
+    let rows: Vec<Row> = query.build_query_as().fetch_all(&mut *connection).await?;
     Ok(with_associations(connection, rows).await?.pop())
 }
 

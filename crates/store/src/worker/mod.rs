@@ -8,7 +8,7 @@ pub mod maintenance;
 pub mod merged_branches;
 pub mod pipelines;
 pub mod removal;
-mod removal_events;
+pub mod removed_members;
 
 /// All tasks that can be enqueued.
 pub const TASKS: [&str; 9] = [

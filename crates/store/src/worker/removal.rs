@@ -1,13 +1,14 @@
 //! Deletion of projects and users in two phases (ADR 0008).
 //!
 //! The request detaches the project from its namespace, so that it is not found anymore. A job deletes its contents in
-//! batches.
+//! batches. The caller publishes the events of what is deleted in the same transaction, before it calls these functions:
+//! they read the rows.
 
 use chrono::{DateTime, Utc};
 use holdfast_domain::ids::{JobId, NamespaceId, ProjectId, UserId};
 use serde_json::json;
 
-use super::{job, removal_events};
+use super::job;
 use crate::ci::queue;
 use crate::projects::{fork, project};
 use crate::{Connection, Result};
@@ -28,7 +29,6 @@ pub async fn detach_project(
 ) -> Result<()> {
     let id = job::enqueue(connection, REMOVE_PROJECTS, subject, &json!({}), 1, now).await?;
     fork::unlink(connection, project).await?;
-    removal_events::publish_for_project(connection, project, now).await?;
     queue::set_shared(connection, project, false).await?;
     sqlx::query!(
         "update projects set namespace_id = null, removal_id = $2 where id = $1 and namespace_id is not null",
@@ -48,11 +48,9 @@ pub async fn detach_namespace(
     subject: &str,
     now: DateTime<Utc>,
 ) -> Result<()> {
-    removal_events::publish_for_namespace(connection, namespace, now).await?;
     if project::count_in_namespace(connection, namespace, 1).await? == 0 {
         return Ok(());
     }
-    publish_projects_destroyed(connection, namespace, now).await?;
     // Projects are locked in the order of their ids everywhere, to avoid deadlocks.
     sqlx::query!("select id from projects where namespace_id = $1 order by id for no key update", namespace.get())
         .fetch_all(&mut *connection)
@@ -77,31 +75,6 @@ pub async fn detach_namespace(
     job::set_total(connection, id, detached.rows_affected() as i64).await
 }
 
-/// Records the event of a deletion for each project of a namespace, in one statement.
-async fn publish_projects_destroyed(
-    connection: &mut Connection,
-    namespace: NamespaceId,
-    now: DateTime<Utc>,
-) -> Result<()> {
-    sqlx::query!(
-        "with inserted as (insert into outbox (kind, project_id, payload, created_at)
-         select 'project_destroy', p.id, jsonb_build_object('created_at', to_char(p.created_at at time zone 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"'),
-             'updated_at', to_char(p.updated_at at time zone 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"'),
-             'project_id', p.id, 'name', p.name, 'path', p.path,
-             'path_with_namespace', n.path || '/' || p.path,
-             'project_visibility', case p.visibility_level when 0 then 'private' when 10 then 'internal' else 'public' end,
-             'owner_name', coalesce(u.name, n.name), 'owner_email', coalesce(u.email, '')), $2
-         from projects p join namespaces n on n.id = p.namespace_id left join users u on u.id = n.owner_id
-         where p.namespace_id = $1 returning id, kind, project_id, created_at)
-         insert into outbox_queue (outbox_id, kind, project_id, created_at) select id, kind, project_id, created_at from inserted",
-        namespace.get(),
-        now,
-    )
-    .execute(connection)
-    .await?;
-    Ok(())
-}
-
 /// Enqueues the job that reassigns the contributions of a deleted user to the ghost account.
 pub async fn enqueue_reassign_author(
     connection: &mut Connection,
@@ -109,7 +82,6 @@ pub async fn enqueue_reassign_author(
     subject: &str,
     now: DateTime<Utc>,
 ) -> Result<()> {
-    removal_events::publish_for_user(connection, author, now).await?;
     job::enqueue(connection, REASSIGN_AUTHOR, subject, &json!({ "author": author }), 0, now).await?;
     Ok(())
 }

@@ -1,6 +1,6 @@
 use holdfast_tests::Server;
 
-async fn add_users(server: &Server, count: i32) {
+pub async fn add_users(server: &Server, count: i32) {
     sqlx::query(
         "insert into users (username, name, email, password_hash, can_create_group, projects_limit, created_at, updated_at)
          select 'u' || n, 'n', 'u' || n || '@example.com', '', true, 0, now(), now() from generate_series(1, $1) n",

@@ -7,13 +7,13 @@ use holdfast_domain::text::{MAX_TEXT_BYTES, fair_share, shorten};
 use holdfast_git::reader::{Commit, NewCommits, Reader};
 use holdfast_git::{ObjectId, RefName};
 use holdfast_store::activity::event::OutboxEvent;
-use holdfast_store::projects::project::Project;
 use holdfast_store::repository::ref_update::RefUpdate;
 use holdfast_store::worker::close_issues::IssueClosure;
 use serde_json::{Value, json};
 
 use crate::Result;
 use crate::actor::CurrentUser;
+use crate::events::project_json;
 use crate::repository::browse::commit::signature_time;
 use crate::repository::open_repository::OpenRepository;
 
@@ -84,18 +84,6 @@ fn new_commits(reader: &Reader, update: &RefUpdate, head: Option<ObjectId>) -> R
     // A new branch most likely starts from the default branch.
     let excluded: Vec<ObjectId> = update.old.or(head).into_iter().collect();
     Ok(reader.new_commits(new.id, &excluded, MAX_LISTED_COMMITS)?)
-}
-
-pub(crate) fn project_json(project: &Project) -> Value {
-    json!({
-        "id": project.id,
-        "name": project.name,
-        "path_with_namespace": project.full_path(),
-        "namespace": project.namespace.name,
-        "default_branch": project.repository.default_branch(),
-        "description": project.description,
-        "visibility_level": project.visibility.as_i16(),
-    })
 }
 
 fn event_kind(name: &RefName) -> EventKind {

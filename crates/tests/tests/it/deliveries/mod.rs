@@ -4,6 +4,7 @@ mod contract;
 mod credentials;
 mod history;
 mod payloads;
+mod removals;
 mod security;
 mod service;
 mod system;

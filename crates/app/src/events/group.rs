@@ -1,10 +1,13 @@
-//! Outbox events about groups, with the data of the moment at which they happened.
+//! Events about groups.
 
 use chrono::{DateTime, Utc};
+use holdfast_domain::AccessLevel;
 use holdfast_domain::hooks::EventKind;
+use holdfast_store::accounts::user::UserSummary;
 use holdfast_store::activity::event::OutboxEvent;
 use holdfast_store::namespaces::group::Group;
 use holdfast_store::namespaces::member::Member;
+use holdfast_store::worker::removed_members::GroupMember;
 use serde_json::json;
 
 fn group_event(kind: EventKind, group: &Group) -> OutboxEvent {
@@ -29,26 +32,40 @@ pub fn group_destroyed(group: &Group) -> OutboxEvent {
     group_event(EventKind::GroupDestroy, group)
 }
 
-fn membership_event(kind: EventKind, group: &Group, member: &Member, now: DateTime<Utc>) -> OutboxEvent {
+fn membership_event(
+    kind: EventKind,
+    group: &Group,
+    user: &UserSummary,
+    level: AccessLevel,
+    created_at: DateTime<Utc>,
+    now: DateTime<Utc>,
+) -> OutboxEvent {
     let payload = json!({
-        "created_at": now,
+        "created_at": created_at,
         "updated_at": now,
         "group_id": group.id,
         "group_name": group.name,
         "group_path": group.path,
-        "group_access": member.access_level.as_str(),
-        "user_id": member.user.id,
-        "user_name": member.user.name,
-        "user_username": member.user.username,
-        "user_email": member.user.email,
+        "group_access": level.as_str(),
+        "user_id": user.id,
+        "user_name": user.name,
+        "user_username": user.username,
+        "user_email": user.email,
     });
     OutboxEvent { kind, payload }
 }
 
 pub fn member_added(group: &Group, member: &Member, now: DateTime<Utc>) -> OutboxEvent {
-    membership_event(EventKind::UserAddToGroup, group, member, now)
+    membership_event(EventKind::UserAddToGroup, group, &member.user, member.access_level, now, now)
 }
 
 pub fn member_removed(group: &Group, member: &Member, now: DateTime<Utc>) -> OutboxEvent {
-    membership_event(EventKind::UserRemoveFromGroup, group, member, now)
+    membership_event(EventKind::UserRemoveFromGroup, group, &member.user, member.access_level, now, now)
+}
+
+/// Returns the event of a membership that is deleted together with its group or its user. In contrast to
+/// [`member_removed`], the event has the time at which the membership was created.
+pub fn member_deleted(group: &Group, member: &GroupMember, now: DateTime<Utc>) -> OutboxEvent {
+    let GroupMember { user, access_level, created_at, .. } = member;
+    membership_event(EventKind::UserRemoveFromGroup, group, user, *access_level, *created_at, now)
 }

@@ -1,4 +1,4 @@
-//! Outbox events about accounts, with the data of the moment at which they happened.
+//! Events about accounts.
 
 use holdfast_domain::hooks::EventKind;
 use holdfast_store::accounts::ssh_key::SshKey;

@@ -1,5 +1,4 @@
-//! Outbox events about projects, with the data of the moment at which they happened: the project may be deleted before
-//! they are delivered.
+//! Events about projects.
 
 use chrono::{DateTime, Utc};
 use holdfast_domain::AccessLevel;
@@ -7,9 +6,10 @@ use holdfast_domain::hooks::EventKind;
 use holdfast_store::accounts::user::UserSummary;
 use holdfast_store::activity::event::OutboxEvent;
 use holdfast_store::projects::project::Project;
+use holdfast_store::worker::removed_members::ProjectMember;
 use serde_json::{Value, json};
 
-fn project_json(project: &Project) -> Value {
+fn project_payload(project: &Project) -> Value {
     let owner = project.owner().map(|owner| owner.summary);
     json!({
         "created_at": project.created_at,
@@ -25,15 +25,15 @@ fn project_json(project: &Project) -> Value {
 }
 
 pub fn project_created(project: &Project) -> OutboxEvent {
-    OutboxEvent { kind: EventKind::ProjectCreate, payload: project_json(project) }
+    OutboxEvent { kind: EventKind::ProjectCreate, payload: project_payload(project) }
 }
 
 pub fn project_destroyed(project: &Project) -> OutboxEvent {
-    OutboxEvent { kind: EventKind::ProjectDestroy, payload: project_json(project) }
+    OutboxEvent { kind: EventKind::ProjectDestroy, payload: project_payload(project) }
 }
 
 fn path_change_event(kind: EventKind, project: &Project, old_path: &str) -> OutboxEvent {
-    let mut payload = project_json(project);
+    let mut payload = project_payload(project);
     payload["old_path_with_namespace"] = old_path.into();
     OutboxEvent { kind, payload }
 }
@@ -51,10 +51,11 @@ fn membership_event(
     project: &Project,
     user: &UserSummary,
     level: AccessLevel,
+    created_at: DateTime<Utc>,
     now: DateTime<Utc>,
 ) -> OutboxEvent {
     let payload = json!({
-        "created_at": now,
+        "created_at": created_at,
         "updated_at": now,
         "project_id": project.id,
         "project_name": project.name,
@@ -73,9 +74,16 @@ fn membership_event(
 }
 
 pub fn member_added(project: &Project, user: &UserSummary, level: AccessLevel, now: DateTime<Utc>) -> OutboxEvent {
-    membership_event(EventKind::UserAddToTeam, project, user, level, now)
+    membership_event(EventKind::UserAddToTeam, project, user, level, now, now)
 }
 
 pub fn member_removed(project: &Project, user: &UserSummary, level: AccessLevel, now: DateTime<Utc>) -> OutboxEvent {
-    membership_event(EventKind::UserRemoveFromTeam, project, user, level, now)
+    membership_event(EventKind::UserRemoveFromTeam, project, user, level, now, now)
+}
+
+/// Returns the event of a membership that is deleted together with its project or its user. In contrast to
+/// [`member_removed`], the event has the time at which the membership was created.
+pub fn member_deleted(project: &Project, member: &ProjectMember, now: DateTime<Utc>) -> OutboxEvent {
+    let ProjectMember { user, access_level, created_at, .. } = member;
+    membership_event(EventKind::UserRemoveFromTeam, project, user, *access_level, *created_at, now)
 }

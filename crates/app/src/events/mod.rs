@@ -1,0 +1,31 @@
+//! Events for the outbox, with the data of the moment at which they happened: their subject may be deleted before they
+//! are delivered.
+//!
+//! This module calls no use case, so that all use cases may call it.
+
+pub(crate) mod account;
+pub(crate) mod group;
+pub(crate) mod project;
+pub(crate) mod removal;
+
+use holdfast_store::accounts::user::UserSummary;
+use holdfast_store::projects::project::Project;
+use serde_json::{Value, json};
+
+/// Returns a user as the payloads of issues, notes, builds and pipelines contain it.
+pub(crate) fn user_json(user: &UserSummary) -> Value {
+    json!({ "id": user.id, "name": user.name, "username": user.username, "email": user.email })
+}
+
+/// Returns a project as the payloads of pushes, issues, notes, builds and pipelines contain it.
+pub(crate) fn project_json(project: &Project) -> Value {
+    json!({
+        "id": project.id,
+        "name": project.name,
+        "path_with_namespace": project.full_path(),
+        "namespace": project.namespace.name,
+        "default_branch": project.repository.default_branch(),
+        "description": project.description,
+        "visibility_level": project.visibility.as_i16(),
+    })
+}

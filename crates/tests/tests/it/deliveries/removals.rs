@@ -1,0 +1,153 @@
+//! Events of what is deleted together with its project, group or user.
+
+use holdfast_tests::{Client, Server};
+use serde_json::{Value, json};
+
+use crate::pagination::add_users;
+use crate::ssh_keys::OTHER_ED25519;
+
+/// Creates a system hook, without which the events of members and keys are not written.
+async fn create_system_hook(server: &Server) {
+    assert_eq!(server.admin.post("/hooks", &[("url", "https://h.example/x")]).await.status, 201);
+}
+
+/// Returns the payloads of all events of one kind, in order.
+async fn payloads(server: &Server, kind: &str) -> Vec<Value> {
+    sqlx::query_scalar("select payload from outbox where kind = $1 order by id")
+        .bind(kind)
+        .fetch_all(&mut server.database().await)
+        .await
+        .unwrap()
+}
+
+async fn add(owner: &Client, path: &str, user: i64) {
+    crate::projects::add_member(owner, path, user, 30).await;
+}
+
+/// Adds a member, removes it, and adds it again, so that the event of its removal can be compared with the event of
+/// whatever removes it the second time.
+async fn add_remove_add(owner: &Client, path: &str, user: i64) {
+    add(owner, path, user).await;
+    let removed = owner.delete(&format!("{path}/members/{user}")).await;
+    assert_eq!(removed.status, 200, "{}", removed.text);
+    add(owner, path, user).await;
+}
+
+fn without(mut payload: Value, field: &str) -> Value {
+    assert!(payload.as_object_mut().unwrap().remove(field).is_some(), "{field}");
+    payload
+}
+
+/// The clock stands still in tests, so that the times are equal as well. Otherwise the event of a single removal would
+/// have the time of the removal as `created_at`, and the event of a deletion that of the membership.
+#[tokio::test]
+async fn a_membership_that_is_deleted_with_its_project_group_or_user_has_the_event_of_a_single_removal() {
+    let server = Server::start().await;
+    create_system_hook(&server).await;
+    let admin = &server.admin;
+    let (bob, _) = server.user("bob").await;
+    let bob = bob.get();
+    let deleted_group = server.group(admin, "team", 10).await;
+    let kept_group = server.group(admin, "kept", 20).await;
+    let deleted_project = server.project(admin, "alone", 0).await;
+    let project_in_group = server.project_in(admin, "p", 10, Some(deleted_group)).await;
+    let kept_project = server.project_in(admin, "q", 20, Some(kept_group)).await;
+    for group in [deleted_group, kept_group] {
+        add_remove_add(admin, &format!("/groups/{group}"), bob).await;
+    }
+    for project in [deleted_project, project_in_group, kept_project] {
+        add_remove_add(admin, &format!("/projects/{project}"), bob).await;
+    }
+    assert_eq!(admin.delete(&format!("/projects/{deleted_project}")).await.status, 200);
+    assert_eq!(admin.delete(&format!("/groups/{deleted_group}")).await.status, 200);
+    assert_eq!(admin.delete(&format!("/users/{bob}")).await.status, 200);
+
+    let cases = [
+        ("user_remove_from_group", "group_id", vec![deleted_group, kept_group]),
+        ("user_remove_from_team", "project_id", vec![deleted_project, project_in_group, kept_project]),
+    ];
+    for (kind, field, ids) in cases {
+        let payloads = payloads(&server, kind).await;
+        for id in ids {
+            let of_bob: Vec<&Value> = payloads.iter().filter(|it| it[field] == id && it["user_id"] == bob).collect();
+            assert_eq!(of_bob.len(), 2, "{kind} {id}");
+            assert_eq!(of_bob[0], of_bob[1], "{kind} {id}");
+            assert_eq!(of_bob[0]["user_username"], "bob");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_project_that_is_deleted_with_its_namespace_has_the_event_of_a_single_deletion() {
+    let server = Server::start().await;
+    let admin = &server.admin;
+    let (bob_id, bob) = server.user("bob").await;
+    let group = server.group(admin, "team", 20).await;
+    for (owner, namespace) in [(admin, Some(group)), (&bob, None)] {
+        let project = server.project_in(owner, "p", 10, namespace).await;
+        assert_eq!(owner.delete(&format!("/projects/{project}")).await.status, 200);
+        server.project_in(owner, "p", 10, namespace).await;
+    }
+    assert_eq!(admin.delete(&format!("/groups/{group}")).await.status, 200);
+    assert_eq!(admin.delete(&format!("/users/{bob_id}")).await.status, 200);
+    let payloads: Vec<Value> =
+        payloads(&server, "project_destroy").await.into_iter().map(|it| without(it, "project_id")).collect();
+    assert_eq!(payloads.len(), 4);
+    assert_eq!(payloads[0], payloads[2]);
+    assert_eq!(payloads[1], payloads[3]);
+    assert_eq!((&payloads[0]["owner_name"], &payloads[0]["path_with_namespace"]), (&json!("team"), &json!("team/p")));
+    assert_eq!(payloads[1]["path_with_namespace"], "bob/p");
+}
+
+#[tokio::test]
+async fn a_key_that_is_deleted_with_its_user_has_the_event_of_a_single_deletion() {
+    let server = Server::start().await;
+    create_system_hook(&server).await;
+    let (bob, _) = server.user("bob").await;
+    let keys = format!("/users/{bob}/keys");
+    let form = [("title", "k"), ("key", OTHER_ED25519)];
+    let key = server.admin.post(&keys, &form).await.body["id"].clone();
+    assert_eq!(server.admin.delete(&format!("{keys}/{key}")).await.status, 200);
+    assert_eq!(server.admin.post(&keys, &form).await.status, 201);
+    assert_eq!(server.admin.delete(&format!("/users/{bob}")).await.status, 200);
+    let payloads: Vec<Value> = payloads(&server, "key_destroy").await.into_iter().map(|it| without(it, "id")).collect();
+    assert_eq!(payloads.len(), 2);
+    assert_eq!(payloads[0], payloads[1]);
+    assert_eq!(payloads[0]["username"], "bob");
+}
+
+/// More members than are read at once: each gets one event, in the order of projects and users.
+#[tokio::test]
+async fn each_of_many_members_of_a_deleted_group_has_one_event() {
+    let server = Server::start().await;
+    create_system_hook(&server).await;
+    let admin = &server.admin;
+    let group = server.group(admin, "team", 0).await;
+    let mut projects = Vec::new();
+    for path in ["a", "b", "c"] {
+        projects.push(server.project_in(admin, path, 0, Some(group)).await);
+    }
+    add_users(&server, 700).await;
+    sqlx::raw_sql(
+        "insert into project_members (project_id, user_id, access_level, created_at)
+         select p.id, u.id, 30, now() from projects p, users u where u.username ~ '^u[0-9]+$';
+         insert into group_members (group_id, user_id, access_level, created_at)
+         select n.id, u.id, 30, now() from namespaces n, users u where n.path = 'team' and u.username ~ '^u[0-9]+$'",
+    )
+    .execute(&mut server.database().await)
+    .await
+    .unwrap();
+    assert_eq!(admin.delete(&format!("/groups/{group}")).await.status, 200);
+
+    let users = |payloads: &[Value]| payloads.iter().map(|it| it["user_id"].as_i64().unwrap()).collect::<Vec<_>>();
+    let of_group = users(&payloads(&server, "user_remove_from_group").await);
+    // The owner is a member as well.
+    assert_eq!(of_group.len(), 701);
+    assert!(of_group.is_sorted_by(|a, b| a < b));
+    let of_projects = payloads(&server, "user_remove_from_team").await;
+    assert_eq!(of_projects.len(), 2100);
+    for (project, payloads) in projects.iter().zip(of_projects.chunks(700)) {
+        assert!(payloads.iter().all(|it| it["project_id"] == *project));
+        assert!(users(payloads).is_sorted_by(|a, b| a < b));
+    }
+}
