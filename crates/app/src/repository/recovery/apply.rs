@@ -76,7 +76,8 @@ pub async fn apply(app: &App, actor: &Actor, lost: &LostPush) -> Result<usize> {
     let updates = read_updates(quarantine.bare().clone(), repository.clone(), applicable).await?;
     // No upload intent is inserted: if this fails, the sweep must not delete the object.
     let bytes = lost.upload_intent.map_or_else(|| PackBytes::Recovered(lost.key.clone()), PackBytes::Uploaded);
-    let origin = RefUpdateOrigin { user: pusher.as_ref().and_then(Actor::user_id), channel: RefUpdateChannel::Recovery };
+    let origin =
+        RefUpdateOrigin { user: pusher.as_ref().and_then(Actor::user_id), channel: RefUpdateChannel::Recovery };
     let new = NewPack { checksum: pack.checksum.clone(), sizes, bytes, is_cruft: false };
     let batch = RefUpdateBatch {
         is_atomic: receipt.atomic,
