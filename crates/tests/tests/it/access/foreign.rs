@@ -2,11 +2,11 @@
 //! #36344): every route of the access table in three attacks.
 //!
 //! 1. The parent is a private project, group or runner of another user. The response equals that for an unknown id,
-//!   whatever else the request contains.
+//!    whatever else the request contains.
 //! 2. The parent belongs to the attacker, and the child belongs to another user. The response equals that for a child
-//!   that does not exist, and nothing changes.
+//!    that does not exist, and nothing changes.
 //! 3. The whole path belongs to the attacker, and a parameter names an object of another user. The response equals that
-//!   for an unknown object, and nothing changes.
+//!    for an unknown object, and nothing changes.
 //!
 //! A route is covered by its entry in the access table, without which `every_route_has_an_entry` fails.
 
