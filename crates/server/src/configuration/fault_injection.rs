@@ -36,8 +36,7 @@ impl FaultInjection {
         ];
         for (key, percent) in ranges {
             if !(0.0..=100.0).contains(&percent) {
-                let fix = "write a number from 0 to 100, or remove the setting";
-                return Err(InvalidSetting::new(key, percent, "it is out of range", fix));
+                return Err(InvalidSetting::out_of_range(key, percent, 0.0, 100.0));
             }
         }
         Ok(())

@@ -10,7 +10,7 @@ use super::InvalidSetting;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Maintenance {
-    pub(super) repack_threshold_packs: i64,
+    pub(super) repack_threshold_packs: u32,
     ref_restore_days: f64,
     prune_after_days: f64,
     unreferenced_pack_retention_days: f64,
@@ -19,7 +19,7 @@ pub struct Maintenance {
 impl Maintenance {
     pub fn settings(&self) -> MaintenanceSettings {
         MaintenanceSettings {
-            repack_threshold_packs: self.repack_threshold_packs,
+            repack_threshold_packs: self.repack_threshold_packs.into(),
             ref_restore_period: to_time_delta(self.ref_restore_days),
             prune_after: to_time_delta(self.prune_after_days),
             unreferenced_pack_retention: to_time_delta(self.unreferenced_pack_retention_days),
@@ -34,8 +34,7 @@ impl Maintenance {
         ];
         for (key, days) in ranges {
             if !(0.0..=36_500.0).contains(&days) {
-                let fix = "write a number of days from 0 to 36500, or remove the setting";
-                return Err(InvalidSetting::new(key, days, "it is out of range", fix));
+                return Err(InvalidSetting::out_of_range(key, days, 0.0, 36_500.0));
             }
         }
         Ok(())

@@ -152,7 +152,7 @@ impl Configuration {
             ("git.max_fetches_per_repository", self.git.max_fetches_per_repository as u64, 1, 10_000),
             ("git.max_pushes", self.git.max_pushes as u64, 1, 10_000),
             ("git.inline_pack_bytes", self.git.inline_pack_bytes, 0, 1 << 20),
-            ("maintenance.repack_threshold_packs", self.maintenance.repack_threshold_packs as u64, 2, 500),
+            ("maintenance.repack_threshold_packs", self.maintenance.repack_threshold_packs.into(), 2, 500),
             ("git.bundle_min_bytes", self.git.bundle_min_bytes, 0, 1 << 50),
             ("imports.concurrency", self.imports.concurrency as u64, 0, 1000),
             ("hooks.concurrency", self.hooks.concurrency as u64, 0, 10_000),
@@ -174,8 +174,7 @@ impl Configuration {
         ];
         for (key, value, smallest, largest) in self.server.ranges().into_iter().chain(ranges) {
             if !(smallest..=largest).contains(&value) {
-                let fix = format!("give a number from {smallest} to {largest}, or leave it out");
-                return Err(InvalidSetting::new(key, value, "it is out of range", &fix));
+                return Err(InvalidSetting::out_of_range(key, value, smallest, largest));
             }
         }
         if self.accounts.projects_limit < 0 {

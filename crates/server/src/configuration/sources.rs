@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use config::ConfigError;
+
 use super::{Configuration, DEFAULT_TOML, InvalidSetting};
 
-/// Settings that are lists. In environment variables their items are separated by commas.
+/// Settings that are lists; see [`parse_list`] for their form in environment variables.
 const LIST_KEYS: [&str; 3] = ["server.trusted_proxies", "imports.allowed_networks", "hooks.allowed_networks"];
 
 /// Merges the default file, the operator's file and the environment; later sources override earlier ones.
@@ -24,21 +26,36 @@ pub(super) fn merge(
                 "select an existing file with --config or HOLDFAST_CONFIG",
             ));
         }
-        if let Err(error) = std::fs::File::open(path) {
+        let text = std::fs::read_to_string(path).map_err(|error| {
             let fix = "give the user of the service read access, for example with chgrp holdfast and chmod 640";
-            return Err(InvalidSetting::new("--config", path.display(), &format!("it cannot be read: {error}"), fix));
-        }
-        sources = sources.add_source(config::File::from(path).format(config::FileFormat::Toml));
+            InvalidSetting::new("--config", path.display(), &format!("it cannot be read: {error}"), fix)
+        })?;
+        sources = sources.add_source(config::File::from_str(&text, config::FileFormat::Toml));
     }
-    // An empty variable would be parsed as a list with one empty string.
-    let is_list = |name: &String| {
-        LIST_KEYS.iter().any(|key| *name == format!("HOLDFAST__{}", key.replace('.', "__").to_uppercase()))
-    };
-    environment.retain(|name, value| !value.is_empty() || !is_list(name));
+    for key in LIST_KEYS {
+        let name = format!("HOLDFAST__{}", key.replace('.', "__"));
+        // An empty variable counts as not set.
+        let values = environment.extract_if(|other, _| other.eq_ignore_ascii_case(&name));
+        if let Some((_, value)) = values.last().filter(|(_, value)| !value.is_empty()) {
+            let overridden = sources.set_override(key, parse_list(&value));
+            sources = overridden.map_err(|error| InvalidSetting::from_config(&error, None))?;
+        }
+    }
     let variables = config::Environment::with_prefix("HOLDFAST").prefix_separator("__").separator("__");
-    let variables = variables.list_separator(",").try_parsing(true).source(Some(environment));
-    let variables = LIST_KEYS.into_iter().fold(variables, |variables, key| variables.with_list_parse_key(key));
-    sources.add_source(variables).build().map_err(|error| InvalidSetting::from_config(&error, None))
+    let merged = sources.add_source(variables.try_parsing(true).source(Some(environment))).build();
+    merged.map_err(|error| match (&error, file) {
+        (ConfigError::FileParse { cause, .. }, Some(path)) => InvalidSetting::invalid_file(path, cause.as_ref()),
+        _ => InvalidSetting::from_config(&error, None),
+    })
+}
+
+/// Parses a list in an environment variable: `a,b`, or as in the file, `["a", "b"]`. Quotes and brackets may be missing,
+/// because shells and tools such as docker remove them.
+fn parse_list(text: &str) -> Vec<String> {
+    let text = text.trim();
+    let items = text.strip_prefix('[').and_then(|inner| inner.strip_suffix(']')).unwrap_or(text);
+    let items = items.split(',').map(|item| item.trim().trim_matches(['"', '\'']));
+    items.filter(|item| !item.is_empty()).map(str::to_owned).collect()
 }
 
 /// Renders the effective settings as a configuration file, with secrets hidden.
@@ -67,4 +84,53 @@ pub fn show(file: Option<&Path>) -> Result<String, InvalidSetting> {
         text.push('\n');
     }
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trusted_proxies(value: &str) -> Result<Vec<String>, InvalidSetting> {
+        let variables = [("HOLDFAST__SERVER__TRUSTED_PROXIES".to_owned(), value.to_owned())];
+        let configuration = Configuration::from_merged(&merge(None, variables.into())?)?;
+        Ok(configuration.server.trusted_proxies.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn lists_in_environment_variables_may_have_brackets_and_quotes() {
+        let forms = [
+            "10.0.0.0/8,::1/128",
+            "10.0.0.0/8, ::1/128",
+            "[10.0.0.0/8, ::1/128]",
+            "[\"10.0.0.0/8\",\"::1/128\"]",
+            " ['10.0.0.0/8', '::1/128',] ",
+        ];
+        for form in forms {
+            assert_eq!(trusted_proxies(form).unwrap(), ["10.0.0.0/8", "::1/128"], "{form}");
+        }
+        for form in ["", "[]"] {
+            assert_eq!(trusted_proxies(form).unwrap(), [""; 0], "{form}");
+        }
+        let text = trusted_proxies("[10.0.0.0/8, proxy]").unwrap_err().to_string();
+        assert!(text.contains("server.trusted_proxies") && text.contains("fix: "), "{text}");
+    }
+
+    /// The quoted source text of the parser is left out, because it can contain secrets.
+    #[test]
+    fn a_broken_file_is_reported_with_its_name_the_line_and_a_fix() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("broken.toml");
+        for (content, line, problem) in [
+            ("[server]\nlisten = hunter42\n", "line 2", "quote"),
+            ("[database]\n\nurl = \"hunter42\n", "line 3", "string"),
+            ("[server\nlisten = \"hunter42\"\n", "line 1", "table"),
+        ] {
+            std::fs::write(&file, content).unwrap();
+            let error = merge(Some(&file), config::Map::new()).unwrap_err();
+            let text = error.to_string();
+            assert!(text.contains(&file.display().to_string()) && text.contains(line), "{text}");
+            assert!(text.contains(problem) && text.contains("fix: correct this line"), "{text}");
+            assert!(!format!("{error} {error:?}").contains("hunter42"), "{text}");
+        }
+    }
 }

@@ -324,6 +324,9 @@ fn doctor_reports_common_mistakes() {
     for (variable, value, finding) in [
         ("HOLDFAST__GIT__CACHE_MAX_BYTES", "1000000000000000", "git        warning"),
         ("PATH", "/nowhere", "backup     warning"),
+        ("HOLDFAST__SERVER__TRUSTED_PROXIES", "0.0.0.0/0", "proxies    warning"),
+        ("HOLDFAST__SERVER__TRUSTED_PROXIES", "10.0.0.0/8,::/0", "proxies    warning"),
+        ("HOLDFAST__SERVER__TRUSTED_PROXIES", "10.0.0.0/8", "proxies    ok"),
     ] {
         let found = run(&["doctor"], &[&sound[..], &[(variable, value)]].concat());
         assert!(text(&found.stdout).contains(finding), "{}", text(&found.stdout));

@@ -31,6 +31,24 @@ pub fn address(configuration: &Configuration) -> Finding {
     ok(url.to_string())
 }
 
+/// Checks that the trusted proxies are not all machines of the Internet.
+pub fn proxies(configuration: &Configuration) -> Finding {
+    let networks = &configuration.server.trusted_proxies;
+    if let Some(network) = networks.iter().find(|network| network.prefix_len() == 0) {
+        return warning(
+            format!(
+                "server.trusted_proxies contains {network}, so every client counts as a proxy: it can forge the \
+                 address in X-Forwarded-For that is logged and limited, and open any number of connections"
+            ),
+            "list only the addresses of your reverse proxies, such as [\"192.0.2.10/32\"]",
+        );
+    }
+    match networks.len() {
+        0 => ok("none are trusted"),
+        count => ok(format!("{count} trusted networks")),
+    }
+}
+
 /// Configuration file of the Debian package.
 const PACKAGED_CONFIG: &str = "/etc/holdfast/holdfast.toml";
 

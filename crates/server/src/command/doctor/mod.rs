@@ -67,6 +67,7 @@ pub fn run(file: Option<&Path>, configuration: Result<Configuration, InvalidSett
     let mut report = Report::default();
     report.print("settings", machine::settings(file))?;
     report.print("address", machine::address(&configuration))?;
+    report.print("proxies", machine::proxies(&configuration))?;
     report.print("user", machine::user())?;
     report.print("files", machine::open_files())?;
     block_on(async {
