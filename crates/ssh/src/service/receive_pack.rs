@@ -10,6 +10,7 @@ use tokio::time::timeout;
 
 use crate::Context;
 
+/// Serves a push.
 pub async fn serve(
     context: &Context,
     actor: &Actor,

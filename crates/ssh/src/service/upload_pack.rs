@@ -14,6 +14,7 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncWrite, AsyncWriteExt};
 use super::copy_content;
 use crate::Context;
 
+/// Serves a fetch.
 pub async fn serve(
     context: &Context,
     repository: &OpenRepository,
