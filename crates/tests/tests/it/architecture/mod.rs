@@ -5,6 +5,7 @@
 
 mod documentation;
 mod files;
+mod imports;
 mod layers;
 mod names;
 mod signatures;
