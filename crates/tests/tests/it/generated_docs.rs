@@ -111,6 +111,16 @@ fn the_openapi_document_has_every_route() {
     }
 }
 
+#[test]
+fn the_openapi_document_describes_parameters_of_bodies() {
+    let site = InstanceUrls::new(&"http://holdfast.test".parse().unwrap(), 22);
+    let document: Value = serde_json::from_str(openapi::render(api::v3::routes().list(), &site).as_str()).unwrap();
+    let operation = &document["paths"]["/projects/{id}/hooks"]["post"];
+    let body = &operation["requestBody"]["content"]["application/json"]["schema"];
+    assert_eq!(body["properties"]["url"]["description"], "HTTP or HTTPS URL that receives the deliveries.");
+    assert_eq!(operation["parameters"][0]["description"], "Project id, or its path as NAMESPACE%2FPROJECT.");
+}
+
 fn list_markdown(directory: &Path) -> Vec<PathBuf> {
     let entries = directory.read_dir().unwrap().map(|entry| entry.unwrap().path());
     entries
