@@ -28,7 +28,7 @@ impl EncryptionKey {
 
 impl fmt::Debug for EncryptionKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SealingKey(hidden)")
+        f.write_str("EncryptionKey(hidden)")
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+/// The access level of a member of a group or project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AccessLevel {
     Guest = 10,
@@ -30,6 +31,7 @@ impl AccessLevel {
     }
 }
 
+/// The error for a number that is no access level.
 #[derive(Debug, thiserror::Error)]
 #[error("{0} is not an access level (valid: 10, 20, 30, 40, 50)")]
 pub struct UnknownAccessLevel(i64);

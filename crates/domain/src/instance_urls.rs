@@ -3,6 +3,7 @@
 use md5::{Digest, Md5};
 use url::Url;
 
+/// The URLs of the instance, from which all links to it are built.
 #[derive(Clone, Debug)]
 pub struct InstanceUrls {
     base_url: String,

@@ -4,9 +4,12 @@ use std::ops::Range;
 
 /// Counting stops at this number, and a larger total is not shown.
 pub const MAX_COUNTED_TOTAL: i64 = 10_000;
+/// Number of items on a page if the client does not choose it, as existing clients expect.
 pub const DEFAULT_PAGE_SIZE: i64 = 20;
+/// Maximum number of items on a page, as existing clients expect.
 pub const MAX_PAGE_SIZE: i64 = 100;
 
+/// The number and the size of a requested page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageRequest {
     number: i64,

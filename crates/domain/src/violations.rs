@@ -6,8 +6,11 @@ use crate::Field;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Violations(Vec<(&'static str, Vec<String>)>);
 
+/// The message for a value that is missing.
 pub const BLANK: &str = "can't be blank";
+/// The message for a value in a wrong format.
 pub const INVALID: &str = "is invalid";
+/// The message for a value that must be unique and is not.
 pub const TAKEN: &str = "has already been taken";
 
 impl Violations {
@@ -77,6 +80,7 @@ impl Violations {
     }
 }
 
+/// Returns whether a text has neither control characters nor characters that change the direction of text.
 pub fn has_no_control_chars(text: &str) -> bool {
     !text.chars().any(|c| {
         c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

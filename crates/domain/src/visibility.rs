@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+/// The visibility of a group or project for users who are not its members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Visibility {
     /// Visible to members only.
@@ -28,6 +29,7 @@ impl Visibility {
     }
 }
 
+/// The error for a number that is no visibility.
 #[derive(Debug, thiserror::Error)]
 #[error("{0} is not a visibility level (valid: 0, 10, 20)")]
 pub struct UnknownVisibility(i64);

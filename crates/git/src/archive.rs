@@ -2,9 +2,11 @@
 
 use gix::ObjectId;
 
+pub use crate::archive_name::ArchiveName;
 use crate::process::Command;
 use crate::{BareRepository, Git};
 
+/// The format of an archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArchiveFormat {
     TarGz,
@@ -12,26 +14,6 @@ pub enum ArchiveFormat {
     TarBz2,
     Tar,
     Zip,
-}
-
-/// The name of an archive and of the top-level directory in it. Contains only letters, digits, dots, dashes and
-/// underscores.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ArchiveName(String);
-
-const MAX_NAME_LENGTH: usize = 200;
-
-impl ArchiveName {
-    /// Builds a name. All other characters are replaced by dashes.
-    pub fn new(project: &str, revision: &str, commit: ObjectId) -> Self {
-        let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '-' };
-        let base_name = format!("{project}-{revision}").chars().map(plain).take(MAX_NAME_LENGTH).collect::<String>();
-        Self(format!("{}-{commit}", base_name.trim_start_matches(['.', '-'])))
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
 impl ArchiveFormat {

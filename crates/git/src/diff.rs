@@ -9,6 +9,7 @@ use gix::quote::ansi_c;
 use crate::lines::Lines;
 use crate::{BareRepository, Error, Git, Result};
 
+/// The changes of one file between two trees.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileDiff {
     pub old_path: Vec<u8>,
@@ -27,6 +28,7 @@ pub struct FileDiff {
 /// The text of a diff with at least this many bytes is dropped.
 pub const TEXT_BYTES_LIMIT: u64 = 102_400;
 
+/// A running `git diff`, read file by file.
 pub struct Diff {
     lines: Lines,
     /// The header line of the next file.

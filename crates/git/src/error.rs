@@ -3,8 +3,10 @@
 use std::io::ErrorKind;
 use std::time::Duration;
 
+/// The result of a function that runs git.
 pub type Result<T> = std::result::Result<T, Error>;
 
+/// The reason why git, or the conversation with a git client, failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("running git failed: {0}")]
@@ -41,6 +43,7 @@ impl Error {
     }
 }
 
+/// Returns whether an error says that the disk or a quota is full.
 pub fn is_storage_full(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }

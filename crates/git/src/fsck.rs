@@ -12,6 +12,7 @@ const FSCK_TIMEOUT: Duration = Duration::from_secs(4 * 3600);
 /// Maximum size of the output that is kept. The first findings of a badly damaged repository are enough.
 const MAX_OUTPUT_BYTES: u64 = 64 << 10;
 
+/// The problems that `git fsck` found, one line of its output each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
     /// Missing and unreadable objects.

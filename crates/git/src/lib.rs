@@ -2,6 +2,7 @@
 //! users, SQL or HTTP.
 
 pub mod archive;
+mod archive_name;
 pub mod bare_repository;
 mod confinement;
 pub mod connectivity;

@@ -10,6 +10,7 @@ use tokio::task::JoinHandle;
 use crate::Result;
 use crate::process::{Command, GitProcess, read_stderr_tail};
 
+/// The output of a git process, read line by line.
 pub struct Lines {
     stdout: BufReader<ChildStdout>,
     delimiter: u8,

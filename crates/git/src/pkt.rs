@@ -5,6 +5,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use crate::{Error, Result};
 
+/// A pkt-line: data, or one of the special packets without data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Packet {
     Flush,
@@ -82,6 +83,7 @@ pub enum Sideband {
     Progress = 2,
 }
 
+/// Writes data to a sideband, divided into as many packets as needed.
 pub async fn write_sideband(
     output: &mut (impl AsyncWrite + Unpin),
     band: Sideband,

@@ -1,6 +1,6 @@
 //! Starts `git`. No other module of this crate starts a process.
 //!
-//! - An argument is a literal of this program, a number, an object id, an [`archive::ArchiveName`] or a path that this
+//! - An argument is a literal of this program, a number, an object id, an [`ArchiveName`] or a path that this
 //!   program chose. Text of a user never becomes an argument.
 //! - The environment is cleared and contains only the variables set here, so that neither the configuration of the
 //!   machine, nor hooks, nor replace refs influence git.
@@ -15,8 +15,9 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process_group, prlimit
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 
+use crate::archive_name::ArchiveName;
 use crate::confinement::Confinement;
-use crate::{BareRepository, Error, Result, archive};
+use crate::{BareRepository, Error, Result};
 
 /// The git program and the limits that operators configure for it.
 #[derive(Clone, Debug)]
@@ -153,7 +154,7 @@ impl Command {
     }
 
     /// Adds the argument `--prefix=NAME/`.
-    pub fn arg_prefix(mut self, name: &archive::ArchiveName) -> Self {
+    pub fn arg_prefix(mut self, name: &ArchiveName) -> Self {
         self.inner.arg(format!("--prefix={}/", name.as_str()));
         self
     }

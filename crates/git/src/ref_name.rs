@@ -9,6 +9,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RefName(Arc<str>);
 
+/// The reason why a text is no valid ref name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RefNameError {
     #[error("funny refname")]

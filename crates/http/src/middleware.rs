@@ -18,7 +18,7 @@ use tracing::Instrument;
 
 use crate::connection::RequestBodyState;
 use crate::error::ApiError;
-use crate::{Context, client_address};
+use crate::{Context, InstanceUrls, client_address};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// One year, as browser vendors recommend.
@@ -54,7 +54,7 @@ pub async fn trace_request(State(context): State<Arc<Context>>, request: Request
         response = ApiError::body_timed_out().into_response();
     }
     response.headers_mut().insert(REQUEST_ID, id);
-    set_security_headers(response.headers_mut(), is_api, context.site.is_https());
+    set_security_headers(response.headers_mut(), &context.site, is_api);
     // The client need not send the rest of a body that a rejected request left unread.
     let has_unread_body = is_error && body_state.as_ref().is_some_and(RequestBodyState::is_unread);
     if has_unread_body || context.app.shutdown.is_cancelled() {
@@ -90,10 +90,10 @@ fn is_api(path: &str) -> bool {
 }
 
 /// Sets the headers for browsers and caches that all responses have.
-fn set_security_headers(headers: &mut HeaderMap, is_api: bool, is_https: bool) {
+fn set_security_headers(headers: &mut HeaderMap, site: &InstanceUrls, is_api: bool) {
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    if is_https {
+    if site.is_https() {
         headers.insert(STRICT_TRANSPORT_SECURITY, HSTS);
     }
     if is_api {

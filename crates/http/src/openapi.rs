@@ -122,7 +122,7 @@ fn operation(route: &Route) -> OperationBuilder {
     if has_body && !other_params.is_empty() {
         let mut object = ObjectBuilder::new();
         for param in &other_params {
-            object = object.property(param.name, param.schema.clone());
+            object = object.property(param.name, described(param.schema.clone(), param.description));
             if param.is_required {
                 object = object.required(param.name);
             }
@@ -190,6 +190,17 @@ fn parameter(
         .required(if is_required { Required::True } else { Required::False })
         .schema(Some(schema))
         .description((!description.is_empty()).then_some(description))
+}
+
+/// Adds a description to the schema of a parameter in a body, where only the schema can have one.
+fn described(mut schema: RefOr<Schema>, description: &str) -> RefOr<Schema> {
+    let description = (!description.is_empty()).then(|| description.to_owned());
+    match &mut schema {
+        RefOr::T(Schema::Object(object)) => object.description = description,
+        RefOr::T(Schema::Array(array)) => array.description = description,
+        _ => unreachable!("a parameter is a single value or a list"),
+    }
+    schema
 }
 
 fn content_response(description: &str, types: &[&str], schema: RefOr<Schema>) -> ResponseBuilder {

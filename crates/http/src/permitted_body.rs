@@ -1,3 +1,5 @@
+//! Response bodies that hold a permit until they have been sent.
+
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 

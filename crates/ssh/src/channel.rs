@@ -7,14 +7,13 @@ use holdfast_app::Actor;
 use holdfast_app::accounts::authentication::authenticate_key;
 use holdfast_git::protocol::Version;
 use russh::server::Msg;
-use russh::{Channel, ChannelMsg, ChannelReadHalf, ChannelWriteHalf};
+use russh::{Channel, ChannelMsg, ChannelReadHalf};
 use tokio::time::timeout;
 use tracing::Instrument;
 
 use crate::command::{self, Command, Service};
+use crate::stderr::{Writer, write_stderr};
 use crate::{Context, error_message, service};
-
-pub type Writer = ChannelWriteHalf<Msg>;
 
 enum ChannelRequest {
     Command { line: Vec<u8>, version: Version },
@@ -29,6 +28,7 @@ mod status {
     pub const REJECTED: u32 = 128;
 }
 
+/// Serves a channel until its command has ended or the client closes it.
 pub async fn serve(context: Arc<Context>, fingerprint: Arc<str>, channel: Channel<Msg>) {
     let (mut reader, writer) = channel.split();
     let request = timeout(context.settings.handshake_timeout, read_request(&mut reader)).await;
@@ -137,11 +137,3 @@ async fn run(
 async fn write_error(context: &Context, writer: &Writer, text: &str) {
     write_stderr(context, writer, &format!("ERROR: {text}")).await;
 }
-
-/// Writes a line to the client's standard error, which git shows to the user.
-pub async fn write_stderr(context: &Context, writer: &Writer, text: &str) {
-    let line = format!("{text}\n");
-    timeout(context.settings.idle_timeout, writer.extended_data_bytes(EXTENDED_DATA_STDERR, line)).await.ok();
-}
-
-const EXTENDED_DATA_STDERR: u32 = 1;

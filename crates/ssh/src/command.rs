@@ -4,6 +4,7 @@ use holdfast_app::projects::project::ProjectRef;
 use holdfast_domain::policy::ProjectAction;
 use holdfast_git::protocol::Version;
 
+/// A git service that a client can start with a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Service {
     UploadPack,

@@ -19,6 +19,7 @@ use crate::{Context, Error, Result, channel, command};
 const SSH_USER: &str = "git";
 const MAX_CHANNELS: usize = 10;
 
+/// The state of an SSH connection, and the handler of its events.
 pub struct Connection {
     context: Arc<Context>,
     /// SHA-256 fingerprint of the key that the client authenticated with.

@@ -12,6 +12,7 @@ use tokio::time::{Instant, Sleep};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tokio_util::task::TaskTracker;
 
+/// A stream that fails if its client stalls for too long.
 pub struct IdleTimeoutStream<S> {
     inner: S,
     idle_timeout: Duration,

@@ -9,6 +9,7 @@ mod error_message;
 mod idle_timeout;
 mod server;
 mod service;
+mod stderr;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,6 +42,7 @@ pub(crate) struct Context {
     pub settings: Settings,
 }
 
+/// The reason why the SSH server or a connection failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
@@ -51,4 +53,5 @@ pub enum Error {
     App(#[from] holdfast_app::Error),
 }
 
+/// The result of a function of the SSH server.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -65,51 +65,51 @@ async fn responses_match_git() {
     };
     println!("HOLDFAST_EQUAL_SEED={seed}");
     let begin = Instant::now();
-    let world = Arc::new(Environment::new(seed).await);
+    let environment = Arc::new(Environment::new(seed).await);
     let next = Arc::new(AtomicU64::new(numbers.start));
     let mut tasks = JoinSet::new();
     for _ in 0..MAX_CONCURRENT {
-        let (world, next, end) = (world.clone(), next.clone(), numbers.end);
+        let (environment, next, end) = (environment.clone(), next.clone(), numbers.end);
         tasks.spawn(async move {
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 if number >= end {
                     break;
                 }
-                check_repository(&world, number).await;
+                check_repository(&environment, number).await;
             }
         });
     }
     while let Some(done) = tasks.join_next().await {
         done.unwrap_or_else(|failed| std::panic::resume_unwind(failed.into_panic()));
     }
-    let (cases, kinds) = (world.cases.load(Ordering::Relaxed), world.kinds.lock().unwrap());
+    let (cases, kinds) = (environment.cases.load(Ordering::Relaxed), environment.kinds.lock().unwrap());
     println!("{cases} cases in {:.1?}: {kinds:?}", begin.elapsed());
 }
 
 async fn check_repository(environment: &Arc<Environment>, number: u64) {
-    let mut dice = SeededRng::new(environment.seed, number);
+    let mut rng = SeededRng::new(environment.seed, number);
     let path = format!("r{number}");
     let project = environment.server.project(&environment.owner, &path, 0).await;
     let history = match number % 20 {
         7 => History::empty(),
-        13 => History::without_branches(&mut dice),
-        _ => History::random(&mut dice),
+        13 => History::without_branches(&mut rng),
+        _ => History::random(&mut rng),
     };
     let local = LocalRepository::new().await;
-    let mut pair = Pair { environment: environment.clone(), number, project, dice, local, history, default: None };
+    let mut pair = Pair { environment: environment.clone(), number, project, rng, local, history, default: None };
     pair.push().await;
     pair.fetch_default_branch().await;
     check_contents(&mut pair).await;
     let Some(default) = pair.default.clone() else { return };
     // Contributors are counted incrementally, so they are compared again after more pushes.
     for _ in 0..2 {
-        if pair.dice.one_in(3) {
+        if pair.rng.one_in(3) {
             pair.unprotect(&default).await;
-            pair.history.rewrite_branch(&mut pair.dice, default.clone());
+            pair.history.rewrite_branch(&mut pair.rng, default.clone());
         } else {
-            pair.history.extend_branch(&mut pair.dice, default.clone());
-            pair.history.grow(&mut pair.dice, 3);
+            pair.history.extend_branch(&mut pair.rng, default.clone());
+            pair.history.grow(&mut pair.rng, 3);
         }
         pair.push().await;
         contributors::check(&mut pair).await;

@@ -23,7 +23,7 @@ pub struct Session {
 }
 
 /// Returns the active user with this login and password. Creates no session.
-pub async fn verify_password(app: &App, login: &str, password: &str, address: &str) -> Result<User> {
+pub(crate) async fn verify_password(app: &App, login: &str, password: &str, address: &str) -> Result<User> {
     let found = user::find_credentials(&mut *app.database.connection().await?, login).await?;
     let id = match found {
         Some(found) if app.passwords.is_recently_verified(password, Some(&found.password_hash)) => found.user,

@@ -9,7 +9,7 @@ use crate::accounts::user;
 use crate::{App, Error, Result};
 
 /// Closes the issues that the user may close. Others are skipped.
-pub async fn run(app: &App, project: ProjectId, user: UserId, issue_closures: Vec<IssueClosure>) -> Result<()> {
+pub(crate) async fn run(app: &App, project: ProjectId, user: UserId, issue_closures: Vec<IssueClosure>) -> Result<()> {
     let Some(actor) = user::actor_for_user(app, user).await? else { return Ok(()) };
     for IssueClosure { commit, iids } in issue_closures {
         for iid in iids {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+/// The way in which a token came into being.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenKind {
     /// A token that a user created, with a name, scopes and an optional expiry date.
@@ -29,6 +30,7 @@ impl TokenKind {
     }
 }
 
+/// A part of the API that a token grants access to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// All actions of the user, except acting as another user.
@@ -51,6 +53,7 @@ impl Scope {
     }
 }
 
+/// The error for a text that is no scope.
 #[derive(Debug, thiserror::Error)]
 #[error("{0:?} is not a scope (valid: api, read_user, sudo)")]
 pub struct UnknownScope(String);

@@ -1,5 +1,6 @@
 //! The state of a user account.
 
+/// The state of an account, which decides whether its user can sign in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UserState {
     Active,
@@ -26,6 +27,7 @@ impl UserState {
     }
 }
 
+/// The error for a text that is no user state.
 #[derive(Debug, thiserror::Error)]
 #[error("unknown user state {0:?}")]
 pub struct UnknownUserState(String);

@@ -52,6 +52,7 @@ impl Action {
     }
 }
 
+/// The error for a number that is no action of an event.
 #[derive(Debug, thiserror::Error)]
 #[error("{0} is not an event action")]
 pub struct UnknownAction(i16);

@@ -77,6 +77,7 @@ impl Status {
     }
 }
 
+/// The error for a text that is no status of a build.
 #[derive(Debug, thiserror::Error)]
 #[error("{0:?} is not a build status")]
 pub struct UnknownStatus(String);

@@ -6,6 +6,7 @@ pub mod path;
 pub use name::GroupName;
 pub use path::NamespacePath;
 
+/// The kind of a namespace: each belongs to one user or to one group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NamespaceKind {
     User,
@@ -21,6 +22,7 @@ impl NamespaceKind {
     }
 }
 
+/// The error for a text that is no kind of namespace.
 #[derive(Debug, thiserror::Error)]
 #[error("unknown namespace kind {0:?}")]
 pub struct UnknownNamespaceKind(String);

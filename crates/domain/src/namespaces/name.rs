@@ -2,6 +2,7 @@
 
 use crate::violations::{BLANK, check_max_length};
 
+/// A valid name of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupName(String);
 

@@ -3,6 +3,7 @@
 
 use crate::violations::{BLANK, check_max_length};
 
+/// A valid path of a namespace, which is the first segment of its URLs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamespacePath(String);
 

@@ -34,12 +34,14 @@ impl IssueState {
     }
 }
 
+/// A request of a user to close or reopen an issue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StateEvent {
     Close,
     Reopen,
 }
 
+/// The error for a number that is no state of an issue.
 #[derive(Debug, thiserror::Error)]
 #[error("{0} is not an issue state")]
 pub struct UnknownState(i16);

@@ -43,7 +43,7 @@ impl GroupAction {
         }
     }
 
-    pub(super) const fn requirement(self) -> Requirement {
+    const fn requirement(self) -> Requirement {
         match self {
             Self::Read => Requirement::Visible,
             Self::ReadMembers | Self::ReadIssues | Self::RequestAccess => Requirement::VisibleAndSignedIn,

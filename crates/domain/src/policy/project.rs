@@ -171,7 +171,7 @@ impl ProjectAction {
         }
     }
 
-    pub(super) const fn requirement(self) -> Requirement {
+    const fn requirement(self) -> Requirement {
         match self {
             Self::Read => Requirement::Visible,
             Self::ReadCode | Self::ReadBuilds => Requirement::Code,

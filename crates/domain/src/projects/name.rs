@@ -2,6 +2,7 @@
 
 use crate::violations::{BLANK, check_max_length};
 
+/// A valid name of a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProjectName(String);
 

@@ -4,6 +4,7 @@ use deunicode::deunicode;
 
 use crate::violations::{BLANK, check_max_length};
 
+/// A valid path of a project, which is the last segment of its URLs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProjectPath(String);
 

@@ -10,6 +10,7 @@ pub struct ImportUrl {
     pub password: Option<String>,
 }
 
+/// The error for a text that is no URL to import a repository from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be a valid URL")]
 pub struct InvalidImportUrl;

@@ -17,6 +17,7 @@ pub struct PushCommand {
     pub new: Option<ObjectId>,
 }
 
+/// The capabilities that a client requests for a push.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capabilities {
     pub report_status: bool,
@@ -25,6 +26,7 @@ pub struct Capabilities {
     pub atomic: bool,
 }
 
+/// A push as the client sends it before its pack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PushRequest {
     pub commands: Vec<PushCommand>,

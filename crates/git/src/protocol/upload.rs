@@ -11,6 +11,7 @@ use tokio::io::AsyncRead;
 use crate::pkt::{self, Packet, PacketWriter};
 use crate::{Error, Result};
 
+/// The arguments of the protocol v2 command `ls-refs`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LsRefsRequest {
     pub peel: bool,
@@ -32,6 +33,7 @@ pub struct FetchRequest {
     pub raw: Bytes,
 }
 
+/// A command of protocol v2.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
     LsRefs(LsRefsRequest),

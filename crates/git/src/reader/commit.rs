@@ -18,6 +18,7 @@ pub struct Signature {
     pub offset_seconds: i32,
 }
 
+/// A commit as it is stored in a repository, without its tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Commit {
     pub id: ObjectId,

@@ -1,1 +1,3 @@
+//! The REST API, one module per version.
+
 pub mod v3;

@@ -1,3 +1,5 @@
+//! The page that browsers get for the URL of a project.
+
 use std::sync::Arc;
 
 use axum::extract::{Request, State};

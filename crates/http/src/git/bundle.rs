@@ -1,3 +1,5 @@
+//! Downloads of the bundle of a large repository.
+
 use std::sync::Arc;
 
 use axum::body::Body;

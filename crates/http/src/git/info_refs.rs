@@ -1,3 +1,5 @@
+//! The ref advertisement, with which every fetch and push over HTTP begins.
+
 use std::sync::Arc;
 
 use axum::extract::{Request, State};

@@ -83,6 +83,9 @@ pub fn name(field: &'static str) -> &'static str {
 /// - `list name: T`, a `Vec`: `name[]=1&name[]=2`, `name=1,2` or a JSON array;
 /// - `file name: UploadedFile`, which must be sent as a part of a multipart form;
 /// - `flatten name: P`, all parameters of another declaration.
+///
+/// The doc comment of a field is its description in the OpenAPI document. A required field without one has the
+/// description of its type, if that has one.
 #[macro_export]
 macro_rules! params {
     ($(#[$meta:meta])* $visibility:vis struct $Name:ident {

@@ -46,6 +46,7 @@ pub mod required {
     }
 
     pub fn describe<T: FromValue>(name: &'static str, description: &'static str) -> Option<ParamDoc> {
+        let description = if description.is_empty() { T::DESCRIPTION } else { description };
         Some(ParamDoc { name, description, is_required: true, schema: T::schema() })
     }
 }

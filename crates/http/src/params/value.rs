@@ -33,7 +33,11 @@ impl ParamError {
     }
 }
 
+/// A type of parameter.
 pub trait FromValue: Sized {
+    /// The description of parameters of this type that have none of their own.
+    const DESCRIPTION: &'static str = "";
+
     fn from_value(value: &Value) -> Result<Self, ParamError>;
     fn schema() -> RefOr<Schema>;
 
@@ -208,6 +212,8 @@ impl FromValue for Visibility {
 
 /// A number is an id, any other text is a path.
 impl FromValue for GroupRef {
+    const DESCRIPTION: &'static str = "Group id or path.";
+
     fn from_value(value: &Value) -> Result<Self, ParamError> {
         let text = String::from_value(value)?;
         match parse_id(&text) {
@@ -223,6 +229,8 @@ impl FromValue for GroupRef {
 
 /// A number is an id, any other text is the path `NAMESPACE/PROJECT`. A text without a slash refers to no project.
 impl FromValue for ProjectRef {
+    const DESCRIPTION: &'static str = "Project id, or its path as NAMESPACE%2FPROJECT.";
+
     fn from_value(value: &Value) -> Result<Self, ParamError> {
         let text = String::from_value(value)?;
         match parse_id(&text) {

@@ -40,7 +40,7 @@ fn shutdown_finishes_started_requests() {
 /// Closing a listener resets the connections in its backlog, and a load balancer does not retry a POST.
 #[test]
 fn shutdown_answers_accepted_connections() {
-    let url = database("process_door");
+    let url = database("process_backlog");
     assert!(run(&["migrate"], &[("HOLDFAST__DATABASE__URL", &url)]).status.success());
     let mut server = Server::start(&url);
     let address = server.address.parse().unwrap();

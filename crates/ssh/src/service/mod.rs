@@ -13,12 +13,13 @@ use russh::ChannelReadHalf;
 use tokio::io::{AsyncWrite, AsyncWriteExt, BufReader};
 
 use crate::Context;
-use crate::channel::{Writer, write_stderr};
 use crate::command::{Command, Service};
 use crate::idle_timeout::IdleTimeoutStream;
+use crate::stderr::{Writer, write_stderr};
 
 const BUFFER_SIZE: usize = 64 << 10;
 
+/// Authorizes a command and serves it over the channel that sent it.
 pub async fn serve(
     context: &Context,
     actor: &Actor,

@@ -11,6 +11,7 @@ use tokio::time::timeout;
 
 use crate::Context;
 
+/// Serves a push.
 pub async fn serve(
     context: &Context,
     actor: &Actor,

@@ -10,6 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use super::copy_content;
 use crate::Context;
 
+/// Serves an archive of a commit.
 pub async fn serve(
     context: &Context,
     repository: &OpenRepository,

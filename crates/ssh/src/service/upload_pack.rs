@@ -15,6 +15,7 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncWrite, AsyncWriteExt};
 use super::copy_content;
 use crate::Context;
 
+/// Serves a fetch.
 pub async fn serve(
     context: &Context,
     repository: &OpenRepository,

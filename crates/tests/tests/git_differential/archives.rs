@@ -21,7 +21,7 @@ pub struct Item {
 pub async fn check(pair: &mut Pair) {
     let revision = pair.revision_or_none();
     let (suffix, format) =
-        *pair.dice.pick(&[("", "tar"), (".tar.gz", "tar"), (".tar", "tar"), (".tar.bz2", "tar"), (".zip", "zip")]);
+        *pair.rng.pick(&[("", "tar"), (".tar.gz", "tar"), (".tar", "tar"), (".tar.bz2", "tar"), (".zip", "zip")]);
     let request = Request::new("archive", format!("/archive{suffix}")).with_some("sha", &revision.text);
     let ours = match pair.bytes(&request).await {
         Ok(bytes) => to_json(strip_top_directory(items(&decompress(bytes, suffix).await, format).await)),

@@ -18,7 +18,7 @@ fn expected(pair: &Pair, id: &str) -> Value {
 pub async fn check(pair: &mut Pair) {
     let revision = pair.revision();
     let listed = pair.local.git(["ls-tree", "-r", "-t", "-z", &revision.id]).await;
-    let nothing = pair.dice.hex(40);
+    let nothing = pair.rng.hex(40);
     let mut entries = vec![(b"no/such file".to_vec(), nothing), (Vec::new(), revision.id.clone())];
     for line in listed.split_inclusive(|byte| *byte == 0) {
         let tab = line.iter().position(|byte| *byte == b'\t').unwrap();
@@ -26,7 +26,7 @@ pub async fn check(pair: &mut Pair) {
         entries.push((line[tab + 1..line.len() - 1].to_vec(), id));
     }
     for _ in 0..2 {
-        let (path, id) = pair.dice.pick(&entries).clone();
+        let (path, id) = pair.rng.pick(&entries).clone();
         // A query parameter cannot contain paths that are not UTF-8.
         if let Ok(path) = String::from_utf8(path)
             && !path.is_empty()
@@ -36,7 +36,7 @@ pub async fn check(pair: &mut Pair) {
             let ours = pair.bytes(&request).await;
             pair.assert_same(&request, &to_json(ours.as_deref().map_err(|status| *status)), &expected(pair, &id));
         }
-        let id = pair.dice.pick(&entries).1.clone();
+        let id = pair.rng.pick(&entries).1.clone();
         let request = Request::new("raw blob", format!("/raw_blobs/{id}"));
         let ours = pair.bytes(&request).await;
         pair.assert_same(&request, &to_json(ours.as_deref().map_err(|status| *status)), &expected(pair, &id));

@@ -16,7 +16,7 @@ const MAX_BYTES: usize = 512_000;
 
 pub async fn check(pair: &mut Pair) {
     let from = pair.revision();
-    let to = if pair.dice.one_in(12) { pair.revision_of(from.commit) } else { pair.revision() };
+    let to = if pair.rng.one_in(12) { pair.revision_of(from.commit) } else { pair.revision() };
     let request = Request::new("compare", "/compare").with("from", &from.text).with("to", &to.text);
     let mut ours = pair.get(&request).await;
     let local = &pair.local;

@@ -49,24 +49,22 @@ const WORDS: &[&str] =
     &["alpha", "beta", "gamma", "delta", "engine", "wheel", "axle", "src", "lib", "doc", "test", "a"];
 
 /// Returns a random path component.
-pub fn name(dice: &mut SeededRng) -> Vec<u8> {
-    match dice.next_below(10) {
-        0..=2 => dice.pick(ODD_NAMES).to_vec(),
-        3 => [dice.pick(ODD_NAMES), dice.pick(WORDS).as_bytes(), dice.pick(ODD_NAMES)].concat(),
+pub fn name(rng: &mut SeededRng) -> Vec<u8> {
+    match rng.next_below(10) {
+        0..=2 => rng.pick(ODD_NAMES).to_vec(),
+        3 => [rng.pick(ODD_NAMES), rng.pick(WORDS).as_bytes(), rng.pick(ODD_NAMES)].concat(),
         // Longer than the name field of a tar header.
-        4 if dice.one_in(8) => vec![b'l'; dice.next_between(90, 240)],
-        4 | 5 => dice.pick(WORDS).as_bytes().to_vec(),
-        6 => dice.pick(WORDS).to_uppercase().into_bytes(),
-        _ => {
-            format!("{}{}.{}", dice.pick(WORDS), dice.next_below(30), dice.pick(&["txt", "rs", "md", "0"])).into_bytes()
-        }
+        4 if rng.one_in(8) => vec![b'l'; rng.next_between(90, 240)],
+        4 | 5 => rng.pick(WORDS).as_bytes().to_vec(),
+        6 => rng.pick(WORDS).to_uppercase().into_bytes(),
+        _ => format!("{}{}.{}", rng.pick(WORDS), rng.next_below(30), rng.pick(&["txt", "rs", "md", "0"])).into_bytes(),
     }
 }
 
-fn line(dice: &mut SeededRng) -> Vec<u8> {
-    let words: Vec<&str> = (0..dice.next_below(7)).map(|_| *dice.pick(WORDS)).collect();
+fn line(rng: &mut SeededRng) -> Vec<u8> {
+    let words: Vec<&str> = (0..rng.next_below(7)).map(|_| *rng.pick(WORDS)).collect();
     let mut line = words.join(" ").into_bytes();
-    match dice.next_below(30) {
+    match rng.next_below(30) {
         0 => line.extend(b" caf\xe9"),
         1 => line.extend("  ünï\t日本".as_bytes()),
         2 => line = b"--- a/x".to_vec(),
@@ -78,37 +76,37 @@ fn line(dice: &mut SeededRng) -> Vec<u8> {
     line
 }
 
-pub fn content(dice: &mut SeededRng) -> Vec<u8> {
-    let lines = |dice: &mut SeededRng, end: &[u8]| {
-        let count = dice.next_between(1, 40);
-        (0..count).flat_map(|_| [&line(dice), end].concat()).collect::<Vec<u8>>()
+pub fn content(rng: &mut SeededRng) -> Vec<u8> {
+    let lines = |rng: &mut SeededRng, end: &[u8]| {
+        let count = rng.next_between(1, 40);
+        (0..count).flat_map(|_| [&line(rng), end].concat()).collect::<Vec<u8>>()
     };
-    match dice.next_below(14) {
+    match rng.next_below(14) {
         0 => Vec::new(),
-        1 => (0..dice.next_between(1, 400)).map(|_| dice.next_u64() as u8).chain([0]).collect(),
-        2 => [b"\x89PNG\r\n\0", &lines(dice, b"\n")[..]].concat(),
-        3 | 4 => lines(dice, b"\r\n"),
-        5 => lines(dice, b"\n").into_iter().chain(*b"no end").collect(),
-        6 => vec![b'\n'; dice.next_between(1, 5)],
+        1 => (0..rng.next_between(1, 400)).map(|_| rng.next_u64() as u8).chain([0]).collect(),
+        2 => [b"\x89PNG\r\n\0", &lines(rng, b"\n")[..]].concat(),
+        3 | 4 => lines(rng, b"\r\n"),
+        5 => lines(rng, b"\n").into_iter().chain(*b"no end").collect(),
+        6 => vec![b'\n'; rng.next_between(1, 5)],
         // git looks for a zero byte only at the beginning of a file when it decides whether the file is binary.
-        7 if dice.one_in(4) => lines(dice, b"\n").repeat(60).into_iter().chain([0, b'\n']).collect(),
-        _ => lines(dice, b"\n"),
+        7 if rng.one_in(4) => lines(rng, b"\n").repeat(60).into_iter().chain([0, b'\n']).collect(),
+        _ => lines(rng, b"\n"),
     }
 }
 
 /// Returns a copy of the content with a few lines changed.
-pub fn edit(dice: &mut SeededRng, content: &[u8]) -> Vec<u8> {
+pub fn edit(rng: &mut SeededRng, content: &[u8]) -> Vec<u8> {
     let mut lines: Vec<Vec<u8>> = content.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
-    for _ in 0..dice.next_between(1, 3) {
-        let at = dice.next_below(lines.len() + 1);
-        match dice.next_below(5) {
+    for _ in 0..rng.next_between(1, 3) {
+        let at = rng.next_below(lines.len() + 1);
+        match rng.next_below(5) {
             0 if at < lines.len() => drop(lines.remove(at)),
             1 if at < lines.len() => lines[at].insert(0, b' '),
             2 if at < lines.len() => {
                 lines.last_mut().unwrap().pop();
             }
-            3 if at < lines.len() => lines[at] = [&line(dice), &b"\n"[..]].concat(),
-            _ => lines.insert(at, [&line(dice), &b"\n"[..]].concat()),
+            3 if at < lines.len() => lines[at] = [&line(rng), &b"\n"[..]].concat(),
+            _ => lines.insert(at, [&line(rng), &b"\n"[..]].concat()),
         }
     }
     lines.concat()
@@ -147,22 +145,22 @@ const PEOPLE: &[(&[u8], &[u8])] = &[
 ];
 
 /// Returns an author as it is written in a commit, without the time.
-pub fn person(dice: &mut SeededRng) -> Vec<u8> {
+pub fn person(rng: &mut SeededRng) -> Vec<u8> {
     // Most commits of a history are by few authors.
-    let end = if dice.one_in(3) { PEOPLE.len() } else { 4 };
-    let (name, address) = PEOPLE[dice.next_below(end)];
+    let end = if rng.one_in(3) { PEOPLE.len() } else { 4 };
+    let (name, address) = PEOPLE[rng.next_below(end)];
     [name, b" <", address, b">"].concat()
 }
 
 const ZONES: &[&str] = &["+0000", "+0000", "-0800", "+0530", "+1245", "-0330"];
 
-pub fn zone(dice: &mut SeededRng) -> &'static str {
-    ZONES[dice.next_below(ZONES.len())]
+pub fn zone(rng: &mut SeededRng) -> &'static str {
+    ZONES[rng.next_below(ZONES.len())]
 }
 
-pub fn message(dice: &mut SeededRng) -> Vec<u8> {
-    let subject = line(dice);
-    match dice.next_below(9) {
+pub fn message(rng: &mut SeededRng) -> Vec<u8> {
+    let subject = line(rng);
+    match rng.next_below(9) {
         0 => Vec::new(),
         1 => subject,
         2 => [&subject, &b"\n\nA body\nof lines.\n"[..]].concat(),
@@ -204,10 +202,10 @@ const REF_NAMES: &[&str] = &[
 ];
 
 /// Returns a random short name of a branch or a tag.
-pub fn ref_name(dice: &mut SeededRng) -> String {
-    match dice.next_below(3) {
-        0 => format!("{}/{}", dice.pick(REF_NAMES), dice.next_below(20)),
-        1 => format!("{}{}", dice.pick(WORDS), dice.next_below(20)),
-        _ => (*dice.pick(REF_NAMES)).to_owned(),
+pub fn ref_name(rng: &mut SeededRng) -> String {
+    match rng.next_below(3) {
+        0 => format!("{}/{}", rng.pick(REF_NAMES), rng.next_below(20)),
+        1 => format!("{}{}", rng.pick(WORDS), rng.next_below(20)),
+        _ => (*rng.pick(REF_NAMES)).to_owned(),
     }
 }

@@ -44,21 +44,21 @@ impl History {
         }
     }
 
-    pub fn random(dice: &mut SeededRng) -> Self {
+    pub fn random(rng: &mut SeededRng) -> Self {
         let mut history = Self::empty();
-        let files = Files::random(dice);
-        let first = history.commit(dice, &[], files);
-        let name = if dice.one_in(3) { generators::ref_name(dice) } else { "main".into() };
+        let files = Files::random(rng);
+        let first = history.commit(rng, &[], files);
+        let name = if rng.one_in(3) { generators::ref_name(rng) } else { "main".into() };
         history.set_branch(name, first);
-        let steps = dice.next_between(3, 25);
-        history.grow(dice, steps);
+        let steps = rng.next_between(3, 25);
+        history.grow(rng, steps);
         history
     }
 
     /// Returns a history that only tags reach.
-    pub fn without_branches(dice: &mut SeededRng) -> Self {
-        let mut history = Self::random(dice);
-        history.tag(dice);
+    pub fn without_branches(rng: &mut SeededRng) -> Self {
+        let mut history = Self::random(rng);
+        history.tag(rng);
         for name in std::mem::take(&mut history.branches).into_keys() {
             history.stream.delete(&format!("refs/heads/{name}"));
         }
@@ -98,101 +98,101 @@ impl History {
         seen.into_iter().collect()
     }
 
-    pub fn grow(&mut self, dice: &mut SeededRng, steps: usize) {
+    pub fn grow(&mut self, rng: &mut SeededRng, steps: usize) {
         for _ in 0..steps {
-            match dice.next_below(20) {
+            match rng.next_below(20) {
                 0..=10 => {
-                    let name = self.pick_branch(dice);
-                    self.extend_branch(dice, name);
+                    let name = self.pick_branch(rng);
+                    self.extend_branch(rng, name);
                 }
-                11..=13 => self.merge(dice),
+                11..=13 => self.merge(rng),
                 14 => {
-                    let files = Files::random(dice);
-                    let root = self.commit(dice, &[], files);
-                    self.add_branch(dice, root);
+                    let files = Files::random(rng);
+                    let root = self.commit(rng, &[], files);
+                    self.add_branch(rng, root);
                 }
                 15 | 16 => {
-                    let at = dice.next_below(self.commits.len());
+                    let at = rng.next_below(self.commits.len());
                     if self.visible().contains(&at) {
-                        self.add_branch(dice, at);
+                        self.add_branch(rng, at);
                     }
                 }
-                _ => self.tag(dice),
+                _ => self.tag(rng),
             }
         }
     }
 
-    fn pick_branch(&self, dice: &mut SeededRng) -> String {
+    fn pick_branch(&self, rng: &mut SeededRng) -> String {
         let names: Vec<&String> = self.branches.keys().collect();
-        (*dice.pick(&names)).clone()
+        (*rng.pick(&names)).clone()
     }
 
-    pub fn extend_branch(&mut self, dice: &mut SeededRng, name: String) {
+    pub fn extend_branch(&mut self, rng: &mut SeededRng, name: String) {
         let parent = self.branches[&name];
-        let tip = self.add_child(dice, &[parent]);
+        let tip = self.add_child(rng, &[parent]);
         self.set_branch(name, tip);
     }
 
     /// Resets a branch to an earlier commit or to a new root, as a force push does.
-    pub fn rewrite_branch(&mut self, dice: &mut SeededRng, name: String) {
+    pub fn rewrite_branch(&mut self, rng: &mut SeededRng, name: String) {
         let mut at = vec![self.branches[&name]];
-        for _ in 0..dice.next_between(1, 4) {
+        for _ in 0..rng.next_between(1, 4) {
             at = self
                 .commits
                 .get(*at.first().unwrap_or(&usize::MAX))
                 .map_or(Vec::new(), |commit| commit.parents.clone());
         }
         at.truncate(1);
-        let tip = self.add_child(dice, &at);
+        let tip = self.add_child(rng, &at);
         self.set_branch(name, tip);
     }
 
-    fn merge(&mut self, dice: &mut SeededRng) {
-        let name = self.pick_branch(dice);
+    fn merge(&mut self, rng: &mut SeededRng) {
+        let name = self.pick_branch(rng);
         let visible = self.visible();
         let mut parents = vec![self.branches[&name]];
-        let others = if dice.one_in(4) { dice.next_between(2, 4) } else { 1 };
+        let others = if rng.one_in(4) { rng.next_between(2, 4) } else { 1 };
         for _ in 0..others {
             let tips: Vec<usize> = self.branches.values().copied().collect();
-            let other = if dice.one_in(4) { *dice.pick(&visible) } else { *dice.pick(&tips) };
+            let other = if rng.one_in(4) { *rng.pick(&visible) } else { *rng.pick(&tips) };
             if !parents.contains(&other) {
                 parents.push(other);
             }
         }
-        let tip = self.add_child(dice, &parents);
+        let tip = self.add_child(rng, &parents);
         self.set_branch(name, tip);
     }
 
-    fn add_child(&mut self, dice: &mut SeededRng, parents: &[usize]) -> usize {
+    fn add_child(&mut self, rng: &mut SeededRng, parents: &[usize]) -> usize {
         let mut files = parents.first().map_or_else(Files::default, |first| self.commits[*first].files.clone());
         for other in parents.iter().skip(1) {
-            files.mix(dice, &self.commits[*other].files);
+            files.mix(rng, &self.commits[*other].files);
         }
         // Without a change this is an empty commit, or a merge without changes of its own.
-        for _ in 0..dice.next_below(6) {
-            files.change(dice);
+        for _ in 0..rng.next_below(6) {
+            files.change(rng);
         }
-        self.commit(dice, parents, files)
+        self.commit(rng, parents, files)
     }
 
-    fn commit(&mut self, dice: &mut SeededRng, parents: &[usize], files: Files) -> usize {
+    fn commit(&mut self, rng: &mut SeededRng, parents: &[usize], files: Files) -> usize {
         let newest = parents.iter().map(|parent| self.commits[*parent].time).max().unwrap_or(1_600_000_000);
-        let time = match dice.next_below(12) {
+        let time = match rng.next_below(12) {
             0..=3 => newest,
             // Commit dates can be wrong.
-            4 | 5 => newest - dice.next_between(1, 1_000_000) as i64,
-            6 if dice.one_in(6) => 4_000_000_000,
-            7 if dice.one_in(6) => MIN_TIME,
-            _ => newest + dice.next_between(1, 100_000) as i64,
+            4 | 5 => newest - rng.next_between(1, 1_000_000) as i64,
+            6 if rng.one_in(6) => 4_000_000_000,
+            7 if rng.one_in(6) => MIN_TIME,
+            _ => newest + rng.next_between(1, 100_000) as i64,
         };
         let time = time.max(MIN_TIME);
-        let written = if dice.one_in(2) { time } else { (time - dice.next_below(100_000) as i64).max(MIN_TIME) };
+        let written = if rng.one_in(2) { time } else { (time - rng.next_below(100_000) as i64).max(MIN_TIME) };
         let mark = self.next_mark();
         let objects: Vec<_> = files.iter().map(|(path, entry)| (path.to_vec(), self.object(entry))).collect();
-        let author = signature(dice, written);
-        let committer = signature(dice, time);
+        let author = signature(rng, written);
+        let committer = signature(rng, time);
         let marks: Vec<Mark> = parents.iter().map(|parent| self.commits[*parent].mark).collect();
-        self.stream.commit(mark, &author, &committer, &generators::message(dice), &marks);
+        self.stream.commit(mark, &author, &committer, &generators::message(rng), &marks);
         for (path, (mode, object)) in objects {
             self.stream.file(mode, &object, &path);
         }
@@ -226,27 +226,27 @@ impl History {
         self.branches.insert(name, commit);
     }
 
-    fn add_branch(&mut self, dice: &mut SeededRng, commit: usize) {
-        let name = generators::ref_name(dice);
+    fn add_branch(&mut self, rng: &mut SeededRng, commit: usize) {
+        let name = generators::ref_name(rng);
         if is_free(&self.branches, &name) {
             self.set_branch(name, commit);
         } else {
             // Keep the commit reachable under a name that is free.
-            let tip = self.add_child(dice, &[commit]);
+            let tip = self.add_child(rng, &[commit]);
             let name = format!("more-{tip}");
             self.set_branch(name, tip);
         }
     }
 
-    fn tag(&mut self, dice: &mut SeededRng) {
+    fn tag(&mut self, rng: &mut SeededRng) {
         // A tag and a branch may have the same name.
-        let name = generators::ref_name(dice);
+        let name = generators::ref_name(rng);
         if !is_free(&self.tags, &name) {
             return;
         }
-        let commit = *dice.pick(&self.visible());
-        let (of, commit) = match dice.next_below(4) {
-            0 if !self.tag_marks.is_empty() => *dice.pick(&self.tag_marks),
+        let commit = *rng.pick(&self.visible());
+        let (of, commit) = match rng.next_below(4) {
+            0 if !self.tag_marks.is_empty() => *rng.pick(&self.tag_marks),
             1 => {
                 self.stream.reset(&format!("refs/tags/{name}"), Some(self.commits[commit].mark));
                 self.tags.insert(name, commit);
@@ -255,8 +255,8 @@ impl History {
             _ => (self.commits[commit].mark, commit),
         };
         let mark = self.next_mark();
-        let tagger = signature(dice, 1_650_000_000);
-        self.stream.tag(mark, &name, of, &tagger, &generators::message(dice));
+        let tagger = signature(rng, 1_650_000_000);
+        self.stream.tag(mark, &name, of, &tagger, &generators::message(rng));
         self.tag_marks.push((mark, commit));
         self.tags.insert(name, commit);
     }
@@ -269,6 +269,6 @@ fn is_free(names: &BTreeMap<String, usize>, name: &str) -> bool {
     !names.keys().any(|other| below(name, other) || below(other, name))
 }
 
-fn signature(dice: &mut SeededRng, time: i64) -> Vec<u8> {
-    [&generators::person(dice)[..], format!(" {time} {}", generators::zone(dice)).as_bytes()].concat()
+fn signature(rng: &mut SeededRng, time: i64) -> Vec<u8> {
+    [&generators::person(rng)[..], format!(" {time} {}", generators::zone(rng)).as_bytes()].concat()
 }

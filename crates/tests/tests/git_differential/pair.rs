@@ -36,7 +36,7 @@ pub struct Pair {
     pub environment: Arc<Environment>,
     pub number: u64,
     pub project: i64,
-    pub dice: SeededRng,
+    pub rng: SeededRng,
     pub local: LocalRepository,
     pub history: History,
     /// The default branch that the API reports.
@@ -150,7 +150,7 @@ impl Pair {
     pub fn revision_or_none(&mut self) -> Revision {
         let tip = self.default.as_ref().map(|name| self.history.branches[name]);
         match tip {
-            Some(commit) if self.dice.one_in(8) => {
+            Some(commit) if self.rng.one_in(8) => {
                 Revision { text: String::new(), id: self.id(commit).to_owned(), commit }
             }
             _ => self.revision(),
@@ -160,14 +160,14 @@ impl Pair {
     /// Returns a random name or id of a commit, possibly with a suffix for an ancestor.
     pub fn revision(&mut self) -> Revision {
         let mut revision = self.plain_revision();
-        while self.dice.one_in(6) {
+        while self.rng.one_in(6) {
             let parents = self.history.parents(revision.commit);
             if parents.is_empty() {
                 break;
             }
-            let place = self.dice.next_below(parents.len());
+            let place = self.rng.next_below(parents.len());
             revision.text +=
-                &if place == 0 { (*self.dice.pick(&["~", "^", "~1"])).into() } else { format!("^{}", place + 1) };
+                &if place == 0 { (*self.rng.pick(&["~", "^", "~1"])).into() } else { format!("^{}", place + 1) };
             revision.commit = parents[place];
             revision.id = self.id(revision.commit).to_owned();
         }
@@ -175,11 +175,11 @@ impl Pair {
     }
 
     fn plain_revision(&mut self) -> Revision {
-        let dice = &mut self.dice;
+        let rng = &mut self.rng;
         let (branches, tags) = (&self.history.branches, &self.history.tags);
-        let named = match dice.next_below(4) {
-            0 if !branches.is_empty() => Some(*dice.pick(&branches.keys().collect::<Vec<_>>())),
-            1 if !tags.is_empty() => Some(*dice.pick(&tags.keys().collect::<Vec<_>>())),
+        let named = match rng.next_below(4) {
+            0 if !branches.is_empty() => Some(*rng.pick(&branches.keys().collect::<Vec<_>>())),
+            1 if !tags.is_empty() => Some(*rng.pick(&tags.keys().collect::<Vec<_>>())),
             _ => None,
         };
         if let Some(name) = named {
@@ -187,14 +187,14 @@ impl Pair {
             let commit = *tags.get(name).unwrap_or_else(|| &branches[name]);
             return Revision { text: name.clone(), id: self.id(commit).to_owned(), commit };
         }
-        let commit = *dice.pick(&self.history.visible());
+        let commit = *rng.pick(&self.history.visible());
         self.revision_of(commit)
     }
 
     /// Returns the id of a commit, or an unambiguous prefix of it.
     pub fn revision_of(&mut self, commit: usize) -> Revision {
         let id = self.id(commit).to_owned();
-        let digits = if self.dice.one_in(2) { 40 } else { self.dice.next_between(9, 39) };
+        let digits = if self.rng.one_in(2) { 40 } else { self.rng.next_between(9, 39) };
         Revision { text: id[..digits].to_owned(), id, commit }
     }
 

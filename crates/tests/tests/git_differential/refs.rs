@@ -115,7 +115,7 @@ pub async fn check_branches(pair: &mut Pair) {
 pub async fn check_branch(pair: &mut Pair) {
     let mut branches = list_refs(pair, "refs/heads/").await;
     branches.push(("no/such".into(), String::new()));
-    let (name, id) = pair.dice.pick(&branches).clone();
+    let (name, id) = pair.rng.pick(&branches).clone();
     let request = Request::new("branch", format!("/branches/{}", percent_encode(&name)));
     let mut ours = pair.get(&request).await;
     let gits = if id.is_empty() {
@@ -145,7 +145,7 @@ pub async fn check_merged(pair: &mut Pair) {
     let Some(default) = pair.default.clone() else { return };
     let branches = list_refs(pair, "refs/heads/").await;
     let tip = branches.iter().find(|(name, _)| *name == default).unwrap().1.clone();
-    let protected = pair.dice.pick(&branches).0.clone();
+    let protected = pair.rng.pick(&branches).0.clone();
     pair.protect(&protected).await;
     let merged = pair.local.git(["for-each-ref", "--format=%(refname)", "--merged", &tip, "refs/heads/"]).await;
     let merged = lossy(&merged);

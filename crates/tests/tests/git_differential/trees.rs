@@ -7,12 +7,12 @@ use crate::pair::{Pair, Request, lossy, status};
 
 pub async fn check(pair: &mut Pair) {
     let revision = pair.revision_or_none();
-    let recursive = pair.dice.one_in(2);
+    let recursive = pair.rng.one_in(2);
     let files = pair.history.files(revision.commit);
     let directories = files.directories();
-    let path = match pair.dice.next_below(8) {
+    let path = match pair.rng.next_below(8) {
         0..=3 if !directories.is_empty() => {
-            let path = pair.dice.pick(&directories);
+            let path = pair.rng.pick(&directories);
             // A query parameter cannot contain paths that are not UTF-8.
             String::from_utf8(path[..path.len() - 1].to_vec()).unwrap_or_default()
         }
@@ -21,13 +21,13 @@ pub async fn check(pair: &mut Pair) {
         _ => String::new(),
     };
     let mut request = Request::new("tree", "/tree").with_some("ref_name", &revision.text);
-    if !path.is_empty() || pair.dice.one_in(2) {
+    if !path.is_empty() || pair.rng.one_in(2) {
         request = request.with("path", &path);
     }
-    if recursive || pair.dice.one_in(2) {
+    if recursive || pair.rng.one_in(2) {
         request = request.with("recursive", recursive.to_string());
     }
-    let per_page = *pair.dice.pick(&[3, 20, 100, 100]);
+    let per_page = *pair.rng.pick(&[3, 20, 100, 100]);
     let ours = pair.list(&request, per_page).await;
     pair.assert_same(&request, &ours, &expected(pair, &revision.id, &path, recursive).await);
 }

@@ -92,10 +92,10 @@ async fn open_in_browser(request: reqwest::RequestBuilder) -> (u16, HeaderMap, V
 #[tokio::test]
 async fn traces_and_artifacts_are_never_served_as_web_pages() {
     let file: String = (0..CORPUS.len()).map(|n| format!("build_{n}: {{script: x}}\n")).collect();
-    let ground = CiFixture::with_file(&file).await;
-    ground.update_setting("visibility_level", "20").await;
-    let runner = ground.runner().await;
-    let (http, base) = (reqwest::Client::builder().no_proxy().build().unwrap(), &ground.server.base_url);
+    let fixture = CiFixture::with_file(&file).await;
+    fixture.update_setting("visibility_level", "20").await;
+    let runner = fixture.runner().await;
+    let (http, base) = (reqwest::Client::builder().no_proxy().build().unwrap(), &fixture.server.base_url);
     let check = |url: &str, (status, headers, body): (u16, HeaderMap, Vec<u8>), content: &[u8]| {
         assert_eq!(status, 200, "{url}");
         let header = |name: &str| headers.get(name).map(|value| value.to_str().unwrap()).unwrap_or_default();
@@ -115,7 +115,7 @@ async fn traces_and_artifacts_are_never_served_as_web_pages() {
     let mut builds = Vec::new();
     for (name, content) in CORPUS {
         let job = runner.claim().await;
-        let api = format!("{base}/api/v3/projects/{}/builds/{}", ground.project, job.id);
+        let api = format!("{base}/api/v3/projects/{}/builds/{}", fixture.project, job.id);
         assert_eq!(runner.patch(&job, 0, content).await.status, 202, "{name}");
         let said = runner.upload_artifacts(&job, name, content).await;
         assert_eq!(said.status, 201, "{name}: {}", said.body);

@@ -53,11 +53,9 @@ fn read_file(path: &str) -> String {
 }
 
 #[test]
-fn generated_documents_are_current() {
+fn the_list_of_routes_is_current() {
     let routes = routes::to_text(api::v3::routes().list());
     assert_eq!(read_file("docs/routes.txt"), routes, "run: holdfast routes >docs/routes.txt");
-    let permissions = holdfast_domain::policy::to_markdown();
-    assert_eq!(read_file("docs/permissions.md"), permissions, "run: holdfast permissions >docs/permissions.md");
 }
 
 /// Replaces the names of parameters, as in `GET /users/:/keys` for `GET /users/:uid/keys`.
@@ -111,6 +109,16 @@ fn the_openapi_document_has_every_route() {
             route.path
         );
     }
+}
+
+#[test]
+fn the_openapi_document_describes_parameters_of_bodies() {
+    let site = InstanceUrls::new(&"http://holdfast.test".parse().unwrap(), 22);
+    let document: Value = serde_json::from_str(openapi::render(api::v3::routes().list(), &site).as_str()).unwrap();
+    let operation = &document["paths"]["/projects/{id}/hooks"]["post"];
+    let body = &operation["requestBody"]["content"]["application/json"]["schema"];
+    assert_eq!(body["properties"]["url"]["description"], "HTTP or HTTPS URL that receives the deliveries.");
+    assert_eq!(operation["parameters"][0]["description"], "Project id, or its path as NAMESPACE%2FPROJECT.");
 }
 
 fn list_markdown(directory: &Path) -> Vec<PathBuf> {

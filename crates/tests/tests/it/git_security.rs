@@ -71,20 +71,20 @@ impl GitFixture {
 
 #[tokio::test]
 async fn malformed_packs_are_rejected() {
-    let world = set_up().await;
-    let before = (world.list_refs().await, world.server.dump_database().await);
-    let (commit, pack) = (world.commit.as_str(), &world.pack);
+    let fixture = set_up().await;
+    let before = (fixture.list_refs().await, fixture.server.dump_database().await);
+    let (commit, pack) = (fixture.commit.as_str(), &fixture.pack);
     let name = "refs/heads/evil";
     let only_commit = {
-        let list = world.tree.path().join("list");
+        let list = fixture.tree.path().join("list");
         std::fs::write(&list, format!("{commit}\n")).unwrap();
         let name = std::process::Command::new("sh")
-            .current_dir(world.tree.path())
+            .current_dir(fixture.tree.path())
             .args(["-c", "git pack-objects -q lone < list"])
             .output()
             .unwrap();
         let name = String::from_utf8(name.stdout).unwrap();
-        std::fs::read(world.tree.path().join(format!("lone-{}.pack", name.trim()))).unwrap()
+        std::fs::read(fixture.tree.path().join(format!("lone-{}.pack", name.trim()))).unwrap()
     };
     let mut flipped = pack.clone();
     let middle = flipped.len() / 2;
@@ -96,22 +96,22 @@ async fn malformed_packs_are_rejected() {
         ("a byte is wrong", commit, &flipped, "unpack the pack is damaged"),
         ("there is none", "1111111111111111111111111111111111111111", b"", "unpack git index-pack failed"),
         ("it is something else", commit, b"PACK but not really", "unpack git index-pack failed"),
-        ("a branch at a blob", &world.blob, pack, "a branch must point at a commit"),
+        ("a branch at a blob", &fixture.blob, pack, "a branch must point at a commit"),
     ] {
-        let (status, text) = world.push(&[(ZERO_ID, new, name)], pack).await;
+        let (status, text) = fixture.push(&[(ZERO_ID, new, name)], pack).await;
         assert!(status == 200 && text.contains(says), "{what}: {status} {text}");
         assert!(!text.contains("\nok") && text.contains(&format!("ng {name}")), "{what}: {text}");
     }
-    assert_eq!((world.list_refs().await, world.server.dump_database().await), before, "nothing has changed");
-    let (_, text) = world.push(&[(ZERO_ID, commit, name)], pack).await;
+    assert_eq!((fixture.list_refs().await, fixture.server.dump_database().await), before, "nothing has changed");
+    let (_, text) = fixture.push(&[(ZERO_ID, commit, name)], pack).await;
     assert!(text.contains("ok refs/heads/evil"), "the same, whole: {text}");
 }
 
 /// Path traversal, options, and misleading names: no such ref name reaches a file or a command.
 #[tokio::test]
 async fn invalid_ref_names_are_rejected() {
-    let world = set_up().await;
-    let before = world.list_refs().await;
+    let fixture = set_up().await;
+    let before = fixture.list_refs().await;
     let hex = "a".repeat(40);
     let long = format!("refs/heads/{}", "x".repeat(300));
     let names = [
@@ -142,47 +142,49 @@ async fn invalid_ref_names_are_rejected() {
         &format!("refs/tags/{}", "0".repeat(64)),
     ];
     for name in names {
-        let (status, text) = world.push(&[(ZERO_ID, &world.commit, name)], &world.pack).await;
+        let (status, text) = fixture.push(&[(ZERO_ID, &fixture.commit, name)], &fixture.pack).await;
         assert!(status == 200 && text.contains(&format!("ng {name}")), "{name}: {status} {text}");
     }
-    let twice = [(ZERO_ID, world.commit.as_str(), "refs/heads/d"), (ZERO_ID, world.commit.as_str(), "refs/heads/d")];
-    let (_, text) = world.push(&twice, &world.pack).await;
+    let twice =
+        [(ZERO_ID, fixture.commit.as_str(), "refs/heads/d"), (ZERO_ID, fixture.commit.as_str(), "refs/heads/d")];
+    let (_, text) = fixture.push(&twice, &fixture.pack).await;
     assert_eq!(text.matches("ng refs/heads/d the push updates this ref more than once").count(), 2, "{text}");
-    let both = [(ZERO_ID, world.commit.as_str(), "refs/heads/d/f"), (ZERO_ID, world.commit.as_str(), "refs/heads/d")];
-    let (_, text) = world.push(&both, &world.pack).await;
+    let both =
+        [(ZERO_ID, fixture.commit.as_str(), "refs/heads/d/f"), (ZERO_ID, fixture.commit.as_str(), "refs/heads/d")];
+    let (_, text) = fixture.push(&both, &fixture.pack).await;
     assert!(
         text.contains("ok refs/heads/d/f\n") && text.contains("ng refs/heads/d conflicts with an existing ref"),
         "{text}"
     );
-    let (_, text) = world.push(&[(&world.commit, ZERO_ID, "refs/heads/d/f")], b"").await;
+    let (_, text) = fixture.push(&[(&fixture.commit, ZERO_ID, "refs/heads/d/f")], b"").await;
     assert!(text.contains("ok refs/heads/d/f"), "{text}");
-    let (_, text) = world.push(&[(&world.commit, ZERO_ID, "refs/heads/none")], b"").await;
+    let (_, text) = fixture.push(&[(&fixture.commit, ZERO_ID, "refs/heads/none")], b"").await;
     assert!(text.contains("ng refs/heads/none"), "{text}");
-    assert_eq!(world.list_refs().await, before);
+    assert_eq!(fixture.list_refs().await, before);
 }
 
 #[tokio::test]
 async fn malformed_requests_are_rejected() {
-    let world = set_up().await;
-    let before = (world.list_refs().await, world.server.dump_database().await);
+    let fixture = set_up().await;
+    let before = (fixture.list_refs().await, fixture.server.dump_database().await);
     assert_eq!(
-        world.post("git-receive-pack", b"0000".to_vec(), None).await,
+        fixture.post("git-receive-pack", b"0000".to_vec(), None).await,
         (200, String::new()),
         "git asks like this"
     );
     for body in [&b"zzzz"[..], b"0003", b"ffff", b"00", b"0009abc", b"0010nonsense\0\0\0\0", b"\xff\xfe"] {
         for service in ["git-receive-pack", "git-upload-pack"] {
-            let (status, text) = world.post(service, body.to_vec(), None).await;
+            let (status, text) = fixture.post(service, body.to_vec(), None).await;
             assert!([200, 400, 500].contains(&status), "{service}: {status}");
             assert!(status != 500 && !text.contains("ok refs"), "{service} {body:?}: {status} {text}");
         }
     }
-    assert_eq!(world.post("git-receive-pack", b"0000".to_vec(), Some("br")).await.0, 415);
+    assert_eq!(fixture.post("git-receive-pack", b"0000".to_vec(), Some("br")).await.0, 415);
     // A compressed request may be large when it is decompressed.
     let bomb = gzip_bomb();
-    let (status, text) = world.post("git-upload-pack", bomb.clone(), Some("gzip")).await;
+    let (status, text) = fixture.post("git-upload-pack", bomb.clone(), Some("gzip")).await;
     assert!(status == 400, "{status} {text}");
-    let (status, _) = world.post("git-receive-pack", bomb, Some("gzip")).await;
+    let (status, _) = fixture.post("git-receive-pack", bomb, Some("gzip")).await;
     assert!(status < 500);
     // Invalid ids, unknown ids, and ref names instead of ids.
     for want in ["x", "--all", &"f".repeat(40), &"0".repeat(64), "refs/heads/main"] {
@@ -192,7 +194,7 @@ async fn malformed_requests_are_rejected() {
         body.extend(packet("done\n"));
         body.extend_from_slice(b"0000");
         let answer = reqwest::Client::new()
-            .post(format!("{}/ada/p.git/git-upload-pack", world.server.base_url))
+            .post(format!("{}/ada/p.git/git-upload-pack", fixture.server.base_url))
             .header("Content-Type", "application/x-git-upload-pack-request")
             .header("Git-Protocol", "version=2")
             .body(body)
@@ -202,7 +204,7 @@ async fn malformed_requests_are_rejected() {
         let (status, text) = (answer.status().as_u16(), answer.text().await.unwrap());
         assert!(status == 400 || text.contains("ERR upload-pack: not our ref"), "{want}: {status} {text}");
     }
-    assert_eq!((world.list_refs().await, world.server.dump_database().await), before);
+    assert_eq!((fixture.list_refs().await, fixture.server.dump_database().await), before);
 }
 
 /// Returns 70 MB of pkt-lines, compressed to some kilobytes.
@@ -230,28 +232,28 @@ fn gzip_bomb() -> Vec<u8> {
 /// Trees that would write outside of a work tree or into its repository, and submodules whose URLs are options.
 #[tokio::test]
 async fn malicious_trees_are_rejected() {
-    let world = set_up().await;
-    let before = world.list_refs().await;
+    let fixture = set_up().await;
+    let before = fixture.list_refs().await;
     for entry in [".git", ".GIT", "..", ".", "a/b", ".git ", "git~1", ".g\u{200c}it"] {
-        let raw = [b"100644 ", entry.as_bytes(), b"\0", &hex(&world.blob)].concat();
-        let (commit, pack) = commit_with_tree(&world.tree, &raw).await;
-        let (_, text) = world.push(&[(ZERO_ID, &commit, "refs/heads/tree")], &pack).await;
+        let raw = [b"100644 ", entry.as_bytes(), b"\0", &hex(&fixture.blob)].concat();
+        let (commit, pack) = commit_with_tree(&fixture.tree, &raw).await;
+        let (_, text) = fixture.push(&[(ZERO_ID, &commit, "refs/heads/tree")], &pack).await;
         assert!(text.contains("unpack git index-pack failed"), "{entry}: {text}");
     }
     let tree = WorkTree::new().await;
     let modules = "[submodule \"x\"]\n\tpath = x\n\turl = -u./payload\n";
     let commit = tree.commit(".gitmodules", modules.as_bytes(), "modules").await;
     let (_, text) =
-        world.push(&[(ZERO_ID, &commit, "refs/heads/modules")], &create_pack(&tree, &["--all"]).await).await;
+        fixture.push(&[(ZERO_ID, &commit, "refs/heads/modules")], &create_pack(&tree, &["--all"]).await).await;
     assert!(text.contains("unpack git index-pack failed"), "{text}");
-    assert_eq!(world.list_refs().await, before);
+    assert_eq!(fixture.list_refs().await, before);
     // A symbolic link is stored as it is, and the server never follows it.
     let tree = WorkTree::new().await;
     std::os::unix::fs::symlink("/etc/passwd", tree.path().join("link")).unwrap();
     tree.git(["add", "link"]).await.ok();
     tree.git(["commit", "-q", "-m", "link"]).await.ok();
-    tree.push(&world.server.git_url(&world.ada, "ada/p"), &["main:link"]).await.ok();
-    assert_no_foreign_files(&world.server);
+    tree.push(&fixture.server.git_url(&fixture.ada, "ada/p"), &["main:link"]).await.ok();
+    assert_no_foreign_files(&fixture.server);
 }
 
 pub fn hex(text: &str) -> Vec<u8> {
@@ -369,12 +371,12 @@ async fn packs_that_exceed_the_memory_limit_are_rejected() {
 /// Commits are read as a whole, so their size is limited.
 #[tokio::test]
 async fn oversized_commits_are_rejected() {
-    let world = set_up().await;
-    let before = (world.list_refs().await, world.server.dump_database().await);
+    let fixture = set_up().await;
+    let before = (fixture.list_refs().await, fixture.server.dump_database().await);
     let tree = WorkTree::new().await;
     std::fs::write(tree.path().join("message"), "x".repeat(2 << 20)).unwrap();
     tree.git(["commit", "-q", "--allow-empty", "-F", "message"]).await.ok();
-    let refused = tree.push(&world.server.git_url(&world.ada, "ada/p"), &["main:long"]).await.expect_failure();
+    let refused = tree.push(&fixture.server.git_url(&fixture.ada, "ada/p"), &["main:long"]).await.expect_failure();
     assert!(refused.stderr.contains("larger than 1 MiB"), "{}", refused.stderr);
-    assert_eq!((world.list_refs().await, world.server.dump_database().await), before);
+    assert_eq!((fixture.list_refs().await, fixture.server.dump_database().await), before);
 }

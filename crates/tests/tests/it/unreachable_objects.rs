@@ -14,19 +14,19 @@ use crate::git_security::{ZERO_ID, hex, packet, set_up};
 /// it, nor by a delta against it.
 #[tokio::test]
 async fn unsent_unreachable_objects_cannot_be_referenced() {
-    let world = set_up().await;
-    let url = world.server.git_url(&world.ada, "ada/p");
+    let fixture = set_up().await;
+    let url = fixture.server.git_url(&fixture.ada, "ada/p");
     let secret_tree = WorkTree::new().await;
     let noise: String = (0..400).map(|n| format!("line {n} of the secret {}\n", n * 7919 % 997)).collect();
     let secret = secret_tree.commit("secret", noise.as_bytes(), "secret").await;
     let blob = secret_tree.git(["rev-parse", "HEAD:secret"]).await.ok().line().to_owned();
     secret_tree.push(&url, &["main:secret"]).await.ok();
     secret_tree.push(&url, &[":secret"]).await.ok();
-    let before = world.list_refs().await;
+    let before = fixture.list_refs().await;
     let empty = empty_pack();
     for name in ["refs/heads/stolen", "refs/tags/stolen"] {
         for id in [&secret, &blob] {
-            let (_, text) = world.push(&[(ZERO_ID, id, name)], &empty).await;
+            let (_, text) = fixture.push(&[(ZERO_ID, id, name)], &empty).await;
             assert!(text.contains(&format!("ng {name}")), "{text}");
         }
     }
@@ -46,7 +46,7 @@ async fn unsent_unreachable_objects_cannot_be_referenced() {
         output.stdout
     };
     let without_blob = pack_ids(&[&commit, &tree], &[]).await;
-    let (_, text) = world.push(&[(ZERO_ID, &commit, "refs/heads/stolen")], &without_blob).await;
+    let (_, text) = fixture.push(&[(ZERO_ID, &commit, "refs/heads/stolen")], &without_blob).await;
     assert!(text.contains("ng refs/heads/stolen missing necessary objects"), "{text}");
     // The same with the secret as a delta base, which the server would have to add.
     let similar = format!("{noise}one more line\n");
@@ -57,9 +57,9 @@ async fn unsent_unreachable_objects_cannot_be_referenced() {
     let commit = thief.git(["commit-tree", &both, "-m", "both"]).await.ok().line().to_owned();
     let thin = pack_ids(&[&commit, &format!("^{secret}")], &["--thin", "--revs", "--shallow"]).await;
     assert!(thin.len() < 600, "the secret is left out, and what is like it is a delta: {} bytes", thin.len());
-    let (_, text) = world.push(&[(ZERO_ID, &commit, "refs/heads/stolen")], &thin).await;
+    let (_, text) = fixture.push(&[(ZERO_ID, &commit, "refs/heads/stolen")], &thin).await;
     assert!(text.contains("unpack git index-pack failed") && text.contains("ng refs/heads/stolen"), "{text}");
-    assert_eq!(world.list_refs().await, before);
+    assert_eq!(fixture.list_refs().await, before);
 }
 
 /// Returns an empty pack, as clients send it with a ref to an existing commit.
@@ -72,14 +72,14 @@ pub fn empty_pack() -> Vec<u8> {
 /// To deepen a shallow history, git continues behind its boundary, wherever the client claims that is.
 #[tokio::test]
 async fn deepening_from_an_unreachable_shallow_commit_reveals_nothing() {
-    let world = set_up().await;
-    let url = world.server.git_url(&world.ada, "ada/p");
+    let fixture = set_up().await;
+    let url = fixture.server.git_url(&fixture.ada, "ada/p");
     let hidden = WorkTree::new().await;
     let behind = hidden.commit("secret", b"hunter2\n", "secret").await;
     let end = hidden.commit("more", b"more\n", "more").await;
     hidden.push(&url, &["main:hidden"]).await.ok();
     hidden.push(&url, &[":hidden"]).await.ok();
-    let tip = world.list_refs().await.split('\t').next().unwrap().to_owned();
+    let tip = fixture.list_refs().await.split('\t').next().unwrap().to_owned();
     let fetch = |depth: &str| {
         let mut body = packet("command=fetch");
         body.extend_from_slice(b"0001");
@@ -88,7 +88,7 @@ async fn deepening_from_an_unreachable_shallow_commit_reveals_nothing() {
             body.extend(packet(&line));
         }
         body.extend_from_slice(b"0000");
-        let address = format!("{}/ada/p.git/git-upload-pack", world.server.base_url);
+        let address = format!("{}/ada/p.git/git-upload-pack", fixture.server.base_url);
         reqwest::Client::new()
             .post(address)
             .header("Content-Type", "application/x-git-upload-pack-request")
@@ -300,10 +300,10 @@ async fn have_lines_of_unreachable_commits_are_ignored() {
 /// once.
 #[tokio::test]
 async fn a_client_with_many_unpushed_commits_can_fetch() {
-    let world = set_up().await;
-    let url = world.server.git_url(&world.ada, "ada/p");
-    let ssh = world.server.ssh().await;
-    let key = KeyPair::registered(&world.ada).await;
+    let fixture = set_up().await;
+    let url = fixture.server.git_url(&fixture.ada, "ada/p");
+    let ssh = fixture.server.ssh().await;
+    let key = KeyPair::registered(&fixture.ada).await;
     let ssh_url = ssh.url("ada/p.git");
     let (cloned, other) = WorkTree::clone(&url, &[]).await;
     cloned.ok();
@@ -334,21 +334,21 @@ async fn a_client_with_many_unpushed_commits_can_fetch() {
 /// the type of an unreachable object.
 #[tokio::test]
 async fn shallow_lines_of_unreachable_objects_are_ignored() {
-    let world = set_up().await;
-    let url = world.server.git_url(&world.ada, "ada/p");
-    let tip = world.list_refs().await.split('\t').next().unwrap().to_owned();
+    let fixture = set_up().await;
+    let url = fixture.server.git_url(&fixture.ada, "ada/p");
+    let tip = fixture.list_refs().await.split('\t').next().unwrap().to_owned();
     let hidden = WorkTree::new().await;
     let commit = hidden.commit("secret", b"hunter2\n", "secret").await;
     let blob = hidden.git(["rev-parse", "HEAD:secret"]).await.ok().line().to_owned();
     hidden.push(&url, &["main:hidden"]).await.ok();
     hidden.push(&url, &[":hidden"]).await.ok();
-    let ssh = world.server.ssh().await;
-    let key = KeyPair::registered(&world.ada).await;
+    let ssh = fixture.server.ssh().await;
+    let key = KeyPair::registered(&fixture.ada).await;
     for version in [0, 1, 2] {
         for transport in [Transport::Http(version), Transport::Ssh(version, &ssh, &key)] {
             let fetch = async |id: &str| {
                 let said = FetchClaims { want: &tip, shallow: id, have: id, is_done: true };
-                transport.fetch(&world.server, &world.ada, "ada/p", said).await
+                transport.fetch(&fixture.server, &fixture.ada, "ada/p", said).await
             };
             let expected = fetch(&"1".repeat(40)).await;
             assert!(!expected.pack.is_empty());
@@ -362,8 +362,8 @@ async fn shallow_lines_of_unreachable_objects_are_ignored() {
 /// vary, the fastest quarter of many is compared, and one of several rounds has to show no difference.
 #[tokio::test]
 async fn unreachable_and_missing_objects_are_rejected_in_equal_time() {
-    let world = set_up().await;
-    let url = world.server.git_url(&world.ada, "ada/p");
+    let fixture = set_up().await;
+    let url = fixture.server.git_url(&fixture.ada, "ada/p");
     let hidden = WorkTree::new().await;
     let commit = hidden.commit("secret", b"hunter2\n", "secret").await;
     let blob = hidden.git(["rev-parse", "HEAD:secret"]).await.ok().line().to_owned();
@@ -383,7 +383,7 @@ async fn unreachable_and_missing_objects_are_rejected_in_equal_time() {
             for _ in 0..REQUESTS {
                 for (times, path) in times.iter_mut().zip([&there, &nowhere]) {
                     let begun = Instant::now();
-                    assert_eq!(world.ada.get(path).await.status, 404);
+                    assert_eq!(fixture.ada.get(path).await.status, 404);
                     times.push(begun.elapsed());
                 }
             }

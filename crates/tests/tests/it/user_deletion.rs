@@ -87,75 +87,75 @@ impl DeletionFixture {
 /// account is its author from the response on.
 #[tokio::test]
 async fn content_of_a_deleted_user_belongs_to_the_ghost_account() {
-    let world = DeletionFixture::new().await;
-    let before = world.authors().await.to_string();
+    let fixture = DeletionFixture::new().await;
+    let before = fixture.authors().await.to_string();
     assert!(before.contains("User gus"), "{before}");
     let expected: Value = serde_json::from_str(&before.replace("User gus", "Ghost User")).unwrap();
     let counted =
         |contents: &Value| ["issues", "notes", "events"].map(|table| contents[table].as_array().unwrap().len());
-    let rows = counted(&world.server.dump_database().await);
+    let rows = counted(&fixture.server.dump_database().await);
 
-    assert_eq!(world.server.admin.delete(&format!("/users/{}", world.gus)).await.status, 200);
-    assert_eq!(world.authors().await, expected, "before the job");
+    assert_eq!(fixture.server.admin.delete(&format!("/users/{}", fixture.gus)).await.status, 200);
+    assert_eq!(fixture.authors().await, expected, "before the job");
     let assignee = async |issue: i64| {
-        world.ada.get(&format!("/projects/{}/issues/{issue}", world.project)).await.body["assignee"].clone()
+        fixture.ada.get(&format!("/projects/{}/issues/{issue}", fixture.project)).await.body["assignee"].clone()
     };
-    assert_eq!(assignee(world.issues[0]).await, json!(null));
+    assert_eq!(assignee(fixture.issues[0]).await, json!(null));
     // An issue that is moved meanwhile keeps all its notes.
-    let other = world.server.project(&world.ada, "other", 20).await;
-    let path = format!("/projects/{}/issues/{}/move", world.project, world.issues[1]);
-    let moved = world.ada.post(&path, &[("to_project_id", &*other.to_string())]).await;
+    let other = fixture.server.project(&fixture.ada, "other", 20).await;
+    let path = format!("/projects/{}/issues/{}/move", fixture.project, fixture.issues[1]);
+    let moved = fixture.ada.post(&path, &[("to_project_id", &*other.to_string())]).await;
     assert_eq!(moved.status, 201, "{}", moved.text);
-    let notes = world.ada.get(&format!("/projects/{other}/issues/{}/notes", moved.body["id"])).await.body;
+    let notes = fixture.ada.get(&format!("/projects/{other}/issues/{}/notes", moved.body["id"])).await.body;
     assert_eq!((&notes[0]["author"]["username"], &notes[0]["body"]), (&json!("ghost"), &json!("a long answer")));
-    world.server.admin.delete(&format!("/projects/{other}")).await;
+    fixture.server.admin.delete(&format!("/projects/{other}")).await;
 
-    world.server.run_jobs().await;
-    let contents = world.server.dump_database().await;
+    fixture.server.run_jobs().await;
+    let contents = fixture.server.dump_database().await;
     // The move closed the issue and created two system notes and two events, one of which is in the deleted project.
     assert_eq!(counted(&contents), [rows[0], rows[1] + 2, rows[2] + 1]);
     let text = ["issues", "notes", "events", "event_authors"].map(|table| contents[table].to_string()).concat();
     assert!(!text.contains("gus"), "{text}");
     for table in ["issues", "notes", "events", "event_authors"] {
         for row in contents[table].as_array().unwrap() {
-            assert_ne!(row["author_id"], json!(world.gus), "{table}");
-            assert_ne!(row["assignee_id"], json!(world.gus), "{table}");
+            assert_ne!(row["author_id"], json!(fixture.gus), "{table}");
+            assert_ne!(row["assignee_id"], json!(fixture.gus), "{table}");
         }
     }
-    let ghost = world.ada.get(&format!("/projects/{}/issues/{}", world.project, world.issues[0])).await.body;
-    let feed = world.ada.get(&format!("/users/{}/events", ghost["author"]["id"])).await;
+    let ghost = fixture.ada.get(&format!("/projects/{}/issues/{}", fixture.project, fixture.issues[0])).await.body;
+    let feed = fixture.ada.get(&format!("/users/{}/events", ghost["author"]["id"])).await;
     assert!(feed.status == 200 && feed.body.as_array().unwrap().len() > 2, "{}", feed.text);
 }
 
 /// A job that a node of the previous version has enqueued, which would have deleted everything.
 #[tokio::test]
 async fn a_removal_that_was_queued_before_an_upgrade_deletes_nothing() {
-    let world = DeletionFixture::new().await;
-    let mut database = world.server.database().await;
+    let fixture = DeletionFixture::new().await;
+    let mut database = fixture.server.database().await;
     for statement in [
         "insert into jobs (id, task, subject, total, requested_at) values (99, 'remove_author', 'user ' || $1::bigint, 0, now())",
         "select graphile_worker.add_job('remove_author', json_build_object('job', 99, 'author', $1::bigint))",
         "delete from users where id = $1::bigint",
     ] {
-        sqlx::query(statement).bind(world.gus.get()).execute(&mut database).await.unwrap();
+        sqlx::query(statement).bind(fixture.gus.get()).execute(&mut database).await.unwrap();
     }
-    world.server.run_jobs().await;
-    let shown = world.authors().await.to_string();
+    fixture.server.run_jobs().await;
+    let shown = fixture.authors().await.to_string();
     assert!(shown.contains("Ghost User") && shown.contains("User ada"), "{shown}");
 }
 
 /// The ghost account cannot be used or changed, because it stands for all deleted users.
 #[tokio::test]
 async fn the_ghost_account_cannot_be_used_or_changed() {
-    let world = DeletionFixture::new().await;
-    let (server, admin) = (&world.server, &world.server.admin);
-    admin.delete(&format!("/users/{}", world.gus)).await;
+    let fixture = DeletionFixture::new().await;
+    let (server, admin) = (&fixture.server, &fixture.server.admin);
+    admin.delete(&format!("/users/{}", fixture.gus)).await;
     server.run_jobs().await;
     let id =
-        world.ada.get(&format!("/projects/{}/issues/{}", world.project, world.issues[0])).await.body["author"]["id"]
+        fixture.ada.get(&format!("/projects/{}/issues/{}", fixture.project, fixture.issues[0])).await.body["author"]["id"]
             .as_i64()
             .unwrap();
-    let shown = world.ada.get(&format!("/users/{id}")).await;
+    let shown = fixture.ada.get(&format!("/users/{id}")).await;
     assert_eq!(
         (shown.status, &shown.body["username"], &shown.body["state"]),
         (200, &json!("ghost"), &json!("blocked"))
@@ -165,11 +165,11 @@ async fn the_ghost_account_cannot_be_used_or_changed() {
         assert!(!listed.ids().contains(&id), "{list}");
     }
 
-    let group = server.group(&world.ada, "team", 20).await;
+    let group = server.group(&fixture.ada, "team", 20).await;
     let before = server.dump_database().await;
     let user = id.to_string();
     let member = [("user_id", &*user), ("access_level", "30")];
-    let (project, issue) = (world.project, world.issues[0]);
+    let (project, issue) = (fixture.project, fixture.issues[0]);
     let missing = json!({ "message": "404 User Not Found" });
     for (method, path, form) in [
         ("PUT", format!("/users/{id}"), &[("password", "another password")][..]),
@@ -190,7 +190,7 @@ async fn the_ghost_account_cannot_be_used_or_changed() {
         assert_eq!(admin.get(&format!("/user?sudo={sudo}")).await.status, 404);
     }
     let form = [("assignee_id", &*user)];
-    assert_eq!(world.ada.put(&format!("/projects/{project}/issues/{issue}"), &form).await.status, 400);
+    assert_eq!(fixture.ada.put(&format!("/projects/{project}/issues/{issue}"), &form).await.status, 400);
     for password in ["", "ghost", PASSWORD] {
         let form = [("login", "ghost"), ("password", password)];
         assert_ne!(server.anonymous().post("/session", &form).await.status, 201);
@@ -204,18 +204,18 @@ async fn the_ghost_account_cannot_be_used_or_changed() {
 /// A user already has the name of the ghost account.
 #[tokio::test]
 async fn the_ghost_account_gets_a_free_username() {
-    let world = DeletionFixture::new().await;
-    let (id, client) = world.server.user("Ghost").await;
-    world.server.group(&world.ada, "ghost1", 20).await;
-    world.server.admin.delete(&format!("/users/{}", world.gus)).await;
-    let issue = world.ada.get(&format!("/projects/{}/issues/{}", world.project, world.issues[0])).await.body;
+    let fixture = DeletionFixture::new().await;
+    let (id, client) = fixture.server.user("Ghost").await;
+    fixture.server.group(&fixture.ada, "ghost1", 20).await;
+    fixture.server.admin.delete(&format!("/users/{}", fixture.gus)).await;
+    let issue = fixture.ada.get(&format!("/projects/{}/issues/{}", fixture.project, fixture.issues[0])).await.body;
     assert_eq!(issue["author"]["username"], "ghost2");
     assert_eq!(client.get("/user").await.body["id"], json!(id));
     // There is only one ghost account.
-    world.server.admin.delete(&format!("/users/{id}")).await;
-    world.server.run_jobs().await;
+    fixture.server.admin.delete(&format!("/users/{id}")).await;
+    fixture.server.run_jobs().await;
     let ghosts: i64 = sqlx::query_scalar("select count(*) from users where ghost")
-        .fetch_one(&mut world.server.database().await)
+        .fetch_one(&mut fixture.server.database().await)
         .await
         .unwrap();
     assert_eq!(ghosts, 1);

@@ -81,7 +81,7 @@ pub(super) async fn full(app: &App, guard: &LeaseGuard, project: &Project) -> Re
     let cache = app.git_runtime.cache()?;
     let scratch = cache.scratch_repository(&cached_repository, &pack_list.packs, &base_packs)?;
     let git = &app.git_runtime.git;
-    let names: Vec<String> = removed_tips.iter().map(|id| format!("refs/left/{id}")).collect();
+    let names: Vec<String> = removed_tips.iter().map(|id| format!("refs/removed/{id}")).collect();
     let removed_refs =
         names.iter().zip(&removed_tips).map(|(name, id)| (name.as_str(), RefTarget { id: *id, peeled: None }));
     let mut refs: Vec<(&str, RefTarget)> = repository.refs.iter_with_prefix("").chain(removed_refs).collect();

@@ -16,6 +16,7 @@ pub struct Artifacts {
     pub expire_in: Option<String>,
 }
 
+/// The outcome of a build after which its artifacts are uploaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ArtifactsWhen {

@@ -16,6 +16,7 @@ pub struct Environment {
     pub on_stop: Option<String>,
 }
 
+/// The effect of a job on its environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EnvironmentAction {

@@ -15,6 +15,7 @@ use super::value::{MapKey, Value};
 use super::{PipelineTarget, When};
 use crate::violations::BLANK;
 
+/// A job of a CI file, with the defaults of the file applied.
 #[derive(Clone, Debug)]
 pub struct Job {
     pub name: String,

@@ -22,7 +22,6 @@ async fn list(context: RequestContext, params: OneProject) -> ApiResult<PageBody
 
 params! {
     struct OneBoard {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// Id of the board, which is the id of its project.
         required board_id: BoardId,
@@ -36,7 +35,6 @@ async fn list_lists(context: RequestContext, params: OneBoard) -> ApiResult<Page
 
 params! {
     struct OneList {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// Id of the board, which is the id of its project.
         required board_id: BoardId,
@@ -52,7 +50,6 @@ async fn show_list(context: RequestContext, params: OneList) -> ApiResult<Body<B
 
 params! {
     struct CreateList {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// Id of the board, which is the id of its project.
         required board_id: BoardId,
@@ -69,7 +66,6 @@ async fn create_list(context: RequestContext, params: CreateList) -> ApiResult<B
 
 params! {
     struct MoveList {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// Id of the board, which is the id of its project.
         required board_id: BoardId,
@@ -99,7 +95,6 @@ async fn list_issues(context: RequestContext, params: OneList) -> ApiResult<Page
 
 params! {
     struct MoveCard {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// Id of the board, which is the id of its project.
         required board_id: BoardId,

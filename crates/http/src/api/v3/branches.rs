@@ -15,7 +15,6 @@ async fn list(context: RequestContext, params: OneProject) -> ApiResult<PageBody
 
 params! {
     struct OneBranch {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// Name of the branch, with slashes as %2F.
         required branch: String,
@@ -28,7 +27,6 @@ async fn show(context: RequestContext, params: OneBranch) -> ApiResult<Body<Bran
 
 params! {
     struct CreateBranch {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// Name of the new branch.
         required branch_name: String,

@@ -43,7 +43,6 @@ fn to_statuses(scopes: Vec<Scope>) -> Vec<Status> {
 
 params! {
     struct ListBuilds {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// Only builds with one of these statuses.
         list scope: Scope,
@@ -79,7 +78,6 @@ async fn list_for_commit(context: RequestContext, params: BuildsOfCommit) -> Api
 
 params! {
     struct OneBuild {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         required build_id: BuildId,
     }
@@ -100,7 +98,6 @@ async fn download_artifacts(context: RequestContext, params: OneBuild) -> ApiRes
 
 params! {
     struct ArtifactsOfRef {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// Branch or tag, with slashes as %2F.
         required ref_name: String,

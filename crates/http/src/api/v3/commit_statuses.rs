@@ -11,7 +11,6 @@ use crate::{Access, RequestContext, Routes, choice, params};
 
 params! {
     struct StatusesOfCommit {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// Commit, branch or tag.
         required sha: String,
@@ -45,7 +44,6 @@ choice! {
 
 params! {
     struct SetStatusOfCommit {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// Commit to set the status of.
         required sha: String,

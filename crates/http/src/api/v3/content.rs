@@ -24,7 +24,6 @@ use crate::{Access, RequestContext, Routes, params};
 
 params! {
     struct ReadTree {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// Path of the directory, the root of the repository by default.
         optional path: String,
@@ -46,7 +45,6 @@ async fn list_tree(context: RequestContext, params: ReadTree) -> ApiResult<PageB
 
 params! {
     struct ReadFile {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// Branch, tag or commit.
         required sha: String,
@@ -64,7 +62,6 @@ async fn show_file(context: RequestContext, params: ReadFile) -> ApiResult<RawFi
 
 params! {
     struct ReadBlob {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// Object id of the blob, or an unambiguous prefix of it.
         required sha: String,
@@ -77,7 +74,6 @@ async fn show_blob(context: RequestContext, params: ReadBlob) -> ApiResult<RawFi
 
 params! {
     struct ReadArchive {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// Commit, branch or tag, the default branch by default.
         optional sha: String,
@@ -95,7 +91,6 @@ async fn show_archive(
 
 params! {
     struct Compare {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// Commit, branch or tag to compare from.
         required from: String,

@@ -12,7 +12,6 @@ use crate::{Access, RequestContext, Routes, params};
 
 params! {
     struct ForkProject {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// Id or path of the namespace for the fork.
         required namespace: String,

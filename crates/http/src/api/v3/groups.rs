@@ -53,8 +53,7 @@ async fn list_owned(context: RequestContext, (): ()) -> ApiResult<PageBody<Group
 }
 
 params! {
-    struct OneGroup {
-        /// Group id or path.
+    pub struct OneGroup {
         required id: GroupRef,
     }
 }
@@ -108,7 +107,6 @@ async fn create(context: RequestContext, params: CreateGroupParams) -> ApiResult
 
 params! {
     struct UpdateGroup {
-        /// Group id or path.
         required id: GroupRef,
         nullable name: String,
         nullable path: String,
@@ -134,7 +132,6 @@ async fn delete(context: RequestContext, params: OneGroup) -> ApiResult<Body<Gro
 
 params! {
     struct GroupProjects {
-        /// Group id or path.
         required id: GroupRef,
         flatten filter: ProjectFilter,
         /// Whether to list projects with enabled builds first.
@@ -153,9 +150,7 @@ async fn list_group_projects(context: RequestContext, params: GroupProjects) -> 
 
 params! {
     struct Transfer {
-        /// Group id or path.
         required id: GroupRef,
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required project_id: ProjectRef,
     }
 }

@@ -79,7 +79,6 @@ async fn list_own(context: RequestContext, params: OwnIssues) -> ApiResult<PageB
 
 params! {
     struct GroupIssues {
-        /// Group id or path.
         required id: GroupRef,
         flatten filter: IssueFilter,
     }
@@ -93,7 +92,6 @@ async fn list_for_group(context: RequestContext, params: GroupIssues) -> ApiResu
 
 params! {
     struct ProjectIssues {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         flatten filter: IssueFilter,
         /// Only the issue with this number within the project.
@@ -109,7 +107,6 @@ async fn list(context: RequestContext, params: ProjectIssues) -> ApiResult<PageB
 
 params! {
     pub struct OneIssue {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// Id of the issue, not its `iid`.
         required issue_id: IssueId,
@@ -167,7 +164,6 @@ fn zero_as_null<Id>(id: Field<i64>, from: fn(i64) -> Id) -> Field<Id> {
 
 params! {
     struct CreateIssueParams {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         required title: String,
         flatten attributes: Attributes,
@@ -189,7 +185,6 @@ choice! {
 
 params! {
     struct UpdateIssue {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// Id of the issue, not its `iid`.
         required issue_id: IssueId,
@@ -236,7 +231,6 @@ async fn delete(context: RequestContext, params: OneIssue) -> ApiResult<Body<Iss
 
 params! {
     struct MoveIssue {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// Id of the issue, not its `iid`.
         required issue_id: IssueId,

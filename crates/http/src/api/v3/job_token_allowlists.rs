@@ -17,7 +17,6 @@ async fn list(context: RequestContext, params: OneProject) -> ApiResult<PageBody
 
 params! {
     struct OneAllowedProject {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// Id of the project whose builds may read this project.
         required target_project_id: ProjectId,

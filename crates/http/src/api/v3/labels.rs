@@ -16,7 +16,6 @@ async fn list(context: RequestContext, params: OneProject) -> ApiResult<PageBody
 
 params! {
     struct CreateLabel {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// Name of the label.
         required name: String,
@@ -41,7 +40,6 @@ async fn create(context: RequestContext, params: CreateLabel) -> ApiResult<Body<
 
 params! {
     struct UpdateLabel {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// Current name of the label.
         required name: String,
@@ -70,7 +68,6 @@ async fn update(context: RequestContext, params: UpdateLabel) -> ApiResult<Body<
 
 params! {
     struct DeleteLabel {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// Name of the label.
         required name: String,
@@ -83,7 +80,6 @@ async fn delete(context: RequestContext, params: DeleteLabel) -> ApiResult<Body<
 
 params! {
     struct OneLabel {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// Id or name of the label.
         required label_id: LabelRef,

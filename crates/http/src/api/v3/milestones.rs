@@ -18,7 +18,6 @@ choice! {
 
 params! {
     struct ListMilestones {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// Only milestones in this state, `all` by default.
         optional state: State,
@@ -39,7 +38,6 @@ async fn list(context: RequestContext, params: ListMilestones) -> ApiResult<Page
 
 params! {
     struct OneMilestone {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// Id of the milestone, not its `iid`.
         required milestone_id: MilestoneId,
@@ -72,7 +70,6 @@ impl Attributes {
 
 params! {
     struct CreateMilestone {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         required title: String,
         flatten attributes: Attributes,
@@ -90,7 +87,6 @@ choice! {
 
 params! {
     struct UpdateMilestone {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// Id of the milestone, not its `iid`.
         required milestone_id: MilestoneId,

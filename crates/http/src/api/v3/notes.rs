@@ -19,7 +19,6 @@ async fn list(context: RequestContext, params: OneIssue) -> ApiResult<PageBody<N
 
 params! {
     struct OneNote {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// Id of the issue, not its `iid`.
         required issue_id: IssueId,
@@ -34,7 +33,6 @@ async fn show(context: RequestContext, params: OneNote) -> ApiResult<Body<NoteBo
 
 params! {
     struct CreateNote {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// Id of the issue, not its `iid`.
         required issue_id: IssueId,
@@ -55,7 +53,6 @@ async fn create(context: RequestContext, params: CreateNote) -> ApiResult<Create
 
 params! {
     struct UpdateNote {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// Id of the issue, not its `iid`.
         required issue_id: IssueId,

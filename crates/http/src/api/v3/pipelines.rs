@@ -17,7 +17,6 @@ async fn list(context: RequestContext, params: OneProject) -> ApiResult<PageBody
 
 params! {
     struct OnePipeline {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         required pipeline_id: PipelineId,
     }
@@ -30,7 +29,6 @@ async fn show(context: RequestContext, params: OnePipeline) -> ApiResult<Body<Pi
 
 params! {
     struct CreatePipeline {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// Branch or tag.
         required r#ref: String,

@@ -18,7 +18,6 @@ async fn list(context: RequestContext, params: OneProject) -> ApiResult<PageBody
 
 params! {
     struct OneHook {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         required hook_id: HookId,
     }
@@ -78,7 +77,6 @@ impl Attributes {
 
 params! {
     struct CreateHook {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         flatten attributes: Attributes,
     }
@@ -93,7 +91,6 @@ async fn create(context: RequestContext, params: CreateHook) -> ApiResult<Create
 
 params! {
     struct UpdateHook {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         required hook_id: HookId,
         flatten attributes: Attributes,

@@ -14,7 +14,6 @@ use crate::{Access, RequestContext, Routes, params};
 
 params! {
     pub struct OneProject {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
     }
 }
@@ -139,7 +138,6 @@ async fn create_for_user(context: RequestContext, params: CreateForParams) -> Ap
 
 params! {
     struct UpdateParams {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// New display name.
         nullable name: String,

@@ -12,7 +12,6 @@ use crate::{Access, RequestContext, Routes, params};
 
 params! {
     struct RefLog {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// Only updates of this ref: a branch, or a full name such as refs/tags/v1.
         optional ref_name: String,
@@ -28,7 +27,6 @@ async fn list(context: RequestContext, params: RefLog) -> ApiResult<PageBody<Ref
 
 params! {
     struct Restore {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// Generation of the ref update to revert, as shown in the list of ref updates.
         required generation: i64,

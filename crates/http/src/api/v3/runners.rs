@@ -111,7 +111,6 @@ async fn delete(context: RequestContext, params: OneRunner) -> ApiResult<Body<Ru
 
 params! {
     struct RunnersOfProject {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// Only runners of this state or type. `online` means contact within the last hour.
         optional scope: Which,
@@ -126,7 +125,6 @@ async fn list_for_project(context: RequestContext, params: RunnersOfProject) -> 
 
 params! {
     struct RunnerOfProject {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// Id of the runner.
         required runner_id: RunnerId,

@@ -24,7 +24,6 @@ struct NewShareBody {
 
 params! {
     struct CreateShare {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// Id of the group.
         required group_id: NamespaceId,
@@ -49,7 +48,6 @@ async fn create(context: RequestContext, params: CreateShare) -> ApiResult<Creat
 
 params! {
     struct OneShare {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// Id of the group.
         required group_id: NamespaceId,

@@ -13,7 +13,6 @@ use crate::{Access, RequestContext, Routes, params};
 
 params! {
     struct NewTag {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// Name of the new tag.
         required tag_name: String,
@@ -43,7 +42,6 @@ async fn list(context: RequestContext, params: OneProject) -> ApiResult<PageBody
 
 params! {
     struct OneTag {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// Name of the tag, with slashes as %2F.
         required tag_name: String,

@@ -18,7 +18,6 @@ async fn list(context: RequestContext, params: OneProject) -> ApiResult<PageBody
 
 params! {
     struct OneTrigger {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// Token or id of the trigger.
         required token: String,
@@ -31,7 +30,6 @@ async fn show(context: RequestContext, params: OneTrigger) -> ApiResult<Body<Tri
 
 params! {
     struct CreateTrigger {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// Description of the trigger.
         optional description: String,
@@ -49,7 +47,6 @@ async fn delete(context: RequestContext, params: OneTrigger) -> ApiResult<Body<T
 
 params! {
     struct Fire {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// Branch or tag.
         required r#ref: String,

@@ -21,7 +21,6 @@ struct UploadBody {
 
 params! {
     struct CreateUpload {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// File to upload, as multipart/form-data.
         file file: UploadedFile,

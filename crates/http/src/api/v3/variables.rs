@@ -15,7 +15,6 @@ async fn list(context: RequestContext, params: OneProject) -> ApiResult<PageBody
 
 params! {
     struct OneVariable {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// Name of the variable.
         required key: String,
@@ -28,7 +27,6 @@ async fn show(context: RequestContext, params: OneVariable) -> ApiResult<Body<Va
 
 params! {
     struct CreateVariable {
-        /// Project id, or its path as NAMESPACE%2FPROJECT.
         required id: ProjectRef,
         /// Name of the variable: letters, digits and `_`.
         required key: String,

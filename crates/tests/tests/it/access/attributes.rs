@@ -135,18 +135,18 @@ fn different_tables(first: &Value, second: &Value, seen: &Value) -> Vec<String> 
 
 /// Sends a request, and returns the response and the contents of the database after it.
 async fn effect(
-    world: &mut AccessFixture,
+    fixture: &mut AccessFixture,
     sequences: &str,
     entry: &Entry,
     role: &str,
     more: &[(&str, &str)],
 ) -> (TestResponse, Value) {
     use sqlx::Executor;
-    let answer = world.send_with(entry, role, more).await;
-    let contents = database::dump(&mut world.database).await;
-    world.restore().await;
+    let answer = fixture.send_with(entry, role, more).await;
+    let contents = database::dump(&mut fixture.database).await;
+    fixture.restore().await;
     let statement = sqlx::QueryBuilder::<sqlx::Postgres>::new(sequences);
-    world.database.execute(statement.into_sql()).await.unwrap();
+    fixture.database.execute(statement.into_sql()).await.unwrap();
     (answer, contents)
 }
 
@@ -156,14 +156,14 @@ async fn effect(
 #[tokio::test]
 async fn undeclared_attributes_are_ignored() {
     let server = Server::start().await;
-    let mut world = AccessFixture::new(&server).await;
+    let mut fixture = AccessFixture::new(&server).await;
     // Sequences are reset, so that new rows get the same ids each time.
     let sequences: String = sqlx::query_scalar(
         "select string_agg(format('select setval(%L, %s, %L)', schemaname || '.' || sequencename,
            coalesce(last_value, start_value), last_value is not null), ';')
          from pg_sequences where schemaname = 'public'",
     )
-    .fetch_one(&mut world.database)
+    .fetch_one(&mut fixture.database)
     .await
     .unwrap();
     let routes = holdfast_http::api::v3::routes();
@@ -186,9 +186,9 @@ async fn undeclared_attributes_are_ignored() {
         assert!(more.len() > 60, "{}: {}", entry.route, more.len());
         // The request with more attributes is between the others: a value that follows the clock and is the same in both of
         // them is the same in it, too.
-        let (first, after_first) = effect(&mut world, &sequences, entry, &role, &[]).await;
-        let (seen, after) = effect(&mut world, &sequences, entry, &role, &more).await;
-        let (second, after_second) = effect(&mut world, &sequences, entry, &role, &[]).await;
+        let (first, after_first) = effect(&mut fixture, &sequences, entry, &role, &[]).await;
+        let (seen, after) = effect(&mut fixture, &sequences, entry, &role, &more).await;
+        let (second, after_second) = effect(&mut fixture, &sequences, entry, &role, &[]).await;
         count += 1;
         let place = format!("{} as {role}", entry.route);
         assert_eq!(first.status, second.status, "{place}: {}", second.text);

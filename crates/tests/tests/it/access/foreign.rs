@@ -8,7 +8,7 @@
 //! 3. The whole path belongs to the attacker, and a parameter names an object of another user. The response equals that
 //!    for an unknown object, and nothing changes.
 //!
-//! A route is covered by its entry in the access table, without which `every_route_has_an_entry` fails.
+//! A route is covered by its entry in the access table, without which `every_route_has_an_access_table_entry` fails.
 
 use std::collections::BTreeSet;
 
@@ -91,18 +91,19 @@ impl Attempt {
         Self { form, ..self.clone() }
     }
 
-    fn path(&self, world: &AccessFixture) -> String {
+    fn path(&self, fixture: &AccessFixture) -> String {
         let question = if self.query.is_empty() { "" } else { "?" };
-        world.substitute(&format!("{}{question}{}", self.segments.join("/"), self.query), "ordinary")
+        fixture.substitute(&format!("{}{question}{}", self.segments.join("/"), self.query), "ordinary")
     }
 
-    fn request(&self, world: &AccessFixture) -> String {
-        format!("{} {}", self.method, self.path(world))
+    fn request(&self, fixture: &AccessFixture) -> String {
+        format!("{} {}", self.method, self.path(fixture))
     }
 
-    async fn send(&self, world: &AccessFixture, client: &Client) -> TestResponse {
-        let form: Vec<_> = self.form.iter().map(|(name, value)| (*name, world.substitute(value, "ordinary"))).collect();
-        let path = self.path(world);
+    async fn send(&self, fixture: &AccessFixture, client: &Client) -> TestResponse {
+        let form: Vec<_> =
+            self.form.iter().map(|(name, value)| (*name, fixture.substitute(value, "ordinary"))).collect();
+        let path = self.path(fixture);
         let request = client.request(self.method, &path);
         let request = if path.ends_with("/uploads") {
             let file = reqwest::multipart::Part::bytes(b"text".as_slice()).file_name("a.txt");
@@ -139,13 +140,13 @@ fn entries() -> Vec<(&'static Entry, &'static str, Access)> {
 #[tokio::test]
 async fn private_parents_get_the_response_of_unknown_ones() {
     let server = Server::start().await;
-    let mut world = AccessFixture::new(&server).await;
-    let before = database::dump(&mut world.database).await;
+    let mut fixture = AccessFixture::new(&server).await;
+    let before = database::dump(&mut fixture.database).await;
     let (mut wrong, mut covered, mut count) = (Vec::new(), BTreeSet::new(), 0);
     let mut seen = BTreeSet::new();
     for (entry, route_path, access) in entries() {
         let attempt = Attempt::for_entry(route_path, entry);
-        if attempt.parameters.is_empty() || !seen.insert(format!("{} {:?}", attempt.request(&world), entry.form)) {
+        if attempt.parameters.is_empty() || !seen.insert(format!("{} {:?}", attempt.request(&fixture), entry.form)) {
             continue;
         }
         covered.insert(entry.route);
@@ -166,14 +167,14 @@ async fn private_parents_get_the_response_of_unknown_ones() {
             pairs.push((attempt.with_parameter(0, "private%2Fp"), attempt.with_parameter(0, "private%2Fnone")));
         }
         for role in ["anonymous", "ordinary"] {
-            let client = world.client(role);
+            let client = fixture.client(role);
             for (there, nowhere) in &pairs {
-                let answer = there.send(&world, client).await;
-                let other = nowhere.send(&world, client).await;
+                let answer = there.send(&fixture, client).await;
+                let other = nowhere.send(&fixture, client).await;
                 count += 2;
-                let sent = [world.substitute(attempt.parameter(0), role), UNKNOWN_ID.to_owned()];
+                let sent = [fixture.substitute(attempt.parameter(0), role), UNKNOWN_ID.to_owned()];
                 let (a, b) = (comparable_response(&answer, &sent), comparable_response(&other, &sent));
-                let place = || format!("{role}: {}", there.request(&world));
+                let place = || format!("{role}: {}", there.request(&fixture));
                 if PUBLIC_PARENTS.contains(&entry.route) {
                     continue;
                 }
@@ -198,7 +199,7 @@ async fn private_parents_get_the_response_of_unknown_ones() {
         }
     }
     assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong.join("\n"));
-    assert_eq!(database::dump(&mut world.database).await, before);
+    assert_eq!(database::dump(&mut fixture.database).await, before);
     let parents = routes_with(1);
     assert_eq!(covered, parents.iter().map(String::as_str).collect());
     println!("{count} requests to {} routes", covered.len());
@@ -211,8 +212,8 @@ fn routes_with(parameters: usize) -> BTreeSet<String> {
 }
 
 /// Creates one object of each kind for the attacker, in a project without a repository.
-async fn create_own_resources(server: &Server, world: &mut AccessFixture) {
-    let attacker = world.client("ordinary").clone();
+async fn create_own_resources(server: &Server, fixture: &mut AccessFixture) {
+    let attacker = fixture.client("ordinary").clone();
     let project = server.project(&attacker, "own", 0).await;
     let group = server.group(&attacker, "own-group", 0).await;
     let create = async |path: String, form: &[(&str, &str)]| {
@@ -226,7 +227,7 @@ async fn create_own_resources(server: &Server, world: &mut AccessFixture) {
     let hook = create(format!("/projects/{project}/hooks"), &[("url", "http://own.example")]).await;
     let system_hook =
         server.admin.post("/hooks", &[("url", "http://own.example")]).await.body[0]["id"].as_i64().unwrap();
-    world.add_ids(&[
+    fixture.add_ids(&[
         // Users and system hooks are accessible only to the administrator.
         ("{own_user}", 1),
         ("{own_system_hook}", system_hook),
@@ -256,11 +257,11 @@ fn own_placeholder(value: &str) -> Option<&'static str> {
 #[tokio::test]
 async fn foreign_children_are_not_accessible_through_an_own_parent() {
     let server = Server::start().await;
-    let mut world = AccessFixture::new(&server).await;
-    create_own_resources(&server, &mut world).await;
-    let before = database::dump(&mut world.database).await;
+    let mut fixture = AccessFixture::new(&server).await;
+    create_own_resources(&server, &mut fixture).await;
+    let before = database::dump(&mut fixture.database).await;
     let (mut wrong, mut covered, mut count, mut seen) = (Vec::new(), BTreeSet::new(), 0, BTreeSet::new());
-    let (attacker, administrator) = (world.client("ordinary").clone(), world.client("administrator").clone());
+    let (attacker, administrator) = (fixture.client("ordinary").clone(), fixture.client("administrator").clone());
     for (entry, route_path, _) in entries() {
         let attempt = Attempt::for_entry(route_path, entry);
         let (mut attempt, mut known) = (attempt.clone(), 0);
@@ -268,23 +269,23 @@ async fn foreign_children_are_not_accessible_through_an_own_parent() {
             let Some(own) = own_placeholder(attempt.parameter(known)) else { break };
             attempt = attempt.with_parameter(known, own);
             known += 1;
-            if !seen.insert(format!("{} {:?}", attempt.request(&world), attempt.form)) {
+            if !seen.insert(format!("{} {:?}", attempt.request(&fixture), attempt.form)) {
                 continue;
             }
             covered.insert(entry.route);
             // Other users get 403 on these routes, so the administrator sends the request.
             let is_of_administrators = ["/users/", "/hooks/"].iter().any(|it| route_path.starts_with(it));
             let client = if is_of_administrators { &administrator } else { &attacker };
-            let answer = attempt.send(&world, client).await;
-            let other = attempt.with_unknown(known).send(&world, client).await;
+            let answer = attempt.send(&fixture, client).await;
+            let other = attempt.with_unknown(known).send(&fixture, client).await;
             count += 2;
             let sent = [
-                world.substitute(attempt.parameter(known), "ordinary"),
+                fixture.substitute(attempt.parameter(known), "ordinary"),
                 UNKNOWN_ID.to_owned(),
                 UNKNOWN_NAME.to_owned(),
             ];
             let (a, b) = (comparable_response(&answer, &sent), comparable_response(&other, &sent));
-            let place = format!("{} {:?}", attempt.request(&world), attempt.form);
+            let place = format!("{} {:?}", attempt.request(&fixture), attempt.form);
             if a != b {
                 wrong.push(format!("{place}: {a:?} instead of {b:?}"));
             }
@@ -295,7 +296,7 @@ async fn foreign_children_are_not_accessible_through_an_own_parent() {
         }
     }
     assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong.join("\n"));
-    assert_eq!(database::dump(&mut world.database).await, before);
+    assert_eq!(database::dump(&mut fixture.database).await, before);
     let uncovered: Vec<String> = routes_with(2).into_iter().filter(|it| !covered.contains(it.as_str())).collect();
     assert_eq!(uncovered, Vec::<String>::new());
     println!("{count} requests to {} routes", covered.len());
@@ -312,9 +313,9 @@ const NAMES_IN_FORMS: &[(&str, &str, &str, &str)] = &[
 #[tokio::test]
 async fn foreign_resources_are_not_accessible_by_parameters() {
     let server = Server::start().await;
-    let mut world = AccessFixture::new(&server).await;
-    create_own_resources(&server, &mut world).await;
-    let before = database::dump(&mut world.database).await;
+    let mut fixture = AccessFixture::new(&server).await;
+    create_own_resources(&server, &mut fixture).await;
+    let before = database::dump(&mut fixture.database).await;
     let mut attempts: Vec<(Attempt, usize)> = Vec::new();
     for (entry, route_path, _) in entries() {
         let mut attempt = Attempt::for_entry(route_path, entry);
@@ -335,22 +336,22 @@ async fn foreign_resources_are_not_accessible_by_parameters() {
         attempts.push((Attempt { method, segments, parameters: Vec::new(), query: String::new(), form }, 2));
     }
     assert!(attempts.len() >= 9, "{}", attempts.len());
-    let (mut wrong, client) = (Vec::new(), world.client("ordinary"));
+    let (mut wrong, client) = (Vec::new(), fixture.client("ordinary"));
     for (attempt, place) in attempts {
         let mut nowhere = attempt.clone();
         nowhere.form[place].1 = UNKNOWN_ID.to_owned();
-        let answer = attempt.send(&world, client).await;
-        let other = nowhere.send(&world, client).await;
-        let sent = [world.substitute(&attempt.form[place].1, "ordinary"), UNKNOWN_ID.to_owned()];
+        let answer = attempt.send(&fixture, client).await;
+        let other = nowhere.send(&fixture, client).await;
+        let sent = [fixture.substitute(&attempt.form[place].1, "ordinary"), UNKNOWN_ID.to_owned()];
         let (a, b) = (comparable_response(&answer, &sent), comparable_response(&other, &sent));
         if a != b || answer.status < 400 {
             wrong.push(format!(
                 "{} {:?}: {a:?}, and {b:?} for what there is not",
-                attempt.request(&world),
+                attempt.request(&fixture),
                 attempt.form
             ));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert_eq!(database::dump(&mut world.database).await, before);
+    assert_eq!(database::dump(&mut fixture.database).await, before);
 }

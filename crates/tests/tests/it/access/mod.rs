@@ -114,8 +114,8 @@ async fn privileged_attributes_are_ignored_from_ordinary_users() {
 #[tokio::test]
 async fn every_role_gets_the_status_in_the_access_table() {
     let server = Server::start().await;
-    let mut world = AccessFixture::new(&server).await;
-    let before = database::dump(&mut world.database).await;
+    let mut fixture = AccessFixture::new(&server).await;
+    let before = database::dump(&mut fixture.database).await;
     let mut wrong = Vec::new();
     for entry in all_entries() {
         // These reads do write: contributors are counted on request, and reading a system hook tests it.
@@ -130,16 +130,16 @@ async fn every_role_gets_the_status_in_the_access_table() {
             }
         };
         for (role, expected) in others {
-            check(role, world.send_status(entry, role).await, expected);
+            check(role, fixture.send_status(entry, role).await, expected);
         }
-        let is_unchanged = database::dump(&mut world.database).await == before;
+        let is_unchanged = database::dump(&mut fixture.database).await == before;
         for (role, expected) in changes {
-            check(role, world.send_status(entry, role).await, expected);
-            world.restore().await;
+            check(role, fixture.send_status(entry, role).await, expected);
+            fixture.restore().await;
         }
         if !is_unchanged {
             wrong.push(format!("{} {}: read or refused, but something changed", entry.route, entry.path));
-            world.restore().await;
+            fixture.restore().await;
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -15,15 +15,15 @@ use crate::responses::assert_protected;
 #[tokio::test]
 async fn registration_tokens_are_shown_only_to_masters_and_in_no_list() {
     let server = Server::start().await;
-    let mut world = AccessFixture::new(&server).await;
+    let mut fixture = AccessFixture::new(&server).await;
     let tokens: Vec<String> = sqlx::query_scalar(
         "select runners_token from projects union all select token from runner_registration where token <> ''",
     )
-    .fetch_all(&mut world.database)
+    .fetch_all(&mut fixture.database)
     .await
     .unwrap();
     assert!(tokens.len() >= 5 && tokens.iter().all(|token| token.len() >= 16), "{}", tokens.len());
-    let before = database::dump(&mut world.database).await;
+    let before = database::dump(&mut fixture.database).await;
     let (mut wrong, mut shown, mut count) = (Vec::new(), BTreeSet::new(), 0);
     for entry in all_entries() {
         let reads = entry.route.starts_with("GET ");
@@ -32,7 +32,7 @@ async fn registration_tokens_are_shown_only_to_masters_and_in_no_list() {
             if !reads && *role != "developer" {
                 continue;
             }
-            let answer = world.send(entry, role).await;
+            let answer = fixture.send(entry, role).await;
             count += 1;
             assert_protected(&format!("{} {} as {role}", entry.route, entry.path), &answer.headers);
             if tokens.iter().any(|token| answer.text.contains(token)) {
@@ -48,15 +48,15 @@ async fn registration_tokens_are_shown_only_to_masters_and_in_no_list() {
                     .push(format!("{} {} as {role}: {} instead of {expected}", entry.route, entry.path, answer.status));
             }
             if !reads && answer.status < 400 || entry.route == "GET /hooks/:id" {
-                world.restore().await;
+                fixture.restore().await;
             }
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     let allowed = ["master", "owner", "administrator"].map(|role| format!("GET /projects/:id as {role}"));
     assert_eq!(shown, BTreeSet::from(allowed));
-    world.restore().await;
-    assert_eq!(database::dump(&mut world.database).await, before);
+    fixture.restore().await;
+    assert_eq!(database::dump(&mut fixture.database).await, before);
     let routes = holdfast_http::api::v3::routes();
     let covered: BTreeSet<&str> = all_entries().map(|entry| entry.route).collect();
     assert!(routes.list().iter().all(|route| covered.contains(route_name(route).as_str())));

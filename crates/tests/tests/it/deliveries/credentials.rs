@@ -34,10 +34,10 @@ impl Credentials {
 /// nodes need, and nothing else in the clear.
 #[tokio::test]
 async fn credentials_of_hooks_are_not_logged_and_stored_once() {
-    let world = DeliveryFixture::new().await;
-    let (server, ada, hooks) = (&world.server, &world.ada, format!("/projects/{}/hooks", world.project));
+    let fixture = DeliveryFixture::new().await;
+    let (server, ada, hooks) = (&fixture.server, &fixture.ada, format!("/projects/{}/hooks", fixture.project));
     server.end_upgrade(12).await;
-    assert_eq!(ada.delete(&world.hook).await.status, 200);
+    assert_eq!(ada.delete(&fixture.hook).await.status, 200);
     let (well, failing, instance) = (Receiver::start().await, Receiver::start().await, Receiver::start().await);
     let closed = {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -84,15 +84,15 @@ async fn credentials_of_hooks_are_not_logged_and_stored_once() {
     }
     gone.push(wrong);
 
-    world.create_branch("a").await;
+    fixture.create_branch("a").await;
     server.deliver_hooks().await;
     server.advance(TimeDelta::hours(1));
     server.deliver_hooks().await;
-    for (receiver, it) in [(&well, &stored[0]), (&instance, stored.last().unwrap())] {
+    for (receiver, credentials) in [(&well, &stored[0]), (&instance, stored.last().unwrap())] {
         let received = receiver.take_received();
         let received = received.first().unwrap();
-        assert_eq!(received.header("authorization"), format!("Basic {}", it.basic()), "it is sent");
-        assert_eq!(received.header("x-gitlab-token"), it.token, "it is sent");
+        assert_eq!(received.header("authorization"), format!("Basic {}", credentials.basic()), "it is sent");
+        assert_eq!(received.header("x-gitlab-token"), credentials.token, "it is sent");
     }
     assert!(failing.take_received().len() >= 2, "it was tried again");
     shown.push(ada.get(&hooks).await.text);
@@ -111,18 +111,18 @@ async fn credentials_of_hooks_are_not_logged_and_stored_once() {
 
     let (contents, logged) = (server.dump_database().await, log::captured());
     assert!(logged.contains(&hooks) && logged.contains("webhook delivery failing"), "the log is captured");
-    for it in gone.iter().chain(&stored) {
-        for secret in [&it.password, &it.token, &it.basic()] {
+    for credentials in gone.iter().chain(&stored) {
+        for secret in [&credentials.password, &credentials.token, &credentials.basic()] {
             assert!(!logged.contains(secret), "{secret} was logged");
             assert!(shown.iter().all(|text| !text.contains(secret)), "{secret} is shown");
         }
-        assert_eq!(tables_containing(&contents, &it.token), [""; 0], "{}", it.token);
-        assert_eq!(tables_containing(&contents, &it.basic()), [""; 0], "{}", it.password);
+        assert_eq!(tables_containing(&contents, &credentials.token), [""; 0], "{}", credentials.token);
+        assert_eq!(tables_containing(&contents, &credentials.basic()), [""; 0], "{}", credentials.password);
     }
-    for it in &gone {
-        assert_eq!(tables_containing(&contents, &it.password), [""; 0], "{}", it.password);
+    for credentials in &gone {
+        assert_eq!(tables_containing(&contents, &credentials.password), [""; 0], "{}", credentials.password);
     }
-    for it in &stored {
-        assert_eq!(tables_containing(&contents, &it.password), ["hooks"], "{}", it.password);
+    for credentials in &stored {
+        assert_eq!(tables_containing(&contents, &credentials.password), ["hooks"], "{}", credentials.password);
     }
 }

@@ -18,15 +18,15 @@ fn without(body: &Value, fields: &[&str]) -> Value {
 
 #[tokio::test]
 async fn push_payload_lists_commits_and_files() {
-    let world = DeliveryFixture::new().await;
-    let (_, tree) = WorkTree::clone(&world.server.git_url(&world.ada, "ada/p"), &[]).await;
+    let fixture = DeliveryFixture::new().await;
+    let (_, tree) = WorkTree::clone(&fixture.server.git_url(&fixture.ada, "ada/p"), &[]).await;
     std::fs::write(tree.path().join("gone"), "x").unwrap();
     tree.commit("new dir/é", b"1\n", "add").await;
     tree.git(["mv", "README.md", "README"]).await.ok();
     let after = tree.commit("new dir/é", b"2\n", "move and change").await;
-    tree.push(&world.server.git_url(&world.ada, "ada/p"), &["main"]).await.ok();
-    world.server.deliver_hooks().await;
-    let received = world.receiver.take_received();
+    tree.push(&fixture.server.git_url(&fixture.ada, "ada/p"), &["main"]).await.ok();
+    fixture.server.deliver_hooks().await;
+    let received = fixture.receiver.take_received();
     let [push] = &received[..] else { panic!("{received:?}") };
     assert_eq!(push.header("content-type"), "application/json");
     assert_eq!(push.header("x-gitlab-event"), "Push Hook");
@@ -85,62 +85,62 @@ async fn push_payload_lists_commits_and_files() {
 }
 
 /// Removes all packs from the database and from the cache of this node.
-async fn hide_packs(world: &DeliveryFixture) {
-    let mut database = world.server.database().await;
+async fn hide_packs(fixture: &DeliveryFixture) {
+    let mut database = fixture.server.database().await;
     for statement in ["create table away as select * from pack_contents", "delete from pack_contents"] {
         sqlx::query(statement).execute(&mut database).await.unwrap();
     }
     for place in ["packs", "repositories"] {
-        std::fs::remove_dir_all(world.server.cache.path().join("0").join(place)).unwrap();
+        std::fs::remove_dir_all(fixture.server.cache.path().join("0").join(place)).unwrap();
     }
-    world.server.app.git_runtime.invalidate_caches().await;
+    fixture.server.app.git_runtime.invalidate_caches().await;
 }
 
 /// A delivery waits for a repository that is temporarily unavailable, since its payload would be incomplete.
 #[tokio::test]
 async fn push_delivery_waits_for_an_unreadable_repository() {
-    let world = DeliveryFixture::new().await;
-    let url = world.server.git_url(&world.ada, "ada/p");
+    let fixture = DeliveryFixture::new().await;
+    let url = fixture.server.git_url(&fixture.ada, "ada/p");
     let (_, tree) = WorkTree::clone(&url, &[]).await;
     tree.commit("new", b"1\n", "add").await;
     tree.push(&url, &["main"]).await.ok();
-    hide_packs(&world).await;
-    world.server.deliver_hooks().await;
-    assert!(world.receiver.take_received().is_empty());
-    let mut database = world.server.database().await;
+    hide_packs(&fixture).await;
+    fixture.server.deliver_hooks().await;
+    assert!(fixture.receiver.take_received().is_empty());
+    let mut database = fixture.server.database().await;
     for statement in ["insert into pack_contents select * from away", "drop table away"] {
         sqlx::query(statement).execute(&mut database).await.unwrap();
     }
-    world.server.advance(TimeDelta::minutes(5));
-    world.server.deliver_hooks().await;
-    let received = world.receiver.take_received();
+    fixture.server.advance(TimeDelta::minutes(5));
+    fixture.server.deliver_hooks().await;
+    let received = fixture.receiver.take_received();
     let [push] = &received[..] else { panic!("{received:?}") };
     assert_eq!(push.body["commits"][0]["added"], json!(["new"]));
     // A repository that stays unavailable must not block later deliveries.
     tree.commit("newer", b"1\n", "add").await;
     tree.push(&url, &["main"]).await.ok();
-    hide_packs(&world).await;
-    world.server.advance(TimeDelta::hours(2));
-    world.server.deliver_hooks().await;
-    let received = world.receiver.take_received();
+    hide_packs(&fixture).await;
+    fixture.server.advance(TimeDelta::hours(2));
+    fixture.server.deliver_hooks().await;
+    let received = fixture.receiver.take_received();
     let [push] = &received[..] else { panic!("{received:?}") };
     assert_eq!(push.body["commits"][0]["added"], json!([]));
 }
 
 #[tokio::test]
 async fn tag_push_payload_has_the_tag_message_and_commit() {
-    let world = DeliveryFixture::new().await;
-    let (_, tree) = WorkTree::clone(&world.server.git_url(&world.ada, "ada/p"), &[]).await;
+    let fixture = DeliveryFixture::new().await;
+    let (_, tree) = WorkTree::clone(&fixture.server.git_url(&fixture.ada, "ada/p"), &[]).await;
     tree.git(["tag", "-a", "v1", "-m", "One\n\nand more"]).await.ok();
     tree.git(["tag", "light"]).await.ok();
     let commit = tree.head().await;
     let tag = tree.git(["rev-parse", "v1"]).await.ok().line().to_owned();
-    let url = world.server.git_url(&world.ada, "ada/p");
+    let url = fixture.server.git_url(&fixture.ada, "ada/p");
     tree.push(&url, &["v1"]).await.ok();
     tree.push(&url, &["light"]).await.ok();
     tree.push(&url, &[":v1"]).await.ok();
-    world.server.deliver_hooks().await;
-    let received = world.receiver.take_received();
+    fixture.server.deliver_hooks().await;
+    let received = fixture.receiver.take_received();
     let [annotated, light, deleted] = &received[..] else { panic!("{received:?}") };
     assert_eq!(annotated.header("x-gitlab-event"), "Tag Push Hook");
     let body = &annotated.body;
@@ -158,11 +158,11 @@ async fn tag_push_payload_has_the_tag_message_and_commit() {
 
 #[tokio::test]
 async fn branch_deletion_payload_has_a_null_commit() {
-    let world = DeliveryFixture::new().await;
-    world.create_branch("a").await;
-    world.ada.delete(&format!("/projects/{}/repository/branches/a", world.project)).await;
-    world.server.deliver_hooks().await;
-    let received = world.receiver.take_received();
+    let fixture = DeliveryFixture::new().await;
+    fixture.create_branch("a").await;
+    fixture.ada.delete(&format!("/projects/{}/repository/branches/a", fixture.project)).await;
+    fixture.server.deliver_hooks().await;
+    let received = fixture.receiver.take_received();
     let [made, gone] = &received[..] else { panic!("{received:?}") };
     assert_eq!(made.body["before"], "0".repeat(40));
     assert_eq!((&gone.body["after"], &gone.body["checkout_sha"]), (&json!("0".repeat(40)), &Value::Null));
@@ -171,15 +171,15 @@ async fn branch_deletion_payload_has_a_null_commit() {
 
 #[tokio::test]
 async fn issue_and_note_payloads_are_complete() {
-    let world = DeliveryFixture::new().await;
-    let issues = format!("/projects/{}/issues", world.project);
+    let fixture = DeliveryFixture::new().await;
+    let issues = format!("/projects/{}/issues", fixture.project);
     let form = [("title", "Broken"), ("description", "It is"), ("assignee_id", "2"), ("labels", "bug")];
-    let issue = world.ada.post(&issues, &form).await.body;
+    let issue = fixture.ada.post(&issues, &form).await.body;
     let one = format!("{issues}/{}", issue["id"]);
-    world.ada.post(&format!("{one}/notes"), &[("body", "Indeed")]).await;
-    world.ada.put(&one, &[("state_event", "close")]).await;
-    world.server.deliver_hooks().await;
-    let received = world.receiver.take_received();
+    fixture.ada.post(&format!("{one}/notes"), &[("body", "Indeed")]).await;
+    fixture.ada.put(&one, &[("state_event", "close")]).await;
+    fixture.server.deliver_hooks().await;
+    let received = fixture.receiver.take_received();
     let [opened, note, closed] = &received[..] else { panic!("{received:?}") };
     assert_eq!((opened.header("x-gitlab-event"), note.header("x-gitlab-event")), ("Issue Hook", "Note Hook"));
     insta::assert_json_snapshot!(opened.body, @r#"
@@ -285,35 +285,35 @@ async fn issue_and_note_payloads_are_complete() {
 /// A hook has no user whose permissions could be checked, so it gets no confidential issues.
 #[tokio::test]
 async fn confidential_issues_cause_no_deliveries() {
-    let world = DeliveryFixture::new().await;
-    let issues = format!("/projects/{}/issues", world.project);
-    let secret = world.ada.post(&issues, &[("title", "Secret"), ("confidential", "true")]).await.body;
-    world.ada.post(&format!("{issues}/{}/notes", secret["id"]), &[("body", "Psst")]).await;
-    world.ada.put(&format!("{issues}/{}", secret["id"]), &[("title", "Still secret")]).await;
-    world.server.deliver_hooks().await;
-    assert!(world.receiver.take_received().is_empty());
+    let fixture = DeliveryFixture::new().await;
+    let issues = format!("/projects/{}/issues", fixture.project);
+    let secret = fixture.ada.post(&issues, &[("title", "Secret"), ("confidential", "true")]).await.body;
+    fixture.ada.post(&format!("{issues}/{}/notes", secret["id"]), &[("body", "Psst")]).await;
+    fixture.ada.put(&format!("{issues}/{}", secret["id"]), &[("title", "Still secret")]).await;
+    fixture.server.deliver_hooks().await;
+    assert!(fixture.receiver.take_received().is_empty());
 }
 
 #[tokio::test]
 async fn each_event_setting_selects_its_own_events() {
-    let world = DeliveryFixture::new().await;
+    let fixture = DeliveryFixture::new().await;
     let switches = ["push_events", "tag_push_events", "issues_events", "note_events"];
-    world.ada.delete(&world.hook).await;
-    let hooks = format!("/projects/{}/hooks", world.project);
+    fixture.ada.delete(&fixture.hook).await;
+    let hooks = format!("/projects/{}/hooks", fixture.project);
     for on in switches {
-        let url = world.receiver.url(&format!("/{on}"));
+        let url = fixture.receiver.url(&format!("/{on}"));
         let mut form = vec![("url", url.as_str())];
         form.extend(switches.map(|switch| (switch, if switch == on { "true" } else { "false" })));
-        world.ada.post(&hooks, &form).await;
+        fixture.ada.post(&hooks, &form).await;
     }
-    world.create_branch("a").await;
-    let tags = format!("/projects/{}/repository/tags", world.project);
-    world.ada.post(&tags, &[("tag_name", "v1"), ("ref", "main")]).await;
-    let issues = format!("/projects/{}/issues", world.project);
-    let issue = world.ada.post(&issues, &[("title", "t")]).await.body;
-    world.ada.post(&format!("{issues}/{}/notes", issue["id"]), &[("body", "b")]).await;
-    world.server.deliver_hooks().await;
-    let mut received: Vec<(String, String)> = world
+    fixture.create_branch("a").await;
+    let tags = format!("/projects/{}/repository/tags", fixture.project);
+    fixture.ada.post(&tags, &[("tag_name", "v1"), ("ref", "main")]).await;
+    let issues = format!("/projects/{}/issues", fixture.project);
+    let issue = fixture.ada.post(&issues, &[("title", "t")]).await.body;
+    fixture.ada.post(&format!("{issues}/{}/notes", issue["id"]), &[("body", "b")]).await;
+    fixture.server.deliver_hooks().await;
+    let mut received: Vec<(String, String)> = fixture
         .receiver
         .take_received()
         .iter()
@@ -332,13 +332,13 @@ async fn each_event_setting_selects_its_own_events() {
 /// The project is deleted before its events are delivered, and its hooks with it. System hooks get the events.
 #[tokio::test]
 async fn events_of_a_deleted_project_go_only_to_system_hooks() {
-    let world = DeliveryFixture::new().await;
-    world.server.admin.post("/hooks", &[("url", &world.receiver.url("/system"))]).await;
-    world.create_branch("a").await;
-    world.ada.delete(&format!("/projects/{}", world.project)).await;
-    world.server.run_jobs().await;
-    world.server.deliver_hooks().await;
-    let received = world.receiver.take_received();
+    let fixture = DeliveryFixture::new().await;
+    fixture.server.admin.post("/hooks", &[("url", &fixture.receiver.url("/system"))]).await;
+    fixture.create_branch("a").await;
+    fixture.ada.delete(&format!("/projects/{}", fixture.project)).await;
+    fixture.server.run_jobs().await;
+    fixture.server.deliver_hooks().await;
+    let received = fixture.receiver.take_received();
     let kinds: Vec<&str> = received.iter().map(|it| it.body["event_name"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["push", "user_remove_from_team", "project_destroy"]);
     assert!(received.iter().all(|it| it.path == "/system"));

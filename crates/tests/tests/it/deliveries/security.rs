@@ -24,8 +24,8 @@ async fn without_local_networks() -> DeliveryFixture {
 /// the responses do not differ.
 #[tokio::test]
 async fn private_addresses_are_rejected_in_every_notation() {
-    let world = without_local_networks().await;
-    let port = world.receiver.base.rsplit(':').next().unwrap().to_owned();
+    let fixture = without_local_networks().await;
+    let port = fixture.receiver.base.rsplit(':').next().unwrap().to_owned();
     let hosts = [
         "127.0.0.1",
         "127.1",
@@ -66,13 +66,13 @@ async fn private_addresses_are_rejected_in_every_notation() {
         "１２７.0.0.1",
         "no-such-host.invalid",
     ];
-    world.ada.delete(&world.hook).await;
-    let hooks = format!("/projects/{}/hooks", world.project);
+    fixture.ada.delete(&fixture.hook).await;
+    let hooks = format!("/projects/{}/hooks", fixture.project);
     let mut made = Vec::new();
     for host in hosts {
         for scheme in ["http", "https"] {
             let url = format!("{scheme}://{host}:{port}/x");
-            let hook = world.ada.post(&hooks, &[("url", &url)]).await;
+            let hook = fixture.ada.post(&hooks, &[("url", &url)]).await;
             // A URL that is invalid is rejected at once.
             if hook.status == 201 {
                 made.push((url, hook.body["id"].clone()));
@@ -80,12 +80,12 @@ async fn private_addresses_are_rejected_in_every_notation() {
         }
     }
     assert!(made.len() >= 70, "only {} were taken", made.len());
-    world.create_branch("a").await;
-    world.server.deliver_hooks().await;
-    assert!(world.receiver.take_received().is_empty());
+    fixture.create_branch("a").await;
+    fixture.server.deliver_hooks().await;
+    assert!(fixture.receiver.take_received().is_empty());
     let mut shown: Vec<Value> = Vec::new();
     for (url, hook) in &made {
-        let mut one = world.ada.get(&format!("{hooks}/{hook}/deliveries/1")).await.body;
+        let mut one = fixture.ada.get(&format!("{hooks}/{hook}/deliveries/1")).await.body;
         assert_eq!(one["error"], "The address cannot be reached or is not allowed", "{url}");
         for own in ["delivery_id", "request"] {
             one.as_object_mut().unwrap().remove(own);
@@ -102,50 +102,50 @@ async fn private_addresses_are_rejected_in_every_notation() {
 /// The response to a test of a system hook is the same for every target.
 #[tokio::test]
 async fn hook_tests_reveal_nothing_about_the_target() {
-    let world = without_local_networks().await;
+    let fixture = without_local_networks().await;
     let mut answers = Vec::new();
-    for url in [world.receiver.url("/x"), "http://127.0.0.1:1/".into(), "http://no-such-host.invalid/".into()] {
-        let hook = world.server.admin.post("/hooks", &[("url", &url)]).await.body[0]["id"].clone();
-        answers.push(world.server.admin.get(&format!("/hooks/{hook}")).await);
+    for url in [fixture.receiver.url("/x"), "http://127.0.0.1:1/".into(), "http://no-such-host.invalid/".into()] {
+        let hook = fixture.server.admin.post("/hooks", &[("url", &url)]).await.body[0]["id"].clone();
+        answers.push(fixture.server.admin.get(&format!("/hooks/{hook}")).await);
     }
-    world.server.deliver_hooks().await;
-    assert!(world.receiver.take_received().is_empty());
+    fixture.server.deliver_hooks().await;
+    assert!(fixture.receiver.take_received().is_empty());
     assert!(answers.iter().all(|answer| answer.status == 200 && answer.text == answers[0].text));
 }
 
 /// Redirects are not followed, not even to an address that the hook could use directly.
 #[tokio::test]
 async fn redirects_are_not_followed() {
-    let world = DeliveryFixture::new().await;
+    let fixture = DeliveryFixture::new().await;
     let elsewhere = Receiver::start().await;
     for answer in
         [Redirect::temporary(&elsewhere.base), Redirect::permanent(&elsewhere.base), Redirect::to(&elsewhere.base)]
     {
-        world.receiver.respond_with(answer);
+        fixture.receiver.respond_with(answer);
     }
-    world.create_branch("a").await;
+    fixture.create_branch("a").await;
     for _ in 0..3 {
-        world.server.deliver_hooks().await;
-        world.server.advance(chrono::TimeDelta::hours(1));
-        let error = world.deliveries().await[0]["error"].as_str().unwrap().to_owned();
+        fixture.server.deliver_hooks().await;
+        fixture.server.advance(chrono::TimeDelta::hours(1));
+        let error = fixture.deliveries().await[0]["error"].as_str().unwrap().to_owned();
         assert!(error.ends_with("redirects are not followed"), "{error}");
     }
-    world.server.deliver_hooks().await;
+    fixture.server.deliver_hooks().await;
     assert!(elsewhere.take_received().is_empty());
-    assert_eq!(world.states().await, ["delivered"]);
+    assert_eq!(fixture.states().await, ["delivered"]);
 }
 
 /// The stored response of a receiver is truncated, and bytes that are no text are replaced.
 #[tokio::test]
 async fn stored_receiver_responses_are_truncated() {
-    let world = DeliveryFixture::new().await;
-    world.create_branch("a").await;
-    world.receiver.respond_with([[0_u8].as_slice(), "é<script>".repeat(100_000).as_bytes()].concat());
-    world.server.deliver_hooks().await;
-    let shown = world.ada.get(&format!("{}/deliveries/1", world.hook)).await;
+    let fixture = DeliveryFixture::new().await;
+    fixture.create_branch("a").await;
+    fixture.receiver.respond_with([[0_u8].as_slice(), "é<script>".repeat(100_000).as_bytes()].concat());
+    fixture.server.deliver_hooks().await;
+    let shown = fixture.ada.get(&format!("{}/deliveries/1", fixture.hook)).await;
     let body = shown.body["response"]["body"].as_str().unwrap();
     assert!(body.len() <= 4200 && body.starts_with('\u{fffd}'), "{}", body.len());
-    assert_eq!(world.states().await, ["delivered"]);
+    assert_eq!(fixture.states().await, ["delivered"]);
 }
 
 /// A master changes the URL of a hook (GitLab CVE-2022-4342): the token that another user set, and the user name and
@@ -153,19 +153,19 @@ async fn stored_receiver_responses_are_truncated() {
 /// someone else.
 #[tokio::test]
 async fn changing_the_hook_url_drops_its_credentials() {
-    let world = DeliveryFixture::new().await;
+    let fixture = DeliveryFixture::new().await;
     let other = Receiver::start().await;
-    let with_password = world.receiver.url("/hook").replace("://", "://ci:S3cretPass@");
+    let with_password = fixture.receiver.url("/hook").replace("://", "://ci:S3cretPass@");
     let reset = async || {
         let form = [("url", &*with_password), ("token", super::TOKEN)];
-        assert_eq!(world.ada.put(&world.hook, &form).await.status, 200);
+        assert_eq!(fixture.ada.put(&fixture.hook, &form).await.status, 200);
     };
     let mut round = 0;
     let mut deliver_after_update = async |receiver: &Receiver, form: &[(&str, &str)]| {
-        assert_eq!(world.ada.put(&world.hook, form).await.status, 200);
+        assert_eq!(fixture.ada.put(&fixture.hook, form).await.status, 200);
         round += 1;
-        world.create_branch(&format!("b{round}")).await;
-        world.server.deliver_hooks().await;
+        fixture.create_branch(&format!("b{round}")).await;
+        fixture.server.deliver_hooks().await;
         let received = receiver.take_received().pop().expect("a delivery arrived");
         assert_eq!(received.header("webhook-signature").is_empty(), received.header("x-gitlab-token").is_empty());
         (received.header("x-gitlab-token").to_owned(), !received.header("authorization").is_empty())
@@ -173,13 +173,13 @@ async fn changing_the_hook_url_drops_its_credentials() {
     let kept = (super::TOKEN.to_owned(), true);
     let dropped = (String::new(), false);
     reset().await;
-    assert_eq!(deliver_after_update(&world.receiver, &[("url", &world.receiver.url("/hook"))]).await, kept);
-    assert_eq!(deliver_after_update(&world.receiver, &[("url", &with_password)]).await, kept);
-    for (receiver, url) in [(&other, other.url("/hook")), (&world.receiver, world.receiver.url("/mallory"))] {
+    assert_eq!(deliver_after_update(&fixture.receiver, &[("url", &fixture.receiver.url("/hook"))]).await, kept);
+    assert_eq!(deliver_after_update(&fixture.receiver, &[("url", &with_password)]).await, kept);
+    for (receiver, url) in [(&other, other.url("/hook")), (&fixture.receiver, fixture.receiver.url("/mallory"))] {
         reset().await;
         assert_eq!(deliver_after_update(receiver, &[("url", &url)]).await, dropped, "{url}");
         // Setting the old URL again does not restore the credentials.
-        assert_eq!(deliver_after_update(&world.receiver, &[("url", &world.receiver.url("/hook"))]).await, dropped);
+        assert_eq!(deliver_after_update(&fixture.receiver, &[("url", &fixture.receiver.url("/hook"))]).await, dropped);
     }
     reset().await;
     let form = [("url", &*other.url("/hook")), ("token", "another")];
@@ -191,27 +191,27 @@ async fn changing_the_hook_url_drops_its_credentials() {
 async fn deliveries_fail_if_the_token_cannot_be_decrypted() {
     let server = Server::start().await;
     server.end_upgrade(12).await;
-    let world = DeliveryFixture::on_server(server).await;
+    let fixture = DeliveryFixture::on_server(server).await;
     let damage = "update hooks set sealed_token = set_byte(sealed_token, 20, get_byte(sealed_token, 20) # 1)";
-    sqlx::query(damage).execute(&mut world.server.database().await).await.unwrap();
-    world.create_branch("b1").await;
-    world.server.deliver_hooks().await;
-    assert!(world.receiver.take_received().is_empty());
-    let error = world.deliveries().await[0]["error"].as_str().unwrap().to_owned();
+    sqlx::query(damage).execute(&mut fixture.server.database().await).await.unwrap();
+    fixture.create_branch("b1").await;
+    fixture.server.deliver_hooks().await;
+    assert!(fixture.receiver.take_received().is_empty());
+    let error = fixture.deliveries().await[0]["error"].as_str().unwrap().to_owned();
     assert!(error.contains("could not decrypt the token"), "{error}");
     // After the token is set again, deliveries succeed.
-    let form = [("url", &*world.receiver.url("/hook")), ("token", "another")];
-    assert_eq!(world.ada.put(&world.hook, &form).await.status, 200);
-    world.server.deliver_hooks().await;
-    assert_eq!(world.receiver.take_received()[0].header("x-gitlab-token"), "another");
+    let form = [("url", &*fixture.receiver.url("/hook")), ("token", "another")];
+    assert_eq!(fixture.ada.put(&fixture.hook, &form).await.status, 200);
+    fixture.server.deliver_hooks().await;
+    assert_eq!(fixture.receiver.take_received()[0].header("x-gitlab-token"), "another");
 }
 
 /// A rolling upgrade: nodes of the previous version know only the column `token` and go on writing it. A token that
 /// they set or remove is used by all nodes.
 #[tokio::test]
 async fn older_nodes_can_read_and_change_tokens_for_a_day() {
-    let world = DeliveryFixture::new().await;
-    let server = &world.server;
+    let fixture = DeliveryFixture::new().await;
+    let server = &fixture.server;
     let stored = async || -> (Option<String>, bool) {
         let query = "select token, sealed_token is not null from hooks";
         sqlx::query_as(query).fetch_one(&mut server.database().await).await.unwrap()
@@ -222,9 +222,9 @@ async fn older_nodes_can_read_and_change_tokens_for_a_day() {
     };
     let sweep = async || holdfast_app::worker::sweep_now(&server.app, &holdfast_app::Actor::Operator).await.unwrap();
     let sent = async |branch: &str| {
-        world.create_branch(branch).await;
+        fixture.create_branch(branch).await;
         server.deliver_hooks().await;
-        let received = world.receiver.take_received().pop().expect("a delivery");
+        let received = fixture.receiver.take_received().pop().expect("a delivery");
         assert_eq!(received.header("webhook-signature").is_empty(), received.header("x-gitlab-token").is_empty());
         received.header("x-gitlab-token").to_owned()
     };
@@ -237,8 +237,8 @@ async fn older_nodes_can_read_and_change_tokens_for_a_day() {
     assert_eq!(sent("b").await, "of-an-older-node");
     set_as_older_node(None).await;
     assert_eq!(sent("c").await, "");
-    let form = [("url", &*world.receiver.url("/hook")), ("token", "another")];
-    assert_eq!(world.ada.put(&world.hook, &form).await.status, 200);
+    let form = [("url", &*fixture.receiver.url("/hook")), ("token", "another")];
+    assert_eq!(fixture.ada.put(&fixture.hook, &form).await.status, 200);
     assert_eq!(stored().await, in_clear("another"));
 
     server.end_upgrade(12).await;
@@ -256,15 +256,15 @@ async fn older_nodes_can_read_and_change_tokens_for_a_day() {
 /// Header injection: a token is sent unchanged or rejected, and adds no header.
 #[tokio::test]
 async fn tokens_cannot_inject_headers() {
-    let world = DeliveryFixture::new().await;
+    let fixture = DeliveryFixture::new().await;
     for token in ["a\r\nX-Evil: 1", "a\nb"] {
-        let answer = world.ada.put(&world.hook, &[("url", &world.receiver.url("/x")), ("token", token)]).await;
+        let answer = fixture.ada.put(&fixture.hook, &[("url", &fixture.receiver.url("/x")), ("token", token)]).await;
         assert_eq!(answer.status, 400, "{token:?}: {}", answer.text);
     }
-    world.ada.put(&world.hook, &[("url", &world.receiver.url("/x")), ("token", "schlüssel ☃")]).await;
-    world.create_branch("b").await;
-    world.server.deliver_hooks().await;
-    let received = world.receiver.take_received();
+    fixture.ada.put(&fixture.hook, &[("url", &fixture.receiver.url("/x")), ("token", "schlüssel ☃")]).await;
+    fixture.create_branch("b").await;
+    fixture.server.deliver_hooks().await;
+    let received = fixture.receiver.take_received();
     assert_eq!(received.last().unwrap().headers["x-gitlab-token"].as_bytes(), "schlüssel ☃".as_bytes());
 }
 
@@ -301,15 +301,15 @@ async fn self_signed() -> String {
 
 #[tokio::test]
 async fn tls_certificates_are_verified_unless_disabled_for_the_hook() {
-    let world = DeliveryFixture::new().await;
+    let fixture = DeliveryFixture::new().await;
     let url = self_signed().await;
-    world.ada.put(&world.hook, &[("url", &url)]).await;
-    world.create_branch("a").await;
-    world.server.deliver_hooks().await;
-    let refused = &world.deliveries().await[0];
+    fixture.ada.put(&fixture.hook, &[("url", &url)]).await;
+    fixture.create_branch("a").await;
+    fixture.server.deliver_hooks().await;
+    let refused = &fixture.deliveries().await[0];
     let error = refused["error"].as_str().unwrap();
     assert!(refused["state"] == "pending" && error.contains("certificate"), "{refused}");
-    world.ada.put(&world.hook, &[("url", &url), ("enable_ssl_verification", "false")]).await;
-    world.server.deliver_hooks().await;
-    assert_eq!(world.states().await, ["delivered"]);
+    fixture.ada.put(&fixture.hook, &[("url", &url), ("enable_ssl_verification", "false")]).await;
+    fixture.server.deliver_hooks().await;
+    assert_eq!(fixture.states().await, ["delivered"]);
 }

@@ -56,13 +56,13 @@ async fn unreachable_objects_become_cruft_and_are_pruned_after_the_grace_period(
     tree.push(&server.git_url(&ada, "ada/p"), &[&format!("{gone}:refs/heads/back")]).await.ok();
     clone_fresh(&server, &ada, "ada/p").await.git(["cat-file", "-e", &gone]).await.ok();
     // The pack is kept for as long as backups may need it.
-    let condemned = "select count(*) from packs where state = 'condemned'";
-    let condemned =
-        async || sqlx::query_scalar::<_, i64>(condemned).fetch_one(&mut server.database().await).await.unwrap();
-    assert!(condemned().await > 0);
+    let query = "select count(*) from packs where state = 'condemned'";
+    let count_unreferenced =
+        async || sqlx::query_scalar::<_, i64>(query).fetch_one(&mut server.database().await).await.unwrap();
+    assert!(count_unreferenced().await > 0);
     server.advance(TimeDelta::days(15));
     sweep_and_work(&server).await;
-    assert_eq!(condemned().await, 0);
+    assert_eq!(count_unreferenced().await, 0);
 }
 
 #[tokio::test]

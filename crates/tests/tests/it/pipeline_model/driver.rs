@@ -55,7 +55,7 @@ pub struct Driver {
     pub callers: Vec<(i64, Client)>,
     pub runners: Vec<Runner>,
     plans: Vec<Plan>,
-    pub dice: SeededRng,
+    pub rng: SeededRng,
     pub now: Time,
     pub active: Vec<History>,
     pub finished: Vec<Pipeline>,
@@ -74,13 +74,13 @@ pub struct Driver {
 }
 
 impl Driver {
-    pub async fn new(server: &Server, number: usize, mut dice: SeededRng, histories: usize, now: Time) -> Self {
+    pub async fn new(server: &Server, number: usize, mut rng: SeededRng, histories: usize, now: Time) -> Self {
         let (name, http) = (format!("owner{number}"), Http::new(&server.base_url));
         let (owner_id, owner) = server.user(&name).await;
         let project = server.project(&owner, "p", 0).await;
         let (developer_id, developer) = server.user(&format!("developer{number}")).await;
         add_member(&owner, &format!("/projects/{project}"), developer_id.get(), 30).await;
-        let plans: Vec<Plan> = (0..BRANCHES).map(|number| Plan::random(&mut dice, format!("b{number}"))).collect();
+        let plans: Vec<Plan> = (0..BRANCHES).map(|number| Plan::random(&mut rng, format!("b{number}"))).collect();
         let tree = WorkTree::new().await;
         tree.fast_import(plan::import_stream(&plans)).await;
         tree.push(&server.git_url(&owner, &format!("{name}/p")), &["--all"]).await.ok();
@@ -90,7 +90,7 @@ impl Driver {
             callers: vec![(owner_id.get(), owner), (developer_id.get(), developer)],
             runners: Vec::new(),
             plans,
-            dice,
+            rng,
             now,
             active: Vec::new(),
             finished: Vec::new(),
@@ -147,7 +147,7 @@ impl Driver {
         let was_pause = std::mem::take(&mut self.had_pause);
         for at in 0..self.active.len() {
             // Without heartbeats, hardly any build would live long enough to exceed its timeout.
-            let what = if was_pause && !self.dice.one_in(3) {
+            let what = if was_pause && !self.rng.one_in(3) {
                 self.send_heartbeat(at).await
             } else {
                 self.run_operation(at).await
@@ -155,13 +155,13 @@ impl Driver {
             self.active[at].operations += 1;
             self.operation_count += 1;
             self.compare(&what).await;
-            if self.dice.one_in(4) {
+            if self.rng.one_in(4) {
                 self.compare_pipeline(at).await;
             }
         }
         for at in (0..self.active.len()).rev() {
             let history = &self.active[at];
-            if history.operations >= MAX_OPERATIONS || history.pipeline.is_finished() && self.dice.one_in(8) {
+            if history.operations >= MAX_OPERATIONS || history.pipeline.is_finished() && self.rng.one_in(8) {
                 self.finish_pipeline(at).await;
             }
         }
@@ -169,8 +169,8 @@ impl Driver {
 
     async fn start_pipeline(&mut self) {
         self.remaining -= 1;
-        let plan = self.dice.next_below(self.plans.len());
-        let (user, caller) = self.dice.pick(&self.callers).clone();
+        let plan = self.rng.next_below(self.plans.len());
+        let (user, caller) = self.rng.pick(&self.callers).clone();
         let branch = self.plans[plan].branch.clone();
         let path = format!("/projects/{}/pipeline", self.project);
         let made = self.http.v3(&caller, "POST", &path, &[("ref", &branch)]).await;

@@ -84,7 +84,7 @@ fn run_without_log(test: impl Future<Output = ()>) {
 struct ModelClock {
     server: Server,
     now: Time,
-    dice: SeededRng,
+    rng: SeededRng,
     partitions_until: NaiveDate,
 }
 
@@ -96,17 +96,17 @@ impl ModelClock {
     }
 
     async fn advance_randomly(&mut self, drivers: &mut [Driver]) {
-        let seconds = match self.dice.next_below(100) {
+        let seconds = match self.rng.next_below(100) {
             0..10 => 0,
-            10..65 => self.dice.next_between(1, 20),
-            65..85 => self.dice.next_between(20, 600),
-            85..95 => self.dice.next_between(10 * 60, 55 * 60),
-            95..98 => self.dice.next_between(60 * 60, 80 * 60),
-            98 => self.dice.next_between(2 * 3600, 20 * 3600),
-            _ => self.dice.next_between(23 * 3600, 26 * 3600),
+            10..65 => self.rng.next_between(1, 20),
+            65..85 => self.rng.next_between(20, 600),
+            85..95 => self.rng.next_between(10 * 60, 55 * 60),
+            95..98 => self.rng.next_between(60 * 60, 80 * 60),
+            98 => self.rng.next_between(2 * 3600, 20 * 3600),
+            _ => self.rng.next_between(23 * 3600, 26 * 3600),
         };
         self.advance(seconds);
-        let is_sweeping = if seconds > 600 { !self.dice.one_in(3) } else { self.dice.one_in(8) };
+        let is_sweeping = if seconds > 600 { !self.rng.one_in(3) } else { self.rng.one_in(8) };
         if is_sweeping {
             while drivers.iter().any(|driver| driver.is_at_deadline(self.now)) {
                 self.advance(1);
@@ -171,7 +171,7 @@ async fn run_histories(seed: u64, histories: usize) -> (Vec<Driver>, usize) {
         let share = histories / PROJECTS + usize::from(number < histories % PROJECTS);
         plays.push(Driver::new(&server, number, SeededRng::new(seed, number as u64 + 1), share, now).await);
     }
-    let mut world = ModelClock { server, now, dice: SeededRng::new(seed, 0), partitions_until: now.date_naive() };
+    let mut clock = ModelClock { server, now, rng: SeededRng::new(seed, 0), partitions_until: now.date_naive() };
     let mut rounds = 0;
     while !plays.iter().all(Driver::is_done) {
         let round = |mut play: Driver| async move {
@@ -179,7 +179,7 @@ async fn run_histories(seed: u64, histories: usize) -> (Vec<Driver>, usize) {
             play
         };
         plays = run_concurrently(plays, round).await;
-        world.advance_randomly(&mut plays).await;
+        clock.advance_randomly(&mut plays).await;
         rounds += 1;
     }
     let look_again = |mut play: Driver| async move {

@@ -13,7 +13,7 @@ const TEXT: &str = "One line of a trace.\n";
 impl Driver {
     /// Runs a random operation on a pipeline, and returns its description.
     pub async fn run_operation(&mut self, at: usize) -> String {
-        match self.dice.next_below(100) {
+        match self.rng.next_below(100) {
             0..25 => self.request_job().await,
             25..57 => self.finish(at).await,
             57..62 => self.finish_twice(at).await,
@@ -33,7 +33,7 @@ impl Driver {
     /// Runs another operation if no build fits: a runner requests a build, or a user acts.
     async fn run_fallback(&mut self, at: usize) -> String {
         let has_eligible = (0..self.runners.len()).any(|it| !self.eligible_builds(it).is_empty());
-        match self.dice.next_below(12) {
+        match self.rng.next_below(12) {
             0..8 if has_eligible => self.request_job().await,
             0 => self.request_job().await,
             1..7 => self.retry_build(at).await,
@@ -44,19 +44,19 @@ impl Driver {
     }
 
     fn pick_caller(&mut self) -> (i64, Client) {
-        self.dice.pick(&self.callers).clone()
+        self.rng.pick(&self.callers).clone()
     }
 
     /// Returns a random build of the pipeline that meets the condition, `None` if there is none.
     fn pick_build(&mut self, at: usize, condition: impl Fn(&Build) -> bool) -> Option<i64> {
         let builds = self.active[at].pipeline.builds.iter();
         let ids: Vec<i64> = builds.filter(|build| condition(build)).map(|build| build.id).collect();
-        if ids.is_empty() { None } else { Some(*self.dice.pick(&ids)) }
+        if ids.is_empty() { None } else { Some(*self.rng.pick(&ids)) }
     }
 
     /// Returns a build that meets the condition in most cases, and otherwise any build.
     fn prefer_build(&mut self, at: usize, condition: impl Fn(&Build) -> bool) -> i64 {
-        let preferred = if self.dice.one_in(4) { None } else { self.pick_build(at, condition) };
+        let preferred = if self.rng.one_in(4) { None } else { self.pick_build(at, condition) };
         preferred.or_else(|| self.pick_build(at, |_| true)).unwrap()
     }
 
@@ -73,14 +73,14 @@ impl Driver {
     async fn request_job(&mut self) -> String {
         let able_runners: Vec<usize> =
             (0..self.runners.len()).filter(|it| !self.eligible_builds(*it).is_empty()).collect();
-        let is_random = able_runners.is_empty() || self.dice.one_in(4);
-        let at = if is_random { self.dice.next_below(self.runners.len()) } else { *self.dice.pick(&able_runners) };
+        let is_random = able_runners.is_empty() || self.rng.one_in(4);
+        let at = if is_random { self.rng.next_below(self.runners.len()) } else { *self.rng.pick(&able_runners) };
         let eligible = self.eligible_builds(at);
         let mut body = json!({"token": self.runners[at].token, "info": {"name": "model", "executor": "shell"}});
         // There was no build for the runner when it got this value, so a new build must have changed it.
         if let Some(last_update) = &self.runners[at].last_update
             && !eligible.is_empty()
-            && self.dice.one_in(2)
+            && self.rng.one_in(2)
         {
             body["last_update"] = json!(last_update);
         }
@@ -137,7 +137,7 @@ impl Driver {
         let Some(id) = self.pick_build(at, |build| build.status == Status::Running) else {
             return self.run_fallback(at).await;
         };
-        let status = if self.dice.one_in(3) { Status::Failed } else { Status::Success };
+        let status = if self.rng.one_in(3) { Status::Failed } else { Status::Success };
         let answer = self.report(id, &self.token_of(at, id), status.as_str()).await;
         self.log_step(at, format!("#{id} is reported {}", status.as_str()));
         self.expect(&format!("report {}", status.as_str()), at, &answer, 200);
@@ -149,7 +149,7 @@ impl Driver {
         let Some(id) = self.pick_build(at, |build| build.status == Status::Running) else {
             return self.run_fallback(at).await;
         };
-        let (first, second) = (*self.dice.pick(&OUTCOMES), *self.dice.pick(&OUTCOMES));
+        let (first, second) = (*self.rng.pick(&OUTCOMES), *self.rng.pick(&OUTCOMES));
         let token = self.token_of(at, id);
         let answer = self.report(id, &token, first.as_str()).await;
         self.log_step(at, format!("#{id} is reported {}, then {}", first.as_str(), second.as_str()));
@@ -173,12 +173,12 @@ impl Driver {
     async fn report_stale(&mut self, at: usize, id: i64) {
         let token = self.token_of(at, id);
         let before = self.active[at].pipeline.build(id).status.as_str();
-        if self.dice.one_in(4) {
+        if self.rng.one_in(4) {
             let start = self.active[at].pipeline.build(id).claim.as_ref().unwrap().trace_length;
             let answer = self.http.append(id, &token, start, TEXT).await;
             self.expect_rejected("late append", at, id, &answer);
         } else {
-            let state = *self.dice.pick(&["running", "success", "failed"]);
+            let state = *self.rng.pick(&["running", "success", "failed"]);
             let answer = self.report(id, &token, state).await;
             self.log_step(at, format!("#{id} is reported {state}"));
             self.expect_rejected(&format!("late report of {before}"), at, id, &answer);
@@ -190,12 +190,12 @@ impl Driver {
         let all = self.active.iter().flat_map(|history| &history.pipeline.builds);
         let others = all.filter(|build| build.id != id).filter_map(|build| build.claim.as_ref());
         let mut tokens: Vec<String> = others.map(|taken| taken.token.clone()).collect();
-        tokens.push(self.dice.pick(&self.runners).token.clone());
-        tokens.push(self.dice.hex(20));
+        tokens.push(self.rng.pick(&self.runners).token.clone());
+        tokens.push(self.rng.hex(20));
         tokens.push(String::new());
-        let token = self.dice.pick(&tokens).clone();
-        let state = *self.dice.pick(&["running", "success", "failed"]);
-        let answer = if self.dice.one_in(4) {
+        let token = self.rng.pick(&tokens).clone();
+        let state = *self.rng.pick(&["running", "success", "failed"]);
+        let answer = if self.rng.one_in(4) {
             self.http.append(id, &token, 0, TEXT).await
         } else {
             self.report(id, &token, state).await
@@ -240,7 +240,7 @@ impl Driver {
         self.active[at].pipeline.cancel(|build| build.id == id, self.now);
         self.expect_status(&answer, self.active[at].pipeline.build(id).status);
         // The runner does not know of it yet.
-        if before == "running" && self.dice.one_in(2) {
+        if before == "running" && self.rng.one_in(2) {
             self.report_stale(at, id).await;
         }
         format!("cancel of #{id}")

@@ -45,19 +45,19 @@ pub struct Plan {
 }
 
 impl Plan {
-    pub fn random(dice: &mut SeededRng, branch: String) -> Self {
+    pub fn random(rng: &mut SeededRng, branch: String) -> Self {
         // The order of the stages is that of the file, not the alphabetical one.
         let mut names = vec!["build", "test", "deploy", "zip", "ask"];
         let stages: Vec<&str> =
-            (0..dice.next_between(1, STAGES)).map(|_| names.swap_remove(dice.next_below(names.len()))).collect();
-        let jobs: Vec<Job> = (0..dice.next_between(1, MAX_JOBS)).map(|number| job(dice, &stages, number)).collect();
+            (0..rng.next_between(1, STAGES)).map(|_| names.swap_remove(rng.next_below(names.len()))).collect();
+        let jobs: Vec<Job> = (0..rng.next_between(1, MAX_JOBS)).map(|number| job(rng, &stages, number)).collect();
         let mut text = format!("stages: [{}]\n", stages.join(", "));
         for job in &jobs {
             write!(text, "{}:\n  stage: {}\n  script: [\"true\"]\n", job.name, job.stage_name).unwrap();
-            if job.when != When::OnSuccess || dice.one_in(3) {
+            if job.when != When::OnSuccess || rng.one_in(3) {
                 writeln!(text, "  when: {}", job.when.as_str()).unwrap();
             }
-            if job.allow_failure || dice.one_in(5) {
+            if job.allow_failure || rng.one_in(5) {
                 writeln!(text, "  allow_failure: {}", job.allow_failure).unwrap();
             }
             if !job.tags.is_empty() {
@@ -68,15 +68,15 @@ impl Plan {
     }
 }
 
-fn job(dice: &mut SeededRng, stages: &[&'static str], number: usize) -> Job {
-    let stage = dice.next_below(stages.len());
-    let when = match dice.next_below(20) {
+fn job(rng: &mut SeededRng, stages: &[&'static str], number: usize) -> Job {
+    let stage = rng.next_below(stages.len());
+    let when = match rng.next_below(20) {
         0..11 => When::OnSuccess,
         11..14 => When::OnFailure,
         14..17 => When::Always,
         _ => When::Manual,
     };
-    let tags = match dice.next_below(20) {
+    let tags = match rng.next_below(20) {
         0..11 => &[][..],
         11..13 => &["a"],
         13..15 => &["b"],
@@ -92,7 +92,7 @@ fn job(dice: &mut SeededRng, stages: &[&'static str], number: usize) -> Job {
         stage,
         stage_name: stages[stage],
         when,
-        allow_failure: dice.one_in(4),
+        allow_failure: rng.one_in(4),
         tags: tags.to_vec(),
     }
 }

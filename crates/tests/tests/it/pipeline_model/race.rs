@@ -94,7 +94,7 @@ impl RaceFixture {
             projects.push(project);
         }
         let (handed_out, reported, unwanted) = Default::default();
-        let world = Self {
+        let fixture = Self {
             _server: server,
             nodes,
             owner,
@@ -105,19 +105,19 @@ impl RaceFixture {
             reported,
             canceled: unwanted,
         };
-        (world, runners)
+        (fixture, runners)
     }
 
-    async fn post(&self, dice: &mut SeededRng, path: &str) -> TestResponse {
-        dice.pick(&self.nodes).v3(&self.owner, "POST", path, &[]).await
+    async fn post(&self, rng: &mut SeededRng, path: &str) -> TestResponse {
+        rng.pick(&self.nodes).v3(&self.owner, "POST", path, &[]).await
     }
 
     /// Requests, runs and reports builds until all are finished.
-    async fn run_runner(&self, runner: &Runner, mut dice: SeededRng, mut done: watch::Receiver<bool>) {
+    async fn run_runner(&self, runner: &Runner, mut rng: SeededRng, mut done: watch::Receiver<bool>) {
         let mut last_update = None;
         loop {
             let body = json!({"token": runner.token, "last_update": last_update});
-            let node = *dice.pick(&[0, 1]);
+            let node = *rng.pick(&[0, 1]);
             let answer = tokio::select! {
                 answer = self.nodes[node].v4("POST", "/jobs/request", &body) => answer,
                 _ = done.wait_for(|is_done| *is_done) => return,
@@ -125,7 +125,7 @@ impl RaceFixture {
             match answer.status {
                 201 => {
                     let id = self.record_claim(runner, &answer.body);
-                    self.report(id, answer.body["token"].as_str().unwrap(), &mut dice).await;
+                    self.report(id, answer.body["token"].as_str().unwrap(), &mut rng).await;
                 }
                 204 => {
                     last_update = answer.header("X-GitLab-Last-Update").map(str::to_owned);
@@ -152,19 +152,19 @@ impl RaceFixture {
 
     /// Reports a result, with one request or with two concurrent ones: one of them is accepted, unless the build is
     /// canceled.
-    async fn report(&self, id: i64, token: &str, dice: &mut SeededRng) {
+    async fn report(&self, id: i64, token: &str, rng: &mut SeededRng) {
         let put = async |node: usize, state: &'static str| {
             let body = json!({"token": token, "state": state});
             let answer = self.nodes[node].v4("PUT", &format!("/jobs/{id}"), &body).await;
             assert!([200, 403].contains(&answer.status), "{} {}", answer.status, answer.text);
             (state, answer)
         };
-        let answers = if dice.one_in(3) {
+        let answers = if rng.one_in(3) {
             let (one, other) = tokio::join!(put(0, "success"), put(1, "failed"));
             vec![one, other]
         } else {
-            pause(dice.next_below(500) as u64).await;
-            vec![put(dice.next_below(2), *dice.pick(&["success", "failed"])).await]
+            pause(rng.next_below(500) as u64).await;
+            vec![put(rng.next_below(2), *rng.pick(&["success", "failed"])).await]
         };
         let heard: Vec<&str> = answers.iter().filter(|it| it.1.status == 200).map(|it| it.0).collect();
         match heard[..] {
@@ -179,33 +179,33 @@ impl RaceFixture {
         }
     }
 
-    async fn cancel(&self, mut dice: SeededRng) {
+    async fn cancel(&self, mut rng: SeededRng) {
         for number in 0..CANCELS_PER_CLIENT {
-            pause(dice.next_below(60) as u64).await;
-            if number == CANCELS_PER_CLIENT / 3 && dice.one_in(2) {
-                let (project, pipeline) = *dice.pick(&self.pipelines);
+            pause(rng.next_below(60) as u64).await;
+            if number == CANCELS_PER_CLIENT / 3 && rng.one_in(2) {
+                let (project, pipeline) = *rng.pick(&self.pipelines);
                 let builds = self.list_project_builds(project).await;
                 let builds = builds.iter().filter(|build| build["pipeline"]["id"] == pipeline);
                 self.canceled.lock().unwrap().extend(builds.map(|build| build["id"].as_i64().unwrap()));
-                let answer = self.post(&mut dice, &format!("/projects/{project}/pipelines/{pipeline}/cancel")).await;
+                let answer = self.post(&mut rng, &format!("/projects/{project}/pipelines/{pipeline}/cancel")).await;
                 assert_eq!(answer.status, 200, "{}", answer.text);
             } else {
-                let (project, id) = self.pick_build(&mut dice);
+                let (project, id) = self.pick_build(&mut rng);
                 self.canceled.lock().unwrap().insert(id);
-                let answer = self.post(&mut dice, &format!("/projects/{project}/builds/{id}/cancel")).await;
+                let answer = self.post(&mut rng, &format!("/projects/{project}/builds/{id}/cancel")).await;
                 assert_eq!(answer.status, 201, "{}", answer.text);
             }
         }
     }
 
     /// Returns a build, preferably one that is running.
-    fn pick_build(&self, dice: &mut SeededRng) -> (i64, i64) {
+    fn pick_build(&self, rng: &mut SeededRng) -> (i64, i64) {
         let reported = self.reported.lock().unwrap();
         let handed_out = self.claimed.lock().unwrap();
         let is_run = |(_, id): &&(i64, i64)| handed_out.contains_key(id) && !reported.contains_key(id);
         let run: Vec<(i64, i64)> = self.list_builds.iter().filter(is_run).copied().collect();
-        let is_any = run.is_empty() || dice.one_in(2);
-        *dice.pick(if is_any { &self.list_builds } else { &run })
+        let is_any = run.is_empty() || rng.one_in(2);
+        *rng.pick(if is_any { &self.list_builds } else { &run })
     }
 
     async fn list_project_builds(&self, project: i64) -> Vec<Value> {
@@ -283,20 +283,20 @@ fn a_build_never_runs_twice() {
     let seed = seed();
     println!("HOLDFAST_SEED={seed}");
     run_without_log(async move {
-        let (world, runners) = RaceFixture::new().await;
-        let (world, began) = (Arc::new(world), Instant::now());
+        let (fixture, runners) = RaceFixture::new().await;
+        let (fixture, began) = (Arc::new(fixture), Instant::now());
         let (end, done) = watch::channel(false);
         let mut tasks = JoinSet::new();
         for (number, runner) in runners.into_iter().enumerate() {
-            let (world, done, dice) = (world.clone(), done.clone(), SeededRng::new(seed, number as u64));
-            tasks.spawn(async move { world.run_runner(&runner, dice, done).await });
+            let (fixture, done, rng) = (fixture.clone(), done.clone(), SeededRng::new(seed, number as u64));
+            tasks.spawn(async move { fixture.run_runner(&runner, rng, done).await });
         }
         for number in 0..CANCELERS {
-            let (world, dice) = (world.clone(), SeededRng::new(seed, 1000 + number as u64));
-            tasks.spawn(async move { world.cancel(dice).await });
+            let (fixture, rng) = (fixture.clone(), SeededRng::new(seed, 1000 + number as u64));
+            tasks.spawn(async move { fixture.cancel(rng).await });
         }
         // The canceling tasks end by themselves, the runners when `done` is sent. A panic of any task fails the test.
-        let mut over = std::pin::pin!(world.wait_until_finished());
+        let mut over = std::pin::pin!(fixture.wait_until_finished());
         let mut is_over = false;
         while !tasks.is_empty() {
             tokio::select! {
@@ -306,7 +306,7 @@ fn a_build_never_runs_twice() {
                 }
             }
         }
-        let tally = world.check().await;
+        let tally = fixture.check().await;
         println!("{tally:?} in {:.1?}", began.elapsed());
     });
 }

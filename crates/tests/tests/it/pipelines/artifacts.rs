@@ -8,22 +8,22 @@ use super::fixtures::{STAGES, count_rows, count_stored, file_part};
 use super::{CiFixture, Job, Runner, SIMPLE, send_request};
 use crate::uploads::start_on_every_store;
 
-async fn download_artifacts(ground: &CiFixture, build: i64) -> holdfast_tests::TestResponse {
-    ground.ada.get(&ground.path(&format!("/builds/{build}/artifacts"))).await
+async fn download_artifacts(fixture: &CiFixture, build: i64) -> holdfast_tests::TestResponse {
+    fixture.ada.get(&fixture.path(&format!("/builds/{build}/artifacts"))).await
 }
 
 #[tokio::test]
 async fn artifacts_are_downloaded_unchanged() {
     for (store, server) in start_on_every_store().await {
-        let ground = CiFixture::on_server(server, SIMPLE).await;
-        let runner = ground.runner().await;
+        let fixture = CiFixture::on_server(server, SIMPLE).await;
+        let runner = fixture.runner().await;
         let job = runner.claim().await;
-        let path = ground.path(&format!("/builds/{}/artifacts", job.id));
+        let path = fixture.path(&format!("/builds/{}/artifacts", job.id));
         for size in [0, 5, 9 << 20] {
             let bytes: Vec<u8> = (0..size).map(|n: usize| (n * 7 % 251) as u8).collect();
             let said = runner.upload_artifacts(&job, "out.zip", &bytes).await;
             assert_eq!(said.status, 201, "{store} {size}: {}", said.body);
-            let response = ground.ada.request("GET", &path).send().await.unwrap();
+            let response = fixture.ada.request("GET", &path).send().await.unwrap();
             assert_eq!(response.status(), 200, "{store} {size}");
             let headers = response.headers().clone();
             assert_eq!(headers["content-type"], "application/octet-stream");
@@ -37,18 +37,18 @@ async fn artifacts_are_downloaded_unchanged() {
             let (status, headers, got) = runner.download_artifacts(job.id, &job.token).await;
             assert!((status, got) == (200, bytes), "{store} {size}: {status}");
             assert_eq!(headers["content-type"], "application/octet-stream");
-            let shown = ground.build("one").await;
+            let shown = fixture.build("one").await;
             assert_eq!(shown["artifacts_file"], json!({ "filename": "out.zip", "size": size }));
         }
         // Replaced artifacts are deleted from the object store, and so are all when the build is erased.
-        ground.server.sweep_builds().await;
-        assert_eq!(count_rows(&ground.server, "build_objects").await, 1, "{store}");
+        fixture.server.sweep_builds().await;
+        assert_eq!(count_rows(&fixture.server, "build_objects").await, 1, "{store}");
         runner.finish(&job, "success").await;
-        assert_eq!(ground.build_action(&ground.build("one").await, "erase").await.status, 201);
-        ground.server.sweep_builds().await;
-        assert_eq!(count_rows(&ground.server, "build_objects").await, 0, "{store}");
+        assert_eq!(fixture.build_action(&fixture.build("one").await, "erase").await.status, 201);
+        fixture.server.sweep_builds().await;
+        assert_eq!(count_rows(&fixture.server, "build_objects").await, 0, "{store}");
         assert_eq!(
-            download_artifacts(&ground, job.id).await.status_and_body(),
+            download_artifacts(&fixture, job.id).await.status_and_body(),
             (404, &json!({ "message": "404 Not found" }))
         );
     }
@@ -57,8 +57,8 @@ async fn artifacts_are_downloaded_unchanged() {
 /// Some runners send the attributes of the file in the query, others as fields before or after it.
 #[tokio::test]
 async fn all_artifact_upload_formats_are_accepted() {
-    let ground = CiFixture::with_file(SIMPLE).await;
-    let runner = ground.runner().await;
+    let fixture = CiFixture::with_file(SIMPLE).await;
+    let runner = fixture.runner().await;
     let job = runner.claim().await;
     let about = |form: Form| form.text("artifact_type", "archive").text("artifact_format", "zip");
     let forms: [(&str, &str, Form); 4] = [
@@ -76,35 +76,35 @@ async fn all_artifact_upload_formats_are_accepted() {
         sent += 1;
         let said = runner.upload_form(&job, query, form).await;
         assert_eq!(said.status, 201, "{place}: {}", said.body);
-        assert_eq!(download_artifacts(&ground, job.id).await.text, sent.to_string(), "{place}");
-        ground.server.advance(TimeDelta::hours(23));
-        assert_eq!(download_artifacts(&ground, job.id).await.status, 200, "{place}");
-        ground.server.advance(TimeDelta::hours(2));
+        assert_eq!(download_artifacts(&fixture, job.id).await.text, sent.to_string(), "{place}");
+        fixture.server.advance(TimeDelta::hours(23));
+        assert_eq!(download_artifacts(&fixture, job.id).await.status, 200, "{place}");
+        fixture.server.advance(TimeDelta::hours(2));
         let expected = if place == "not at all" { 200 } else { 404 };
-        assert_eq!(download_artifacts(&ground, job.id).await.status, expected, "{place}");
+        assert_eq!(download_artifacts(&fixture, job.id).await.status, expected, "{place}");
     }
     // Without an expiry date they are kept.
-    ground.server.advance(TimeDelta::days(1000));
-    ground.server.sweep_builds().await;
-    assert_eq!(download_artifacts(&ground, job.id).await.text, "4");
+    fixture.server.advance(TimeDelta::days(1000));
+    fixture.server.sweep_builds().await;
+    assert_eq!(download_artifacts(&fixture, job.id).await.text, "4");
 }
 
 /// Checks that nothing is stored after an aborted upload. The sweep deletes the object after a day, because the upload
 /// could still be running before.
-async fn assert_nothing_stored(ground: &CiFixture) {
-    assert_eq!(count_rows(&ground.server, "artifacts").await, 0);
-    ground.server.advance(TimeDelta::hours(25));
-    ground.server.sweep_builds().await;
-    assert_eq!(count_rows(&ground.server, "build_objects").await, 0);
-    assert_eq!(count_stored(&ground.server, "artifacts"), 0);
+async fn assert_nothing_stored(fixture: &CiFixture) {
+    assert_eq!(count_rows(&fixture.server, "artifacts").await, 0);
+    fixture.server.advance(TimeDelta::hours(25));
+    fixture.server.sweep_builds().await;
+    assert_eq!(count_rows(&fixture.server, "build_objects").await, 0);
+    assert_eq!(count_stored(&fixture.server, "artifacts"), 0);
 }
 
 #[tokio::test]
 async fn invalid_artifact_uploads_are_rejected() {
-    let ground = CiFixture::with_file(SIMPLE).await;
-    let runner = ground.runner().await;
+    let fixture = CiFixture::with_file(SIMPLE).await;
+    let runner = fixture.runner().await;
     let job = runner.claim().await;
-    let url = format!("{}/api/v4/jobs/{}/artifacts", ground.server.base_url, job.id);
+    let url = format!("{}/api/v4/jobs/{}/artifacts", fixture.server.base_url, job.id);
     let post = || reqwest::Client::new().post(&url).header("JOB-TOKEN", &job.token);
     let without = [
         send_request(post().multipart(Form::new().text("expire_in", "1 day"))).await,
@@ -117,84 +117,87 @@ async fn invalid_artifact_uploads_are_rejected() {
     for (place, answer) in without.iter().enumerate() {
         assert_eq!(answer.status, 400, "{place}: {}", answer.body);
     }
-    assert_eq!(ground.build("one").await.get("artifacts_file"), None);
-    assert_nothing_stored(&ground).await;
-    assert_eq!(ground.build("one").await["status"], "running");
+    assert_eq!(fixture.build("one").await.get("artifacts_file"), None);
+    assert_nothing_stored(&fixture).await;
+    assert_eq!(fixture.build("one").await["status"], "running");
 }
 
 #[tokio::test]
 async fn oversized_artifacts_are_rejected() {
-    let ground = CiFixture::with_file(SIMPLE).await;
-    let runner = ground.runner().await;
+    let fixture = CiFixture::with_file(SIMPLE).await;
+    let runner = fixture.runner().await;
     let job = runner.claim().await;
     let most = 16 << 20;
     let said = runner.upload_artifacts(&job, "a.zip", &vec![b'x'; most + 1]).await;
     assert_eq!((said.status, &said.body), (413, &json!({ "message": "413 Request Entity Too Large" })));
-    assert_nothing_stored(&ground).await;
+    assert_nothing_stored(&fixture).await;
     // A rejected upload does not replace the existing artifacts.
     assert_eq!(runner.upload_artifacts(&job, "a.zip", &vec![b'y'; most]).await.status, 201);
     assert_eq!(runner.upload_artifacts(&job, "b.zip", &vec![b'x'; most + 1]).await.status, 413);
-    assert_eq!(ground.build("one").await["artifacts_file"], json!({ "filename": "a.zip", "size": most }));
-    assert!(download_artifacts(&ground, job.id).await.text.bytes().all(|byte| byte == b'y'));
+    assert_eq!(fixture.build("one").await["artifacts_file"], json!({ "filename": "a.zip", "size": most }));
+    assert!(download_artifacts(&fixture, job.id).await.text.bytes().all(|byte| byte == b'y'));
 }
 
 #[tokio::test]
 async fn artifact_upload_requires_the_build_token() {
-    let ground = CiFixture::with_file("one: {script: x}\ntwo: {script: x}\n").await;
-    let runner = ground.runner().await;
+    let fixture = CiFixture::with_file("one: {script: x}\ntwo: {script: x}\n").await;
+    let runner = fixture.runner().await;
     let (one, two) = (runner.claim().await, runner.claim().await);
     let body = |id: i64, token: &str| Job { id, token: token.to_owned(), body: Value::Null };
-    let before = ground.server.dump_database().await;
-    for token in ["wrong", "", &two.token, &runner.token, ground.ada.token()] {
+    let before = fixture.server.dump_database().await;
+    for token in ["wrong", "", &two.token, &runner.token, fixture.ada.token()] {
         let said = runner.upload_artifacts(&body(one.id, token), "a.zip", b"x").await;
         assert_eq!((said.status, &said.body), (403, &json!({ "message": "403 Forbidden" })), "{token}");
     }
     assert_eq!(runner.upload_artifacts(&body(999, &one.token), "a.zip", b"x").await.status, 403);
-    let url = format!("{}/api/v4/jobs/{}/artifacts", ground.server.base_url, one.id);
+    let url = format!("{}/api/v4/jobs/{}/artifacts", fixture.server.base_url, one.id);
     let form = Form::new().part("file", file_part("a.zip", b"x"));
     assert_eq!(send_request(reqwest::Client::new().post(&url).multipart(form)).await.status, 403);
-    assert_eq!(ground.server.dump_database().await, before);
+    assert_eq!(fixture.server.dump_database().await, before);
     // A finished build cannot upload artifacts.
     runner.finish(&one, "success").await;
-    assert_eq!(ground.build_action(&ground.build("two").await, "cancel").await.status, 201);
-    let before = ground.server.dump_database().await;
+    assert_eq!(fixture.build_action(&fixture.build("two").await, "cancel").await.status, 201);
+    let before = fixture.server.dump_database().await;
     for job in [&one, &two] {
         assert_eq!(runner.upload_artifacts(job, "a.zip", b"x").await.status, 403);
     }
-    assert_eq!(ground.server.dump_database().await, before);
+    assert_eq!(fixture.server.dump_database().await, before);
 }
 
 #[tokio::test]
 async fn the_newest_artifact_upload_wins() {
-    let ground = CiFixture::with_file(SIMPLE).await;
-    let runner = ground.runner().await;
+    let fixture = CiFixture::with_file(SIMPLE).await;
+    let runner = fixture.runner().await;
     let job = runner.claim().await;
     assert_eq!(runner.upload_artifacts(&job, "a.zip", b"first").await.status, 201);
     assert_eq!(runner.upload_artifacts(&job, "b.zip", b"other").await.status, 201);
-    let answer = download_artifacts(&ground, job.id).await;
+    let answer = download_artifacts(&fixture, job.id).await;
     assert_eq!((answer.status, &*answer.text), (200, "other"));
-    assert_eq!(ground.build("one").await["artifacts_file"], json!({ "filename": "b.zip", "size": 5 }));
-    assert_eq!(count_stored(&ground.server, "artifacts"), 2);
-    ground.server.sweep_builds().await;
-    assert_eq!((count_rows(&ground.server, "build_objects").await, count_stored(&ground.server, "artifacts")), (1, 1));
-    assert_eq!(download_artifacts(&ground, job.id).await.text, "other");
+    assert_eq!(fixture.build("one").await["artifacts_file"], json!({ "filename": "b.zip", "size": 5 }));
+    assert_eq!(count_stored(&fixture.server, "artifacts"), 2);
+    fixture.server.sweep_builds().await;
+    assert_eq!(
+        (count_rows(&fixture.server, "build_objects").await, count_stored(&fixture.server, "artifacts")),
+        (1, 1)
+    );
+    assert_eq!(download_artifacts(&fixture, job.id).await.text, "other");
 }
 
 /// A file name is used only as the name for saving the download.
 #[tokio::test]
 async fn artifact_names_are_sanitized() {
-    let ground = CiFixture::with_file(SIMPLE).await;
-    let runner = ground.runner().await;
+    let fixture = CiFixture::with_file(SIMPLE).await;
+    let runner = fixture.runner().await;
     let job = runner.claim().await;
     for name in ["../../x.zip", "..", "/etc/passwd", "C:\\x", "a\"; b.html", "é.zip"] {
         assert_eq!(runner.upload_artifacts(&job, name, b"x").await.status, 201, "{name}");
-        let answer = download_artifacts(&ground, job.id).await;
+        let answer = download_artifacts(&fixture, job.id).await;
         let disposition = answer.header("content-disposition").unwrap();
         let saved =
             disposition.strip_prefix("attachment; filename=\"").and_then(|rest| rest.strip_suffix('"')).unwrap();
         assert!(!saved.contains(['/', '\\', '"', ';']) && saved != "..", "{disposition}");
     }
-    for entry in std::fs::read_dir(ground.server.directory.path().join("artifacts")).unwrap() {
+    for entry in std::fs::read_dir(fixture.server.directory.path().join("artifacts")).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         assert!(name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_hexdigit()), "{name}");
     }
@@ -203,8 +206,8 @@ async fn artifact_names_are_sanitized() {
 /// A running build downloads artifacts of its pipeline with its own token.
 #[tokio::test]
 async fn builds_download_artifacts_of_their_pipeline() {
-    let ground = CiFixture::with_file(STAGES).await;
-    let runner = ground.runner().await;
+    let fixture = CiFixture::with_file(STAGES).await;
+    let runner = fixture.runner().await;
     let first = runner.claim().await;
     assert_eq!(runner.upload_artifacts(&first, "out.zip", b"of first").await.status, 201);
     runner.finish(&first, "success").await;
@@ -215,14 +218,14 @@ async fn builds_download_artifacts_of_their_pipeline() {
     assert_eq!(headers["content-disposition"], "attachment; filename=\"out.zip\"");
     assert_eq!(runner.download_artifacts(second.id, &second.token).await.0, 404, "it left nothing");
     // Other tokens are rejected.
-    ground.start_pipeline().await;
+    fixture.start_pipeline().await;
     let elsewhere = runner.claim().await;
-    for token in ["wrong", "", &elsewhere.token, &first.token, &runner.token, ground.ada.token()] {
+    for token in ["wrong", "", &elsewhere.token, &first.token, &runner.token, fixture.ada.token()] {
         let (status, _, bytes) = runner.download_artifacts(first.id, token).await;
         assert_eq!((status, bytes), (403, br#"{"message":"403 Forbidden"}"#.to_vec()), "{token}");
     }
     assert_eq!(runner.download_artifacts(999, &second.token).await.0, 403);
-    let url = format!("{}/api/v4/jobs/{}/artifacts", ground.server.base_url, first.id);
+    let url = format!("{}/api/v4/jobs/{}/artifacts", fixture.server.base_url, first.id);
     assert_eq!(send_request(reqwest::Client::new().get(&url)).await.status, 403);
     runner.finish(&second, "success").await;
     assert_eq!(runner.download_artifacts(first.id, &second.token).await.0, 403, "its time is over");
@@ -230,22 +233,22 @@ async fn builds_download_artifacts_of_their_pipeline() {
 
 #[tokio::test]
 async fn artifact_download_requires_build_access() {
-    let ground = CiFixture::with_file(SIMPLE).await;
-    let runner = Runner::register_shared(&ground.server, json!({})).await;
+    let fixture = CiFixture::with_file(SIMPLE).await;
+    let runner = Runner::register_shared(&fixture.server, json!({})).await;
     let job = runner.claim().await;
-    let path = ground.path(&format!("/builds/{}/artifacts", job.id));
-    assert_eq!(ground.ada.get(&path).await.status_and_body(), (404, &json!({ "message": "404 Not found" })));
+    let path = fixture.path(&format!("/builds/{}/artifacts", job.id));
+    assert_eq!(fixture.ada.get(&path).await.status_and_body(), (404, &json!({ "message": "404 Not found" })));
     assert_eq!(runner.upload_artifacts(&job, "out.zip", b"x").await.status, 201);
-    let (_, reporter) = ground.add_member("rob", "20").await;
-    let (_, guest) = ground.add_member("gus", "10").await;
-    let (_, eve) = ground.server.user("eve").await;
-    for (client, status) in [(&ground.ada, 200), (&reporter, 200), (&guest, 403), (&eve, 404)] {
+    let (_, reporter) = fixture.add_member("rob", "20").await;
+    let (_, guest) = fixture.add_member("gus", "10").await;
+    let (_, eve) = fixture.server.user("eve").await;
+    for (client, status) in [(&fixture.ada, 200), (&reporter, 200), (&guest, 403), (&eve, 404)] {
         assert_eq!(client.get(&path).await.status, status);
     }
-    assert!([401, 404].contains(&ground.server.anonymous().get(&path).await.status));
-    assert_eq!(ground.ada.get(&ground.path("/builds/999/artifacts")).await.status, 404);
+    assert!([401, 404].contains(&fixture.server.anonymous().get(&path).await.status));
+    assert_eq!(fixture.ada.get(&fixture.path("/builds/999/artifacts")).await.status, 404);
     // A build is found only in its own project.
-    let other = ground.another_project("q", SIMPLE).await;
+    let other = fixture.another_project("q", SIMPLE).await;
     let elsewhere = format!("/projects/{other}/builds/{}/artifacts", job.id);
-    assert_eq!(ground.ada.get(&elsewhere).await.status, 404);
+    assert_eq!(fixture.ada.get(&elsewhere).await.status, 404);
 }

@@ -89,9 +89,9 @@ impl Runner {
     }
 
     /// Registers a runner of the project with these attributes.
-    pub async fn register_for(ground: &CiFixture, mut attributes: Value) -> Self {
-        attributes["token"] = ground.registration_token().await.into();
-        Self::register(&ground.server, attributes).await
+    pub async fn register_for(fixture: &CiFixture, mut attributes: Value) -> Self {
+        attributes["token"] = fixture.registration_token().await.into();
+        Self::register(&fixture.server, attributes).await
     }
 
     /// Uploads artifacts.

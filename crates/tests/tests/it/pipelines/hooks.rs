@@ -11,18 +11,18 @@ const AVATAR: &str = "http://www.gravatar.com/avatar/3e3417d7ef77d5932a6734b9165
 
 /// Creates a project with a hook that subscribes to these events only.
 async fn set_up(file: &str, events: &[&str]) -> (CiFixture, Receiver) {
-    let ground = CiFixture::with_file(file).await;
+    let fixture = CiFixture::with_file(file).await;
     let receiver = Receiver::start().await;
-    ground.server.deliver_hooks().await;
-    create_hook(&ground, &receiver, "/hook", events).await;
-    (ground, receiver)
+    fixture.server.deliver_hooks().await;
+    create_hook(&fixture, &receiver, "/hook", events).await;
+    (fixture, receiver)
 }
 
-async fn create_hook(ground: &CiFixture, receiver: &Receiver, path: &str, events: &[&str]) {
+async fn create_hook(fixture: &CiFixture, receiver: &Receiver, path: &str, events: &[&str]) {
     let url = receiver.url(path);
     let mut form = vec![("url", url.as_str()), ("push_events", "false")];
     form.extend(events.iter().map(|event| (*event, "true")));
-    let made = ground.ada.post(&ground.path("/hooks"), &form).await;
+    let made = fixture.ada.post(&fixture.path("/hooks"), &form).await;
     assert_eq!(made.status, 201, "{}", made.text);
 }
 
@@ -40,8 +40,8 @@ fn summarize(request: &ReceivedRequest) -> String {
 }
 
 /// Returns the events delivered since the last call, sorted, since the order of simultaneous ones is not specified.
-async fn delivered_events(ground: &CiFixture, receiver: &Receiver) -> Vec<String> {
-    ground.server.deliver_hooks().await;
+async fn delivered_events(fixture: &CiFixture, receiver: &Receiver) -> Vec<String> {
+    fixture.server.deliver_hooks().await;
     let mut events: Vec<String> = receiver.take_received().iter().map(summarize).collect();
     events.sort();
     events
@@ -49,50 +49,50 @@ async fn delivered_events(ground: &CiFixture, receiver: &Receiver) -> Vec<String
 
 #[tokio::test]
 async fn each_status_change_is_delivered_once() {
-    let (ground, receiver) = set_up(STAGES, &["build_events", "pipeline_events"]).await;
-    let runner = ground.runner().await;
+    let (fixture, receiver) = set_up(STAGES, &["build_events", "pipeline_events"]).await;
+    let runner = fixture.runner().await;
     // The pipeline of the push was created before the hook.
     runner.finish(&runner.claim().await, "failed").await;
-    ground.server.deliver_hooks().await;
+    fixture.server.deliver_hooks().await;
     receiver.take_received();
 
-    ground.start_pipeline().await;
-    assert_eq!(delivered_events(&ground, &receiver).await, ["first pending", "pipeline pending", "second created"]);
+    fixture.start_pipeline().await;
+    assert_eq!(delivered_events(&fixture, &receiver).await, ["first pending", "pipeline pending", "second created"]);
     let first = runner.claim().await;
-    assert_eq!(delivered_events(&ground, &receiver).await, ["first running", "pipeline running"]);
+    assert_eq!(delivered_events(&fixture, &receiver).await, ["first running", "pipeline running"]);
     runner.patch(&first, 0, b"words").await;
     runner.update(&first, "running").await;
     runner.upload_artifacts(&first, "out.zip", b"x").await;
-    assert_eq!(delivered_events(&ground, &receiver).await, [""; 0], "nothing has changed");
+    assert_eq!(delivered_events(&fixture, &receiver).await, [""; 0], "nothing has changed");
     runner.finish(&first, "success").await;
     // That the next build becomes pending is no event, and the pipeline keeps running.
-    assert_eq!(delivered_events(&ground, &receiver).await, ["first success"]);
+    assert_eq!(delivered_events(&fixture, &receiver).await, ["first success"]);
     let second = runner.claim().await;
-    assert_eq!(delivered_events(&ground, &receiver).await, ["second running"]);
+    assert_eq!(delivered_events(&fixture, &receiver).await, ["second running"]);
     runner.finish(&second, "failed").await;
-    assert_eq!(delivered_events(&ground, &receiver).await, ["pipeline failed", "second failed"]);
+    assert_eq!(delivered_events(&fixture, &receiver).await, ["pipeline failed", "second failed"]);
     assert_eq!(runner.update(&second, "success").await.status, 403);
-    assert_eq!(delivered_events(&ground, &receiver).await, [""; 0], "nothing has changed");
-    let copy = ground.build_action(&ground.build("second").await, "retry").await;
+    assert_eq!(delivered_events(&fixture, &receiver).await, [""; 0], "nothing has changed");
+    let copy = fixture.build_action(&fixture.build("second").await, "retry").await;
     assert_eq!(copy.status, 201);
-    assert_eq!(delivered_events(&ground, &receiver).await, ["pipeline running", "second pending"]);
-    let pipeline = ground.pipeline().await;
-    let canceled = ground.ada.post(&ground.path(&format!("/pipelines/{}/cancel", pipeline["id"])), &[]).await;
+    assert_eq!(delivered_events(&fixture, &receiver).await, ["pipeline running", "second pending"]);
+    let pipeline = fixture.pipeline().await;
+    let canceled = fixture.ada.post(&fixture.path(&format!("/pipelines/{}/cancel", pipeline["id"])), &[]).await;
     assert_eq!(canceled.status, 200);
-    assert_eq!(delivered_events(&ground, &receiver).await, ["pipeline canceled", "second canceled"]);
+    assert_eq!(delivered_events(&fixture, &receiver).await, ["pipeline canceled", "second canceled"]);
 }
 
 /// However late they are delivered, events have the state and the order of the time at which they happened.
 #[tokio::test]
 async fn late_deliveries_keep_their_order_and_content() {
-    let (ground, receiver) = set_up(SIMPLE, &["build_events", "pipeline_events"]).await;
-    let runner = ground.runner().await;
-    ground.server.deliver_hooks().await;
+    let (fixture, receiver) = set_up(SIMPLE, &["build_events", "pipeline_events"]).await;
+    let runner = fixture.runner().await;
+    fixture.server.deliver_hooks().await;
     receiver.take_received();
     runner.finish(&runner.claim().await, "success").await;
-    ground.start_pipeline().await;
+    fixture.start_pipeline().await;
     runner.finish(&runner.claim().await, "failed").await;
-    ground.server.deliver_hooks().await;
+    fixture.server.deliver_hooks().await;
     let received = receiver.take_received();
     let of = |kind: &str| -> Vec<String> {
         received.iter().filter(|it| it.body["object_kind"] == kind).map(summarize).collect()
@@ -105,18 +105,18 @@ async fn late_deliveries_keep_their_order_and_content() {
 
 #[tokio::test]
 async fn build_and_pipeline_events_are_enabled_separately() {
-    let (ground, receiver) = set_up(SIMPLE, &[]).await;
+    let (fixture, receiver) = set_up(SIMPLE, &[]).await;
     let others = ["tag_push_events", "issues_events", "note_events", "merge_requests_events", "wiki_page_events"];
-    create_hook(&ground, &receiver, "/others", &others).await;
-    let runner = ground.runner().await;
+    create_hook(&fixture, &receiver, "/others", &others).await;
+    let runner = fixture.runner().await;
     runner.finish(&runner.claim().await, "success").await;
-    ground.server.deliver_hooks().await;
+    fixture.server.deliver_hooks().await;
     assert_eq!(receiver.take_received().len(), 0);
-    create_hook(&ground, &receiver, "/builds", &["build_events"]).await;
-    create_hook(&ground, &receiver, "/pipelines", &["pipeline_events"]).await;
-    ground.start_pipeline().await;
+    create_hook(&fixture, &receiver, "/builds", &["build_events"]).await;
+    create_hook(&fixture, &receiver, "/pipelines", &["pipeline_events"]).await;
+    fixture.start_pipeline().await;
     runner.finish(&runner.claim().await, "success").await;
-    ground.server.deliver_hooks().await;
+    fixture.server.deliver_hooks().await;
     let received = receiver.take_received();
     let at = |path: &str| -> Vec<String> { received.iter().filter(|it| it.path == path).map(summarize).collect() };
     assert_eq!(at("/builds"), ["one pending", "one running", "one success"]);
@@ -127,36 +127,36 @@ async fn build_and_pipeline_events_are_enabled_separately() {
 /// An external commit status is not a build, but changes the status of the pipeline.
 #[tokio::test]
 async fn external_statuses_cause_pipeline_events_only() {
-    let (ground, receiver) = set_up(SIMPLE, &["build_events", "pipeline_events"]).await;
-    let runner = ground.runner().await;
+    let (fixture, receiver) = set_up(SIMPLE, &["build_events", "pipeline_events"]).await;
+    let runner = fixture.runner().await;
     runner.finish(&runner.claim().await, "success").await;
-    ground.server.deliver_hooks().await;
+    fixture.server.deliver_hooks().await;
     receiver.take_received();
-    let path = ground.path(&format!("/statuses/{}", ground.sha));
-    assert_eq!(ground.ada.post(&path, &[("state", "failed"), ("name", "lint")]).await.status, 201);
-    assert_eq!(delivered_events(&ground, &receiver).await, ["pipeline failed"]);
+    let path = fixture.path(&format!("/statuses/{}", fixture.sha));
+    assert_eq!(fixture.ada.post(&path, &[("state", "failed"), ("name", "lint")]).await.status, 201);
+    assert_eq!(delivered_events(&fixture, &receiver).await, ["pipeline failed"]);
 }
 
 /// Creates a build that took ten seconds, and returns the events of the build and of its pipeline.
 async fn set_up_finished(event: &str) -> (CiFixture, Value, Value) {
-    let (ground, receiver) = set_up(SIMPLE, &[event]).await;
-    let runner = super::Runner::register_for(&ground, json!({ "description": "mine" })).await;
+    let (fixture, receiver) = set_up(SIMPLE, &[event]).await;
+    let runner = super::Runner::register_for(&fixture, json!({ "description": "mine" })).await;
     runner.claim().await;
-    let made = ground.start_pipeline().await;
-    ground.server.advance(TimeDelta::seconds(5));
+    let made = fixture.start_pipeline().await;
+    fixture.server.advance(TimeDelta::seconds(5));
     let job = runner.claim().await;
-    ground.server.advance(TimeDelta::seconds(10));
+    fixture.server.advance(TimeDelta::seconds(10));
     assert_eq!(runner.upload_artifacts(&job, "out.zip", b"left").await.status, 201);
     runner.finish(&job, "success").await;
-    ground.server.deliver_hooks().await;
+    fixture.server.deliver_hooks().await;
     let last = receiver.take_received().last().unwrap().body.clone();
     let ids = json!({ "build": job.id, "pipeline": made["id"], "runner": runner.id });
-    (ground, last, ids)
+    (fixture, last, ids)
 }
 
 #[tokio::test]
 async fn build_event_payload_is_complete() {
-    let (ground, body, ids) = set_up_finished("build_events").await;
+    let (fixture, body, ids) = set_up_finished("build_events").await;
     let message = &body["commit"]["message"];
     assert_eq!(message.as_str().unwrap().trim_end(), "First");
     assert_eq!(
@@ -166,7 +166,7 @@ async fn build_event_payload_is_complete() {
             "ref": "main",
             "tag": false,
             "before_sha": "0".repeat(40),
-            "sha": ground.sha,
+            "sha": fixture.sha,
             "build_id": ids["build"],
             "build_name": "one",
             "build_stage": "test",
@@ -175,12 +175,12 @@ async fn build_event_payload_is_complete() {
             "build_finished_at": "2026-01-02T03:04:20.678Z",
             "build_duration": 10.0,
             "build_allow_failure": false,
-            "project_id": ground.project,
+            "project_id": fixture.project,
             "project_name": "ada/p",
             "user": { "id": 2, "name": "User ada", "email": "ada@example.com" },
             "commit": {
                 "id": ids["pipeline"],
-                "sha": ground.sha,
+                "sha": fixture.sha,
                 "message": message,
                 "author_name": "Ada",
                 "author_email": "ada@example.com",
@@ -204,7 +204,7 @@ async fn build_event_payload_is_complete() {
 
 #[tokio::test]
 async fn pipeline_event_payload_is_complete() {
-    let (ground, body, ids) = set_up_finished("pipeline_events").await;
+    let (fixture, body, ids) = set_up_finished("pipeline_events").await;
     let user = json!({ "name": "User ada", "username": "ada", "avatar_url": AVATAR });
     let message = &body["commit"]["message"];
     assert_eq!(message.as_str().unwrap().trim_end(), "First");
@@ -216,7 +216,7 @@ async fn pipeline_event_payload_is_complete() {
                 "id": ids["pipeline"],
                 "ref": "main",
                 "tag": false,
-                "sha": ground.sha,
+                "sha": fixture.sha,
                 "before_sha": "0".repeat(40),
                 "status": "success",
                 "stages": ["test"],
@@ -239,10 +239,10 @@ async fn pipeline_event_payload_is_complete() {
                 "default_branch": "main",
             },
             "commit": {
-                "id": ground.sha,
+                "id": fixture.sha,
                 "message": message,
                 "timestamp": body["commit"]["timestamp"],
-                "url": format!("http://holdfast.test/ada/p/commit/{}", ground.sha),
+                "url": format!("http://holdfast.test/ada/p/commit/{}", fixture.sha),
                 "author": { "name": "Ada", "email": "ada@example.com" },
             },
             "builds": [{
@@ -268,9 +268,9 @@ async fn pipeline_event_payload_is_complete() {
 #[tokio::test]
 async fn absent_values_in_pipeline_events_are_null() {
     let file = "stages: [a, b]\none: {stage: a, script: x}\nhand: {stage: b, script: x, when: manual}\n";
-    let (ground, receiver) = set_up(file, &["pipeline_events"]).await;
-    ground.start_pipeline().await;
-    ground.server.deliver_hooks().await;
+    let (fixture, receiver) = set_up(file, &["pipeline_events"]).await;
+    fixture.start_pipeline().await;
+    fixture.server.deliver_hooks().await;
     let body = receiver.take_received().last().unwrap().body.clone();
     assert_eq!(body["object_attributes"]["stages"], json!(["a", "b"]));
     assert_eq!(body["object_attributes"]["finished_at"], Value::Null);

@@ -29,108 +29,108 @@ async fn push(server: &Server, client: &Client, file: &str, refspec: &str) {
 /// the build.
 #[tokio::test]
 async fn a_master_cannot_use_the_trigger_of_another_to_read_their_projects() {
-    let ground = CiFixture::with_file("a: {script: x, only: [tags]}\n").await;
-    ground.server.project(&ground.ada, "secret", 0).await;
-    ground.server.push_first(&ground.ada, "ada/secret").await;
-    let (_, mallory) = ground.add_member("mallory", "40").await;
-    let made = ground.ada.post(&ground.path("/triggers"), &[]).await;
+    let fixture = CiFixture::with_file("a: {script: x, only: [tags]}\n").await;
+    fixture.server.project(&fixture.ada, "secret", 0).await;
+    fixture.server.push_first(&fixture.ada, "ada/secret").await;
+    let (_, mallory) = fixture.add_member("mallory", "40").await;
+    let made = fixture.ada.post(&fixture.path("/triggers"), &[]).await;
     let token = made.body["token"].as_str().unwrap();
 
-    let listed = mallory.get(&ground.path("/triggers")).await;
+    let listed = mallory.get(&fixture.path("/triggers")).await;
     assert_eq!(listed.status, 200);
     assert_eq!(listed.body[0]["owner"]["username"], "ada");
     assert_eq!(listed.body[0]["token"], token[..4]);
     assert!(!listed.text.contains(&token[..5]), "{}", listed.text);
-    let by_id = mallory.get(&ground.path(&format!("/triggers/{}", listed.body[0]["id"]))).await;
+    let by_id = mallory.get(&fixture.path(&format!("/triggers/{}", listed.body[0]["id"]))).await;
     assert_eq!(by_id.status_and_body(), (200, &listed.body[0]));
     // The part of the token that is shown does not start a pipeline either.
-    push(&ground.server, &mallory, "a: {script: x, only: [triggers]}\n", "main:evil").await;
+    push(&fixture.server, &mallory, "a: {script: x, only: [triggers]}\n", "main:evil").await;
     for guess in [&token[..4], &listed.body[0]["id"].to_string()] {
-        let fired = mallory.post(&ground.path("/trigger/builds"), &[("ref", "evil"), ("token", guess)]).await;
+        let fired = mallory.post(&fixture.path("/trigger/builds"), &[("ref", "evil"), ("token", guess)]).await;
         assert_eq!(fired.status, 404, "{guess}");
     }
-    assert_eq!(ground.pipelines().await, [] as [Value; 0]);
+    assert_eq!(fixture.pipelines().await, [] as [Value; 0]);
 
     // Even with the token, a build reads no project of ada's but this one.
-    let fired = mallory.post(&ground.path("/trigger/builds"), &[("ref", "evil"), ("token", token)]).await;
+    let fired = mallory.post(&fixture.path("/trigger/builds"), &[("ref", "evil"), ("token", token)]).await;
     assert_eq!(fired.status, 201);
-    let runner = Runner::register_for(&ground, json!({})).await;
+    let runner = Runner::register_for(&fixture, json!({})).await;
     let job = runner.claim().await;
     assert_eq!(job.value("GITLAB_USER_EMAIL"), Some("ada@example.com"));
-    assert_eq!(request_status(&ground, &job.token, "ada/p", READ).await, 200);
-    assert_eq!(request_status(&ground, &job.token, "ada/secret", READ).await, 404);
-    assert_eq!(request_status(&ground, &job.token, "ada/none", READ).await, 404);
+    assert_eq!(request_status(&fixture, &job.token, "ada/p", READ).await, 200);
+    assert_eq!(request_status(&fixture, &job.token, "ada/secret", READ).await, 404);
+    assert_eq!(request_status(&fixture, &job.token, "ada/none", READ).await, 404);
 }
 
 /// A master who does not own a trigger can still delete it, by its id.
 #[tokio::test]
 async fn masters_delete_triggers_of_others_by_id() {
-    let ground = CiFixture::with_file("a: {script: x}\n").await;
-    let (_, max) = ground.add_member("max", "40").await;
-    let made = ground.ada.post(&ground.path("/triggers"), &[]).await.body;
-    let one = ground.path(&format!("/triggers/{}", made["id"]));
-    let other = ground.another_project("q", "a: {script: x}\n").await;
+    let fixture = CiFixture::with_file("a: {script: x}\n").await;
+    let (_, max) = fixture.add_member("max", "40").await;
+    let made = fixture.ada.post(&fixture.path("/triggers"), &[]).await.body;
+    let one = fixture.path(&format!("/triggers/{}", made["id"]));
+    let other = fixture.another_project("q", "a: {script: x}\n").await;
     let elsewhere = format!("/projects/{other}/triggers/{}", made["id"]);
     assert_eq!(
-        ground.ada.delete(&elsewhere).await.status_and_body(),
+        fixture.ada.delete(&elsewhere).await.status_and_body(),
         (404, &json!({ "message": "404 Trigger Not Found" }))
     );
-    assert_eq!(ground.ada.get(&one).await.status_and_body(), (200, &made), "its owner sees all of it");
+    assert_eq!(fixture.ada.get(&one).await.status_and_body(), (200, &made), "its owner sees all of it");
     let deleted = max.delete(&one).await;
     assert_eq!((deleted.status, &deleted.body["id"]), (200, &made["id"]));
     assert_eq!(deleted.body["token"].as_str().unwrap().len(), 4);
-    assert_eq!(ground.ada.get(&ground.path("/triggers")).await.body, json!([]));
+    assert_eq!(fixture.ada.get(&fixture.path("/triggers")).await.body, json!([]));
     let fire = [("ref", "main"), ("token", made["token"].as_str().unwrap())];
-    assert_eq!(ground.ada.post(&ground.path("/trigger/builds"), &fire).await.status, 404);
+    assert_eq!(fixture.ada.post(&fixture.path("/trigger/builds"), &fire).await.status, 404);
 }
 
 /// A developer lets a pipeline fail, so that ada retries it and the developer's script runs with ada's permissions.
 #[tokio::test]
 async fn a_retried_or_played_build_keeps_the_rights_of_the_pipelines_user() {
-    let ground = CiFixture::with_file("a: {script: x, only: [tags]}\n").await;
-    let (ada, server) = (&ground.ada, &ground.server);
-    let (mallory_id, mallory) = ground.add_member("mallory", "30").await;
+    let fixture = CiFixture::with_file("a: {script: x, only: [tags]}\n").await;
+    let (ada, server) = (&fixture.ada, &fixture.server);
+    let (mallory_id, mallory) = fixture.add_member("mallory", "30").await;
     server.project(ada, "secret", 0).await;
     server.push_first(ada, "ada/secret").await;
     // Ada allows builds of ada/p to read it, so that her own can. Mallory is a member of ada/p.
-    ground.allow_job_tokens(ada, "ada%2Fsecret").await;
+    fixture.allow_job_tokens(ada, "ada%2Fsecret").await;
     push(server, &mallory, FILE, "main:dev").await;
-    let runner = ground.runner().await;
+    let runner = fixture.runner().await;
     let mallory_id = mallory_id.to_string();
     let expected = (Some(mallory_id.as_str()), Some("mallory@example.com"));
 
     let check = async |job: &Job, how: &str| {
         assert_eq!(job_user(job), expected, "{how}");
-        assert_eq!(request_status(&ground, &job.token, "ada/p", READ).await, 200, "{how}");
-        assert_eq!(request_status(&ground, &job.token, "ada/secret", READ).await, 404, "{how}");
+        assert_eq!(request_status(&fixture, &job.token, "ada/p", READ).await, 200, "{how}");
+        assert_eq!(request_status(&fixture, &job.token, "ada/secret", READ).await, 404, "{how}");
     };
     let job = runner.claim().await;
     check(&job, "pushed").await;
     runner.finish(&job, "failed").await;
 
-    let pipeline = ground.pipeline().await;
-    let retry = ground.path(&format!("/pipelines/{}/retry", pipeline["id"]));
+    let pipeline = fixture.pipeline().await;
+    let retry = fixture.path(&format!("/pipelines/{}/retry", pipeline["id"]));
     assert_eq!(ada.post(&retry, &[]).await.status, 201);
     let job = runner.claim().await;
     check(&job, "the pipeline retried").await;
     runner.finish(&job, "failed").await;
 
-    let retried = ground.build_action(&ground.build("fails").await, "retry").await;
+    let retried = fixture.build_action(&fixture.build("fails").await, "retry").await;
     // The user who retried the build is shown.
     assert_eq!((retried.status, &retried.body["user"]["username"]), (201, &json!("ada")));
     let job = runner.claim().await;
     check(&job, "the build retried").await;
     runner.finish(&job, "success").await;
 
-    let played = ground.build_action(&ground.build("by_hand").await, "play").await;
+    let played = fixture.build_action(&fixture.build("by_hand").await, "play").await;
     assert_eq!((played.status, &played.body["user"]["username"]), (200, &json!("ada")));
     check(&runner.claim().await, "played").await;
     // A pipeline that ada starts has her permissions.
-    let made = ada.post(&ground.path("/pipeline"), &[("ref", "dev")]).await;
+    let made = ada.post(&fixture.path("/pipeline"), &[("ref", "dev")]).await;
     assert_eq!(made.status, 201);
     let job = runner.claim().await;
     assert_eq!(job_user(&job).1, Some("ada@example.com"));
-    assert_eq!(request_status(&ground, &job.token, "ada/secret", READ).await, 200);
+    assert_eq!(request_status(&fixture, &job.token, "ada/secret", READ).await, 200);
 }
 
 /// One build in each of three stages, the last one manual.
@@ -149,21 +149,21 @@ const STATUSES_WITHOUT_JOB: [u16; 3] = [401, 401, 401];
 /// ones: neither what the user could read, nor what the users who retry them can read.
 #[tokio::test]
 async fn builds_of_blocked_users_can_be_retried_and_read_their_own_project() {
-    let ground = CiFixture::with_file("a: {script: x, only: [tags]}\n").await;
-    let (ada, server) = (&ground.ada, &ground.server);
-    let (leaver_id, leaver) = ground.add_member("leaver", "30").await;
-    let (bob_id, bob) = ground.add_member("bob", "30").await;
+    let fixture = CiFixture::with_file("a: {script: x, only: [tags]}\n").await;
+    let (ada, server) = (&fixture.ada, &fixture.server);
+    let (leaver_id, leaver) = fixture.add_member("leaver", "30").await;
+    let (bob_id, bob) = fixture.add_member("bob", "30").await;
     server.project(ada, "open", 20).await;
     server.push_first(ada, "ada/open").await;
     let secret = server.project(ada, "secret", 0).await;
     server.push_first(ada, "ada/secret").await;
-    ground.allow_job_tokens(ada, "ada%2Fsecret").await;
+    fixture.allow_job_tokens(ada, "ada%2Fsecret").await;
     for id in [leaver_id, bob_id] {
         let form = [("user_id", &*id.to_string()), ("access_level", "30")];
         assert_eq!(ada.post(&format!("/projects/{secret}/members"), &form).await.status, 201);
     }
     push(server, &leaver, THREE_STAGES, "main:dev").await;
-    let runner = ground.runner().await;
+    let runner = fixture.runner().await;
     let take = async |name: &str| {
         let job = runner.claim().await;
         assert_eq!(job.body["job_info"]["name"], name);
@@ -175,7 +175,7 @@ async fn builds_of_blocked_users_can_be_retried_and_read_their_own_project() {
     let check = async |job: &Job, expected: [u16; 3], how: &str| {
         let mut statuses = [0; 3];
         for (status, path) in statuses.iter_mut().zip(["ada/p", "ada/open", "ada/secret"]) {
-            *status = request_status(&ground, &job.token, path, READ).await;
+            *status = request_status(&fixture, &job.token, path, READ).await;
         }
         assert_eq!(statuses, expected, "{how}");
     };
@@ -186,24 +186,24 @@ async fn builds_of_blocked_users_can_be_retried_and_read_their_own_project() {
     check(&job, STATUSES_WITHOUT_JOB, "its user started it, and is blocked").await;
     runner.finish(&job, "failed").await;
 
-    let retry = ground.path(&format!("/pipelines/{}/retry", ground.pipeline().await["id"]));
+    let retry = fixture.path(&format!("/pipelines/{}/retry", fixture.pipeline().await["id"]));
     assert_eq!(bob.post(&retry, &[]).await.status, 201);
     let job = take("first").await;
     check(&job, STATUSES_WITHOUT_USER, "the pipeline retried").await;
-    assert_eq!(request_status(&ground, &job.token, "ada/p", WRITE).await, 403);
+    assert_eq!(request_status(&fixture, &job.token, "ada/p", WRITE).await, 403);
     runner.finish(&job, "success").await;
     // The build was skipped, and runs because of the retry.
     let job = take("second").await;
-    assert_eq!(ground.build("second").await["user"]["username"], "bob");
+    assert_eq!(fixture.build("second").await["user"]["username"], "bob");
     check(&job, STATUSES_WITHOUT_USER, "behind what was retried").await;
     runner.finish(&job, "failed").await;
-    let again = bob.post(&ground.path(&format!("/builds/{}/retry", ground.build("second").await["id"])), &[]).await;
+    let again = bob.post(&fixture.path(&format!("/builds/{}/retry", fixture.build("second").await["id"])), &[]).await;
     assert_eq!(again.status, 201, "{}", again.text);
     let job = take("second").await;
     check(&job, STATUSES_WITHOUT_USER, "the build retried").await;
     runner.finish(&job, "success").await;
 
-    let play = ground.path(&format!("/builds/{}/play", ground.build("third").await["id"]));
+    let play = fixture.path(&format!("/builds/{}/play", fixture.build("third").await["id"]));
     assert_eq!(bob.post(&play, &[]).await.status, 200);
     let job = take("third").await;
     check(&job, STATUSES_WITHOUT_USER, "played").await;

@@ -24,8 +24,8 @@ compile:
 /// A number in place of a string makes runners drop the build.
 #[tokio::test]
 async fn the_job_response_is_complete() {
-    let ground = CiFixture::with_file(FILE).await;
-    let runner = Runner::register_for(&ground, json!({ "tag_list": "linux,ruby", "description": "mine" })).await;
+    let fixture = CiFixture::with_file(FILE).await;
+    let runner = Runner::register_for(&fixture, json!({ "tag_list": "linux,ruby", "description": "mine" })).await;
     let job = runner.claim().await;
     let mut body = job.body.clone();
     let object = body.as_object_mut().unwrap();
@@ -38,15 +38,15 @@ async fn the_job_response_is_complete() {
     assert_eq!(
         body,
         json!({
-            "id": ground.build("compile").await["id"],
+            "id": fixture.build("compile").await["id"],
             "token": job.token,
             "allow_git_fetch": true,
-            "job_info": { "name": "compile", "stage": "build", "project_id": ground.project, "project_name": "p" },
+            "job_info": { "name": "compile", "stage": "build", "project_id": fixture.project, "project_name": "p" },
             "git_info": {
                 "repo_url": format!("http://gitlab-ci-token:{}@holdfast.test/ada/p.git", job.token),
                 "ref": "main",
-                "sha": ground.sha,
-                "before_sha": ground.sha,
+                "sha": fixture.sha,
+                "before_sha": fixture.sha,
                 "ref_type": "branch",
                 "depth": 0,
             },
@@ -75,15 +75,15 @@ async fn the_job_response_is_complete() {
         })
     );
     // The build is claimed from now on.
-    let build = ground.build("compile").await;
+    let build = fixture.build("compile").await;
     assert_eq!((&build["status"], &build["runner"]["id"]), (&json!("running"), &json!(runner.id)));
     assert_eq!(build["started_at"], "2026-01-02T03:04:05.678Z");
 }
 
 #[tokio::test]
 async fn absent_ci_keys_are_empty_in_the_job_response() {
-    let ground = CiFixture::with_file(SIMPLE).await;
-    let body = ground.runner().await.claim().await.body;
+    let fixture = CiFixture::with_file(SIMPLE).await;
+    let body = fixture.runner().await.claim().await.body;
     let steps = json!([
         { "name": "script", "script": ["make"], "timeout": 3600, "when": "on_success", "allow_failure": false }
     ]);
@@ -98,8 +98,8 @@ async fn absent_ci_keys_are_empty_in_the_job_response() {
 /// Fetching the whole history includes all branches and tags.
 #[tokio::test]
 async fn git_info_has_refspecs_and_depth() {
-    let ground = CiFixture::with_file(SIMPLE).await;
-    let runner = ground.runner().await;
+    let fixture = CiFixture::with_file(SIMPLE).await;
+    let runner = fixture.runner().await;
     let expected = [json!("+refs/heads/*:refs/remotes/origin/*"), json!("+refs/tags/*:refs/tags/*")];
     let git = runner.claim().await.body["git_info"].clone();
     assert_eq!(git["depth"], 0);
@@ -118,12 +118,12 @@ fn assert_variables(job: &Job, expected: &[(&str, &str)]) {
 
 #[tokio::test]
 async fn predefined_variables_have_old_and_new_names() {
-    let ground = CiFixture::with_file(FILE).await;
-    let runner = Runner::register_for(&ground, json!({ "tag_list": "linux,ruby", "description": "mine" })).await;
+    let fixture = CiFixture::with_file(FILE).await;
+    let runner = Runner::register_for(&fixture, json!({ "tag_list": "linux,ruby", "description": "mine" })).await;
     let job = runner.claim().await;
-    let (id, project, runner_id) = (job.id.to_string(), ground.project.to_string(), runner.id.to_string());
-    let pipeline = ground.pipeline().await["id"].to_string();
-    let user = ground.ada.get("/user").await.body;
+    let (id, project, runner_id) = (job.id.to_string(), fixture.project.to_string(), runner.id.to_string());
+    let pipeline = fixture.pipeline().await["id"].to_string();
+    let user = fixture.ada.get("/user").await.body;
     assert_variables(
         &job,
         &[
@@ -131,10 +131,10 @@ async fn predefined_variables_have_old_and_new_names() {
             ("GITLAB_CI", "true"),
             ("CI_BUILD_ID", &id),
             ("CI_JOB_ID", &id),
-            ("CI_BUILD_REF", &ground.sha),
-            ("CI_COMMIT_SHA", &ground.sha),
-            ("CI_BUILD_BEFORE_SHA", &ground.sha),
-            ("CI_COMMIT_BEFORE_SHA", &ground.sha),
+            ("CI_BUILD_REF", &fixture.sha),
+            ("CI_COMMIT_SHA", &fixture.sha),
+            ("CI_BUILD_BEFORE_SHA", &fixture.sha),
+            ("CI_COMMIT_BEFORE_SHA", &fixture.sha),
             ("CI_BUILD_REF_NAME", "main"),
             ("CI_COMMIT_REF_NAME", "main"),
             ("CI_BUILD_REF_SLUG", "main"),
@@ -179,21 +179,21 @@ async fn predefined_variables_have_old_and_new_names() {
         assert_eq!(job.variable(key), None, "{key}");
     }
     // Each variable has the types that a strict parser expects.
-    for it in job.body["variables"].as_array().unwrap() {
-        assert!(it["key"].is_string() && it["value"].is_string(), "{it}");
-        assert!(["public", "masked", "file", "raw"].iter().all(|flag| it[flag].is_boolean()), "{it}");
+    for variable in job.body["variables"].as_array().unwrap() {
+        assert!(variable["key"].is_string() && variable["value"].is_string(), "{variable}");
+        assert!(["public", "masked", "file", "raw"].iter().all(|flag| variable[flag].is_boolean()), "{variable}");
     }
 }
 
 #[tokio::test]
 async fn the_job_response_describes_tags_and_manual_builds() {
     let file = "one: {script: x, when: manual, environment: {name: review/$CI_COMMIT_REF_NAME}}\n";
-    let ground = CiFixture::with_file(file).await;
-    ground.tree.git(["tag", "v1/é"]).await.ok();
-    ground.push("v1/é").await;
-    let runner = ground.runner().await;
+    let fixture = CiFixture::with_file(file).await;
+    fixture.tree.git(["tag", "v1/é"]).await.ok();
+    fixture.push("v1/é").await;
+    let runner = fixture.runner().await;
     assert!(runner.request().await.is_none());
-    assert_eq!(ground.build_action(&ground.build("one").await, "play").await.status, 200);
+    assert_eq!(fixture.build_action(&fixture.build("one").await, "play").await.status, 200);
     let job = runner.claim().await;
     assert_eq!(job.body["git_info"]["ref_type"], "tag");
     assert_eq!(job.body["git_info"]["ref"], "v1/é");
@@ -215,13 +215,13 @@ async fn the_job_response_describes_tags_and_manual_builds() {
 
 #[tokio::test]
 async fn the_runner_maximum_timeout_limits_the_build_timeout() {
-    let ground = CiFixture::with_file(SIMPLE).await;
-    let runner = Runner::register_for(&ground, json!({ "maximum_timeout": 700 })).await;
+    let fixture = CiFixture::with_file(SIMPLE).await;
+    let runner = Runner::register_for(&fixture, json!({ "maximum_timeout": 700 })).await;
     let body = runner.claim().await.body;
     assert_eq!((&body["runner_info"]["timeout"], &body["steps"][0]["timeout"]), (&json!(700), &json!(700)));
     // A longer timeout of the runner does not extend that of the project.
-    ground.start_pipeline().await;
-    let runner = Runner::register_for(&ground, json!({ "maximum_timeout": 100_000 })).await;
+    fixture.start_pipeline().await;
+    let runner = Runner::register_for(&fixture, json!({ "maximum_timeout": 100_000 })).await;
     assert_eq!(runner.claim().await.body["runner_info"]["timeout"], 3600);
 }
 
@@ -237,8 +237,8 @@ none: {stage: b, script: x, dependencies: []}
 some: {stage: b, script: x, dependencies: [two]}
 last: {stage: c, script: x, dependencies: [one, beside]}
 ";
-    let ground = CiFixture::with_file(file).await;
-    let runner = ground.runner().await;
+    let fixture = CiFixture::with_file(file).await;
+    let runner = fixture.runner().await;
     let (one, two) = (runner.claim().await, runner.claim().await);
     assert_eq!((one.name(), two.name()), ("one", "two"));
     assert_eq!(runner.upload_artifacts(&two, "out.zip", b"of two").await.status, 201);
@@ -261,8 +261,8 @@ last: {stage: c, script: x, dependencies: [one, beside]}
             dependencies.iter().all(|it| it.get("artifacts_file").is_none_or(Value::is_object)),
             "{dependencies:?}"
         );
-        for it in dependencies.iter().filter(|it| it["name"] == "two") {
-            let (status, _, bytes) = runner.download_artifacts(two.id, it["token"].as_str().unwrap()).await;
+        for dependency in dependencies.iter().filter(|it| it["name"] == "two") {
+            let (status, _, bytes) = runner.download_artifacts(two.id, dependency["token"].as_str().unwrap()).await;
             assert_eq!((status, bytes), (200, b"of two".to_vec()));
         }
         beside = beside.or(Some(json!([job.id, "beside", null])));
@@ -275,20 +275,20 @@ last: {stage: c, script: x, dependencies: [one, beside]}
 /// Of retried builds, only the newest is a dependency.
 #[tokio::test]
 async fn dependencies_use_the_newest_retried_build() {
-    let ground = CiFixture::with_file(STAGES).await;
-    let runner = ground.runner().await;
+    let fixture = CiFixture::with_file(STAGES).await;
+    let runner = fixture.runner().await;
     for (state, left) in [("failed", "old"), ("success", "new")] {
         let job = runner.claim().await;
         assert_eq!(runner.upload_artifacts(&job, "out.zip", left.as_bytes()).await.status, 201);
         runner.finish(&job, state).await;
         if state == "failed" {
-            assert_eq!(ground.build_action(&ground.build("first").await, "retry").await.status, 201);
+            assert_eq!(fixture.build_action(&fixture.build("first").await, "retry").await.status, 201);
         }
     }
     let second = runner.claim().await;
     let dependencies = second.body["dependencies"].as_array().unwrap();
     let [first] = &dependencies[..] else { panic!("{dependencies:?}") };
-    assert_eq!(first["id"], ground.build("first").await["id"]);
+    assert_eq!(first["id"], fixture.build("first").await["id"]);
     let (status, _, bytes) =
         runner.download_artifacts(first["id"].as_i64().unwrap(), first["token"].as_str().unwrap()).await;
     assert_eq!((status, bytes), (200, b"new".to_vec()));

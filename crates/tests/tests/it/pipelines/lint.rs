@@ -9,16 +9,16 @@ use super::{CiFixture, SIMPLE};
 /// An anonymous client has many large files checked at once, so that no pipeline can be created meanwhile.
 #[tokio::test]
 async fn excess_lint_requests_are_rejected_and_do_not_block_pipelines() {
-    let ground = CiFixture::with_file(SIMPLE).await;
+    let fixture = CiFixture::with_file(SIMPLE).await;
     let mut file = String::new();
     for job in 0..600 {
         writeln!(file, "job{job}: {{script: make, only: [main, tags], variables: {{A: b, C: d}}}}").unwrap();
     }
-    let nobody = ground.server.anonymous();
+    let nobody = fixture.server.anonymous();
     let lint = |content: &str| nobody.request("POST", "/ci/lint").json(&json!({ "content": content }));
     let crowd: Vec<_> = (0..64).map(|_| tokio::spawn(lint(&file).send())).collect();
     for _ in 0..3 {
-        assert_eq!(ground.ada.post(&ground.path("/pipeline"), &[("ref", "main")]).await.status, 201);
+        assert_eq!(fixture.ada.post(&fixture.path("/pipeline"), &[("ref", "main")]).await.status, 201);
     }
     let mut turned_away = 0;
     for request in crowd {

@@ -51,9 +51,9 @@ impl CiFixture {
         let project = server.project(&ada, "p", 0).await;
         let tree = WorkTree::new().await;
         let sha = tree.commit(".gitlab-ci.yml", file.as_bytes(), "First").await;
-        let ground = Self { server, ada, project, tree, sha };
-        ground.push("main").await;
-        ground
+        let fixture = Self { server, ada, project, tree, sha };
+        fixture.push("main").await;
+        fixture
     }
 
     pub async fn push(&self, refspec: &str) {

@@ -9,56 +9,56 @@ use super::old_protocol::OldRunner;
 use super::{CiFixture, SIMPLE, send_request};
 
 async fn set_up() -> (CiFixture, OldRunner, Value) {
-    let ground = CiFixture::with_file(SIMPLE).await;
-    let runner = OldRunner::register(&ground, json!({})).await;
+    let fixture = CiFixture::with_file(SIMPLE).await;
+    let runner = OldRunner::register(&fixture, json!({})).await;
     let build = runner.claim().await;
-    (ground, runner, build)
+    (fixture, runner, build)
 }
 
-async fn read_trace(ground: &CiFixture, build: &Value) -> String {
-    ground.ada.get(&ground.path(&format!("/builds/{}/trace", build["id"]))).await.text
+async fn read_trace(fixture: &CiFixture, build: &Value) -> String {
+    fixture.ada.get(&fixture.path(&format!("/builds/{}/trace", build["id"]))).await.text
 }
 
 /// The last update of a short build contains the whole trace.
 #[tokio::test]
 async fn v1_updates_can_contain_the_whole_trace() {
     for state in ["success", "failed"] {
-        let (ground, runner, build) = set_up().await;
+        let (fixture, runner, build) = set_up().await;
         let said = runner.put(&build, json!({ "state": "running" })).await;
         assert_eq!(said.status, 200, "{}", said.body);
         assert_eq!(
-            (&*read_trace(&ground, &build).await, &ground.build("one").await["status"]),
+            (&*read_trace(&fixture, &build).await, &fixture.build("one").await["status"]),
             ("", &json!("running"))
         );
         assert_eq!(runner.put(&build, json!({ "state": "running", "trace": "so far é" })).await.status, 200);
-        assert_eq!(read_trace(&ground, &build).await, "so far é");
+        assert_eq!(read_trace(&fixture, &build).await, "so far é");
         assert_eq!(runner.put(&build, json!({ "state": "running", "trace": "other" })).await.status, 200);
-        assert_eq!(read_trace(&ground, &build).await, "other");
-        ground.server.advance(TimeDelta::seconds(7));
+        assert_eq!(read_trace(&fixture, &build).await, "other");
+        fixture.server.advance(TimeDelta::seconds(7));
         assert_eq!(runner.put(&build, json!({ "state": state, "trace": "all of it\n" })).await.status, 200);
-        assert_eq!(read_trace(&ground, &build).await, "all of it\n");
-        let shown = ground.build("one").await;
+        assert_eq!(read_trace(&fixture, &build).await, "all of it\n");
+        let shown = fixture.build("one").await;
         assert_eq!((&shown["status"], &shown["finished_at"]), (&json!(state), &json!("2026-01-02T03:04:12.678Z")));
-        assert_eq!((&shown["runner"]["id"], &ground.pipeline().await["status"]), (&json!(runner.id), &json!(state)));
+        assert_eq!((&shown["runner"]["id"], &fixture.pipeline().await["status"]), (&json!(runner.id), &json!(state)));
         // The runner does not have the build any more.
         let late = runner.put(&build, json!({ "state": "failed", "trace": "late" })).await;
         assert_eq!(late.status, 404, "{}", late.body);
-        assert_eq!(read_trace(&ground, &build).await, "all of it\n");
-        assert_eq!(ground.build("one").await["status"], state);
+        assert_eq!(read_trace(&fixture, &build).await, "all of it\n");
+        assert_eq!(fixture.build("one").await["status"], state);
     }
 }
 
 #[tokio::test]
 async fn v1_updates_without_a_trace_keep_it() {
-    let (ground, runner, build) = set_up().await;
+    let (fixture, runner, build) = set_up().await;
     assert_eq!(runner.patch(&build, "0-5", b"hello").await.status, 202);
     assert_eq!(runner.put(&build, json!({ "state": "success" })).await.status, 200);
-    assert_eq!(read_trace(&ground, &build).await, "hello");
+    assert_eq!(read_trace(&fixture, &build).await, "hello");
 }
 
 #[tokio::test]
 async fn v1_traces_are_appended_in_chunks() {
-    let (ground, runner, build) = set_up().await;
+    let (fixture, runner, build) = set_up().await;
     let said = runner.patch(&build, "0-6", b"hello ").await;
     assert_eq!((said.status, said.header("range"), said.header("build-status")), (202, "0-6", "running"));
     // An empty part is a heartbeat.
@@ -71,19 +71,19 @@ async fn v1_traces_are_appended_in_chunks() {
         let said = runner.patch(&build, range, b"xxx").await;
         assert_eq!((said.status, said.header("range")), (416, "0-11"), "{range}");
     }
-    assert_eq!(read_trace(&ground, &build).await, "hello world");
+    assert_eq!(read_trace(&fixture, &build).await, "hello world");
     assert_eq!(runner.put(&build, json!({ "state": "success", "trace": "hello world" })).await.status, 200);
-    assert_eq!(read_trace(&ground, &build).await, "hello world");
+    assert_eq!(read_trace(&fixture, &build).await, "hello world");
     assert_eq!(runner.patch(&build, "11-12", b"x").await.status, 403);
-    assert_eq!(read_trace(&ground, &build).await, "hello world");
+    assert_eq!(read_trace(&fixture, &build).await, "hello world");
 }
 
 #[tokio::test]
 async fn invalid_v1_build_requests_are_rejected() {
-    let (ground, runner, build) = set_up().await;
-    let other = OldRunner::register(&ground, json!({})).await;
-    let before = ground.server.dump_database().await;
-    let url = |ending: &str| format!("{}/ci/api/v1/builds/{}/trace{ending}", ground.server.base_url, build["id"]);
+    let (fixture, runner, build) = set_up().await;
+    let other = OldRunner::register(&fixture, json!({})).await;
+    let before = fixture.server.dump_database().await;
+    let url = |ending: &str| format!("{}/ci/api/v1/builds/{}/trace{ending}", fixture.server.base_url, build["id"]);
     let token = build["token"].as_str().unwrap();
     for ending in ["", ".txt"] {
         let patch = || reqwest::Client::new().patch(url(ending)).body("x");
@@ -100,17 +100,17 @@ async fn invalid_v1_build_requests_are_rejected() {
     let put = other.put(&json!({ "id": 999 }), json!({ "state": "success" })).await;
     assert_eq!(put.status, 404, "{}", put.body);
     // The token of the build is not that of the runner.
-    let url = format!("{}/ci/api/v1/builds/{}", ground.server.base_url, build["id"]);
+    let url = format!("{}/ci/api/v1/builds/{}", fixture.server.base_url, build["id"]);
     let body = json!({ "token": token, "state": "success" });
     assert_eq!(send_request(reqwest::Client::new().put(&url).json(&body)).await.status, 403);
-    assert_eq!(ground.server.dump_database().await, before);
+    assert_eq!(fixture.server.dump_database().await, before);
 }
 
 /// The token may be a parameter instead of a header.
 #[tokio::test]
 async fn v1_build_tokens_are_accepted_as_a_parameter() {
-    let (ground, _, build) = set_up().await;
-    let base = format!("{}/ci/api/v1/builds/{}", ground.server.base_url, build["id"]);
+    let (fixture, _, build) = set_up().await;
+    let base = format!("{}/ci/api/v1/builds/{}", fixture.server.base_url, build["id"]);
     let query = format!("?token={}", build["token"].as_str().unwrap());
     let request = reqwest::Client::new().patch(format!("{base}/trace.txt{query}")).header("Content-Range", "0-1");
     assert_eq!(send_request(request.body("x")).await.status, 202);
@@ -124,7 +124,7 @@ async fn v1_build_tokens_are_accepted_as_a_parameter() {
 
 #[tokio::test]
 async fn v1_artifacts_are_uploaded_and_downloaded() {
-    let (ground, runner, build) = set_up().await;
+    let (fixture, runner, build) = set_up().await;
     let token = build["token"].as_str().unwrap();
     let url = runner.artifacts_url(&build);
     let client = reqwest::Client::new();
@@ -142,17 +142,17 @@ async fn v1_artifacts_are_uploaded_and_downloaded() {
     let got = send_request(client.get(&url).header("BUILD-TOKEN", token)).await;
     assert_eq!((got.status, &got.body), (200, &json!("left")));
     assert_eq!(send_request(client.get(&url).header("BUILD-TOKEN", "wrong")).await.status, 403);
-    let by_person = ground.path(&format!("/builds/{}/artifacts", build["id"]));
-    assert_eq!(ground.ada.get(&by_person).await.text, "left");
-    ground.server.advance(TimeDelta::hours(25));
-    assert_eq!(ground.ada.get(&by_person).await.status, 404);
+    let by_person = fixture.path(&format!("/builds/{}/artifacts", build["id"]));
+    assert_eq!(fixture.ada.get(&by_person).await.text, "left");
+    fixture.server.advance(TimeDelta::hours(25));
+    assert_eq!(fixture.ada.get(&by_person).await.status, 404);
     assert_eq!(runner.put(&build, json!({ "state": "success" })).await.status, 200);
     assert_eq!(send_request(client.post(&url).header("BUILD-TOKEN", token).multipart(form())).await.status, 403);
 }
 
 #[tokio::test]
 async fn v1_artifacts_can_be_deleted() {
-    let (ground, runner, build) = set_up().await;
+    let (fixture, runner, build) = set_up().await;
     let token = build["token"].as_str().unwrap();
     let (url, client) = (runner.artifacts_url(&build), reqwest::Client::new());
     let form = Form::new().part("file", file_part("a.zip", b"left"));
@@ -160,30 +160,30 @@ async fn v1_artifacts_can_be_deleted() {
     assert_eq!(send_request(client.delete(&url).header("BUILD-TOKEN", "wrong")).await.status, 403);
     assert_eq!(send_request(client.delete(&url).header("BUILD-TOKEN", token)).await.status, 200);
     assert_eq!(send_request(client.get(&url).header("BUILD-TOKEN", token)).await.status, 404);
-    assert_eq!(ground.build("one").await.get("artifacts_file"), None);
+    assert_eq!(fixture.build("one").await.get("artifacts_file"), None);
 }
 
 #[tokio::test]
 async fn v1_runners_learn_of_a_canceled_build() {
-    let (ground, runner, build) = set_up().await;
+    let (fixture, runner, build) = set_up().await;
     assert_eq!(runner.patch(&build, "0-5", b"hello").await.status, 202);
-    assert_eq!(ground.build_action(&ground.build("one").await, "cancel").await.status, 201);
+    assert_eq!(fixture.build_action(&fixture.build("one").await, "cancel").await.status, 201);
     let said = runner.patch(&build, "5-9", b"late").await;
     assert_eq!(said.header("build-status"), "canceled");
     assert!([202, 403].contains(&said.status), "{}", said.status);
-    let kept = read_trace(&ground, &build).await;
+    let kept = read_trace(&fixture, &build).await;
     let last = runner.put(&build, json!({ "state": "failed", "trace": "all of it" })).await;
     assert_eq!(last.status, 404, "{}", last.body);
-    let shown = ground.build("one").await;
-    assert_eq!((&shown["status"], &ground.pipeline().await["status"]), (&json!("canceled"), &json!("canceled")));
-    assert_eq!(read_trace(&ground, &build).await, kept);
+    let shown = fixture.build("one").await;
+    assert_eq!((&shown["status"], &fixture.pipeline().await["status"]), (&json!("canceled"), &json!("canceled")));
+    assert_eq!(read_trace(&fixture, &build).await, kept);
 }
 
 /// Both protocols use the same builds: a runner that has claimed a build can update it by either.
 #[tokio::test]
 async fn both_protocols_update_the_same_builds() {
-    let (ground, old, build) = set_up().await;
-    let new = ground.runner().await;
+    let (fixture, old, build) = set_up().await;
+    let new = fixture.runner().await;
     assert!(new.request().await.is_none());
     let job = super::Job {
         id: build["id"].as_i64().unwrap(),
@@ -194,7 +194,7 @@ async fn both_protocols_update_the_same_builds() {
     assert_eq!((said.status, said.header("job-status")), (202, "running"));
     assert_eq!(old.patch(&build, "5-11", b" world").await.status, 202);
     new.finish(&job, "success").await;
-    assert_eq!(read_trace(&ground, &build).await, "hello world");
+    assert_eq!(read_trace(&fixture, &build).await, "hello world");
     assert_eq!(old.put(&build, json!({ "state": "failed" })).await.status, 404);
-    assert_eq!(ground.build("one").await["status"], "success");
+    assert_eq!(fixture.build("one").await["status"], "success");
 }

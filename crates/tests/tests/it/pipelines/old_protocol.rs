@@ -17,12 +17,12 @@ pub struct OldRunner {
 }
 
 impl OldRunner {
-    pub async fn register(ground: &CiFixture, mut attributes: Value) -> Self {
-        attributes["token"] = ground.registration_token().await.into();
-        let made = call(&ground.server, Method::POST, "/runners/register.json", &attributes).await;
+    pub async fn register(fixture: &CiFixture, mut attributes: Value) -> Self {
+        attributes["token"] = fixture.registration_token().await.into();
+        let made = call(&fixture.server, Method::POST, "/runners/register.json", &attributes).await;
         assert_eq!(made.status, 201, "{}", made.body);
         let (id, token) = (made.body["id"].as_i64().unwrap(), made.body["token"].as_str().unwrap().to_owned());
-        Self { base: ground.server.base_url.clone(), id, token }
+        Self { base: fixture.server.base_url.clone(), id, token }
     }
 
     pub async fn request_build(&self, path: &str, agent: &str) -> RunnerResponse {
@@ -63,10 +63,10 @@ pub async fn call(server: &Server, method: Method, path: &str, body: &Value) -> 
 
 #[tokio::test]
 async fn v1_runners_register() {
-    let ground = CiFixture::with_file(SIMPLE).await;
-    let server = &ground.server;
+    let fixture = CiFixture::with_file(SIMPLE).await;
+    let server = &fixture.server;
     let info = json!({ "name": "gitlab-ci-multi-runner", "version": "1.11.5", "platform": "linux" });
-    for (token, shared) in [(ground.registration_token().await, false), (instance_token(server).await, true)] {
+    for (token, shared) in [(fixture.registration_token().await, false), (instance_token(server).await, true)] {
         let body = json!({
             "token": token, "description": "old", "tag_list": "b, a", "run_untagged": false, "info": info,
         });
@@ -87,12 +87,12 @@ async fn v1_runners_register() {
         );
     }
     // The suffix `.json` is optional.
-    let body = json!({ "token": ground.registration_token().await });
+    let body = json!({ "token": fixture.registration_token().await });
     assert_eq!(call(server, Method::POST, "/runners/register", &body).await.status, 201);
     let before = server.dump_database().await;
     let refused = call(server, Method::POST, "/runners/register.json", &json!({ "token": "wrong" })).await;
     assert_eq!((refused.status, &refused.body), (403, &json!({ "message": "403 Forbidden" })));
-    let body = json!({ "token": ground.registration_token().await, "run_untagged": false, "tag_list": "" });
+    let body = json!({ "token": fixture.registration_token().await, "run_untagged": false, "tag_list": "" });
     let refused = call(server, Method::POST, "/runners/register.json", &body).await;
     assert_eq!(refused.status, 400, "{}", refused.body);
     assert!(refused.body["message"]["tags_list"].is_array(), "{}", refused.body);
@@ -102,9 +102,9 @@ async fn v1_runners_register() {
 /// A runner checks whether it is still registered by requesting an impossible build.
 #[tokio::test]
 async fn v1_runners_verify_and_unregister() {
-    let ground = CiFixture::with_file(SIMPLE).await;
-    let server = &ground.server;
-    let (one, two) = (OldRunner::register(&ground, json!({})).await, OldRunner::register(&ground, json!({})).await);
+    let fixture = CiFixture::with_file(SIMPLE).await;
+    let server = &fixture.server;
+    let (one, two) = (OldRunner::register(&fixture, json!({})).await, OldRunner::register(&fixture, json!({})).await);
     for path in ["/builds/-1", "/builds/-1.json"] {
         let known = call(server, Method::PUT, path, &json!({ "token": one.token })).await;
         assert_eq!(known.status, 404, "{path}: {}", known.body);
@@ -122,9 +122,9 @@ async fn v1_runners_verify_and_unregister() {
 
 #[tokio::test]
 async fn an_empty_queue_is_answered_in_each_protocol_version() {
-    let ground = CiFixture::with_file(SIMPLE).await;
-    let runner = OldRunner::register(&ground, json!({})).await;
-    assert_eq!(runner.claim().await["id"], ground.build("one").await["id"]);
+    let fixture = CiFixture::with_file(SIMPLE).await;
+    let runner = OldRunner::register(&fixture, json!({})).await;
+    assert_eq!(runner.claim().await["id"], fixture.build("one").await["id"]);
     for path in ["/builds/register.json", "/builds/register"] {
         let nothing = runner.request_build(path, AGENT).await;
         assert_eq!((nothing.status, &nothing.body), (204, &json!("")));
@@ -133,20 +133,23 @@ async fn an_empty_queue_is_answered_in_each_protocol_version() {
             assert_eq!(runner.request_build(path, agent).await.status, 404, "{agent}");
         }
     }
-    assert_eq!(call(&ground.server, Method::POST, "/builds/register.json", &json!({ "token": "x" })).await.status, 403);
+    assert_eq!(
+        call(&fixture.server, Method::POST, "/builds/register.json", &json!({ "token": "x" })).await.status,
+        403
+    );
 }
 
 #[tokio::test]
 async fn paused_v1_runners_get_no_builds() {
-    let ground = CiFixture::with_file(SIMPLE).await;
-    let runner = OldRunner::register(&ground, json!({})).await;
+    let fixture = CiFixture::with_file(SIMPLE).await;
+    let runner = OldRunner::register(&fixture, json!({})).await;
     let one = format!("/runners/{}", runner.id);
-    assert_eq!(ground.ada.put(&one, &[("active", "false")]).await.status, 200);
+    assert_eq!(fixture.ada.put(&one, &[("active", "false")]).await.status, 200);
     for agent in [AGENT, "curl/8.0"] {
         assert_eq!(runner.request_build("/builds/register.json", agent).await.status, 404, "{agent}");
     }
-    assert_eq!(ground.build("one").await["status"], "pending");
-    assert_eq!(ground.ada.put(&one, &[("active", "true")]).await.status, 200);
+    assert_eq!(fixture.build("one").await["status"], "pending");
+    assert_eq!(fixture.ada.put(&one, &[("active", "true")]).await.status, 200);
     runner.claim().await;
 }
 
@@ -167,24 +170,24 @@ check: {stage: test, script: test, dependencies: [compile]}
 
 #[tokio::test]
 async fn the_v1_job_response_is_complete() {
-    let ground = CiFixture::with_file(FILE).await;
-    let runner = OldRunner::register(&ground, json!({})).await;
+    let fixture = CiFixture::with_file(FILE).await;
+    let runner = OldRunner::register(&fixture, json!({})).await;
     let mut body = runner.claim().await;
     let token = body["token"].clone();
     let variables = body.as_object_mut().unwrap().remove("variables").unwrap();
     assert_eq!(
         body,
         json!({
-            "id": ground.build("compile").await["id"],
+            "id": fixture.build("compile").await["id"],
             "ref": "main",
             "tag": false,
-            "sha": ground.sha,
-            "before_sha": ground.sha,
+            "sha": fixture.sha,
+            "before_sha": fixture.sha,
             "status": "running",
             "name": "compile",
             "stage": "build",
             "token": token,
-            "project_id": ground.project,
+            "project_id": fixture.project,
             "project_name": "p",
             "commands": "prepare\nmake\nmake check",
             "repo_url": format!("http://gitlab-ci-token:{}@holdfast.test/ada/p.git", token.as_str().unwrap()),
@@ -205,10 +208,14 @@ async fn the_v1_job_response_is_complete() {
     );
     let find = |key: &str| variables.as_array().unwrap().iter().rfind(|it| it["key"] == key).unwrap();
     for (key, value, public) in
-        [("CI_BUILD_REF", json!(ground.sha), true), ("LEVEL", json!("file"), true), ("CI_BUILD_TOKEN", token, false)]
+        [("CI_BUILD_REF", json!(fixture.sha), true), ("LEVEL", json!("file"), true), ("CI_BUILD_TOKEN", token, false)]
     {
-        let it = find(key);
-        assert_eq!((&it["value"], &it["public"], &it["file"]), (&value, &json!(public), &json!(false)), "{key}");
+        let variable = find(key);
+        assert_eq!(
+            (&variable["value"], &variable["public"], &variable["file"]),
+            (&value, &json!(public), &json!(false)),
+            "{key}"
+        );
     }
     // The response for the next build lists these artifacts.
     let file = super::fixtures::file_part("out.zip", b"left");

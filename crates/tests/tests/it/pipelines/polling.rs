@@ -19,15 +19,15 @@ fn many_jobs() -> String {
 
 /// Checks that the only build of a project is among the next two, although another project has many.
 async fn check_fairness(claimed: usize, is_finished: bool) {
-    let ground = CiFixture::with_file(&many_jobs()).await;
-    let runner = Runner::register_shared(&ground.server, json!({})).await;
+    let fixture = CiFixture::with_file(&many_jobs()).await;
+    let runner = Runner::register_shared(&fixture.server, json!({})).await;
     for _ in 0..claimed {
         let job = runner.claim().await;
         if is_finished {
             runner.finish(&job, "success").await;
         }
     }
-    let other = ground.another_project("q", SIMPLE).await;
+    let other = fixture.another_project("q", SIMPLE).await;
     let next = [runner.claim().await, runner.claim().await].map(|job| job.body["job_info"]["project_id"].clone());
     assert!(next.contains(&json!(other)), "{other} is not among {next:?}");
     // The first project goes on.
@@ -88,45 +88,45 @@ async fn with_long_poll(seconds: u64) -> CiFixture {
 
 #[tokio::test]
 async fn waiting_runners_are_answered_at_shutdown() {
-    let ground = with_long_poll(300).await;
-    let runner = ground.runner().await;
+    let fixture = with_long_poll(300).await;
+    let runner = fixture.runner().await;
     runner.finish(&runner.claim().await, "success").await;
-    let request = start_polling(&ground.server, &runner).await;
+    let request = start_polling(&fixture.server, &runner).await;
     assert!(!request.is_finished());
-    ground.server.app.shutdown.cancel();
+    fixture.server.app.shutdown.cancel();
     assert_eq!(timeout(POLL_TIMEOUT, request).await.expect("the poll ends at shutdown").unwrap().status, 204);
 }
 
 #[tokio::test]
 async fn waiting_runners_get_new_builds_at_once() {
     // The timeout is much longer than the test, so a response means that the runner was notified.
-    let ground = with_long_poll(300).await;
-    let own = ground.runner().await;
+    let fixture = with_long_poll(300).await;
+    let own = fixture.runner().await;
     own.finish(&own.claim().await, "success").await;
-    let shared = Runner::register_shared(&ground.server, json!({})).await;
-    let tagged = Runner::register_for(&ground, json!({ "tag_list": "other", "run_untagged": false })).await;
-    let paused = Runner::register_for(&ground, json!({ "paused": true })).await;
+    let shared = Runner::register_shared(&fixture.server, json!({})).await;
+    let tagged = Runner::register_for(&fixture, json!({ "tag_list": "other", "run_untagged": false })).await;
+    let paused = Runner::register_for(&fixture, json!({ "paused": true })).await;
     let elsewhere = {
-        let project = ground.another_project("q", "").await;
-        let token = ground.ada.get(&format!("/projects/{project}")).await.body["runners_token"].clone();
-        Runner::register(&ground.server, json!({ "token": token })).await
+        let project = fixture.another_project("q", "").await;
+        let token = fixture.ada.get(&format!("/projects/{project}")).await.body["runners_token"].clone();
+        Runner::register(&fixture.server, json!({ "token": token })).await
     };
     let mut bystanders = Vec::new();
     for runner in [&tagged, &elsewhere] {
-        bystanders.push(start_polling(&ground.server, runner).await);
+        bystanders.push(start_polling(&fixture.server, runner).await);
     }
     // A paused runner does not wait.
-    let request = start_polling(&ground.server, &paused).await;
+    let request = start_polling(&fixture.server, &paused).await;
     assert_eq!(timeout(POLL_TIMEOUT, request).await.expect("the response is immediate").unwrap().status, 204);
     for runner in [&own, &shared] {
-        let request = start_polling(&ground.server, runner).await;
+        let request = start_polling(&fixture.server, runner).await;
         assert!(!request.is_finished());
-        let made = ground.start_pipeline().await;
+        let made = fixture.start_pipeline().await;
         let got = timeout(POLL_TIMEOUT, request).await.expect("the response is immediate").unwrap();
         assert_eq!((got.status, &got.body["job_info"]["name"]), (201, &json!("one")));
-        assert_eq!(ground.build("one").await["pipeline"]["id"], made["id"]);
-        assert_eq!(ground.build("one").await["status"], "running");
-        assert_eq!(ground.build("one").await["runner"]["id"], runner.id);
+        assert_eq!(fixture.build("one").await["pipeline"]["id"], made["id"]);
+        assert_eq!(fixture.build("one").await["status"], "running");
+        assert_eq!(fixture.build("one").await["runner"]["id"], runner.id);
     }
     for request in bystanders {
         assert!(!request.is_finished(), "it is not for everybody");
@@ -136,10 +136,10 @@ async fn waiting_runners_get_new_builds_at_once() {
 
 #[tokio::test]
 async fn long_polls_end_after_the_maximum_wait() {
-    let ground = with_long_poll(2).await;
-    let runner = ground.runner().await;
+    let fixture = with_long_poll(2).await;
+    let runner = fixture.runner().await;
     runner.finish(&runner.claim().await, "success").await;
-    let request = start_polling(&ground.server, &runner).await;
+    let request = start_polling(&fixture.server, &runner).await;
     let got = timeout(POLL_TIMEOUT, request).await.expect("it is answered").unwrap();
     assert_eq!((got.status, &got.body), (204, &json!("")));
     assert_ne!(got.header("x-gitlab-last-update"), "");
@@ -147,11 +147,11 @@ async fn long_polls_end_after_the_maximum_wait() {
 
 #[tokio::test]
 async fn one_of_two_waiting_runners_gets_the_build() {
-    let ground = with_long_poll(6).await;
-    let (one, two) = (ground.runner().await, ground.runner().await);
+    let fixture = with_long_poll(6).await;
+    let (one, two) = (fixture.runner().await, fixture.runner().await);
     one.finish(&one.claim().await, "success").await;
-    let requests = [start_polling(&ground.server, &one).await, start_polling(&ground.server, &two).await];
-    ground.start_pipeline().await;
+    let requests = [start_polling(&fixture.server, &one).await, start_polling(&fixture.server, &two).await];
+    fixture.start_pipeline().await;
     let mut statuses = Vec::new();
     for request in requests {
         statuses.push(timeout(POLL_TIMEOUT, request).await.expect("it is answered").unwrap().status);
@@ -162,8 +162,8 @@ async fn one_of_two_waiting_runners_gets_the_build() {
 
 #[tokio::test]
 async fn requests_without_last_update_do_not_wait() {
-    let ground = with_long_poll(300).await;
-    let runner = ground.runner().await;
+    let fixture = with_long_poll(300).await;
+    let runner = fixture.runner().await;
     runner.claim().await;
     let nothing = timeout(POLL_TIMEOUT, runner.request()).await.expect("it is answered at once");
     assert!(nothing.is_none());
@@ -172,9 +172,9 @@ async fn requests_without_last_update_do_not_wait() {
 /// Claiming is atomic: however many runners ask at the same time, each build goes to one of them.
 #[tokio::test]
 async fn no_build_is_claimed_twice() {
-    let ground = CiFixture::with_file(&many_jobs()).await;
-    let runner = ground.runner().await;
-    let url = format!("{}/api/v4/jobs/request", ground.server.base_url);
+    let fixture = CiFixture::with_file(&many_jobs()).await;
+    let runner = fixture.runner().await;
+    let url = format!("{}/api/v4/jobs/request", fixture.server.base_url);
     let ask = |_| {
         let (url, body) = (url.clone(), json!({ "token": runner.token }));
         tokio::spawn(async move { send(&reqwest::Client::new(), Method::POST, &url, &body).await })

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::{CiFixture, SIMPLE};
 
-async fn add_variable(ground: &CiFixture, key: &str, value: &str) {
-    let made = ground.ada.post(&ground.path("/variables"), &[("key", key), ("value", value)]).await;
+async fn add_variable(fixture: &CiFixture, key: &str, value: &str) {
+    let made = fixture.ada.post(&fixture.path("/variables"), &[("key", key), ("value", value)]).await;
     assert_eq!(made.status_and_body(), (201, &json!({ "key": key, "value": value })));
 }
 
@@ -16,12 +16,12 @@ fn assert_not_found(response: &TestResponse) {
 
 #[tokio::test]
 async fn masters_manage_variables() {
-    let ground = CiFixture::with_file(SIMPLE).await;
-    let ada = &ground.ada;
-    let path = ground.path("/variables");
+    let fixture = CiFixture::with_file(SIMPLE).await;
+    let ada = &fixture.ada;
+    let path = fixture.path("/variables");
     assert_eq!(ada.get(&path).await.status_and_body(), (200, &json!([])));
-    add_variable(&ground, "KEY_1", "one & only\nline").await;
-    add_variable(&ground, "a", "b").await;
+    add_variable(&fixture, "KEY_1", "one & only\nline").await;
+    add_variable(&fixture, "a", "b").await;
     let (first, second) = (json!({ "key": "KEY_1", "value": "one & only\nline" }), json!({ "key": "a", "value": "b" }));
     let listed = ada.get(&path).await;
     assert_eq!((listed.status, listed.header("x-total")), (200, Some("2")));
@@ -38,7 +38,7 @@ async fn masters_manage_variables() {
     assert_not_found(&ada.put(&format!("{path}/a"), &[("value", "x")]).await);
     assert_eq!(ada.get(&path).await.body, json!([{ "key": "KEY_1", "value": "two" }]));
     // A variable of the same name in another project is independent.
-    let other = format!("/projects/{}/variables", ground.another_project("q", SIMPLE).await);
+    let other = format!("/projects/{}/variables", fixture.another_project("q", SIMPLE).await);
     assert_not_found(&ada.get(&format!("{other}/KEY_1")).await);
     assert_eq!(ada.post(&other, &[("key", "KEY_1"), ("value", "elsewhere")]).await.status, 201);
     assert_eq!(ada.get(&format!("{path}/KEY_1")).await.body["value"], "two");
@@ -46,11 +46,11 @@ async fn masters_manage_variables() {
 
 #[tokio::test]
 async fn invalid_variables_are_rejected() {
-    let ground = CiFixture::with_file(SIMPLE).await;
-    let ada = &ground.ada;
-    let path = ground.path("/variables");
-    add_variable(&ground, "KEY", "v").await;
-    let before = ground.server.dump_database().await;
+    let fixture = CiFixture::with_file(SIMPLE).await;
+    let ada = &fixture.ada;
+    let path = fixture.path("/variables");
+    add_variable(&fixture, "KEY", "v").await;
+    let before = fixture.server.dump_database().await;
     let taken = ada.post(&path, &[("key", "KEY"), ("value", "other")]).await;
     assert_eq!(taken.status_and_body(), (400, &json!({ "message": { "key": ["has already been taken"] } })));
     for key in ["", "a b", "a-b", "é", "a.b", "A\nB", "$A", &*"x".repeat(256)] {
@@ -70,21 +70,21 @@ async fn invalid_variables_are_rejected() {
         ada.post(&path, &[]).await.status_and_body(),
         (400, &json!({ "error": "key is missing, value is missing" }))
     );
-    assert_eq!(ground.server.dump_database().await, before);
+    assert_eq!(fixture.server.dump_database().await, before);
     assert_eq!(ada.post(&path, &[("key", &"x".repeat(255)), ("value", "v")]).await.status, 201);
 }
 
 #[tokio::test]
 async fn only_masters_access_variables() {
-    let ground = CiFixture::with_file(SIMPLE).await;
-    add_variable(&ground, "KEY", "hush-hush").await;
-    ground.update_setting("visibility_level", "20").await;
-    let (_, master) = ground.add_member("max", "40").await;
-    let (_, developer) = ground.add_member("bob", "30").await;
-    let (_, eve) = ground.server.user("eve").await;
-    let (path, one) = (ground.path("/variables"), ground.path("/variables/KEY"));
-    let before = ground.server.dump_database().await;
-    for (client, status) in [(&developer, 403), (&eve, 403), (&ground.server.anonymous(), 401)] {
+    let fixture = CiFixture::with_file(SIMPLE).await;
+    add_variable(&fixture, "KEY", "hush-hush").await;
+    fixture.update_setting("visibility_level", "20").await;
+    let (_, master) = fixture.add_member("max", "40").await;
+    let (_, developer) = fixture.add_member("bob", "30").await;
+    let (_, eve) = fixture.server.user("eve").await;
+    let (path, one) = (fixture.path("/variables"), fixture.path("/variables/KEY"));
+    let before = fixture.server.dump_database().await;
+    for (client, status) in [(&developer, 403), (&eve, 403), (&fixture.server.anonymous(), 401)] {
         let answers = [
             client.get(&path).await,
             client.get(&one).await,
@@ -92,23 +92,23 @@ async fn only_masters_access_variables() {
             client.put(&one, &[("value", "b")]).await,
             client.delete(&one).await,
             // The response does not reveal whether the key exists.
-            client.get(&ground.path("/variables/OTHER")).await,
+            client.get(&fixture.path("/variables/OTHER")).await,
         ];
         for answer in answers {
             assert_eq!(answer.status, status, "{}", answer.text);
             assert!(!answer.text.contains("hush"));
         }
     }
-    ground.update_setting("visibility_level", "0").await;
+    fixture.update_setting("visibility_level", "0").await;
     assert_eq!(eve.get(&path).await.status_and_body(), (404, &json!({ "message": "404 Project Not Found" })));
-    ground.update_setting("visibility_level", "20").await;
-    assert_eq!(ground.server.dump_database().await["project_variables"], before["project_variables"]);
-    for client in [&master, &ground.server.admin] {
+    fixture.update_setting("visibility_level", "20").await;
+    assert_eq!(fixture.server.dump_database().await["project_variables"], before["project_variables"]);
+    for client in [&master, &fixture.server.admin] {
         assert_eq!(client.get(&one).await.body["value"], "hush-hush");
     }
     // If builds are disabled, so are variables.
-    ground.update_setting("builds_enabled", "false").await;
-    assert_eq!(ground.ada.get(&path).await.status, 403);
+    fixture.update_setting("builds_enabled", "false").await;
+    assert_eq!(fixture.ada.get(&path).await.status, 403);
 }
 
 fn hex(text: &str) -> String {
@@ -117,24 +117,24 @@ fn hex(text: &str) -> String {
 
 #[tokio::test]
 async fn variables_are_encrypted_and_never_logged() {
-    let ground = CiFixture::with_file(SIMPLE).await;
+    let fixture = CiFixture::with_file(SIMPLE).await;
     let secrets = ["canary-variable-8a41", "canary-changed-8a41", "canary-refused-8a41", "canary-given-8a41"];
-    add_variable(&ground, "KEY", secrets[0]).await;
-    let contents = ground.server.dump_database().await.to_string();
+    add_variable(&fixture, "KEY", secrets[0]).await;
+    let contents = fixture.server.dump_database().await.to_string();
     assert!(!contents.contains(secrets[0]) && !contents.contains(&hex(secrets[0])));
-    ground.ada.put(&ground.path("/variables/KEY"), &[("value", secrets[1])]).await;
-    ground.ada.post(&ground.path("/variables"), &[("key", "not a key"), ("value", secrets[2])]).await;
-    ground.ada.get(&ground.path("/variables")).await;
-    let trigger = ground.ada.post(&ground.path("/triggers"), &[]).await.body["token"].as_str().unwrap().to_owned();
+    fixture.ada.put(&fixture.path("/variables/KEY"), &[("value", secrets[1])]).await;
+    fixture.ada.post(&fixture.path("/variables"), &[("key", "not a key"), ("value", secrets[2])]).await;
+    fixture.ada.get(&fixture.path("/variables")).await;
+    let trigger = fixture.ada.post(&fixture.path("/triggers"), &[]).await.body["token"].as_str().unwrap().to_owned();
     let form = [("ref", "main"), ("token", &*trigger), ("variables[GIVEN]", secrets[3])];
-    let fired = ground.server.anonymous().post(&ground.path("/trigger/builds"), &form).await;
+    let fired = fixture.server.anonymous().post(&fixture.path("/trigger/builds"), &form).await;
     assert_eq!(fired.status, 201, "{}", fired.text);
-    let runner = ground.runner().await;
+    let runner = fixture.runner().await;
     while let Some(job) = runner.request().await {
         assert_eq!(job.value("KEY"), Some(secrets[1]));
         runner.finish(&job, "success").await;
     }
-    let (contents, logged) = (ground.server.dump_database().await.to_string(), log::captured());
+    let (contents, logged) = (fixture.server.dump_database().await.to_string(), log::captured());
     assert!(logged.contains("/variables"), "the log is captured");
     for secret in secrets {
         assert!(!contents.contains(secret) && !contents.contains(&hex(secret)), "{secret} is stored as it is");
@@ -146,71 +146,71 @@ async fn variables_are_encrypted_and_never_logged() {
 /// own project to read it there.
 #[tokio::test]
 async fn moved_encrypted_variables_cannot_be_decrypted() {
-    let ground = CiFixture::with_file(SIMPLE).await;
-    add_variable(&ground, "KEY", "canary-moved-8a41").await;
-    add_variable(&ground, "OTHER", "x").await;
-    let other = ground.another_project("q", SIMPLE).await;
+    let fixture = CiFixture::with_file(SIMPLE).await;
+    add_variable(&fixture, "KEY", "canary-moved-8a41").await;
+    add_variable(&fixture, "OTHER", "x").await;
+    let other = fixture.another_project("q", SIMPLE).await;
     let path = format!("/projects/{other}/variables");
-    assert_eq!(ground.ada.post(&path, &[("key", "KEY"), ("value", "own")]).await.status, 201);
+    assert_eq!(fixture.ada.post(&path, &[("key", "KEY"), ("value", "own")]).await.status, 201);
     let moves = [
         "update project_variables t set value = s.value from project_variables s
          where s.project_id = 1 and s.key = 'KEY' and t.project_id = 2",
         "update project_variables t set value = s.value from project_variables s
          where s.project_id = 1 and s.key = 'KEY' and t.project_id = 1 and t.key = 'OTHER'",
     ];
-    assert_eq!((ground.project, other), (1, 2));
-    let mut database = ground.server.database().await;
+    assert_eq!((fixture.project, other), (1, 2));
+    let mut database = fixture.server.database().await;
     for statement in moves {
         assert_eq!(sqlx::query(statement).execute(&mut database).await.unwrap().rows_affected(), 1);
     }
-    for path in [format!("{path}/KEY"), path.clone(), ground.path("/variables/OTHER")] {
-        let answer = ground.ada.get(&path).await;
+    for path in [format!("{path}/KEY"), path.clone(), fixture.path("/variables/OTHER")] {
+        let answer = fixture.ada.get(&path).await;
         assert_eq!(answer.status_and_body(), (500, &json!({ "message": "500 Internal Server Error" })), "{path}");
     }
-    assert_eq!(ground.ada.get(&ground.path("/variables/KEY")).await.body["value"], "canary-moved-8a41");
+    assert_eq!(fixture.ada.get(&fixture.path("/variables/KEY")).await.body["value"], "canary-moved-8a41");
     // A build whose variables cannot be decrypted fails, and does not block others.
-    let token = ground.ada.get(&format!("/projects/{other}")).await.body["runners_token"].clone();
-    let runner = super::Runner::register(&ground.server, json!({ "token": token })).await;
+    let token = fixture.ada.get(&format!("/projects/{other}")).await.body["runners_token"].clone();
+    let runner = super::Runner::register(&fixture.server, json!({ "token": token })).await;
     assert!(runner.request().await.is_none());
-    let builds = ground.ada.get(&format!("/projects/{other}/builds")).await;
+    let builds = fixture.ada.get(&format!("/projects/{other}/builds")).await;
     assert_eq!(builds.body[0]["status"], "failed");
-    let trace = ground.ada.get(&format!("/projects/{other}/builds/{}/trace", builds.body[0]["id"])).await;
+    let trace = fixture.ada.get(&format!("/projects/{other}/builds/{}/trace", builds.body[0]["id"])).await;
     assert!(!trace.text.is_empty() && !trace.text.contains("canary"), "{}", trace.text);
     // The variable can be set again or deleted.
-    assert_eq!(ground.ada.put(&format!("{path}/KEY"), &[("value", "again")]).await.status, 200);
-    assert_eq!(ground.ada.get(&path).await.body, json!([{ "key": "KEY", "value": "again" }]));
-    assert_eq!(ground.ada.delete(&ground.path("/variables/OTHER")).await.status, 200);
-    assert_eq!(ground.ada.get(&ground.path("/variables")).await.status, 200);
+    assert_eq!(fixture.ada.put(&format!("{path}/KEY"), &[("value", "again")]).await.status, 200);
+    assert_eq!(fixture.ada.get(&path).await.body, json!([{ "key": "KEY", "value": "again" }]));
+    assert_eq!(fixture.ada.delete(&fixture.path("/variables/OTHER")).await.status, 200);
+    assert_eq!(fixture.ada.get(&fixture.path("/variables")).await.status, 200);
 }
 
 #[tokio::test]
 async fn a_server_without_an_encryption_key_rejects_only_variables() {
     let mut setup = Setup::default();
     setup.settings.encryption_key = None;
-    let ground = CiFixture::on_server(Server::start_with(setup).await, SIMPLE).await;
-    let before = ground.server.dump_database().await;
-    let path = ground.path("/variables");
-    let refused = ground.ada.post(&path, &[("key", "KEY"), ("value", "v")]).await;
+    let fixture = CiFixture::on_server(Server::start_with(setup).await, SIMPLE).await;
+    let before = fixture.server.dump_database().await;
+    let path = fixture.path("/variables");
+    let refused = fixture.ada.post(&path, &[("key", "KEY"), ("value", "v")]).await;
     assert_eq!(refused.status, 403, "{}", refused.text);
     let reason = refused.body["message"].as_str().unwrap();
     assert!(reason.starts_with("403 Forbidden  - ") && reason.contains("encryption.key"), "{reason}");
-    assert_eq!(ground.server.dump_database().await, before);
-    assert_eq!(ground.ada.get(&path).await.status_and_body(), (200, &json!([])));
-    assert_not_found(&ground.ada.get(&format!("{path}/KEY")).await);
-    assert_not_found(&ground.ada.delete(&format!("{path}/KEY")).await);
+    assert_eq!(fixture.server.dump_database().await, before);
+    assert_eq!(fixture.ada.get(&path).await.status_and_body(), (200, &json!([])));
+    assert_not_found(&fixture.ada.get(&format!("{path}/KEY")).await);
+    assert_not_found(&fixture.ada.delete(&format!("{path}/KEY")).await);
     // Builds run, and triggers work unless they have variables to be stored.
-    let runner = ground.runner().await;
+    let runner = fixture.runner().await;
     runner.finish(&runner.claim().await, "success").await;
-    assert_eq!(ground.pipeline().await["status"], "success");
-    let trigger = ground.ada.post(&ground.path("/triggers"), &[]).await.body["token"].as_str().unwrap().to_owned();
-    let fire = ground.path("/trigger/builds");
+    assert_eq!(fixture.pipeline().await["status"], "success");
+    let trigger = fixture.ada.post(&fixture.path("/triggers"), &[]).await.body["token"].as_str().unwrap().to_owned();
+    let fire = fixture.path("/trigger/builds");
     let form = [("ref", "main"), ("token", &*trigger), ("variables[A]", "1")];
-    let refused = ground.server.anonymous().post(&fire, &form).await;
+    let refused = fixture.server.anonymous().post(&fire, &form).await;
     assert_eq!(refused.status, 403, "{}", refused.text);
-    assert_eq!(ground.pipelines().await.len(), 1);
-    assert_eq!(ground.server.anonymous().post(&fire, &form[..2]).await.status, 201);
+    assert_eq!(fixture.pipelines().await.len(), 1);
+    assert_eq!(fixture.server.anonymous().post(&fire, &form[..2]).await.status, 201);
     runner.finish(&runner.claim().await, "success").await;
-    assert_eq!(ground.pipeline().await["status"], "success");
+    assert_eq!(fixture.pipeline().await["status"], "success");
 }
 
 #[tokio::test]
@@ -219,25 +219,25 @@ async fn project_variables_override_the_ci_file_but_not_the_trigger() {
 variables: {A: file, B: file, C: file, D: file}
 one: {script: x, variables: {D: job}}
 ";
-    let ground = CiFixture::with_file(file).await;
+    let fixture = CiFixture::with_file(file).await;
     for key in ["B", "C", "OWN", "CI_JOB_NAME"] {
-        add_variable(&ground, key, "project").await;
+        add_variable(&fixture, key, "project").await;
     }
-    let runner = ground.runner().await;
+    let runner = fixture.runner().await;
     let job = runner.claim().await;
     let values = ["A", "B", "C", "D", "OWN", "CI_JOB_NAME"].map(|key| job.value(key));
     let expected = ["file", "project", "project", "job", "project", "project"];
     assert_eq!(values, expected.map(Some));
     for key in ["B", "OWN"] {
-        let it = job.variable(key).unwrap();
-        assert_eq!((&it["public"], &it["file"]), (&json!(false), &json!(false)), "{key}");
+        let variable = job.variable(key).unwrap();
+        assert_eq!((&variable["public"], &variable["file"]), (&json!(false), &json!(false)), "{key}");
     }
     assert_eq!(job.variable("A").unwrap()["public"], true);
-    let trigger = ground.ada.post(&ground.path("/triggers"), &[]).await.body["token"].as_str().unwrap().to_owned();
+    let trigger = fixture.ada.post(&fixture.path("/triggers"), &[]).await.body["token"].as_str().unwrap().to_owned();
     let body =
         json!({ "ref": "main", "token": trigger, "variables": { "C": "trigger", "A": "trigger", "NEW": "trigger" } });
-    let request = ground.server.anonymous().request("POST", &ground.path("/trigger/builds")).json(&body);
-    assert_eq!(ground.ada.send(request).await.status, 201);
+    let request = fixture.server.anonymous().request("POST", &fixture.path("/trigger/builds")).json(&body);
+    assert_eq!(fixture.ada.send(request).await.status, 201);
     let job = runner.claim().await;
     let values = ["A", "B", "C", "D", "NEW", "CI_PIPELINE_TRIGGERED"].map(|key| job.value(key));
     let expected = ["trigger", "project", "trigger", "job", "trigger", "true"];
@@ -245,13 +245,13 @@ one: {script: x, variables: {D: job}}
     assert_eq!(job.variable("NEW").unwrap()["public"], false);
     // A retried build gets the same variables.
     runner.finish(&job, "failed").await;
-    let copy: Value = ground.build_action(&ground.build("one").await, "retry").await.body;
+    let copy: Value = fixture.build_action(&fixture.build("one").await, "retry").await.body;
     let job = runner.claim().await;
     assert_eq!((json!(job.id), job.value("C")), (copy["id"].clone(), Some("trigger")));
     // A changed variable has its new value in later builds.
-    ground.start_pipeline().await;
-    ground.ada.put(&ground.path("/variables/B"), &[("value", "changed")]).await;
-    assert_eq!(ground.ada.delete(&ground.path("/variables/OWN")).await.status, 200);
+    fixture.start_pipeline().await;
+    fixture.ada.put(&fixture.path("/variables/B"), &[("value", "changed")]).await;
+    assert_eq!(fixture.ada.delete(&fixture.path("/variables/OWN")).await.status, 200);
     let job = runner.claim().await;
     assert_eq!((job.value("B"), job.value("OWN"), job.value("C")), (Some("changed"), None, Some("project")));
 }

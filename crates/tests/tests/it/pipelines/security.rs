@@ -12,15 +12,15 @@ use super::{CiFixture, Job, Runner, SIMPLE, send_request};
 /// A user who reads the database, a backup of it or the log must not be able to act as a runner or a build.
 #[tokio::test]
 async fn runner_and_build_tokens_are_never_logged_nor_stored() {
-    let ground = CiFixture::with_file("one: {script: x}\ntwo: {script: x}\nthree: {script: x}\n").await;
-    let server = &ground.server;
+    let fixture = CiFixture::with_file("one: {script: x}\ntwo: {script: x}\nthree: {script: x}\n").await;
+    let server = &fixture.server;
     let receiver = Receiver::start().await;
     let hook = [("url", &*receiver.url("/")), ("build_events", "true"), ("pipeline_events", "true")];
-    assert_eq!(ground.ada.post(&ground.path("/hooks"), &hook).await.status, 201);
-    let (of_project, of_instance) = (ground.registration_token().await, instance_token(server).await);
-    let mut runner = Runner::register_for(&ground, json!({ "description": "mine" })).await;
+    assert_eq!(fixture.ada.post(&fixture.path("/hooks"), &hook).await.status, 201);
+    let (of_project, of_instance) = (fixture.registration_token().await, instance_token(server).await);
+    let mut runner = Runner::register_for(&fixture, json!({ "description": "mine" })).await;
     let shared = Runner::register_shared(server, json!({})).await;
-    let old = OldRunner::register(&ground, json!({})).await;
+    let old = OldRunner::register(&fixture, json!({})).await;
     let first = runner.token.clone();
     let reset = runner.call(Method::POST, "/runners/reset_authentication_token", json!({ "token": first })).await;
     runner.token = reset.body["token"].as_str().unwrap().to_owned();
@@ -37,7 +37,7 @@ async fn runner_and_build_tokens_are_never_logged_nor_stored() {
     runner.finish(&one, "success").await;
     shared.finish(&two, "failed").await;
     old.put(&three, json!({ "state": "success", "trace": "words" })).await;
-    ground.server.deliver_hooks().await;
+    fixture.server.deliver_hooks().await;
 
     let contents = server.dump_database().await;
     let (logged, received) = (log::captured(), receiver.take_received());
@@ -63,14 +63,14 @@ async fn runner_and_build_tokens_are_never_logged_nor_stored() {
 /// The token of a trigger may be part of a URL. Reading the log or the database must not suffice to start pipelines.
 #[tokio::test]
 async fn trigger_tokens_are_neither_logged_nor_stored() {
-    let ground = CiFixture::with_file(SIMPLE).await;
-    let token = ground.ada.post(&ground.path("/triggers"), &[]).await.body["token"].as_str().unwrap().to_owned();
+    let fixture = CiFixture::with_file(SIMPLE).await;
+    let token = fixture.ada.post(&fixture.path("/triggers"), &[]).await.body["token"].as_str().unwrap().to_owned();
     let form = [("ref", "main"), ("token", &*token)];
-    assert_eq!(ground.server.anonymous().post(&ground.path("/trigger/builds"), &form).await.status, 201);
-    let fire = ground.path(&format!("/trigger/builds?ref=main&token={token}"));
-    assert_eq!(ground.server.anonymous().post(&fire, &[]).await.status, 201);
-    assert_eq!(tables_containing(&ground.server.dump_database().await, &token), [""; 0], "the token is stored");
-    assert_eq!(ground.ada.get(&ground.path(&format!("/triggers/{token}"))).await.status, 200);
+    assert_eq!(fixture.server.anonymous().post(&fixture.path("/trigger/builds"), &form).await.status, 201);
+    let fire = fixture.path(&format!("/trigger/builds?ref=main&token={token}"));
+    assert_eq!(fixture.server.anonymous().post(&fire, &[]).await.status, 201);
+    assert_eq!(tables_containing(&fixture.server.dump_database().await, &token), [""; 0], "the token is stored");
+    assert_eq!(fixture.ada.get(&fixture.path(&format!("/triggers/{token}"))).await.status, 200);
     // The path is part of the search: random numbers repeat between tests, so the same characters may be logged as
     // something else.
     assert!(!log::captured().contains(&format!("triggers/{token}")), "the token of a trigger was logged");
@@ -79,16 +79,16 @@ async fn trigger_tokens_are_neither_logged_nor_stored() {
 /// A build that prints its environment must not reveal the project's registration token to all who can read builds.
 #[tokio::test]
 async fn registration_tokens_are_masked_in_traces() {
-    let ground = CiFixture::with_file(SIMPLE).await;
-    let runner = ground.runner().await;
+    let fixture = CiFixture::with_file(SIMPLE).await;
+    let runner = fixture.runner().await;
     let job = runner.claim().await;
-    let token = ground.registration_token().await;
+    let token = fixture.registration_token().await;
     let words = format!("before {token} after\n");
     assert_eq!(runner.patch(&job, 0, words.as_bytes()).await.status, 202);
-    let path = ground.path(&format!("/builds/{}/trace", job.id));
-    let while_it_runs = ground.ada.get(&path).await.text;
+    let path = fixture.path(&format!("/builds/{}/trace", job.id));
+    let while_it_runs = fixture.ada.get(&path).await.text;
     runner.finish(&job, "success").await;
-    for shown in [while_it_runs, ground.ada.get(&path).await.text] {
+    for shown in [while_it_runs, fixture.ada.get(&path).await.text] {
         assert!(shown.starts_with("before ") && shown.ends_with(" after\n"), "{shown}");
         assert!(!shown.contains(&token), "{shown}");
     }
@@ -97,17 +97,17 @@ async fn registration_tokens_are_masked_in_traces() {
 /// Broken object level authorization: build ids can be guessed, so access depends on the token.
 #[tokio::test]
 async fn build_tokens_access_only_their_own_build() {
-    let ground = CiFixture::with_file("one: {script: x}\ntwo: {script: x}\n").await;
-    let runner = ground.runner().await;
+    let fixture = CiFixture::with_file("one: {script: x}\ntwo: {script: x}\n").await;
+    let runner = fixture.runner().await;
     let (one, two) = (runner.claim().await, runner.claim().await);
-    let other = ground.another_project("q", SIMPLE).await;
-    let token = ground.ada.get(&format!("/projects/{other}")).await.body["runners_token"].clone();
-    let theirs = Runner::register(&ground.server, json!({ "token": token })).await.claim().await;
+    let other = fixture.another_project("q", SIMPLE).await;
+    let token = fixture.ada.get(&format!("/projects/{other}")).await.body["runners_token"].clone();
+    let theirs = Runner::register(&fixture.server, json!({ "token": token })).await.claim().await;
     assert_eq!(runner.patch(&one, 0, b"words").await.status, 202);
     assert_eq!(runner.upload_artifacts(&one, "out.zip", b"left").await.status, 201);
-    let before = ground.server.dump_database().await;
+    let before = fixture.server.dump_database().await;
     let forbidden = json!({ "message": "403 Forbidden" });
-    for token in ["", "wrong", ground.ada.token(), &two.token, &theirs.token, &runner.token] {
+    for token in ["", "wrong", fixture.ada.token(), &two.token, &theirs.token, &runner.token] {
         let as_other = Job { id: one.id, token: token.to_owned(), body: Value::Null };
         for state in ["running", "success", "failed"] {
             let answer = runner.update(&as_other, state).await;
@@ -121,7 +121,7 @@ async fn build_tokens_access_only_their_own_build() {
         assert_eq!(runner.upload_artifacts(&as_other, "out.zip", b"other").await.status, 403, "{token}");
     }
     // Artifacts are accessible only to builds of the same pipeline.
-    for token in ["", "wrong", ground.ada.token(), &theirs.token, &runner.token] {
+    for token in ["", "wrong", fixture.ada.token(), &theirs.token, &runner.token] {
         assert_eq!(runner.download_artifacts(one.id, token).await.0, 403, "{token}");
     }
     assert_eq!(runner.download_artifacts(theirs.id, &one.token).await.0, 403);
@@ -129,17 +129,17 @@ async fn build_tokens_access_only_their_own_build() {
     let nowhere = Job { id: 999, token: one.token.clone(), body: Value::Null };
     assert_eq!(runner.update(&nowhere, "success").await.status, 403);
     assert_eq!(runner.patch(&nowhere, 0, b"x").await.status, 403);
-    assert_eq!(ground.server.dump_database().await, before);
+    assert_eq!(fixture.server.dump_database().await, before);
 }
 
 #[tokio::test]
 async fn invalid_trace_chunks_are_rejected() {
-    let ground = CiFixture::with_file(SIMPLE).await;
-    let runner = ground.runner().await;
+    let fixture = CiFixture::with_file(SIMPLE).await;
+    let runner = fixture.runner().await;
     let job = runner.claim().await;
     assert_eq!(runner.patch(&job, 0, b"words").await.status, 202);
-    let before = ground.server.dump_database().await;
-    let url = format!("{}/api/v4/jobs/{}/trace", ground.server.base_url, job.id);
+    let before = fixture.server.dump_database().await;
+    let url = format!("{}/api/v4/jobs/{}/trace", fixture.server.base_url, job.id);
     let patch = || reqwest::Client::new().patch(&url).header("JOB-TOKEN", &job.token);
     assert_eq!(send_request(patch().body("x")).await.status, 400, "no range");
     for range in ["", "-", "x", "-5-9", "--5", "bytes 5-9/10", "5.0-9", "0x5-9", "99999999999999999999-1", "é"] {
@@ -152,24 +152,24 @@ async fn invalid_trace_chunks_are_rejected() {
     }
     let large = send_request(patch().header("Content-Range", "5-9").body(vec![b'x'; 17 << 20])).await;
     assert_eq!((large.status, &large.body), (413, &json!({ "message": "413 Request Entity Too Large" })));
-    assert_eq!(ground.server.dump_database().await, before);
+    assert_eq!(fixture.server.dump_database().await, before);
     // Only the start of the range is used, and all bytes are accepted.
     for (range, bytes) in [("5-4", &b"\0\xff\n"[..]), ("8-1000", &b"\x1b[0K"[..])] {
         let answer = send_request(patch().header("Content-Range", range).body(bytes.to_vec())).await;
         assert_eq!(answer.status, 202, "{range}: {}", answer.body);
     }
-    let trace = ground.ada.request("GET", &ground.path(&format!("/builds/{}/trace", job.id))).send().await.unwrap();
+    let trace = fixture.ada.request("GET", &fixture.path(&format!("/builds/{}/trace", job.id))).send().await.unwrap();
     assert_eq!(trace.bytes().await.unwrap(), &b"words\0\xff\n\x1b[0K"[..]);
-    assert_eq!(ground.build("one").await["status"], "running");
+    assert_eq!(fixture.build("one").await["status"], "running");
 }
 
 #[tokio::test]
 async fn malformed_runner_requests_are_rejected() {
-    let ground = CiFixture::with_file(SIMPLE).await;
-    let runner = ground.runner().await;
+    let fixture = CiFixture::with_file(SIMPLE).await;
+    let runner = fixture.runner().await;
     let job = runner.claim().await;
-    let before = ground.server.dump_database().await;
-    let api = format!("{}/api/v4", ground.server.base_url);
+    let before = fixture.server.dump_database().await;
+    let api = format!("{}/api/v4", fixture.server.base_url);
     let client = reqwest::Client::new();
     let nested = format!("{{\"token\":{}", "[".repeat(100_000));
     let bodies: [&[u8]; 7] =
@@ -219,20 +219,20 @@ async fn malformed_runner_requests_are_rejected() {
         let answer = send_request(client.request(method, format!("{api}{path}")).header("JOB-TOKEN", &job.token)).await;
         assert_eq!(answer.status, 404, "{path}: {}", answer.body);
     }
-    assert_eq!(ground.server.dump_database().await, before);
+    assert_eq!(fixture.server.dump_database().await, before);
     runner.finish(&job, "success").await;
 }
 
 /// Attributes that a runner sends about itself are shown to users, so they are truncated and sanitized.
 #[tokio::test]
 async fn runner_info_is_sanitized() {
-    let ground = CiFixture::with_file(SIMPLE).await;
-    let runner = ground.runner().await;
+    let fixture = CiFixture::with_file(SIMPLE).await;
+    let runner = fixture.runner().await;
     let info = json!({ "name": "x".repeat(10_000), "version": 7, "platform": ["x"], "architecture": "a\u{0}b" });
     let body = json!({ "token": runner.token, "info": info, "last_update": null, "session": { "url": "http://x" } });
     let got = runner.call(Method::POST, "/jobs/request", body).await;
     assert_eq!(got.status, 201, "{}", got.body);
-    let shown = ground.ada.get(&format!("/runners/{}", runner.id)).await;
+    let shown = fixture.ada.get(&format!("/runners/{}", runner.id)).await;
     assert_eq!((shown.status, &shown.body["version"]), (200, &Value::Null));
     assert!(shown.body["name"].as_str().unwrap().len() <= 255);
     for info in [json!("x"), json!(null), json!([1]), json!(7)] {

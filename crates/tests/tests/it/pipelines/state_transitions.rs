@@ -14,90 +14,90 @@ ship: {stage: deploy, script: ship}
 hand: {stage: deploy, script: hand, when: manual}
 ";
 
-async fn finish_next(ground: &CiFixture, runner: &Runner, name: &str, state: &str) {
+async fn finish_next(fixture: &CiFixture, runner: &Runner, name: &str, state: &str) {
     let job = runner.claim().await;
     assert_eq!(job.body["job_info"]["name"], name);
-    ground.server.advance(TimeDelta::seconds(10));
+    fixture.server.advance(TimeDelta::seconds(10));
     runner.finish(&job, state).await;
 }
 
 #[tokio::test]
 async fn stages_run_in_order() {
-    let ground = CiFixture::with_file(FILE).await;
-    let runner = ground.runner().await;
-    ground.server.advance(TimeDelta::seconds(5));
-    finish_next(&ground, &runner, "compile", "success").await;
-    assert_eq!(ground.pipeline().await["status"], "running");
-    finish_next(&ground, &runner, "lint", "failed").await;
+    let fixture = CiFixture::with_file(FILE).await;
+    let runner = fixture.runner().await;
+    fixture.server.advance(TimeDelta::seconds(5));
+    finish_next(&fixture, &runner, "compile", "success").await;
+    assert_eq!(fixture.pipeline().await["status"], "running");
+    finish_next(&fixture, &runner, "lint", "failed").await;
     let waiting =
         [("compile", "success"), ("lint", "failed"), ("check", "pending"), ("mourn", "skipped"), ("ship", "created")];
-    assert_eq!(ground.statuses().await[..5], pairs(&waiting));
-    finish_next(&ground, &runner, "check", "success").await;
-    finish_next(&ground, &runner, "ship", "success").await;
-    let done = ground.pipeline().await;
+    assert_eq!(fixture.statuses().await[..5], pairs(&waiting));
+    finish_next(&fixture, &runner, "check", "success").await;
+    finish_next(&fixture, &runner, "ship", "success").await;
+    let done = fixture.pipeline().await;
     assert_eq!((done["status"].as_str(), done["duration"].as_i64()), (Some("success"), Some(40)));
     assert_eq!(done["started_at"], "2026-01-02T03:04:10.678Z");
     assert_eq!(done["finished_at"], "2026-01-02T03:04:50.678Z");
     assert!(runner.request().await.is_none());
     // A user plays the skipped manual build.
-    let hand = ground.build("hand").await;
+    let hand = fixture.build("hand").await;
     assert_eq!(hand["status"], "skipped");
-    let played = ground.build_action(&hand, "play").await;
+    let played = fixture.build_action(&hand, "play").await;
     assert_eq!((played.status, played.body["status"].as_str()), (200, Some("pending")));
-    assert_eq!(ground.build_action(&hand, "play").await.status, 400);
-    finish_next(&ground, &runner, "hand", "success").await;
-    assert_eq!(ground.pipeline().await["status"], "success");
+    assert_eq!(fixture.build_action(&hand, "play").await.status, 400);
+    finish_next(&fixture, &runner, "hand", "success").await;
+    assert_eq!(fixture.pipeline().await["status"], "success");
 }
 
 #[tokio::test]
 async fn failed_builds_can_be_retried() {
-    let ground = CiFixture::with_file(FILE).await;
-    let runner = ground.runner().await;
-    finish_next(&ground, &runner, "compile", "success").await;
-    finish_next(&ground, &runner, "lint", "success").await;
-    finish_next(&ground, &runner, "check", "failed").await;
+    let fixture = CiFixture::with_file(FILE).await;
+    let runner = fixture.runner().await;
+    finish_next(&fixture, &runner, "compile", "success").await;
+    finish_next(&fixture, &runner, "lint", "success").await;
+    finish_next(&fixture, &runner, "check", "failed").await;
     let failed = [("check", "failed"), ("mourn", "skipped"), ("ship", "skipped"), ("hand", "skipped")];
-    assert_eq!(ground.statuses().await[2..], pairs(&failed));
-    let pipeline = ground.pipeline().await;
+    assert_eq!(fixture.statuses().await[2..], pairs(&failed));
+    let pipeline = fixture.pipeline().await;
     assert_eq!(pipeline["status"], "failed");
-    let retried = ground.ada.post(&ground.path(&format!("/pipelines/{}/retry", pipeline["id"])), &[]).await;
+    let retried = fixture.ada.post(&fixture.path(&format!("/pipelines/{}/retry", pipeline["id"])), &[]).await;
     assert_eq!((retried.status, retried.body["status"].as_str()), (201, Some("pending")));
     let again = [("mourn", "skipped"), ("ship", "created"), ("hand", "created"), ("check", "pending")];
-    assert_eq!(ground.statuses().await[3..], pairs(&again));
-    assert_eq!(ground.pipeline().await["status"], "running");
-    finish_next(&ground, &runner, "check", "success").await;
-    finish_next(&ground, &runner, "ship", "success").await;
-    assert_eq!(ground.pipeline().await["status"], "success");
-    let nothing = ground.ada.post(&ground.path(&format!("/pipelines/{}/retry", pipeline["id"])), &[]).await;
+    assert_eq!(fixture.statuses().await[3..], pairs(&again));
+    assert_eq!(fixture.pipeline().await["status"], "running");
+    finish_next(&fixture, &runner, "check", "success").await;
+    finish_next(&fixture, &runner, "ship", "success").await;
+    assert_eq!(fixture.pipeline().await["status"], "success");
+    let nothing = fixture.ada.post(&fixture.path(&format!("/pipelines/{}/retry", pipeline["id"])), &[]).await;
     assert_eq!((nothing.status, nothing.body["status"].as_str()), (201, Some("success")));
     // A single build is retried.
-    let check = ground.build("check").await;
-    let copy = ground.build_action(&check, "retry").await;
+    let check = fixture.build("check").await;
+    let copy = fixture.build_action(&check, "retry").await;
     assert_eq!(
         (copy.status, copy.body["status"].as_str(), copy.body["name"].as_str()),
         (201, Some("pending"), Some("check"))
     );
     assert_ne!(copy.body["id"], check["id"]);
-    let refused = ground.build_action(&check, "retry").await;
+    let refused = fixture.build_action(&check, "retry").await;
     assert_eq!(refused.body["message"], "403 Forbidden  - Build is not retryable");
 }
 
 #[tokio::test]
 async fn canceled_pipelines_stop_their_builds() {
-    let ground = CiFixture::with_file(FILE).await;
-    let runner = ground.runner().await;
+    let fixture = CiFixture::with_file(FILE).await;
+    let runner = fixture.runner().await;
     let job = runner.claim().await;
-    let pipeline = ground.pipeline().await;
-    let canceled = ground.ada.post(&ground.path(&format!("/pipelines/{}/cancel", pipeline["id"])), &[]).await;
+    let pipeline = fixture.pipeline().await;
+    let canceled = fixture.ada.post(&fixture.path(&format!("/pipelines/{}/cancel", pipeline["id"])), &[]).await;
     assert_eq!((canceled.status, canceled.body["status"].as_str()), (200, Some("canceled")));
     assert!(
-        ground
+        fixture
             .statuses()
             .await
             .iter()
             .all(|(name, status)| { status == "canceled" || ["mourn", "hand"].contains(&name.as_str()) }),
         "{:?}",
-        ground.statuses().await
+        fixture.statuses().await
     );
     assert!(runner.request().await.is_none());
     // The runner is rejected, and its later requests change nothing.
@@ -105,30 +105,30 @@ async fn canceled_pipelines_stop_their_builds() {
     assert_eq!((said.status, said.header("job-status")), (403, "canceled"));
     let said = runner.update(&job, "success").await;
     assert_eq!((said.status, said.header("job-status")), (403, "canceled"));
-    assert_eq!(ground.build("compile").await["status"], "canceled");
-    let again = ground.ada.post(&ground.path(&format!("/pipelines/{}/cancel", pipeline["id"])), &[]).await;
+    assert_eq!(fixture.build("compile").await["status"], "canceled");
+    let again = fixture.ada.post(&fixture.path(&format!("/pipelines/{}/cancel", pipeline["id"])), &[]).await;
     assert_eq!(again.status, 200);
 }
 
 #[tokio::test]
 async fn stale_builds_fail() {
-    let ground = CiFixture::with_file(FILE).await;
-    let runner = ground.runner().await;
+    let fixture = CiFixture::with_file(FILE).await;
+    let runner = fixture.runner().await;
     let job = runner.claim().await;
-    ground.server.advance(TimeDelta::minutes(59));
+    fixture.server.advance(TimeDelta::minutes(59));
     assert_eq!(runner.update(&job, "running").await.status, 200);
-    ground.server.fail_stale_builds().await;
-    assert_eq!(ground.build("compile").await["status"], "running");
+    fixture.server.fail_stale_builds().await;
+    assert_eq!(fixture.build("compile").await["status"], "running");
     // Heartbeats do not extend the timeout.
-    ground.server.advance(TimeDelta::minutes(17));
-    ground.server.fail_stale_builds().await;
-    assert_eq!(ground.build("compile").await["status"], "failed");
+    fixture.server.advance(TimeDelta::minutes(17));
+    fixture.server.fail_stale_builds().await;
+    assert_eq!(fixture.build("compile").await["status"], "failed");
     let said = runner.update(&job, "success").await;
     assert_eq!((said.status, said.header("job-status")), (403, "failed"));
-    ground.server.advance(TimeDelta::hours(25));
-    ground.server.fail_stale_builds().await;
-    assert_eq!(ground.build("lint").await["status"], "failed");
+    fixture.server.advance(TimeDelta::hours(25));
+    fixture.server.fail_stale_builds().await;
+    assert_eq!(fixture.build("lint").await["status"], "failed");
     // The build with `when: on_failure` runs.
-    finish_next(&ground, &runner, "mourn", "success").await;
-    assert_eq!(ground.pipeline().await["status"], "failed");
+    finish_next(&fixture, &runner, "mourn", "success").await;
+    assert_eq!(fixture.pipeline().await["status"], "failed");
 }

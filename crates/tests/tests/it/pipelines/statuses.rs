@@ -9,25 +9,25 @@ use super::{CiFixture, SIMPLE};
 /// A CI file of which a push creates no builds.
 const NO_BUILDS: &str = "one: {script: x, only: [none]}\n";
 
-async fn post_status(ground: &CiFixture, sha: &str, form: &[(&str, &str)]) -> TestResponse {
-    ground.ada.post(&ground.path(&format!("/statuses/{sha}")), form).await
+async fn post_status(fixture: &CiFixture, sha: &str, form: &[(&str, &str)]) -> TestResponse {
+    fixture.ada.post(&fixture.path(&format!("/statuses/{sha}")), form).await
 }
 
-async fn post_accepted(ground: &CiFixture, form: &[(&str, &str)]) -> Value {
-    let answer = post_status(ground, &ground.sha, form).await;
+async fn post_accepted(fixture: &CiFixture, form: &[(&str, &str)]) -> Value {
+    let answer = post_status(fixture, &fixture.sha, form).await;
     assert_eq!(answer.status, 201, "{}", answer.text);
     answer.body
 }
 
-async fn list_statuses(client: &Client, ground: &CiFixture, sha: &str, query: &str) -> TestResponse {
-    client.get(&ground.path(&format!("/repository/commits/{sha}/statuses{query}"))).await
+async fn list_statuses(client: &Client, fixture: &CiFixture, sha: &str, query: &str) -> TestResponse {
+    client.get(&fixture.path(&format!("/repository/commits/{sha}/statuses{query}"))).await
 }
 
 #[tokio::test]
 async fn commit_statuses_are_created_and_listed() {
-    let ground = CiFixture::with_file(NO_BUILDS).await;
-    assert_eq!(list_statuses(&ground.ada, &ground, &ground.sha, "").await.status_and_body(), (200, &json!([])));
-    assert_eq!(ground.pipelines().await.len(), 0);
+    let fixture = CiFixture::with_file(NO_BUILDS).await;
+    assert_eq!(list_statuses(&fixture.ada, &fixture, &fixture.sha, "").await.status_and_body(), (200, &json!([])));
+    assert_eq!(fixture.pipelines().await.len(), 0);
     let form = [
         ("state", "pending"),
         ("name", "lint"),
@@ -35,70 +35,70 @@ async fn commit_statuses_are_created_and_listed() {
         ("description", "Looks at it"),
         ("coverage", "87.5"),
     ];
-    let first = post_accepted(&ground, &form).await;
+    let first = post_accepted(&fixture, &form).await;
     assert_eq!(
         first,
         json!({
-            "id": first["id"], "sha": ground.sha, "ref": "main", "status": "pending", "name": "lint",
+            "id": first["id"], "sha": fixture.sha, "ref": "main", "status": "pending", "name": "lint",
             "target_url": "https://ci.example.com/7?a=b", "description": "Looks at it",
             "created_at": "2026-01-02T03:04:05.678Z", "started_at": null, "finished_at": null, "allow_failure": false,
             "coverage": 87.5, "author": first["author"],
         })
     );
     assert_eq!(first["author"]["username"], "ada");
-    assert_eq!(list_statuses(&ground.ada, &ground, &ground.sha, "").await.status_and_body(), (200, &json!([first])));
+    assert_eq!(list_statuses(&fixture.ada, &fixture, &fixture.sha, "").await.status_and_body(), (200, &json!([first])));
     // The status creates a pipeline.
-    let pipeline = ground.pipeline().await;
+    let pipeline = fixture.pipeline().await;
     assert_eq!(
         json!([pipeline["status"], pipeline["sha"], pipeline["ref"], pipeline["tag"], pipeline["user"]["username"]]),
-        json!(["pending", ground.sha, "main", false, "ada"])
+        json!(["pending", fixture.sha, "main", false, "ada"])
     );
     // It is not for runners.
-    assert!(ground.runner().await.request().await.is_none());
-    assert_eq!(ground.pipelines().await.len(), 1);
+    assert!(fixture.runner().await.request().await.is_none());
+    assert_eq!(fixture.pipelines().await.len(), 1);
 }
 
 /// Until a status is finished, it is updated; afterwards a new one is created.
 #[tokio::test]
 async fn commit_statuses_are_updated_until_finished() {
-    let ground = CiFixture::with_file(NO_BUILDS).await;
-    let first = post_accepted(&ground, &[("state", "pending"), ("description", "Waits")]).await;
+    let fixture = CiFixture::with_file(NO_BUILDS).await;
+    let first = post_accepted(&fixture, &[("state", "pending"), ("description", "Waits")]).await;
     assert_eq!((&first["name"], &first["target_url"]), (&json!("default"), &Value::Null));
-    ground.server.advance(TimeDelta::seconds(10));
-    let second = post_accepted(&ground, &[("state", "running"), ("target_url", "http://ci.example.com/")]).await;
+    fixture.server.advance(TimeDelta::seconds(10));
+    let second = post_accepted(&fixture, &[("state", "running"), ("target_url", "http://ci.example.com/")]).await;
     assert_eq!((&second["id"], &second["status"]), (&first["id"], &json!("running")));
     assert_eq!(
         (&second["started_at"], &second["target_url"]),
         (&json!("2026-01-02T03:04:15.678Z"), &json!("http://ci.example.com/"))
     );
-    assert_eq!((&ground.pipeline().await["status"], &second["finished_at"]), (&json!("running"), &Value::Null));
-    ground.server.advance(TimeDelta::seconds(10));
-    let third = post_accepted(&ground, &[("state", "success"), ("coverage", "50")]).await;
+    assert_eq!((&fixture.pipeline().await["status"], &second["finished_at"]), (&json!("running"), &Value::Null));
+    fixture.server.advance(TimeDelta::seconds(10));
+    let third = post_accepted(&fixture, &[("state", "success"), ("coverage", "50")]).await;
     assert_eq!((&third["id"], &third["status"], &third["coverage"]), (&first["id"], &json!("success"), &json!(50.0)));
     assert_eq!(third["started_at"], "2026-01-02T03:04:15.678Z");
     assert_eq!(third["finished_at"], "2026-01-02T03:04:25.678Z");
-    let pipeline = ground.pipeline().await;
+    let pipeline = fixture.pipeline().await;
     assert_eq!((&pipeline["status"], &pipeline["finished_at"]), (&json!("success"), &third["finished_at"]));
 
-    let fourth = post_accepted(&ground, &[("state", "failed")]).await;
+    let fourth = post_accepted(&fixture, &[("state", "failed")]).await;
     assert_ne!(fourth["id"], first["id"]);
     assert_eq!((&fourth["status"], &fourth["coverage"]), (&json!("failed"), &Value::Null));
-    assert_eq!(ground.pipeline().await["status"], "failed");
-    let fifth = post_accepted(&ground, &[("state", "pending")]).await;
+    assert_eq!(fixture.pipeline().await["status"], "failed");
+    let fifth = post_accepted(&fixture, &[("state", "pending")]).await;
     assert_ne!(fifth["id"], fourth["id"]);
-    assert_eq!(ground.pipeline().await["status"], "pending");
+    assert_eq!(fixture.pipeline().await["status"], "pending");
     // Only the newest of each name is listed, unless all are requested.
-    assert_eq!(list_statuses(&ground.ada, &ground, &ground.sha, "").await.body, json!([fifth]));
-    let mut all = list_statuses(&ground.ada, &ground, &ground.sha, "?all=true").await.ids();
+    assert_eq!(list_statuses(&fixture.ada, &fixture, &fixture.sha, "").await.body, json!([fifth]));
+    let mut all = list_statuses(&fixture.ada, &fixture, &fixture.sha, "?all=true").await.ids();
     all.sort_unstable();
     let expected: Vec<i64> = [&first, &fourth, &fifth].iter().map(|it| it["id"].as_i64().unwrap()).collect();
     assert_eq!(all, expected);
-    assert_eq!(ground.pipelines().await.len(), 1);
+    assert_eq!(fixture.pipelines().await.len(), 1);
 }
 
 #[tokio::test]
 async fn commit_statuses_determine_the_pipeline_status() {
-    let ground = CiFixture::with_file(NO_BUILDS).await;
+    let fixture = CiFixture::with_file(NO_BUILDS).await;
     // Each posted status, and the resulting status of the pipeline.
     let course = [
         ("lint", "pending", "pending"),
@@ -111,10 +111,11 @@ async fn commit_statuses_determine_the_pipeline_status() {
         ("docs", "success", "success"),
     ];
     for (name, state, expected) in course {
-        post_accepted(&ground, &[("context", name), ("state", state)]).await;
-        assert_eq!(ground.pipeline().await["status"], expected, "{name} {state}");
+        post_accepted(&fixture, &[("context", name), ("state", state)]).await;
+        assert_eq!(fixture.pipeline().await["status"], expected, "{name} {state}");
     }
-    let names: Vec<Value> = list_statuses(&ground.ada, &ground, &ground.sha, "").await.body.as_array().unwrap().clone();
+    let names: Vec<Value> =
+        list_statuses(&fixture.ada, &fixture, &fixture.sha, "").await.body.as_array().unwrap().clone();
     let mut names: Vec<&str> = names.iter().map(|it| it["name"].as_str().unwrap()).collect();
     names.sort_unstable();
     assert_eq!(names, ["docs", "lint", "test"]);
@@ -122,38 +123,38 @@ async fn commit_statuses_determine_the_pipeline_status() {
 
 #[tokio::test]
 async fn commit_statuses_are_listed_beside_builds() {
-    let ground = CiFixture::with_file(SIMPLE).await;
-    let runner = ground.runner().await;
-    post_accepted(&ground, &[("name", "lint"), ("state", "success")]).await;
-    assert_eq!(ground.pipelines().await.len(), 1, "there was one");
-    assert_eq!(ground.pipeline().await["status"], "running");
+    let fixture = CiFixture::with_file(SIMPLE).await;
+    let runner = fixture.runner().await;
+    post_accepted(&fixture, &[("name", "lint"), ("state", "success")]).await;
+    assert_eq!(fixture.pipelines().await.len(), 1, "there was one");
+    assert_eq!(fixture.pipeline().await["status"], "running");
     let job = runner.claim().await;
     runner.finish(&job, "success").await;
-    assert_eq!(ground.pipeline().await["status"], "success");
-    post_accepted(&ground, &[("name", "lint"), ("state", "failed")]).await;
-    assert_eq!(ground.pipeline().await["status"], "failed");
-    let listed = list_statuses(&ground.ada, &ground, &ground.sha, "").await;
+    assert_eq!(fixture.pipeline().await["status"], "success");
+    post_accepted(&fixture, &[("name", "lint"), ("state", "failed")]).await;
+    assert_eq!(fixture.pipeline().await["status"], "failed");
+    let listed = list_statuses(&fixture.ada, &fixture, &fixture.sha, "").await;
     let mut listed: Vec<Value> =
         listed.body.as_array().unwrap().iter().map(|it| json!([it["name"], it["status"]])).collect();
     listed.sort_by_key(ToString::to_string);
     assert_eq!(listed, [json!(["lint", "failed"]), json!(["one", "success"])]);
     // External statuses are not retried.
     let retried =
-        ground.ada.post(&ground.path(&format!("/pipelines/{}/retry", ground.pipeline().await["id"])), &[]).await;
+        fixture.ada.post(&fixture.path(&format!("/pipelines/{}/retry", fixture.pipeline().await["id"])), &[]).await;
     assert_eq!(retried.status, 201);
-    assert_eq!(ground.pipeline().await["status"], "failed");
+    assert_eq!(fixture.pipeline().await["status"], "failed");
     assert!(runner.request().await.is_none());
 }
 
 #[tokio::test]
 async fn invalid_commit_statuses_are_rejected() {
-    let ground = CiFixture::with_file(NO_BUILDS).await;
-    let (_, reporter) = ground.add_member("rob", "20").await;
-    let (_, guest) = ground.add_member("gus", "10").await;
-    let (_, eve) = ground.server.user("eve").await;
-    let before = ground.server.dump_database().await;
+    let fixture = CiFixture::with_file(NO_BUILDS).await;
+    let (_, reporter) = fixture.add_member("rob", "20").await;
+    let (_, guest) = fixture.add_member("gus", "10").await;
+    let (_, eve) = fixture.server.user("eve").await;
+    let before = fixture.server.dump_database().await;
     let set_status = async |form: &[(&str, &str)]| {
-        let answer = post_status(&ground, &ground.sha, form).await;
+        let answer = post_status(&fixture, &fixture.sha, form).await;
         json!([answer.status, answer.body])
     };
     assert_eq!(set_status(&[]).await, json!([400, { "error": "state is missing" }]));
@@ -167,42 +168,42 @@ async fn invalid_commit_statuses_are_rejected() {
         let wrong = json!([400, { "message": { "target_url": ["must be a valid URL"] } }]);
         assert_eq!(set_status(&[good, ("target_url", url)]).await, wrong, "{url}");
     }
-    let unknown = post_status(&ground, &"1".repeat(40), &[good]).await;
+    let unknown = post_status(&fixture, &"1".repeat(40), &[good]).await;
     assert_eq!(unknown.status_and_body(), (404, &json!({ "message": "404 Commit Not Found" })));
-    let path = ground.path(&format!("/statuses/{}", ground.sha));
-    let nobody = ground.server.anonymous();
+    let path = fixture.path(&format!("/statuses/{}", fixture.sha));
+    let nobody = fixture.server.anonymous();
     for (client, status) in [(&reporter, 403), (&guest, 403), (&eve, 404), (&nobody, 401)] {
         assert_eq!(client.post(&path, &[good]).await.status, status);
     }
-    assert_eq!(ground.server.dump_database().await, before);
-    ground.update_setting("builds_enabled", "false").await;
-    assert_eq!(post_status(&ground, &ground.sha, &[good]).await.status, 403);
+    assert_eq!(fixture.server.dump_database().await, before);
+    fixture.update_setting("builds_enabled", "false").await;
+    assert_eq!(post_status(&fixture, &fixture.sha, &[good]).await.status, 403);
 }
 
 #[tokio::test]
 async fn listing_commit_statuses_requires_access() {
-    let ground = CiFixture::with_file(SIMPLE).await;
-    let (_, reporter) = ground.add_member("rob", "20").await;
-    let (_, guest) = ground.add_member("gus", "10").await;
-    let (_, eve) = ground.server.user("eve").await;
-    let nobody = ground.server.anonymous();
+    let fixture = CiFixture::with_file(SIMPLE).await;
+    let (_, reporter) = fixture.add_member("rob", "20").await;
+    let (_, guest) = fixture.add_member("gus", "10").await;
+    let (_, eve) = fixture.server.user("eve").await;
+    let nobody = fixture.server.anonymous();
     for (client, status) in [(&reporter, 200), (&guest, 403), (&eve, 404)] {
-        assert_eq!(list_statuses(client, &ground, &ground.sha, "").await.status, status);
+        assert_eq!(list_statuses(client, &fixture, &fixture.sha, "").await.status, status);
     }
-    assert!([401, 404].contains(&list_statuses(&nobody, &ground, &ground.sha, "").await.status));
-    let unknown = list_statuses(&ground.ada, &ground, &"1".repeat(40), "").await;
+    assert!([401, 404].contains(&list_statuses(&nobody, &fixture, &fixture.sha, "").await.status));
+    let unknown = list_statuses(&fixture.ada, &fixture, &"1".repeat(40), "").await;
     assert_eq!(unknown.status_and_body(), (404, &json!({ "message": "404 Commit Not Found" })));
 }
 
 #[tokio::test]
 async fn commit_statuses_can_be_filtered() {
-    let ground = CiFixture::with_file("one: {stage: build, script: x}\ntwo: {script: x}\n").await;
-    ground.push("main:topic").await;
-    post_accepted(&ground, &[("name", "lint"), ("state", "success"), ("ref", "main")]).await;
-    post_accepted(&ground, &[("name", "lint"), ("state", "failed"), ("ref", "topic")]).await;
-    post_accepted(&ground, &[("name", "lint"), ("state", "success"), ("ref", "topic")]).await;
+    let fixture = CiFixture::with_file("one: {stage: build, script: x}\ntwo: {script: x}\n").await;
+    fixture.push("main:topic").await;
+    post_accepted(&fixture, &[("name", "lint"), ("state", "success"), ("ref", "main")]).await;
+    post_accepted(&fixture, &[("name", "lint"), ("state", "failed"), ("ref", "topic")]).await;
+    post_accepted(&fixture, &[("name", "lint"), ("state", "success"), ("ref", "topic")]).await;
     let summaries = async |query: &str| {
-        let listed = list_statuses(&ground.ada, &ground, &ground.sha, query).await;
+        let listed = list_statuses(&fixture.ada, &fixture, &fixture.sha, query).await;
         assert_eq!(listed.status, 200, "{query}: {}", listed.text);
         let facts = |it: &Value| format!("{} {} {}", it["ref"], it["name"], it["status"]).replace('"', "");
         let mut facts: Vec<String> = listed.body.as_array().unwrap().iter().map(facts).collect();
@@ -220,44 +221,44 @@ async fn commit_statuses_can_be_filtered() {
     for query in ["?ref=none", "?stage=none", "?name=none"] {
         assert_eq!(summaries(query).await, [""; 0], "{query}");
     }
-    let page = list_statuses(&ground.ada, &ground, &ground.sha, "?per_page=2&page=2").await;
+    let page = list_statuses(&fixture.ada, &fixture, &fixture.sha, "?per_page=2&page=2").await;
     assert_eq!((page.ids().len(), page.header("x-total")), (2, Some("6")));
-    let wrong = list_statuses(&ground.ada, &ground, &ground.sha, "?all=perhaps").await;
+    let wrong = list_statuses(&fixture.ada, &fixture, &fixture.sha, "?all=perhaps").await;
     assert_eq!(wrong.status_and_body(), (400, &json!({ "error": "all is invalid" })));
 }
 
 #[tokio::test]
 async fn the_status_ref_defaults_to_a_containing_branch() {
-    let ground = CiFixture::with_file(NO_BUILDS).await;
-    ground.push("main:another").await;
-    ground.push("main:topic").await;
+    let fixture = CiFixture::with_file(NO_BUILDS).await;
+    fixture.push("main:another").await;
+    fixture.push("main:topic").await;
     // Without a ref, it is a branch that contains the commit: here the default branch.
-    assert_eq!(post_accepted(&ground, &[("state", "success")]).await["ref"], "main");
-    let named = post_accepted(&ground, &[("state", "failed"), ("ref", "topic")]).await;
+    assert_eq!(post_accepted(&fixture, &[("state", "success")]).await["ref"], "main");
+    let named = post_accepted(&fixture, &[("state", "failed"), ("ref", "topic")]).await;
     assert_eq!(named["ref"], "topic");
-    let statuses: Vec<Value> = ground.pipelines().await.iter().map(|it| json!([it["ref"], it["status"]])).collect();
+    let statuses: Vec<Value> = fixture.pipelines().await.iter().map(|it| json!([it["ref"], it["status"]])).collect();
     assert_eq!(statuses, [json!(["topic", "failed"]), json!(["main", "success"])]);
     // The commit may be an older one of a branch.
-    let old = ground.sha.clone();
-    ground.tree.commit("more", b"x", "More").await;
-    ground.push("main").await;
-    let answer = post_status(&ground, &old, &[("state", "success"), ("ref", "main"), ("name", "late")]).await;
+    let old = fixture.sha.clone();
+    fixture.tree.commit("more", b"x", "More").await;
+    fixture.push("main").await;
+    let answer = post_status(&fixture, &old, &[("state", "success"), ("ref", "main"), ("name", "late")]).await;
     assert_eq!((answer.status, &answer.body["sha"]), (201, &json!(old)));
-    assert_eq!(ground.pipelines().await.len(), 2);
+    assert_eq!(fixture.pipelines().await.len(), 2);
 }
 
 #[tokio::test]
 async fn commits_on_no_branch_accept_no_status() {
-    let ground = CiFixture::with_file(NO_BUILDS).await;
-    ground.tree.git(["checkout", "-q", "--detach"]).await.ok();
-    let aside = ground.tree.commit("aside", b"x", "Aside").await;
-    ground.tree.git(["tag", "aside"]).await.ok();
-    ground.push("aside").await;
-    let before = ground.server.dump_database().await;
+    let fixture = CiFixture::with_file(NO_BUILDS).await;
+    fixture.tree.git(["checkout", "-q", "--detach"]).await.ok();
+    let aside = fixture.tree.commit("aside", b"x", "Aside").await;
+    fixture.tree.git(["tag", "aside"]).await.ok();
+    fixture.push("aside").await;
+    let before = fixture.server.dump_database().await;
     let missing = json!({ "message": "404 References for commit Not Found" });
-    let answer = post_status(&ground, &aside, &[("state", "success")]).await;
+    let answer = post_status(&fixture, &aside, &[("state", "success")]).await;
     assert_eq!(answer.status_and_body(), (404, &missing));
-    let answer = post_status(&ground, &ground.sha, &[("state", "success"), ("ref", "none")]).await;
+    let answer = post_status(&fixture, &fixture.sha, &[("state", "success"), ("ref", "none")]).await;
     assert_eq!(answer.status_and_body(), (404, &missing));
-    assert_eq!(ground.server.dump_database().await, before);
+    assert_eq!(fixture.server.dump_database().await, before);
 }

@@ -22,17 +22,17 @@ fn path(route: &Route, project: i64) -> String {
 
 #[tokio::test]
 async fn build_and_runner_tokens_are_rejected_on_rest_routes() {
-    let ground = CiFixture::with_file(SIMPLE).await;
-    let runner = ground.runner().await;
+    let fixture = CiFixture::with_file(SIMPLE).await;
+    let runner = fixture.runner().await;
     let job = runner.claim().await;
-    let nobody = ground.server.anonymous();
-    let before = ground.server.dump_database().await;
+    let nobody = fixture.server.anonymous();
+    let before = fixture.server.dump_database().await;
     let unauthenticated = json!({ "message": "401 Unauthorized" });
     let routes = holdfast_http::api::v3::routes();
     let routes = routes.list().iter().filter(|route| route.access != Access::Anyone);
     let mut count = 0;
     for route in routes {
-        let path = path(route, ground.project);
+        let path = path(route, fixture.project);
         let request = |path: &str| nobody.request(route.method.as_str(), path);
         let as_nobody = nobody.send(request(&path)).await;
         assert!(matches!(as_nobody.status, 400 | 401 | 404), "{} {path}: {}", route.method, as_nobody.text);
@@ -67,28 +67,28 @@ async fn build_and_runner_tokens_are_rejected_on_rest_routes() {
     // Routes without authentication expect other tokens.
     for token in [&job.token, &runner.token] {
         let fire = [("ref", "main"), ("token", token.as_str())];
-        assert_eq!(nobody.post(&ground.path("/trigger/builds"), &fire).await.status, 404);
+        assert_eq!(nobody.post(&fixture.path("/trigger/builds"), &fire).await.status, 404);
         assert_eq!(nobody.post("/session", &[("login", "gitlab-ci-token"), ("password", token)]).await.status, 401);
     }
-    assert_eq!(ground.server.dump_database().await, before);
+    assert_eq!(fixture.server.dump_database().await, before);
 }
 
 #[tokio::test]
 async fn build_and_runner_tokens_grant_only_their_own_access_outside_rest() {
-    let ground = CiFixture::with_file(SIMPLE).await;
-    let runner = ground.runner().await;
+    let fixture = CiFixture::with_file(SIMPLE).await;
+    let runner = fixture.runner().await;
     let job = runner.claim().await;
     let file = reqwest::multipart::Part::bytes(b"text".as_slice()).file_name("a.txt");
-    let request = ground.ada.request("POST", &ground.path("/uploads"));
-    let upload = ground.ada.send(request.multipart(reqwest::multipart::Form::new().part("file", file))).await;
+    let request = fixture.ada.request("POST", &fixture.path("/uploads"));
+    let upload = fixture.ada.send(request.multipart(reqwest::multipart::Form::new().part("file", file))).await;
     assert_eq!(upload.status, 201, "{}", upload.text);
-    let before = ground.server.dump_database().await;
+    let before = fixture.server.dump_database().await;
     let tokens = [(&job.token, [200, 403]), (&runner.token, [401, 401])];
     for (token, [read, write]) in tokens {
-        assert_eq!(request_status(&ground, token, "ada/p", READ).await, read);
-        assert_eq!(request_status(&ground, token, "ada/p", WRITE).await, write);
+        assert_eq!(request_status(&fixture, token, "ada/p", READ).await, read);
+        assert_eq!(request_status(&fixture, token, "ada/p", WRITE).await, write);
         let client = reqwest::Client::new();
-        let get = |path: &str| client.get(format!("{}{path}", ground.server.base_url));
+        let get = |path: &str| client.get(format!("{}{path}", fixture.server.base_url));
         let file = format!("/ada/p{}", upload.body["url"].as_str().unwrap());
         for way in [
             get(&file).header("PRIVATE-TOKEN", token),
@@ -101,7 +101,7 @@ async fn build_and_runner_tokens_grant_only_their_own_access_outside_rest() {
         }
     }
     // In the runner protocol, the token of a runner updates no build, and that of a build claims none.
-    let api = format!("{}/api/v4", ground.server.base_url);
+    let api = format!("{}/api/v4", fixture.server.base_url);
     let post = async |path: &str, token: &str| {
         let request = reqwest::Client::new().post(format!("{api}{path}")).json(&json!({ "token": token }));
         send_request(request.header("JOB-TOKEN", token).header("RUNNER-TOKEN", token)).await.status
@@ -123,5 +123,5 @@ async fn build_and_runner_tokens_grant_only_their_own_access_outside_rest() {
             "{way}"
         );
     }
-    assert_eq!(ground.server.dump_database().await, before);
+    assert_eq!(fixture.server.dump_database().await, before);
 }

@@ -15,7 +15,7 @@ pub struct Driver {
     pub model: Model,
     /// The clients of all users, including deleted ones.
     pub clients: BTreeMap<i64, Client>,
-    pub dice: SeededRng,
+    pub rng: SeededRng,
     pub now: chrono::DateTime<chrono::Utc>,
     /// Users whose requests are mostly accepted.
     pub staff: Vec<i64>,
@@ -119,21 +119,21 @@ impl Driver {
     }
 
     pub async fn run_action(&mut self) {
-        if !self.dice.one_in(3) {
-            let seconds = *self.dice.pick(&[1, 1, 2, 60, 4000]);
+        if !self.rng.one_in(3) {
+            let seconds = *self.rng.pick(&[1, 1, 2, 60, 4000]);
             self.server.advance(TimeDelta::seconds(seconds));
             self.now += TimeDelta::seconds(seconds);
         }
         let caller =
-            if self.dice.one_in(3) { *self.dice.pick(&self.everybody) } else { Some(*self.dice.pick(&self.staff)) };
+            if self.rng.one_in(3) { *self.rng.pick(&self.everybody) } else { Some(*self.rng.pick(&self.staff)) };
         // A deleted user has no token, and acts as an anonymous one.
         let caller = caller.filter(|id| self.model.users.contains_key(id));
         let projects: Vec<i64> = self.model.projects.keys().copied().collect();
-        let project = *self.dice.pick(&projects);
+        let project = *self.rng.pick(&projects);
         let issues: Vec<(i64, i64)> = self.model.issues.iter().map(|(id, issue)| (issue.project, *id)).collect();
-        let (place, issue) = if issues.is_empty() { (project, 0) } else { *self.dice.pick(&issues) };
-        let place = if self.dice.one_in(20) { project } else { place };
-        match self.dice.next_below(100) {
+        let (place, issue) = if issues.is_empty() { (project, 0) } else { *self.rng.pick(&issues) };
+        let place = if self.rng.one_in(20) { project } else { place };
+        match self.rng.next_below(100) {
             0..22 => self.create_issue(caller, project).await,
             22..42 => self.edit_issue(caller, place, issue).await,
             42..54 => self.comment(caller, place, issue).await,
@@ -155,25 +155,25 @@ impl Driver {
     }
 
     fn pick_labels(&mut self) -> BTreeSet<String> {
-        (0..self.dice.next_below(4)).map(|_| (*self.dice.pick(&LABELS)).to_owned()).collect()
+        (0..self.rng.next_below(4)).map(|_| (*self.rng.pick(&LABELS)).to_owned()).collect()
     }
 
     fn random_edit(&mut self, project: i64) -> IssueEdit {
         let mut wish = IssueEdit::default();
-        let dice = &mut self.dice;
-        wish.confidential = dice.one_in(3).then(|| !dice.one_in(3));
-        if dice.one_in(3) {
+        let rng = &mut self.rng;
+        wish.confidential = rng.one_in(3).then(|| !rng.one_in(3));
+        if rng.one_in(3) {
             let users: Vec<i64> = self.model.users.keys().copied().chain([0, 9999]).collect();
             // Guests see a confidential issue only if it is assigned to them.
-            let some = if dice.one_in(3) { &users } else { &self.guests };
-            wish.assignee = Some(*dice.pick(some));
+            let some = if rng.one_in(3) { &users } else { &self.guests };
+            wish.assignee = Some(*rng.pick(some));
         }
-        if dice.one_in(3) {
-            let here = self.model.milestones.iter().filter(|(_, it)| it.project == project || dice.one_in(9));
+        if rng.one_in(3) {
+            let here = self.model.milestones.iter().filter(|(_, it)| it.project == project || rng.one_in(9));
             let here: Vec<i64> = here.map(|(id, _)| *id).chain([0]).collect();
-            wish.milestone = Some(*dice.pick(&here));
+            wish.milestone = Some(*rng.pick(&here));
         }
-        if dice.one_in(2) {
+        if rng.one_in(2) {
             wish.labels = Some(self.pick_labels());
         }
         wish
@@ -230,9 +230,9 @@ impl Driver {
 
     async fn edit_issue(&mut self, caller: Caller, project: i64, id: i64) {
         let mut wish = self.random_edit(project);
-        if self.dice.one_in(2) {
-            wish.state_event = Some(*self.dice.pick(&["close", "reopen"]));
-        } else if self.dice.one_in(4) || wish.form().is_empty() {
+        if self.rng.one_in(2) {
+            wish.state_event = Some(*self.rng.pick(&["close", "reopen"]));
+        } else if self.rng.one_in(4) || wish.form().is_empty() {
             wish.title = Some(format!("renamed {}", self.requests));
         }
         let path = format!("/projects/{project}/issues/{id}");
@@ -283,7 +283,7 @@ impl Driver {
         if notes.is_empty() {
             return;
         }
-        let id = *self.dice.pick(&notes);
+        let id = *self.rng.pick(&notes);
         let Note { issue, author, .. } = self.model.notes[&id];
         let project = self.model.issues[&issue].project;
         let allowed = self.model.check_project(caller, project, MinAccess::SignedIn, Feature::Issues);
@@ -361,7 +361,7 @@ impl Driver {
 
     async fn switch_features(&mut self) {
         let (project, owner) = self.changing_project;
-        let (issues, merge_requests) = (self.dice.one_in(2), self.dice.one_in(2));
+        let (issues, merge_requests) = (self.rng.one_in(2), self.rng.one_in(2));
         let form = [("issues_enabled", issues.to_string()), ("merge_requests_enabled", merge_requests.to_string())];
         self.send(Some(owner), ("PUT", &format!("/projects/{project}")), &form, Ok(200)).await;
         let project = self.model.projects.get_mut(&project).unwrap();

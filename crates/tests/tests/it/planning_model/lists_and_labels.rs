@@ -13,7 +13,7 @@ impl Driver {
     /// Returns the id of a list of the project, or 0 for none.
     fn pick_list(&mut self, project: i64) -> i64 {
         let lists: Vec<i64> = self.model.project_lists(project).iter().map(|list| list.id).chain([0]).collect();
-        *self.dice.pick(&lists)
+        *self.rng.pick(&lists)
     }
 
     fn label_of_list(&self, id: i64) -> Option<String> {
@@ -25,7 +25,7 @@ impl Driver {
         if labels.is_empty() {
             return;
         }
-        let (of, name) = self.dice.pick(&labels).clone();
+        let (of, name) = self.rng.pick(&labels).clone();
         let is_taken = self.model.project_lists(project).iter().any(|list| list.label == name);
         // An unknown label is reported to every user who can read the board.
         let read = self.model.check_project(caller, project, MinAccess::SignedIn, Feature::None);
@@ -65,7 +65,7 @@ impl Driver {
 
     pub(super) async fn move_list(&mut self, caller: Caller, project: i64) {
         let (id, count) = (self.pick_list(project), self.model.project_lists(project).len());
-        let position = self.dice.next_below(count + 1);
+        let position = self.rng.next_below(count + 1);
         let allowed = self.model.check_project(caller, project, MinAccess::Level(REPORTER), Feature::None);
         let allowed = allowed.and(match () {
             () if id == 0 => Err(404),
@@ -98,7 +98,7 @@ impl Driver {
     }
 
     pub(super) async fn create_label(&mut self, caller: Caller, project: i64) {
-        let name = (*self.dice.pick(&LABELS)).to_owned();
+        let name = (*self.rng.pick(&LABELS)).to_owned();
         let is_taken = self.model.label_names(project).contains(&name);
         let allowed = self.check_label(caller, project).and(if is_taken { Err(409) } else { Ok(200) });
         let form = [("name", name.clone()), ("color", "#123456".to_owned())];
@@ -109,7 +109,7 @@ impl Driver {
     }
 
     pub(super) async fn rename_label(&mut self, caller: Caller, project: i64) {
-        let (from, to) = (*self.dice.pick(&LABELS), *self.dice.pick(&LABELS));
+        let (from, to) = (*self.rng.pick(&LABELS), *self.rng.pick(&LABELS));
         let names = self.model.label_names(project);
         let allowed = self.check_label(caller, project).and(match () {
             () if !names.contains(from) => Err(404),
@@ -123,7 +123,7 @@ impl Driver {
     }
 
     pub(super) async fn delete_label(&mut self, caller: Caller, project: i64) {
-        let name = *self.dice.pick(&LABELS);
+        let name = *self.rng.pick(&LABELS);
         let is_there = self.model.label_names(project).contains(name);
         let allowed = self.check_label(caller, project).and(if is_there { Ok(200) } else { Err(404) });
         let path = format!("/projects/{project}/labels?name={name}");
@@ -133,7 +133,7 @@ impl Driver {
     }
 
     pub(super) async fn create_milestone(&mut self, caller: Caller, project: i64) {
-        let title = (*self.dice.pick(&MILESTONES)).to_owned();
+        let title = (*self.rng.pick(&MILESTONES)).to_owned();
         let is_taken = self.model.find_milestone(project, &title).is_some();
         let allowed =
             self.model.check_project(caller, project, MinAccess::Level(MASTER), Feature::IssuesOrMergeRequests);
@@ -148,8 +148,8 @@ impl Driver {
 
     pub(super) async fn close_milestone(&mut self, caller: Caller) {
         let milestones: Vec<i64> = self.model.milestones.keys().copied().collect();
-        let id = *self.dice.pick(&milestones);
-        let (project, closes) = (self.model.milestones[&id].project, self.dice.one_in(2));
+        let id = *self.rng.pick(&milestones);
+        let (project, closes) = (self.model.milestones[&id].project, self.rng.one_in(2));
         let allowed =
             self.model.check_project(caller, project, MinAccess::Level(MASTER), Feature::IssuesOrMergeRequests);
         let form = [("state_event", (if closes { "close" } else { "activate" }).to_owned())];

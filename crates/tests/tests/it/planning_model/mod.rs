@@ -59,7 +59,7 @@ async fn responses_match_the_model_for_every_user() {
 }
 
 /// Creates all users and projects, and returns the users who will be deleted.
-async fn set_up(dice: SeededRng) -> (Driver, [i64; 2]) {
+async fn set_up(rng: SeededRng) -> (Driver, [i64; 2]) {
     let server = Server::start().await;
     let mut model = Model::default();
     model.users.insert(1, User { role: Role::Administrator, is_blocked: false });
@@ -139,7 +139,7 @@ async fn set_up(dice: SeededRng) -> (Driver, [i64; 2]) {
         server,
         model,
         clients,
-        dice,
+        rng,
         now: START_TIME.parse().unwrap(),
         staff: vec![1, olga, mike, dora, rita, lea],
         guests: vec![gus, sam, eve, shy],

@@ -18,16 +18,16 @@ struct Filter {
 }
 
 impl Filter {
-    fn random(dice: &mut SeededRng) -> Self {
+    fn random(rng: &mut SeededRng) -> Self {
         let label =
-            |dice: &mut SeededRng| (*dice.pick(&["bug", "doc", "later", "now", "ui", "ux", "no such"])).to_owned();
+            |rng: &mut SeededRng| (*rng.pick(&["bug", "doc", "later", "now", "ui", "ux", "no such"])).to_owned();
         Self {
-            state: *dice.pick(&[None, Some("opened"), Some("closed"), Some("all")]),
-            labels: (0..*dice.pick(&[0, 0, 1, 2])).map(|_| label(dice)).collect(),
-            milestone: dice.one_in(5).then(|| format!("m{}", dice.next_between(1, 6))),
+            state: *rng.pick(&[None, Some("opened"), Some("closed"), Some("all")]),
+            labels: (0..*rng.pick(&[0, 0, 1, 2])).map(|_| label(rng)).collect(),
+            milestone: rng.one_in(5).then(|| format!("m{}", rng.next_between(1, 6))),
             iid: None,
-            order_by: *dice.pick(&[None, Some("created_at"), Some("updated_at")]),
-            sort: *dice.pick(&[None, Some("asc"), Some("desc")]),
+            order_by: *rng.pick(&[None, Some("created_at"), Some("updated_at")]),
+            sort: *rng.pick(&[None, Some("asc"), Some("desc")]),
         }
     }
 
@@ -86,8 +86,8 @@ impl Driver {
         expected: Vec<Value>,
         facts: fn(&Value) -> Value,
     ) {
-        let size = *self.dice.pick(&[3, 10, 100]);
-        let page = self.dice.next_between(1, expected.len() / size + 1);
+        let size = *self.rng.pick(&[3, 10, 100]);
+        let page = self.rng.next_between(1, expected.len() / size + 1);
         let url = format!("{path}?per_page={size}&page={page}{query}");
         let answer = self.client(caller).get(&url).await;
         self.requests += 1;
@@ -109,7 +109,7 @@ impl Driver {
             for project in self.model.projects.keys().copied().collect::<Vec<_>>() {
                 self.compare_issues(caller, project).await;
                 self.compare_labels(caller, project).await;
-                match self.dice.next_below(4) {
+                match self.rng.next_below(4) {
                     0 => self.compare_milestone(caller, project).await,
                     1 => self.compare_board(caller, project).await,
                     2 => self.compare_count(caller, project).await,
@@ -128,10 +128,10 @@ impl Driver {
     }
 
     async fn compare_issues(&mut self, caller: Caller, project: i64) {
-        let mut filter = Filter::random(&mut self.dice);
-        if self.dice.one_in(8) {
+        let mut filter = Filter::random(&mut self.rng);
+        if self.rng.one_in(8) {
             let last = self.model.projects[&project].last_iid as usize;
-            filter = Filter { iid: Some(self.dice.next_between(1, last + 1) as i64), ..Filter::default() };
+            filter = Filter { iid: Some(self.rng.next_between(1, last + 1) as i64), ..Filter::default() };
         }
         let model = &self.model;
         let allowed = model.check_project(caller, project, MinAccess::SignedIn, Feature::Issues);
@@ -144,7 +144,7 @@ impl Driver {
     /// Compares an issue and its notes, without system notes.
     async fn compare_issue(&mut self, caller: Caller) {
         let issues: Vec<i64> = self.model.issues.keys().copied().collect();
-        let id = *self.dice.pick(&issues);
+        let id = *self.rng.pick(&issues);
         let project = self.model.issues[&id].project;
         let path = format!("/projects/{project}/issues/{id}");
         let client = self.client(caller);
@@ -187,8 +187,8 @@ impl Driver {
 
     async fn compare_milestone(&mut self, caller: Caller, project: i64) {
         let milestones: Vec<i64> = self.model.milestones.keys().copied().collect();
-        let id = *self.dice.pick(&milestones);
-        let of = if self.dice.one_in(10) { project } else { self.model.milestones[&id].project };
+        let id = *self.rng.pick(&milestones);
+        let of = if self.rng.one_in(10) { project } else { self.model.milestones[&id].project };
         let model = &self.model;
         let is_here = model.milestones[&id].project == of;
         let allowed = model.check_project(caller, of, MinAccess::SignedIn, Feature::Issues);
@@ -205,7 +205,7 @@ impl Driver {
         let board = format!("/projects/{project}/boards/{project}/lists");
         let positions = lists.iter().enumerate();
         let expected = positions.map(|(position, list)| json!([list.id, list.label, position])).collect();
-        let some = lists.get(self.dice.next_below(lists.len() + 1)).map(|list| (list.id, list.label.clone()));
+        let some = lists.get(self.rng.next_below(lists.len() + 1)).map(|list| (list.id, list.label.clone()));
         let allowed = model.check_project(caller, project, MinAccess::SignedIn, Feature::None);
         let facts: fn(&Value) -> Value = |body| json!([body["id"], body["label"]["name"], body["position"]]);
         self.compare(caller, &board, "", allowed, expected, facts).await;
@@ -246,7 +246,7 @@ impl Driver {
 
     async fn compare_user_feed(&mut self, caller: Caller) {
         let users: Vec<i64> = self.everybody.iter().flatten().copied().collect();
-        let user = *self.dice.pick(&users);
+        let user = *self.rng.pick(&users);
         let is_there = self.model.users.contains_key(&user);
         let allowed = self.model.check_active(caller).and(match caller {
             None => Err(401),
@@ -258,7 +258,7 @@ impl Driver {
     }
 
     async fn compare_own_issues(&mut self, caller: Caller) {
-        let filter = Filter::random(&mut self.dice);
+        let filter = Filter::random(&mut self.rng);
         let model = &self.model;
         let allowed = model.check_active(caller).and(if caller.is_none() { Err(401) } else { Ok(()) });
         let is_own = |issue: &Issue| {
@@ -271,7 +271,7 @@ impl Driver {
     }
 
     async fn compare_group(&mut self, caller: Caller, group: i64) {
-        let filter = Filter::random(&mut self.dice);
+        let filter = Filter::random(&mut self.rng);
         let model = &self.model;
         let is_in = |issue: &Issue| {
             let project = &model.projects[&issue.project];

@@ -81,15 +81,15 @@ impl RequestKind {
 /// Number of requests by kind and status.
 type StatusCounts = BTreeMap<(RequestKind, u16), usize>;
 
-fn pick<T: Copy>(ids: &Mutex<Vec<T>>, dice: &mut SeededRng) -> T {
-    *dice.pick(&ids.lock().unwrap())
+fn pick<T: Copy>(ids: &Mutex<Vec<T>>, rng: &mut SeededRng) -> T {
+    *rng.pick(&ids.lock().unwrap())
 }
 
 /// Returns a random id of a project; 0 is none.
-fn pick_in_project(ids_by_project: &Mutex<Vec<(usize, i64)>>, project: usize, dice: &mut SeededRng) -> i64 {
+fn pick_in_project(ids_by_project: &Mutex<Vec<(usize, i64)>>, project: usize, rng: &mut SeededRng) -> i64 {
     let ids_by_project = ids_by_project.lock().unwrap();
     let ids: Vec<i64> = ids_by_project.iter().filter(|it| it.0 == project).map(|it| it.1).collect();
-    if ids.is_empty() { 0 } else { *dice.pick(&ids) }
+    if ids.is_empty() { 0 } else { *rng.pick(&ids) }
 }
 
 fn add_id(ids: &Mutex<Vec<(usize, i64)>>, project: usize, response: &TestResponse) {
@@ -130,7 +130,7 @@ impl RaceFixture {
                 kept.push(list.body["id"].as_i64().unwrap());
             }
         }
-        let world = Self {
+        let fixture = Self {
             server,
             projects,
             clients,
@@ -140,26 +140,26 @@ impl RaceFixture {
             labels: Mutex::default(),
             notes: Mutex::default(),
         };
-        let mut dice = SeededRng::new(0, 0);
+        let mut rng = SeededRng::new(0, 0);
         for project in [0, 1] {
             for _ in 0..3 {
-                world.send(&ada, &mut dice, CreateIssue, project).await;
+                fixture.send(&ada, &mut rng, CreateIssue, project).await;
             }
         }
-        world
+        fixture
     }
 
     /// Lets all clients send random requests of these kinds.
     async fn run_clients(self: &Arc<Self>, seed: u64, kinds: &'static [RequestKind], requests: usize) -> StatusCounts {
         let one = |number: usize| {
-            let world = self.clone();
+            let fixture = self.clone();
             tokio::spawn(async move {
-                let client = &world.clients[number % world.clients.len()];
-                let mut dice = SeededRng::new(seed, number as u64);
+                let client = &fixture.clients[number % fixture.clients.len()];
+                let mut rng = SeededRng::new(seed, number as u64);
                 let mut tally = StatusCounts::new();
                 for _ in 0..requests {
-                    let (kind, project) = (*dice.pick(kinds), dice.next_below(2));
-                    let answer = world.send(client, &mut dice, kind, project).await;
+                    let (kind, project) = (*rng.pick(kinds), rng.next_below(2));
+                    let answer = fixture.send(client, &mut rng, kind, project).await;
                     assert!(
                         kind.expected_statuses().contains(&answer.status),
                         "{kind:?}: {} {}",
@@ -168,8 +168,8 @@ impl RaceFixture {
                     );
                     *tally.entry((kind, answer.status)).or_default() += 1;
                     // Once an hour, the time of the last activity of the project is written as well.
-                    if dice.one_in(100) {
-                        world.server.advance(TimeDelta::minutes(61));
+                    if rng.one_in(100) {
+                        fixture.server.advance(TimeDelta::minutes(61));
                     }
                 }
                 tally
@@ -185,34 +185,34 @@ impl RaceFixture {
         tally
     }
 
-    async fn send(&self, client: &Client, dice: &mut SeededRng, kind: RequestKind, project: usize) -> TestResponse {
+    async fn send(&self, client: &Client, rng: &mut SeededRng, kind: RequestKind, project: usize) -> TestResponse {
         let path = |project: usize| format!("/projects/{}", self.projects[project]);
         let board = |project: usize| format!("{}/boards/{}", path(project), self.projects[project]);
         match kind {
             CreateIssue => {
-                let form = [("title", "t"), ("labels", &*random_titles(dice)), ("confidential", random_flag(dice))];
+                let form = [("title", "t"), ("labels", &*random_titles(rng)), ("confidential", random_flag(rng))];
                 let made = client.post(&format!("{}/issues", path(project)), &form).await;
                 add_id(&self.issues, project, &made);
                 made
             }
             Relabel | ToggleState | ToggleConfidential => {
-                let (project, issue) = pick(&self.issues, dice);
-                let titles = random_titles(dice);
+                let (project, issue) = pick(&self.issues, rng);
+                let titles = random_titles(rng);
                 let field = match kind {
                     Relabel => ("labels", &*titles),
-                    ToggleState => ("state_event", *dice.pick(&["close", "reopen"])),
-                    _ => ("confidential", random_flag(dice)),
+                    ToggleState => ("state_event", *rng.pick(&["close", "reopen"])),
+                    _ => ("confidential", random_flag(rng)),
                 };
                 client.put(&format!("{}/issues/{issue}", path(project)), &[field]).await
             }
             Comment => {
-                let (project, issue) = pick(&self.issues, dice);
+                let (project, issue) = pick(&self.issues, rng);
                 let said = client.post(&format!("{}/issues/{issue}/notes", path(project)), &[("body", "b")]).await;
                 add_id(&self.notes, project, &said);
                 said
             }
             MoveIssue => {
-                let (from, issue) = pick(&self.issues, dice);
+                let (from, issue) = pick(&self.issues, rng);
                 let to = 1 - from;
                 let form = [("to_project_id", &*self.projects[to].to_string())];
                 let moved = client.post(&format!("{}/issues/{issue}/move", path(from)), &form).await;
@@ -220,36 +220,36 @@ impl RaceFixture {
                 moved
             }
             MoveCard => {
-                let (project, issue) = pick(&self.issues, dice);
-                let (from, to) = (self.pick_list(project, dice), self.pick_list(project, dice));
+                let (project, issue) = pick(&self.issues, rng);
+                let (from, to) = (self.pick_list(project, rng), self.pick_list(project, rng));
                 let form = [("from_list_id", &*from.to_string()), ("to_list_id", &*to.to_string())];
                 client.put(&format!("{}/issues/{issue}", board(project)), &form).await
             }
             CreateLabel => {
-                let form = [("name", &*random_title(dice)), ("color", "#123456")];
+                let form = [("name", &*random_title(rng)), ("color", "#123456")];
                 let made = client.post(&format!("{}/labels", path(project)), &form).await;
                 add_id(&self.labels, project, &made);
                 made
             }
             DeleteLabel => {
-                let gone = client.delete(&format!("{}/labels?name={}", path(project), random_title(dice))).await;
+                let gone = client.delete(&format!("{}/labels?name={}", path(project), random_title(rng))).await;
                 remove_id(&self.labels, &gone);
                 gone
             }
             CreateList => {
-                let label = pick_in_project(&self.labels, project, dice);
+                let label = pick_in_project(&self.labels, project, rng);
                 let form = [("label_id", &*label.to_string())];
                 let made = client.post(&format!("{}/lists", board(project)), &form).await;
                 add_id(&self.lists, project, &made);
                 made
             }
             MoveList => {
-                let list = self.pick_list(project, dice);
-                let form = [("position", &*dice.next_below(4).to_string())];
+                let list = self.pick_list(project, rng);
+                let form = [("position", &*rng.next_below(4).to_string())];
                 client.put(&format!("{}/lists/{list}", board(project)), &form).await
             }
             DeleteList => {
-                let list = pick_in_project(&self.lists, project, dice);
+                let list = pick_in_project(&self.lists, project, rng);
                 let gone = client.delete(&format!("{}/lists/{list}", board(project))).await;
                 remove_id(&self.lists, &gone);
                 gone
@@ -257,26 +257,26 @@ impl RaceFixture {
         }
     }
 
-    fn pick_list(&self, project: usize, dice: &mut SeededRng) -> i64 {
-        if dice.one_in(2) {
-            *dice.pick(&self.permanent_lists[project])
+    fn pick_list(&self, project: usize, rng: &mut SeededRng) -> i64 {
+        if rng.one_in(2) {
+            *rng.pick(&self.permanent_lists[project])
         } else {
-            pick_in_project(&self.lists, project, dice)
+            pick_in_project(&self.lists, project, rng)
         }
     }
 }
 
-fn random_flag(dice: &mut SeededRng) -> &'static str {
-    if dice.one_in(2) { "true" } else { "false" }
+fn random_flag(rng: &mut SeededRng) -> &'static str {
+    if rng.one_in(2) { "true" } else { "false" }
 }
 
-fn random_title(dice: &mut SeededRng) -> String {
-    format!("l{}", dice.next_below(20))
+fn random_title(rng: &mut SeededRng) -> String {
+    format!("l{}", rng.next_below(20))
 }
 
-fn random_titles(dice: &mut SeededRng) -> String {
-    let mut titles: Vec<String> = (0..dice.next_below(3)).map(|_| random_title(dice)).collect();
-    titles.push((*dice.pick(&PERMANENT_LABELS)).into());
+fn random_titles(rng: &mut SeededRng) -> String {
+    let mut titles: Vec<String> = (0..rng.next_below(3)).map(|_| random_title(rng)).collect();
+    titles.push((*rng.pick(&PERMANENT_LABELS)).into());
     titles.join(",")
 }
 
@@ -290,18 +290,18 @@ fn ids(known: &Mutex<Vec<(usize, i64)>>) -> BTreeSet<i64> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_requests_keep_planning_data_consistent() {
-    let world = Arc::new(RaceFixture::new().await);
+    let fixture = Arc::new(RaceFixture::new().await);
     let (seed, began) = (seed(), Instant::now());
     println!("PLANNING_SEED={seed}");
-    let tally = world.run_clients(seed, &RequestKind::ALL, 48).await;
+    let tally = fixture.run_clients(seed, &RequestKind::ALL, 48).await;
     println!("{} requests in {:.1?}: {tally:?}", tally.values().sum::<usize>(), began.elapsed());
     for kind in &RequestKind::ALL {
         let done: usize = [200, 201].iter().filter_map(|status| tally.get(&(*kind, *status))).sum();
         assert!(done > 10, "{kind:?} was done only {done} times");
     }
-    let mut database = world.server.database().await;
+    let mut database = fixture.server.database().await;
     assert_consistent(&mut database).await;
-    for project in world.projects {
+    for project in fixture.projects {
         let numbers: Vec<i64> = sqlx::query_scalar("select iid from issues where project_id = $1 order by iid")
             .bind(project)
             .fetch_all(&mut database)
@@ -316,7 +316,7 @@ async fn concurrent_requests_keep_planning_data_consistent() {
     }
     let kept: Vec<i64> =
         sqlx::query_scalar("select id from issues order by id").fetch_all(&mut database).await.unwrap();
-    assert_eq!(BTreeSet::from_iter(kept.clone()), ids(&world.issues), "all that were made, and no others");
+    assert_eq!(BTreeSet::from_iter(kept.clone()), ids(&fixture.issues), "all that were made, and no others");
     let opened: Vec<i64> =
         sqlx::query_scalar("select subject_id from events where action = 1 and subject_kind = 1 order by subject_id")
             .fetch_all(&mut database)
@@ -327,5 +327,5 @@ async fn concurrent_requests_keep_planning_data_consistent() {
         .fetch_all(&mut database)
         .await
         .unwrap();
-    assert_eq!(event_note_ids, ids(&world.notes).into_iter().collect::<Vec<_>>(), "each comment has one event");
+    assert_eq!(event_note_ids, ids(&fixture.notes).into_iter().collect::<Vec<_>>(), "each comment has one event");
 }

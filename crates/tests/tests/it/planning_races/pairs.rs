@@ -29,19 +29,19 @@ async fn run_concurrently(requests: Vec<Request>) {
 /// Notes are added to an issue while it becomes confidential: their events must be confidential as well.
 #[tokio::test(flavor = "multi_thread")]
 async fn notes_become_confidential_with_their_issue() {
-    let world = RaceFixture::new().await;
+    let fixture = RaceFixture::new().await;
     for _ in 0..30 {
-        let issues = format!("/projects/{}/issues", world.projects[0]);
-        let issue = world.clients[0].post(&issues, &[("title", "t")]).await.body["id"].clone();
+        let issues = format!("/projects/{}/issues", fixture.projects[0]);
+        let issue = fixture.clients[0].post(&issues, &[("title", "t")]).await.body["id"].clone();
         let request = |(number, client): (usize, &Client)| -> Request {
             match number {
                 4 => (client.clone(), "PUT", format!("{issues}/{issue}"), vec![("confidential", "true".into())]),
                 _ => (client.clone(), "POST", format!("{issues}/{issue}/notes"), vec![("body", "b".into())]),
             }
         };
-        run_concurrently(world.clients.iter().take(8).enumerate().map(request).collect()).await;
+        run_concurrently(fixture.clients.iter().take(8).enumerate().map(request).collect()).await;
     }
-    assert_consistent(&mut world.server.database().await).await;
+    assert_consistent(&mut fixture.server.database().await).await;
 }
 
 /// Creates an issue with notes, and returns its path and theirs.
@@ -60,11 +60,11 @@ async fn create_discussion(client: &Client, project: i64) -> (String, Vec<String
 /// An issue and its notes are deleted while other requests update them.
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrently_deleted_issues_leave_no_rows() {
-    let world = RaceFixture::new().await;
+    let fixture = RaceFixture::new().await;
     for round in 0..40 {
-        let [here, there] = world.projects;
-        let (issue, notes) = create_discussion(&world.clients[0], here).await;
-        let mut clients = world.clients.iter().cycle().skip(round).cloned();
+        let [here, there] = fixture.projects;
+        let (issue, notes) = create_discussion(&fixture.clients[0], here).await;
+        let mut clients = fixture.clients.iter().cycle().skip(round).cloned();
         let mut request = |method, path: String, form: &[(&'static str, &str)]| -> Request {
             let form = form.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
             (clients.next().unwrap(), method, path, form)
@@ -78,25 +78,25 @@ async fn concurrently_deleted_issues_leave_no_rows() {
         }
         run_concurrently(requests).await;
     }
-    assert_consistent(&mut world.server.database().await).await;
+    assert_consistent(&mut fixture.server.database().await).await;
 }
 
 /// After a user is deleted, no row names the user as author, although concurrent requests change and move the user's
 /// issues.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_concurrently_deleted_user_authors_nothing_afterwards() {
-    let world = RaceFixture::new().await;
-    let mut database = world.server.database().await;
+    let fixture = RaceFixture::new().await;
+    let mut database = fixture.server.database().await;
     for round in 0..6 {
-        let (leaver, client) = world.server.user(&format!("leaver{round}")).await;
-        add_member(&world.clients[0], "/groups/team", leaver.get(), 30).await;
+        let (leaver, client) = fixture.server.user(&format!("leaver{round}")).await;
+        add_member(&fixture.clients[0], "/groups/team", leaver.get(), 30).await;
         let mut requests: Vec<Request> = Vec::new();
-        for (number, author) in [&client, &world.clients[0], &client, &world.clients[0]].into_iter().enumerate() {
-            let [here, there] = if number < 2 { world.projects } else { [world.projects[1], world.projects[0]] };
+        for (number, author) in [&client, &fixture.clients[0], &client, &fixture.clients[0]].into_iter().enumerate() {
+            let [here, there] = if number < 2 { fixture.projects } else { [fixture.projects[1], fixture.projects[0]] };
             let (issue, _) = create_discussion(author, here).await;
             client.put(&issue, &[("assignee_id", &*leaver.to_string())]).await;
             let mut request = |method, path: String, form: &[(&'static str, &str)]| {
-                let client = world.clients[requests.len() % world.clients.len()].clone();
+                let client = fixture.clients[requests.len() % fixture.clients.len()].clone();
                 let form = form.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
                 requests.push((client, method, path, form));
             };
@@ -109,8 +109,8 @@ async fn a_concurrently_deleted_user_authors_nothing_afterwards() {
             request("POST", format!("{issue}/move"), &[("to_project_id", &there.to_string())]);
             request("PUT", issue.clone(), &[("state_event", "reopen")]);
         }
-        assert_eq!(world.server.admin.delete(&format!("/users/{leaver}")).await.status, 200);
-        tokio::join!(world.server.run_jobs(), run_concurrently(requests));
+        assert_eq!(fixture.server.admin.delete(&format!("/users/{leaver}")).await.status, 200);
+        tokio::join!(fixture.server.run_jobs(), run_concurrently(requests));
         assert_consistent(&mut database).await;
         for left in [
             "select id from issues where author_id = $1",
