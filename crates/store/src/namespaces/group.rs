@@ -68,7 +68,7 @@ async fn find_row(
     id: NamespaceId,
     user: Option<UserId>,
     today: NaiveDate,
-) -> Result<Option<GroupWithLevel>> {
+) -> Result<Option<GroupWithLevelRow>> {
     let mut query = select_with_level("n.id = $3");
     let query = query.build_query_as().bind(user.map(UserId::get)).bind(today).bind(id.get());
     Ok(query.fetch_optional(connection).await?)
