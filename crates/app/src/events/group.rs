@@ -6,8 +6,6 @@ use holdfast_domain::hooks::EventKind;
 use holdfast_store::accounts::user::UserSummary;
 use holdfast_store::activity::event::OutboxEvent;
 use holdfast_store::namespaces::group::Group;
-use holdfast_store::namespaces::member::Member;
-use holdfast_store::worker::removed_members::GroupMember;
 use serde_json::json;
 
 fn group_event(kind: EventKind, group: &Group) -> OutboxEvent {
@@ -55,17 +53,18 @@ fn membership_event(
     OutboxEvent { kind, payload }
 }
 
-pub fn member_added(group: &Group, member: &Member, now: DateTime<Utc>) -> OutboxEvent {
-    membership_event(EventKind::UserAddToGroup, group, &member.user, member.access_level, now, now)
+pub fn member_added(group: &Group, user: &UserSummary, level: AccessLevel, now: DateTime<Utc>) -> OutboxEvent {
+    membership_event(EventKind::UserAddToGroup, group, user, level, now, now)
 }
 
-pub fn member_removed(group: &Group, member: &Member, now: DateTime<Utc>) -> OutboxEvent {
-    membership_event(EventKind::UserRemoveFromGroup, group, &member.user, member.access_level, now, now)
-}
-
-/// Returns the event of a membership that is deleted together with its group or its user. In contrast to
-/// [`member_removed`], the event has the time at which the membership was created.
-pub fn member_deleted(group: &Group, member: &GroupMember, now: DateTime<Utc>) -> OutboxEvent {
-    let GroupMember { user, access_level, created_at, .. } = member;
-    membership_event(EventKind::UserRemoveFromGroup, group, user, *access_level, *created_at, now)
+/// Returns the event of a membership that ends, by itself or together with its group or its user. `created_at` is the
+/// time at which the membership was created.
+pub fn member_removed(
+    group: &Group,
+    user: &UserSummary,
+    level: AccessLevel,
+    created_at: DateTime<Utc>,
+    now: DateTime<Utc>,
+) -> OutboxEvent {
+    membership_event(EventKind::UserRemoveFromGroup, group, user, level, created_at, now)
 }

@@ -6,7 +6,6 @@ use holdfast_domain::hooks::EventKind;
 use holdfast_store::accounts::user::UserSummary;
 use holdfast_store::activity::event::OutboxEvent;
 use holdfast_store::projects::project::Project;
-use holdfast_store::worker::removed_members::ProjectMember;
 use serde_json::{Value, json};
 
 fn project_payload(project: &Project) -> Value {
@@ -77,13 +76,14 @@ pub fn member_added(project: &Project, user: &UserSummary, level: AccessLevel, n
     membership_event(EventKind::UserAddToTeam, project, user, level, now, now)
 }
 
-pub fn member_removed(project: &Project, user: &UserSummary, level: AccessLevel, now: DateTime<Utc>) -> OutboxEvent {
-    membership_event(EventKind::UserRemoveFromTeam, project, user, level, now, now)
-}
-
-/// Returns the event of a membership that is deleted together with its project or its user. In contrast to
-/// [`member_removed`], the event has the time at which the membership was created.
-pub fn member_deleted(project: &Project, member: &ProjectMember, now: DateTime<Utc>) -> OutboxEvent {
-    let ProjectMember { user, access_level, created_at, .. } = member;
-    membership_event(EventKind::UserRemoveFromTeam, project, user, *access_level, *created_at, now)
+/// Returns the event of a membership that ends, by itself or together with its project or its user. `created_at` is the
+/// time at which the membership was created.
+pub fn member_removed(
+    project: &Project,
+    user: &UserSummary,
+    level: AccessLevel,
+    created_at: DateTime<Utc>,
+    now: DateTime<Utc>,
+) -> OutboxEvent {
+    membership_event(EventKind::UserRemoveFromTeam, project, user, level, created_at, now)
 }

@@ -16,7 +16,7 @@ use holdfast_store::activity::event;
 use holdfast_store::hooks::hook::{self, HookOwner};
 use holdfast_store::namespaces::group::{self, Group};
 use holdfast_store::projects::project::{self, Project};
-use holdfast_store::worker::removed_members::{self, Removal};
+use holdfast_store::worker::removed_members::{self, GroupMember, ProjectMember, Removal};
 
 use crate::{Result, events};
 
@@ -79,8 +79,9 @@ async fn publish_project_memberships(connection: &mut Connection, removal: Remov
         // A project that another transaction has deleted since the batch was read is left out: the other transaction
         // publishes its events.
         let with_project = members.iter().filter_map(|member| Some((*projects.get(&member.project_id)?, member)));
-        let outbox_events = with_project
-            .map(|(project, member)| (Some(project.id), events::project::member_deleted(project, member, now)));
+        let outbox_events = with_project.map(|(project, ProjectMember { user, access_level, created_at, .. })| {
+            (Some(project.id), events::project::member_removed(project, user, *access_level, *created_at, now))
+        });
         event::publish_batch(connection, outbox_events.collect(), now).await?;
     }
 }
@@ -96,7 +97,9 @@ async fn publish_group_memberships(connection: &mut Connection, removal: Removal
         let groups = group::find_many(connection, &ids).await?;
         let groups: HashMap<NamespaceId, &Group> = groups.iter().map(|it| (it.id, it)).collect();
         let with_group = members.iter().filter_map(|member| Some((*groups.get(&member.group_id)?, member)));
-        let outbox_events = with_group.map(|(group, member)| (None, events::group::member_deleted(group, member, now)));
+        let outbox_events = with_group.map(|(group, GroupMember { user, access_level, created_at, .. })| {
+            (None, events::group::member_removed(group, user, *access_level, *created_at, now))
+        });
         event::publish_batch(connection, outbox_events.collect(), now).await?;
     }
 }

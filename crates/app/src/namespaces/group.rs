@@ -7,7 +7,7 @@ use holdfast_domain::violations::TAKEN;
 use holdfast_domain::{AccessLevel, Field, Violations, Visibility};
 use holdfast_store::activity::event;
 use holdfast_store::namespaces::group::{self, Attributes, Filter, GroupScope};
-use holdfast_store::namespaces::member::{self, Member, MembershipScope};
+use holdfast_store::namespaces::member::{self, MembershipScope};
 use holdfast_store::projects::{project, redirect};
 use holdfast_store::worker::removal;
 
@@ -98,8 +98,8 @@ pub async fn create(app: &App, actor: &Actor, changes: GroupChanges) -> Result<G
     let (scope, level) = (MembershipScope::Group(group.id), AccessLevel::Owner);
     member::upsert(&mut transaction, scope, creator.id(), level, None, now).await?;
     event::publish(&mut transaction, None, &events::group::group_created(&group), now).await?;
-    let owner = Member { user: creator.summary.clone(), access_level: level, expires_at: None };
-    event::publish(&mut transaction, None, &events::group::member_added(&group, &owner, now), now).await?;
+    let owner_added = events::group::member_added(&group, &creator.summary, level, now);
+    event::publish(&mut transaction, None, &owner_added, now).await?;
     holdfast_store::commit(transaction).await?;
     Ok(group)
 }

@@ -103,7 +103,8 @@ pub async fn delete(app: &App, actor: &Actor, group: &GroupRef, user: UserId) ->
     ensure_owner_remains(&mut transaction, group.id, &before).await?;
     member::delete(&mut transaction, MembershipScope::Group(group.id), user).await?;
     let now = app.clock.now();
-    event::publish(&mut transaction, None, &events::group::member_removed(&group, &before, now), now).await?;
+    let outbox_event = events::group::member_removed(&group, &before.user, before.access_level, before.created_at, now);
+    event::publish(&mut transaction, None, &outbox_event, now).await?;
     commit(transaction).await?;
     Ok(before)
 }
@@ -128,7 +129,7 @@ pub(super) async fn add_and_publish(
 ) -> Result<Member> {
     let member = save(app, &mut transaction, group.id, user, level, expires_at).await?;
     let now = app.clock.now();
-    event::publish(&mut transaction, None, &events::group::member_added(group, &member, now), now).await?;
+    event::publish(&mut transaction, None, &events::group::member_added(group, &member.user, level, now), now).await?;
     commit(transaction).await?;
     Ok(member)
 }

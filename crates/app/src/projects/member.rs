@@ -82,7 +82,8 @@ pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, user: UserId
     let Some(before) = member::find(&mut transaction, source, user, app.today()).await? else { return Ok(None) };
     let now = app.clock.now();
     member::delete(&mut transaction, source, user).await?;
-    let outbox_event = events::project::member_removed(&project, &before.user, before.access_level, now);
+    let outbox_event =
+        events::project::member_removed(&project, &before.user, before.access_level, before.created_at, now);
     event::record(&mut transaction, NewEvent::for_project(project.id, user, Action::Left), Some(&outbox_event), now)
         .await?;
     holdfast_store::commit(transaction).await?;

@@ -121,10 +121,10 @@ async fn remove_expired_members(app: &App) -> Result<()> {
         let now = app.clock.now();
         let mut transaction = app.database.begin().await?;
         let expired = expiry::delete_expired_members(&mut transaction, app.today(), 100).await?;
-        for ExpiredMember { project_id, access_level, user } in &expired {
+        for ExpiredMember { project_id, access_level, user, created_at } in &expired {
             match load(app, &mut transaction, *project_id, None).await {
                 Ok(found) => {
-                    let outbox_event = events::project::member_removed(&found, user, *access_level, now);
+                    let outbox_event = events::project::member_removed(&found, user, *access_level, *created_at, now);
                     let event = NewEvent::for_project(*project_id, user.id, Action::Expired);
                     event::record(&mut transaction, event, Some(&outbox_event), now).await?;
                 }

@@ -34,6 +34,7 @@ pub struct Member {
     #[sqlx(try_from = "i16")]
     pub access_level: AccessLevel,
     pub expires_at: Option<NaiveDate>,
+    pub created_at: DateTime<Utc>,
 }
 
 /// Lists the members of a group or a project, sorted by user id. Expired memberships are left out.
@@ -45,8 +46,8 @@ pub async fn list(
     today: NaiveDate,
 ) -> Result<Page<Member>> {
     let list = PagedQuery {
-        columns: "u.id, u.username, u.name, u.email, u.state, m.access_level, m.expires_at",
-        rows: "m.user_id, m.access_level, m.expires_at",
+        columns: "u.id, u.username, u.name, u.email, u.state, m.access_level, m.expires_at, m.created_at",
+        rows: "m.user_id, m.access_level, m.expires_at, m.created_at",
         from: |query: &mut QueryBuilder<Postgres>, _| {
             query.push(match scope {
                 MembershipScope::Group(_) => {
@@ -80,10 +81,12 @@ pub async fn find(
     user: UserId,
     today: NaiveDate,
 ) -> Result<Option<Member>> {
-    const FIND_IN_GROUP: &str = "select u.id, u.username, u.name, u.email, u.state, m.access_level, m.expires_at \
+    const FIND_IN_GROUP: &str = "\
+        select u.id, u.username, u.name, u.email, u.state, m.access_level, m.expires_at, m.created_at \
         from group_members m join users u on u.id = m.user_id \
         where m.group_id = $1 and m.user_id = $2 and (m.expires_at is null or m.expires_at > $3)";
-    const FIND_IN_PROJECT: &str = "select u.id, u.username, u.name, u.email, u.state, m.access_level, m.expires_at \
+    const FIND_IN_PROJECT: &str = "\
+        select u.id, u.username, u.name, u.email, u.state, m.access_level, m.expires_at, m.created_at \
         from project_members m join users u on u.id = m.user_id \
         where m.project_id = $1 and m.user_id = $2 and (m.expires_at is null or m.expires_at > $3)";
     let query = sqlx::query_as(match scope {
@@ -107,9 +110,9 @@ pub async fn add_to_project(
         with m as (insert into project_members as m (project_id, user_id, access_level, expires_at, created_at) \
           values ($1, $2, $3, $4, $5) on conflict (project_id, user_id) do update \
           set access_level = excluded.access_level, expires_at = excluded.expires_at \
-          where m.expires_at <= $6 returning user_id, access_level, expires_at), \
+          where m.expires_at <= $6 returning user_id, access_level, expires_at, created_at), \
         fulfilled as (delete from access_requests r using m where r.project_id = $1 and r.user_id = m.user_id) \
-        select u.id, u.username, u.name, u.email, u.state, m.access_level, m.expires_at \
+        select u.id, u.username, u.name, u.email, u.state, m.access_level, m.expires_at, m.created_at \
         from m join users u on u.id = m.user_id";
     let query = sqlx::query_as(QUERY).bind(project.get()).bind(user.get()).bind(level.as_i16());
     Ok(query.bind(expires_at).bind(now).bind(now.date_naive()).fetch_optional(connection).await?)

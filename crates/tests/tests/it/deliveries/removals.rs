@@ -1,5 +1,6 @@
 //! Events of what is deleted together with its project, group or user.
 
+use chrono::TimeDelta;
 use holdfast_tests::{Client, Server};
 use serde_json::{Value, json};
 
@@ -38,8 +39,6 @@ fn without(mut payload: Value, field: &str) -> Value {
     payload
 }
 
-/// The clock stands still in tests, so that the times are equal as well. Otherwise the event of a single removal would
-/// have the time of the removal as `created_at`, and the event of a deletion that of the membership.
 #[tokio::test]
 async fn a_membership_that_is_deleted_with_its_project_group_or_user_has_the_event_of_a_single_removal() {
     let server = Server::start().await;
@@ -75,6 +74,46 @@ async fn a_membership_that_is_deleted_with_its_project_group_or_user_has_the_eve
             assert_eq!(of_bob[0]["user_username"], "bob");
         }
     }
+}
+
+#[tokio::test]
+async fn the_event_of_a_removed_member_has_the_time_at_which_the_membership_was_created() {
+    let server = Server::start().await;
+    create_system_hook(&server).await;
+    let admin = &server.admin;
+    let (bob, _) = server.user("bob").await;
+    let bob = bob.get();
+    let (removed_from, deleted) = (server.group(admin, "kept", 0).await, server.group(admin, "deleted", 0).await);
+    let project_removed_from = server.project(admin, "p", 0).await;
+    let project_with_expiry = server.project(admin, "q", 0).await;
+    let deleted_project = server.project(admin, "r", 0).await;
+    server.advance(TimeDelta::hours(1));
+    for group in [removed_from, deleted] {
+        add(admin, &format!("/groups/{group}"), bob).await;
+    }
+    for project in [project_removed_from, deleted_project] {
+        add(admin, &format!("/projects/{project}"), bob).await;
+    }
+    let form = [("user_id", &*bob.to_string()), ("access_level", "30"), ("expires_at", "2026-01-04")];
+    assert_eq!(admin.post(&format!("/projects/{project_with_expiry}/members"), &form).await.status, 201);
+    server.advance(TimeDelta::days(3));
+    crate::jobs::sweep(&server).await;
+    for path in [
+        format!("/groups/{removed_from}/members/{bob}"),
+        format!("/projects/{project_removed_from}/members/{bob}"),
+        format!("/projects/{deleted_project}"),
+        format!("/groups/{deleted}"),
+    ] {
+        assert_eq!(admin.delete(&path).await.status, 200, "{path}");
+    }
+
+    let times = |payloads: Vec<Value>| -> Vec<Value> {
+        let of_bob = payloads.into_iter().filter(|it| it["user_id"] == bob);
+        of_bob.map(|it| json!([it["created_at"], it["updated_at"]])).collect()
+    };
+    let expected = json!(["2026-01-02T04:04:05.678Z", "2026-01-05T04:04:05.678Z"]);
+    assert_eq!(times(payloads(&server, "user_remove_from_group").await), vec![expected.clone(); 2]);
+    assert_eq!(times(payloads(&server, "user_remove_from_team").await), vec![expected; 3]);
 }
 
 #[tokio::test]
