@@ -11,7 +11,7 @@ use holdfast_store::ci::queue::QueuedBuild;
 use holdfast_store::hooks::hook;
 use serde_json::{Value, json};
 
-use crate::events::{project_json, user_json};
+use crate::events::{format_time, project_json, user_json};
 use crate::projects::project::load;
 use crate::{App, Error, Result};
 
@@ -87,9 +87,9 @@ fn pipeline_json(pipeline: &Pipeline) -> Value {
         "before_sha": pipeline.before_sha,
         "status": pipeline.status.as_str(),
         "duration": pipeline.duration,
-        "created_at": pipeline.created_at,
-        "started_at": pipeline.started_at,
-        "finished_at": pipeline.finished_at,
+        "created_at": format_time(pipeline.created_at),
+        "started_at": pipeline.started_at.map(format_time),
+        "finished_at": pipeline.finished_at.map(format_time),
         "user": pipeline.user.as_ref().map(user_json),
         "commit": pipeline.commit,
     })
@@ -101,9 +101,9 @@ fn build_json(build: &Build) -> Value {
         "name": build.name,
         "stage": build.stage,
         "status": build.status.as_str(),
-        "created_at": build.created_at,
-        "started_at": build.started_at,
-        "finished_at": build.finished_at,
+        "created_at": format_time(build.created_at),
+        "started_at": build.started_at.map(format_time),
+        "finished_at": build.finished_at.map(format_time),
         "when": build.run_when.as_str(),
         "allow_failure": build.allow_failure,
         "user": build.user.as_ref().map(user_json),

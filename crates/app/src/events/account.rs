@@ -6,10 +6,12 @@ use holdfast_store::accounts::user::User;
 use holdfast_store::activity::event::OutboxEvent;
 use serde_json::json;
 
+use super::format_time;
+
 fn user_event(kind: EventKind, user: &User) -> OutboxEvent {
     let payload = json!({
-        "created_at": user.created_at,
-        "updated_at": user.updated_at,
+        "created_at": format_time(user.created_at),
+        "updated_at": format_time(user.updated_at),
         "user_id": user.id,
         "name": user.name,
         "username": user.username,
@@ -28,9 +30,9 @@ pub fn user_destroyed(user: &User) -> OutboxEvent {
 
 fn key_event(kind: EventKind, key: &SshKey, username: &str) -> OutboxEvent {
     let payload = json!({
-        "created_at": key.created_at,
+        "created_at": format_time(key.created_at),
         // A key never changes.
-        "updated_at": key.created_at,
+        "updated_at": format_time(key.created_at),
         "id": key.id,
         "key": key.key,
         "username": username,

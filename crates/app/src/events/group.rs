@@ -8,10 +8,12 @@ use holdfast_store::activity::event::OutboxEvent;
 use holdfast_store::namespaces::group::Group;
 use serde_json::json;
 
+use super::format_time;
+
 fn group_event(kind: EventKind, group: &Group) -> OutboxEvent {
     let payload = json!({
-        "created_at": group.created_at,
-        "updated_at": group.updated_at,
+        "created_at": format_time(group.created_at),
+        "updated_at": format_time(group.updated_at),
         "group_id": group.id,
         "name": group.name,
         "path": group.path,
@@ -39,8 +41,8 @@ fn membership_event(
     now: DateTime<Utc>,
 ) -> OutboxEvent {
     let payload = json!({
-        "created_at": created_at,
-        "updated_at": now,
+        "created_at": format_time(created_at),
+        "updated_at": format_time(now),
         "group_id": group.id,
         "group_name": group.name,
         "group_path": group.path,

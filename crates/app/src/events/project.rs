@@ -8,11 +8,13 @@ use holdfast_store::activity::event::OutboxEvent;
 use holdfast_store::projects::project::Project;
 use serde_json::{Value, json};
 
+use super::format_time;
+
 fn project_payload(project: &Project) -> Value {
     let owner = project.owner().map(|owner| owner.summary);
     json!({
-        "created_at": project.created_at,
-        "updated_at": project.updated_at,
+        "created_at": format_time(project.created_at),
+        "updated_at": format_time(project.updated_at),
         "project_id": project.id,
         "name": project.name,
         "path": project.path,
@@ -54,8 +56,8 @@ fn membership_event(
     now: DateTime<Utc>,
 ) -> OutboxEvent {
     let payload = json!({
-        "created_at": created_at,
-        "updated_at": now,
+        "created_at": format_time(created_at),
+        "updated_at": format_time(now),
         "project_id": project.id,
         "project_name": project.name,
         "project_path": project.path,

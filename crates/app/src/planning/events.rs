@@ -8,7 +8,7 @@ use holdfast_store::planning::note::Note;
 use holdfast_store::projects::project::Project;
 use serde_json::{Value, json};
 
-use crate::events::{project_json, user_json};
+use crate::events::{format_time, project_json, user_json};
 
 pub fn issue_event(project: &Project, user: &UserSummary, issue: &Issue, action: &str) -> OutboxEvent {
     let mut payload = issue_json(project, user, issue);
@@ -22,8 +22,8 @@ pub fn note_event(project: &Project, user: &UserSummary, issue: &Issue, note: &N
         "id": note.id,
         "body": note.body,
         "author_id": note.author.id,
-        "created_at": note.created_at,
-        "updated_at": note.updated_at,
+        "created_at": format_time(note.created_at),
+        "updated_at": format_time(note.updated_at),
     });
     OutboxEvent { kind: if issue.confidential { EventKind::ConfidentialNote } else { EventKind::Note }, payload }
 }
@@ -45,8 +45,8 @@ fn issue_json(project: &Project, user: &UserSummary, issue: &Issue) -> Value {
             "milestone_id": issue.milestone.as_ref().map(|it| it.id),
             "labels": issue.labels,
             "moved_to_id": issue.moved_to_id,
-            "created_at": issue.created_at,
-            "updated_at": issue.updated_at,
+            "created_at": format_time(issue.created_at),
+            "updated_at": format_time(issue.updated_at),
         },
     })
 }
