@@ -282,6 +282,7 @@ pub async fn delete(app: &App, actor: &Actor, id: UserId) -> Result<Option<User>
     star::delete_for_user(&mut transaction, id).await?;
     if let Some(namespace_id) = namespace::find_id_for_user(&mut transaction, id).await? {
         group::lock_exclusive(&mut transaction, namespace_id).await?;
+        removal::lock_projects(&mut transaction, namespace_id).await?;
         events::removal::publish_for_namespace(&mut transaction, namespace_id, now).await?;
         removal::detach_namespace(&mut transaction, namespace_id, &format!("user {}", user.username), now).await?;
     }

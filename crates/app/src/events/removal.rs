@@ -36,7 +36,7 @@ pub(crate) async fn publish_for_project(
 }
 
 /// Publishes the events of a namespace's projects, of their memberships and, for a group, of its own memberships. The
-/// caller has locked the namespace against new projects.
+/// caller has locked the namespace against new projects, and its projects against new members.
 pub(crate) async fn publish_for_namespace(
     connection: &mut Connection,
     namespace: NamespaceId,

@@ -142,6 +142,7 @@ pub async fn delete(app: &App, actor: &Actor, group: &GroupRef) -> Result<Group>
     let group = access::authorize_group(app, &mut transaction, actor, &GroupRef::Id(id), GroupAction::Delete).await?;
     let subject = format!("group {}", group.path);
     let now = app.clock.now();
+    removal::lock_projects(&mut transaction, id).await?;
     events::removal::publish_for_namespace(&mut transaction, id, now).await?;
     removal::detach_namespace(&mut transaction, id, &subject, now).await?;
     group::delete(&mut transaction, group.id).await?;

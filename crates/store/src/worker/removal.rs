@@ -40,8 +40,17 @@ pub async fn detach_project(
     Ok(())
 }
 
-/// Like [`detach_project`], but for all projects of a namespace. The caller has locked the namespace against new
-/// projects.
+/// Locks the projects of a namespace, so that they get no new members. The caller has locked the namespace against new
+/// projects, and reads what it publishes about the projects afterwards.
+pub async fn lock_projects(connection: &mut Connection, namespace: NamespaceId) -> Result<()> {
+    // Projects are locked in the order of their ids everywhere, to avoid deadlocks.
+    sqlx::query!("select id from projects where namespace_id = $1 order by id for no key update", namespace.get())
+        .fetch_all(connection)
+        .await?;
+    Ok(())
+}
+
+/// Like [`detach_project`], but for all projects of a namespace. The caller has locked them with [`lock_projects`].
 pub async fn detach_namespace(
     connection: &mut Connection,
     namespace: NamespaceId,
@@ -51,10 +60,6 @@ pub async fn detach_namespace(
     if project::count_in_namespace(connection, namespace, 1).await? == 0 {
         return Ok(());
     }
-    // Projects are locked in the order of their ids everywhere, to avoid deadlocks.
-    sqlx::query!("select id from projects where namespace_id = $1 order by id for no key update", namespace.get())
-        .fetch_all(&mut *connection)
-        .await?;
     let id = job::enqueue(connection, REMOVE_PROJECTS, subject, &json!({}), 0, now).await?;
     sqlx::query!(
         "update projects s set forks_count = s.forks_count - f.forks

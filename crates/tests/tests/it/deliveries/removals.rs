@@ -1,5 +1,7 @@
 //! Events of what is deleted together with its project, group or user.
 
+use std::time::Duration;
+
 use chrono::TimeDelta;
 use holdfast_tests::{Client, Server};
 use serde_json::{Value, json};
@@ -189,4 +191,40 @@ async fn each_of_many_members_of_a_deleted_group_has_one_event() {
         assert!(payloads.iter().all(|it| it["project_id"] == *project));
         assert!(users(payloads).is_sorted_by(|a, b| a < b));
     }
+}
+
+/// A request that adds a member holds the lock of the project while its group is deleted.
+#[tokio::test]
+async fn a_member_that_is_added_while_the_group_of_its_project_is_deleted_has_an_event() {
+    let server = Server::start().await;
+    create_system_hook(&server).await;
+    let (bob, _) = server.user("bob").await;
+    let group = server.group(&server.admin, "team", 0).await;
+    let project = server.project_in(&server.admin, "p", 0, Some(group)).await;
+    let mut database = server.database().await;
+    sqlx::query("begin").execute(&mut database).await.unwrap();
+    let lock = "select from projects where id = $1 for no key update";
+    sqlx::query(lock).bind(project).execute(&mut database).await.unwrap();
+    let insert =
+        "insert into project_members (project_id, user_id, access_level, created_at) values ($1, $2, 30, now())";
+    sqlx::query(insert).bind(project).bind(bob.get()).execute(&mut database).await.unwrap();
+    let commit_when_awaited = async {
+        let waits = "select exists (select from pg_stat_activity where datname = current_database() and
+           wait_event_type = 'Lock')";
+        let mut every = tokio::time::interval(Duration::from_millis(10));
+        let mut looks = server.database().await;
+        for _ in 0..10_000 {
+            every.tick().await;
+            if sqlx::query_scalar::<_, bool>(waits).fetch_one(&mut looks).await.unwrap() {
+                sqlx::query("commit").execute(&mut database).await.unwrap();
+                return;
+            }
+        }
+        panic!("the deletion never waited");
+    };
+    let path = format!("/groups/{group}");
+    let (deleted, ()) = tokio::join!(server.admin.delete(&path), commit_when_awaited);
+    assert_eq!(deleted.status, 200, "{}", deleted.text);
+    let payloads = payloads(&server, "user_remove_from_team").await;
+    assert_eq!(payloads.iter().filter(|it| it["user_id"] == bob.get()).count(), 1, "{payloads:?}");
 }
