@@ -37,6 +37,24 @@ async fn a_push_creates_one_pipeline_per_ref() {
 }
 
 #[tokio::test]
+async fn a_tag_created_through_the_api_gets_a_pipeline() {
+    let fixture = CiFixture::with_file(SIMPLE).await;
+    let tags = fixture.path("/repository/tags");
+    let lightweight = [("tag_name", "light"), ("ref", "main")];
+    let annotated = [("tag_name", "annotated"), ("ref", "main"), ("message", "First release")];
+    for form in [&lightweight[..], &annotated] {
+        let made = fixture.ada.post(&tags, form).await;
+        assert_eq!(made.status, 201, "{}", made.text);
+        fixture.server.run_jobs().await;
+        let newest = fixture.pipeline().await;
+        assert_eq!(
+            (&newest["ref"], &newest["tag"], &newest["sha"]),
+            (&json!(form[0].1), &json!(true), &json!(fixture.sha))
+        );
+    }
+}
+
+#[tokio::test]
 async fn invalid_ci_files_are_reported() {
     let fixture = CiFixture::with_file("one:\n  script: []\n  foo: 1\n").await;
     let made = fixture.pipeline().await;
