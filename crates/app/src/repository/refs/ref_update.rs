@@ -96,7 +96,7 @@ const EVENT_BATCH_SIZE: usize = 1000;
 
 /// Applies a batch of ref updates and returns the rejections. Returns [`Error::PrunedConcurrently`] if a full repack or
 /// a prune has begun since the repository was opened; the caller then opens it and checks the objects again.
-pub async fn apply(app: &App, mut batch: RefUpdateBatch<'_>) -> Result<RefUpdateResult> {
+pub(crate) async fn apply(app: &App, mut batch: RefUpdateBatch<'_>) -> Result<RefUpdateResult> {
     let now = app.clock.now();
     let mut transaction = app.database.begin().await?;
     let locked = repository::lock(&mut transaction, batch.repository.project.repository.id).await?;

@@ -61,7 +61,6 @@ const WITHOUT_AUTHORITY: &[(&str, &[&str])] = &[
             "worker::job::stats",
         ],
     ),
-    ("only use cases call it, after they have checked permission", &["repository::refs::ref_update::apply"]),
 ];
 
 #[test]
