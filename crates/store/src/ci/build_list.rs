@@ -75,22 +75,23 @@ impl std::ops::Deref for Build {
     }
 }
 
-/// Columns of `b` and of the tables that `joins!` adds.
-macro_rules! build_columns {
-    () => {
-        "b.id, b.project_id, b.pipeline_id, b.user_id, b.runner_id, b.name, b.stage, b.status, \
-         b.external, b.run_when, b.allow_failure, b.coverage, b.target_url, b.description, b.created_at, \
-         b.started_at, b.finished_at, b.erased_at, a.file_name as artifacts_name, a.bytes as artifacts_bytes, \
-         a.expires_at as artifacts_expire_at, t.bytes as trace_bytes, p.ref, p.tag, p.sha, p.commit, \
-         p.status as pipeline_status"
-    };
-}
+/// The columns of `b` and of [`JOINS`].
+const COLUMNS: &str = "\
+    b.id, b.project_id, b.pipeline_id, b.user_id, b.runner_id, b.name, b.stage, b.status, \
+    b.external, b.run_when, b.allow_failure, b.coverage, b.target_url, b.description, b.created_at, \
+    b.started_at, b.finished_at, b.erased_at, a.file_name as artifacts_name, a.bytes as artifacts_bytes, \
+    a.expires_at as artifacts_expire_at, t.bytes as trace_bytes, p.ref, p.tag, p.sha, p.commit, \
+    p.status as pipeline_status";
 
-macro_rules! joins {
-    () => {
-        " join pipelines p on p.id = b.pipeline_id left join artifacts a on a.build_id = b.id \
-         left join traces t on t.build_id = b.id "
-    };
+/// Joins the pipeline, the artifacts and the trace to the builds `b`.
+const JOINS: &str = " join pipelines p on p.id = b.pipeline_id left join artifacts a on a.build_id = b.id \
+     left join traces t on t.build_id = b.id ";
+
+/// Returns a query for the builds that meet a condition.
+fn select_where(condition: &'static str) -> QueryBuilder<Postgres> {
+    let mut query = QueryBuilder::new("select ");
+    query.push(COLUMNS).push(" from builds b").push(JOINS).push("where ").push(condition);
+    query
 }
 
 /// Loads the users and runners of builds. Expired artifacts are left out.
@@ -144,7 +145,7 @@ pub async fn list(
 ) -> Result<Page<Build>> {
     let status_names = |statuses: &[Status]| statuses.iter().map(|it| it.as_str().to_owned()).collect::<Vec<_>>();
     let list = PagedQuery {
-        columns: build_columns!(),
+        columns: COLUMNS,
         rows: "b.*",
         from: |query: &mut QueryBuilder<Postgres>, _| {
             query.push("from builds b ");
@@ -183,7 +184,7 @@ pub async fn list(
         },
         order: "b.id desc",
         page: |query: &mut QueryBuilder<Postgres>| {
-            query.push(concat!("b", joins!()));
+            query.push("b").push(JOINS);
         },
         total: Total::Bounded,
         needs_custom_plan: true,
@@ -201,31 +202,24 @@ pub async fn find(
     id: BuildId,
     now: DateTime<Utc>,
 ) -> Result<Option<Build>> {
-    const QUERY: &str =
-        concat!("select ", build_columns!(), " from builds b", joins!(), "where b.project_id = $1 and b.id = $2");
-    let rows = sqlx::query_as(QUERY).bind(project.get()).bind(id.get()).fetch_all(&mut *connection).await?;
+    let mut query = select_where("b.project_id = $1 and b.id = $2");
+    let query = query.build_query_as().bind(project.get()).bind(id.get());
+    let rows = query.fetch_all(&mut *connection).await?;
     Ok(with_associations(connection, rows, now).await?.pop())
 }
 
 /// Lists the latest build of each name in a pipeline, sorted by stage.
 pub async fn list_latest(connection: &mut Connection, pipeline: PipelineId, now: DateTime<Utc>) -> Result<Vec<Build>> {
-    const QUERY: &str = concat!(
-        "select ",
-        build_columns!(),
-        " from builds b",
-        joins!(),
-        "where b.pipeline_id = $1 and b.latest order by b.stage_index, b.id"
-    );
-    let rows = sqlx::query_as(QUERY).bind(pipeline.get()).fetch_all(&mut *connection).await?;
+    let mut query = select_where("b.pipeline_id = $1 and b.latest order by b.stage_index, b.id");
+    let rows = query.build_query_as().bind(pipeline.get()).fetch_all(&mut *connection).await?;
     with_associations(connection, rows, now).await
 }
 
 /// Loads builds by their ids, sorted by id.
 pub async fn find_many(connection: &mut Connection, ids: &[BuildId], now: DateTime<Utc>) -> Result<Vec<Build>> {
-    const QUERY: &str =
-        concat!("select ", build_columns!(), " from builds b", joins!(), "where b.id = any($1) order by b.id");
     let ids: Vec<i64> = ids.iter().map(|id| id.get()).collect();
-    let rows = sqlx::query_as(QUERY).bind(ids).fetch_all(&mut *connection).await?;
+    let mut query = select_where("b.id = any($1) order by b.id");
+    let rows = query.build_query_as().bind(ids).fetch_all(&mut *connection).await?;
     with_associations(connection, rows, now).await
 }
 

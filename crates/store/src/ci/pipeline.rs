@@ -48,11 +48,16 @@ struct Row {
     finished_at: Option<DateTime<Utc>>,
 }
 
-macro_rules! pipeline_columns {
-    () => {
-        "p.id, p.project_id, p.user_id, p.ref, p.tag, p.sha, p.before_sha, p.commit, p.status, p.yaml_errors, p.duration, \
-         p.created_at, p.updated_at, p.started_at, p.finished_at"
-    };
+/// The columns of the pipelines `p`.
+const COLUMNS: &str = "\
+    p.id, p.project_id, p.user_id, p.ref, p.tag, p.sha, p.before_sha, p.commit, p.status, p.yaml_errors, p.duration, \
+    p.created_at, p.updated_at, p.started_at, p.finished_at";
+
+/// Returns a query for the pipelines that meet a condition.
+fn select_where(condition: &'static str) -> QueryBuilder<Postgres> {
+    let mut query = QueryBuilder::new("select ");
+    query.push(COLUMNS).push(" from pipelines p where ").push(condition);
+    query
 }
 
 #[derive(Clone, Debug)]
@@ -124,7 +129,7 @@ async fn with_associations(connection: &mut Connection, row: Option<Row>) -> Res
 /// Lists the pipelines of a project, the newest first.
 pub async fn list(database: &Database, project: ProjectId, page: PageRequest) -> Result<Page<Pipeline>> {
     let list = PagedQuery {
-        columns: pipeline_columns!(),
+        columns: COLUMNS,
         rows: "p.*",
         from: |query: &mut QueryBuilder<Postgres>, _| {
             query.push("from pipelines p where p.project_id = ").push_bind(project.get());
@@ -141,18 +146,17 @@ pub async fn list(database: &Database, project: ProjectId, page: PageRequest) ->
 }
 
 pub async fn find(connection: &mut Connection, project: ProjectId, id: PipelineId) -> Result<Option<Pipeline>> {
-    const QUERY: &str =
-        concat!("select ", pipeline_columns!(), " from pipelines p where p.project_id = $1 and p.id = $2");
-    let row = sqlx::query_as(QUERY).bind(project.get()).bind(id.get()).fetch_optional(&mut *connection).await?;
+    let mut query = select_where("p.project_id = $1 and p.id = $2");
+    let query = query.build_query_as().bind(project.get()).bind(id.get());
+    let row = query.fetch_optional(&mut *connection).await?;
     with_associations(connection, row).await
 }
 
 /// Like [`find`], but in any project, and locks the pipeline until the end of the transaction. This also keeps the
 /// state of its builds from changing.
 pub async fn lock(connection: &mut Connection, id: PipelineId) -> Result<Option<Pipeline>> {
-    const QUERY: &str =
-        concat!("select ", pipeline_columns!(), " from pipelines p where p.id = $1 for no key update of p");
-    let row = sqlx::query_as(QUERY).bind(id.get()).fetch_optional(&mut *connection).await?;
+    let mut query = select_where("p.id = $1 for no key update of p");
+    let row = query.build_query_as().bind(id.get()).fetch_optional(&mut *connection).await?;
     with_associations(connection, row).await
 }
 

@@ -35,11 +35,16 @@ pub struct RunnerInfo {
     pub architecture: Option<String>,
 }
 
-macro_rules! runner_columns {
-    () => {
-        "r.id, r.description, r.active, r.shared, r.locked, r.run_untagged, r.tags, r.longest_run as max_run_seconds, \
-         r.name, r.version, r.revision, r.platform, r.architecture, r.contacted_at"
-    };
+/// The columns of the runners `r`.
+const COLUMNS: &str = "\
+    r.id, r.description, r.active, r.shared, r.locked, r.run_untagged, r.tags, r.longest_run as max_run_seconds, \
+    r.name, r.version, r.revision, r.platform, r.architecture, r.contacted_at";
+
+/// Returns a query for the runners that meet a condition.
+fn select_where(condition: &'static str) -> QueryBuilder<Postgres> {
+    let mut query = QueryBuilder::new("select ");
+    query.push(COLUMNS).push(" from runners r where ").push(condition);
+    query
 }
 
 /// The attributes of a runner that users set.
@@ -140,25 +145,21 @@ pub async fn unassign(connection: &mut Connection, id: RunnerId, project: Projec
 }
 
 pub async fn find_by_token(connection: &mut Connection, token_digest: &[u8]) -> Result<Option<Runner>> {
-    const QUERY: &str = concat!("select ", runner_columns!(), " from runners r where r.token_digest = $1");
-    Ok(sqlx::query_as(QUERY).bind(token_digest).fetch_optional(connection).await?)
+    Ok(select_where("r.token_digest = $1").build_query_as().bind(token_digest).fetch_optional(connection).await?)
 }
 
 pub async fn find(connection: &mut Connection, id: RunnerId) -> Result<Option<Runner>> {
-    const QUERY: &str = concat!("select ", runner_columns!(), " from runners r where r.id = $1");
-    Ok(sqlx::query_as(QUERY).bind(id.get()).fetch_optional(connection).await?)
+    Ok(select_where("r.id = $1").build_query_as().bind(id.get()).fetch_optional(connection).await?)
 }
 
 /// Like [`find`], but locks the runner until the end of the transaction. Changes of the runner and of its projects
 /// require this lock.
 pub async fn lock(connection: &mut Connection, id: RunnerId) -> Result<Option<Runner>> {
-    const QUERY: &str = concat!("select ", runner_columns!(), " from runners r where r.id = $1 for no key update");
-    Ok(sqlx::query_as(QUERY).bind(id.get()).fetch_optional(connection).await?)
+    Ok(select_where("r.id = $1 for no key update").build_query_as().bind(id.get()).fetch_optional(connection).await?)
 }
 
 pub(super) async fn find_many(connection: &mut Connection, ids: &[i64]) -> Result<Vec<Runner>> {
-    const QUERY: &str = concat!("select ", runner_columns!(), " from runners r where r.id = any($1)");
-    Ok(sqlx::query_as(QUERY).bind(ids).fetch_all(connection).await?)
+    Ok(select_where("r.id = any($1)").build_query_as().bind(ids).fetch_all(connection).await?)
 }
 
 /// The scope of a list of runners.
@@ -191,7 +192,7 @@ pub async fn list(
     page: PageRequest,
 ) -> Result<Page<Runner>> {
     let list = PagedQuery {
-        columns: runner_columns!(),
+        columns: COLUMNS,
         rows: "r.*",
         from: |query: &mut QueryBuilder<Postgres>, _| {
             query.push("from runners r where ");

@@ -61,12 +61,17 @@ pub struct TriggerToken {
     pub encrypted: Option<Vec<u8>>,
 }
 
-macro_rules! trigger_columns {
-    () => {
-        "t.id, t.project_id, t.owner_id, coalesce(t.token_digest, sha256(convert_to(t.token, 'UTF8'))) as token_digest, \
-         coalesce(t.token_start, left(t.token, 4)) as token_start, t.encrypted_token, \
-         case when t.token_digest is null then t.token end as clear_token, t.description, t.created_at, t.updated_at, t.last_used"
-    };
+/// The columns of the triggers `t`.
+const COLUMNS: &str = "\
+    t.id, t.project_id, t.owner_id, coalesce(t.token_digest, sha256(convert_to(t.token, 'UTF8'))) as token_digest, \
+    coalesce(t.token_start, left(t.token, 4)) as token_start, t.encrypted_token, \
+    case when t.token_digest is null then t.token end as clear_token, t.description, t.created_at, t.updated_at, t.last_used";
+
+/// Returns a query for the triggers that meet a condition.
+fn select_where(condition: &'static str) -> QueryBuilder<Postgres> {
+    let mut query = QueryBuilder::new("select ");
+    query.push(COLUMNS).push(" from triggers t where ").push(condition);
+    query
 }
 
 async fn with_associations(connection: &mut Connection, rows: Vec<Row>) -> Result<Vec<Trigger>> {
@@ -88,7 +93,7 @@ async fn with_associations(connection: &mut Connection, rows: Vec<Row>) -> Resul
 
 pub async fn list(database: &Database, project: ProjectId, page: PageRequest) -> Result<Page<Trigger>> {
     let list = PagedQuery {
-        columns: trigger_columns!(),
+        columns: COLUMNS,
         rows: "t.*",
         from: |query: &mut QueryBuilder<Postgres>, _| {
             query.push("from triggers t where t.project_id = ").push_bind(project.get());
@@ -108,19 +113,16 @@ pub async fn list(database: &Database, project: ProjectId, page: PageRequest) ->
 pub async fn find_by_token(connection: &mut Connection, token: &str, digest: &[u8]) -> Result<Option<Trigger>> {
     // In rows with a digest, the column `token` contains the digest in hexadecimal digits, which must not be accepted
     // as a token.
-    const QUERY: &str = concat!(
-        "select ",
-        trigger_columns!(),
-        " from triggers t where t.token_digest = $1 or (t.token = $2 and t.token_digest is null)"
-    );
-    let rows = sqlx::query_as(QUERY).bind(digest).bind(token).fetch_all(&mut *connection).await?;
+    let mut query = select_where("t.token_digest = $1 or (t.token = $2 and t.token_digest is null)");
+    let query = query.build_query_as().bind(digest).bind(token);
+    let rows = query.fetch_all(&mut *connection).await?;
     Ok(with_associations(connection, rows).await?.pop())
 }
 
 pub async fn find(connection: &mut Connection, project: ProjectId, id: TriggerId) -> Result<Option<Trigger>> {
-    const QUERY: &str =
-        concat!("select ", trigger_columns!(), " from triggers t where t.project_id = $1 and t.id = $2");
-    let rows = sqlx::query_as(QUERY).bind(project.get()).bind(id.get()).fetch_all(&mut *connection).await?;
+    let mut query = select_where("t.project_id = $1 and t.id = $2");
+    let query = query.build_query_as().bind(project.get()).bind(id.get());
+    let rows = query.fetch_all(&mut *connection).await?;
     Ok(with_associations(connection, rows).await?.pop())
 }
 
