@@ -72,8 +72,8 @@ impl<T> Page<T> {
         }
     }
 
-    pub fn try_map<U, E>(self, mut convert: impl FnMut(T) -> Result<U, E>) -> Result<Page<U>, E> {
-        let items = self.items.into_iter().map(&mut convert).collect::<Result<_, E>>()?;
+    pub fn try_map<U, E>(self, convert: impl FnMut(T) -> Result<U, E>) -> Result<Page<U>, E> {
+        let items = self.items.into_iter().map(convert).collect::<Result<_, E>>()?;
         Ok(Page { items, request: self.request, total: self.total, has_next: self.has_next })
     }
 }

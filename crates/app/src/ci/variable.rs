@@ -52,9 +52,7 @@ pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequ
     let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ManageCi).await?;
     drop(connection);
     let found = variable::list(&app.database, project.id, page).await?;
-    let (request, total, has_next) = (found.request, found.total, found.has_next);
-    let items = found.items.into_iter().map(|it| decrypt(app, project.id, it)).collect::<Result<_>>()?;
-    Ok(Page { items, request, total, has_next })
+    found.try_map(|it| decrypt(app, project.id, it))
 }
 
 /// Returns whether the key of this node can decrypt the stored variables and tokens of hooks. Checks one of each.
