@@ -70,7 +70,7 @@ async fn lock(app: &App, actor: &Actor, project: &ProjectRef, id: BuildId) -> Re
     let mut transaction = app.database.begin().await?;
     let project = access::authorize_project(app, &mut transaction, actor, project, ProjectAction::ManageBuilds).await?;
     let found = build::find_pipeline_id(&mut transaction, project.id, id).await?;
-    let (pipeline_id, _) = found.ok_or(Error::NotFound(Resource::Record))?;
+    let pipeline_id = found.ok_or(Error::NotFound(Resource::Record))?;
     let pipeline = LockedPipeline::lock(&mut transaction, pipeline_id).await?;
     let build = find(app, &mut transaction, &project, id).await?;
     Ok(LockedBuild { transaction, project, pipeline, build })

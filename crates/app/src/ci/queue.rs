@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use holdfast_store::ci::queue;
+use holdfast_store::ci::queue::{self, BuildQueueOverview};
 
 use crate::{App, Result};
 
@@ -14,7 +14,8 @@ pub struct BuildQueueStats {
 }
 
 pub async fn stats(app: &App) -> Result<BuildQueueStats> {
-    let (pending, oldest) = queue::overview(&mut *app.database.connection().await?).await?;
+    let overview = queue::overview(&mut *app.database.connection().await?).await?;
+    let BuildQueueOverview { pending, oldest } = overview;
     let oldest_pending = oldest.and_then(|since| (app.clock.now() - since).to_std().ok()).unwrap_or_default();
     Ok(BuildQueueStats { pending, oldest_pending })
 }

@@ -5,6 +5,7 @@ use holdfast_domain::ids::{ProjectId, RepositoryId};
 use holdfast_domain::policy::{InstanceAction, ProjectAction};
 use holdfast_git::fsck::{self, Findings};
 use holdfast_git::protocol::advertisement::RefLookup;
+use holdfast_store::cache::pack_file_stem;
 use holdfast_store::projects::project::ProjectRef;
 use holdfast_store::repository::pack::{self, Pack};
 use holdfast_store::repository::snapshot::RefKind;
@@ -92,7 +93,7 @@ pub async fn check(app: &App, actor: &Actor, project: &ProjectRef, is_quick: boo
     let scratch = app.git_runtime.cache()?.quarantine(None)?;
     let mut errors = Vec::new();
     for pack in &packs {
-        let stem = scratch.bare().pack_dir().join(format!("pack-{}-{}", pack.checksum, pack.id));
+        let stem = scratch.bare().pack_dir().join(pack_file_stem(pack));
         let location = pack.object_key.as_deref().unwrap_or("the database");
         match pack_download::open_content(app, pack).await? {
             None => errors.push(format!("pack {} is listed, but {location} does not contain it", pack.id)),

@@ -173,20 +173,20 @@ pub async fn insert_retries(
     Ok(created.into_iter().map(Into::into).collect())
 }
 
-/// Returns the pipeline of a build, and whether the build is the latest of its name.
+/// Finds the pipeline of a build.
 pub async fn find_pipeline_id(
     connection: &mut Connection,
     project: ProjectId,
     id: BuildId,
-) -> Result<Option<(PipelineId, bool)>> {
-    let row = sqlx::query!(
-        "select pipeline_id, latest from builds where project_id = $1 and id = $2",
+) -> Result<Option<PipelineId>> {
+    let pipeline_id = sqlx::query_scalar!(
+        "select pipeline_id from builds where project_id = $1 and id = $2",
         project.get(),
         id.get(),
     )
     .fetch_optional(connection)
     .await?;
-    Ok(row.map(|row| (row.pipeline_id.into(), row.latest)))
+    Ok(pipeline_id.map(Into::into))
 }
 
 /// A build that a runner has claimed. It may be finished.

@@ -268,15 +268,22 @@ pub async fn next_stale_batch(
     Ok(rows.into_iter().map(|row| (row.pipeline_id.into(), row.build_id.into())).collect())
 }
 
-/// Returns the length of the queue, counted up to 100,000, and the time of its oldest entry.
-pub async fn overview(connection: &mut Connection) -> Result<(i64, Option<DateTime<Utc>>)> {
-    let row = sqlx::query!(
+/// The state of the queue, for metrics.
+pub struct BuildQueueOverview {
+    /// The length of the queue, counted up to 100,000.
+    pub pending: i64,
+    /// When the oldest entry was enqueued.
+    pub oldest: Option<DateTime<Utc>>,
+}
+
+pub async fn overview(connection: &mut Connection) -> Result<BuildQueueOverview> {
+    Ok(sqlx::query_as!(
+        BuildQueueOverview,
         r#"select (select count(*) from (select from build_queue limit 100000) q) as "pending!",
              (select queued_at from build_queue order by queued_at limit 1) as "oldest?""#,
     )
     .fetch_one(connection)
-    .await?;
-    Ok((row.pending, row.oldest))
+    .await?)
 }
 
 pub async fn delete_project_turns(connection: &mut Connection, project: ProjectId) -> Result<()> {

@@ -20,7 +20,9 @@ pub struct PendingEvent {
 pub async fn try_lock(connection: &mut Connection) -> Result<bool> {
     // An arbitrary number that no other advisory lock uses.
     const LOCK: i64 = 0x686f_6f6b_735f_6f75;
-    Ok(sqlx::query_scalar!(r#"select pg_try_advisory_xact_lock($1) as "taken!""#, LOCK).fetch_one(connection).await?)
+    Ok(sqlx::query_scalar!(r#"select pg_try_advisory_xact_lock($1) as "is_acquired!""#, LOCK)
+        .fetch_one(connection)
+        .await?)
 }
 
 /// Returns the oldest events. If an event is visible to this query, so are all events that were committed before it
