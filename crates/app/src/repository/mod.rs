@@ -1,5 +1,6 @@
 //! Repositories: git transport, ref updates, browsing, maintenance and recovery.
 
+mod bounded_stream;
 pub mod browse;
 mod fetch_slot;
 pub mod git_runtime;

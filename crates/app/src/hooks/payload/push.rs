@@ -8,7 +8,7 @@ use holdfast_store::hooks::stored_event::StoredEvent;
 use serde_json::{Value, json};
 
 use super::{ProjectUrls, full_repository, project};
-use crate::repository::transfer::push_event_details;
+use crate::repository::refs::push_event_details;
 use crate::{App, Error, Result};
 
 pub(super) async fn push(app: &App, event: &StoredEvent, is_project_hook: bool) -> Result<Value> {

@@ -16,9 +16,9 @@ use holdfast_store::projects::project::ProjectRef;
 use tokio::runtime::Handle;
 
 use super::revision;
+use crate::repository::bounded_stream::bounded_stream;
 use crate::repository::fetch_slot::FetchSlot;
 use crate::repository::open_repository::{OpenRepository, open_repository};
-use crate::repository::transfer::bounded_stream::bounded_stream;
 use crate::repository::transfer::fetch::{self, ResponseStream};
 use crate::{Actor, App, Error, Resource, Result};
 

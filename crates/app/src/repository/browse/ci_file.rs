@@ -5,11 +5,10 @@ use holdfast_git::ObjectId;
 use holdfast_git::reader::{EntryKind, Kind, Reader};
 use holdfast_store::ci::pipeline::CommitSummary;
 
-use super::commit::signature_time;
+use super::commit::{clean_name, clean_text, signature_time};
 use super::tree;
 use crate::repository::objects;
 use crate::repository::open_repository::OpenRepository;
-use crate::repository::transfer::push_event;
 use crate::{App, Result};
 
 pub(crate) const PATH: &str = ".gitlab-ci.yml";
@@ -46,11 +45,11 @@ fn commit_summary(reader: &Reader, id: ObjectId) -> Result<CommitSummary> {
     let committed_at = signature_time(&commit.committer).unwrap_or_default();
     Ok(CommitSummary {
         id: id.to_string(),
-        message: push_event::clean_text(&commit.message, usize::MAX),
-        author_name: push_event::clean_name(&commit.author.name),
-        author_email: push_event::clean_name(&commit.author.email),
-        committer_name: push_event::clean_name(&commit.committer.name),
-        committer_email: push_event::clean_name(&commit.committer.email),
+        message: clean_text(&commit.message, usize::MAX),
+        author_name: clean_name(&commit.author.name),
+        author_email: clean_name(&commit.author.email),
+        committer_name: clean_name(&commit.committer.name),
+        committer_email: clean_name(&commit.committer.email),
         created_at: committed_at.to_rfc3339_opts(SecondsFormat::Millis, false),
     })
 }

@@ -73,6 +73,22 @@ pub(in crate::repository) fn signature_time(signature: &Signature) -> Option<Dat
     Some(DateTime::from_timestamp(signature.seconds, 0)?.with_timezone(&offset))
 }
 
+/// Maximum size of a name or an email address that is stored in the database. Git has no limit.
+const MAX_STORED_NAME_BYTES: usize = 1 << 10;
+
+/// Returns the beginning of a text, at most `maximum` bytes of it, without zero bytes: git allows them in texts,
+/// PostgreSQL does not.
+pub(in crate::repository) fn clean_text(text: &str, maximum: usize) -> String {
+    let mut text = text.replace('\0', "");
+    shorten(&mut text, maximum);
+    text
+}
+
+/// Like [`clean_text`], for the name or the email address of an author or committer.
+pub(in crate::repository) fn clean_name(name: &str) -> String {
+    clean_text(name, MAX_STORED_NAME_BYTES)
+}
+
 /// Reads one commit in full.
 pub(in crate::repository) async fn load(app: &App, repository: &OpenRepository, id: ObjectId) -> Result<Commit> {
     objects::read(app, repository, move |reader| Ok(reader.commit(id)?.into())).await

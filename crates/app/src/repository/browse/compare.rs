@@ -14,10 +14,10 @@ use tracing::Instrument;
 
 use super::commit::{Commit, load_listed_with};
 use super::revision;
+use crate::repository::bounded_stream::{StreamSender, bounded_stream, client_disconnected};
 use crate::repository::fetch_slot::FetchSlot;
 use crate::repository::objects::GitObjects;
 use crate::repository::open_repository::open_repository;
-use crate::repository::transfer::bounded_stream::{StreamSender, bounded_stream, client_disconnected};
 use crate::{Actor, App, Error, Resource, Result};
 
 pub struct Comparison {

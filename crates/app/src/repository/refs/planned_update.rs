@@ -3,10 +3,10 @@
 use holdfast_git::reader::Reader;
 use holdfast_store::repository::ref_update::RefUpdate;
 
+use super::push_event::AddedCommits;
 use crate::Result;
 use crate::repository::browse::ci_file;
 use crate::repository::open_repository::OpenRepository;
-use crate::repository::transfer::push_event::AddedCommits;
 
 /// Maximum number of updates of a batch whose commits are counted and listed: more could take minutes.
 const MAX_REFS_WITH_COMMITS: usize = 20;

@@ -21,12 +21,11 @@ use holdfast_store::cache::CachedRepository;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::bounded_stream;
 use super::request_reader::{MAX_REQUEST_BYTES, RequestReader, within_request_timeout};
 use super::shared_fetch::{self, FetchKey, GitOutput};
 use crate::repository::fetch_slot::FetchSlot;
-use crate::repository::object_lookup;
 use crate::repository::open_repository::OpenRepository;
+use crate::repository::{bounded_stream, object_lookup};
 use crate::{App, Error, Result};
 
 impl OpenRepository {

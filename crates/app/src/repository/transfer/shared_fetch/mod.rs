@@ -22,8 +22,8 @@ use holdfast_git::protocol::upload::FetchRequest;
 use sha2::{Digest, Sha256};
 use tracing::Instrument;
 
-use super::bounded_stream::{bounded_stream, client_disconnected};
 use crate::Result;
+use crate::repository::bounded_stream::{bounded_stream, client_disconnected};
 
 pub(super) use git_output::{GitOutput, start_git};
 use shared_response::{ResponseReader, Retained, SharedResponse};

@@ -14,6 +14,7 @@ use holdfast_store::projects::project::ProjectRef;
 use serde_json::Value;
 
 use super::push_event;
+use crate::repository::browse::commit::clean_text;
 use crate::repository::objects;
 use crate::repository::open_repository::open_repository;
 use crate::{Actor, App, Result};
@@ -64,7 +65,7 @@ pub(crate) async fn tag_details(
         let message = if tag == object { None } else { unless_pruned(reader.tag_message(tag))?.flatten() };
         let is_commit = unless_pruned(reader.peel(object))?.is_some_and(|(_, kind)| kind == Kind::Commit);
         let commit = if is_commit { unless_pruned(reader.commit(object))? } else { None };
-        let message = message.map(|text| push_event::clean_text(&text, MAX_TEXT_BYTES));
+        let message = message.map(|text| clean_text(&text, MAX_TEXT_BYTES));
         Ok((message, commit.map(|commit| push_event::commit_json(&commit, MAX_TEXT_BYTES))))
     };
     read(app, project, collect).await

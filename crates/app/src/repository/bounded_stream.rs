@@ -25,7 +25,7 @@ const MIN_BYTES_PER_SECOND: u64 = 16 << 10;
 const CHUNK_SIZE: usize = 64 << 10;
 
 /// The sending half of a bounded stream.
-pub(in crate::repository) struct StreamSender<T> {
+pub(super) struct StreamSender<T> {
     /// `None` marks the end of a complete stream.
     sender: Sender<io::Result<Option<T>>>,
     budget: ProgressBudget,
@@ -61,7 +61,7 @@ pub(super) async fn copy_to_client(
 }
 
 /// Creates a stream that queues at most `capacity` parts.
-pub(in crate::repository) fn bounded_stream<T: Send + 'static>(
+pub(super) fn bounded_stream<T: Send + 'static>(
     capacity: usize,
 ) -> (StreamSender<T>, BoxStream<'static, io::Result<T>>) {
     let (sender, receiver) = mpsc::channel::<io::Result<Option<T>>>(capacity);
@@ -81,7 +81,7 @@ pub(in crate::repository) fn bounded_stream<T: Send + 'static>(
     )
 }
 
-pub(in crate::repository) fn client_disconnected() -> io::Error {
+pub(super) fn client_disconnected() -> io::Error {
     io::ErrorKind::BrokenPipe.into()
 }
 

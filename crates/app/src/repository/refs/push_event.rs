@@ -3,7 +3,7 @@
 use chrono::SecondsFormat;
 use holdfast_domain::hooks::EventKind;
 use holdfast_domain::planning::issues_closed_by;
-use holdfast_domain::text::{MAX_TEXT_BYTES, fair_share, shorten};
+use holdfast_domain::text::{MAX_TEXT_BYTES, fair_share};
 use holdfast_git::reader::{Commit, NewCommits, Reader};
 use holdfast_git::{ObjectId, RefName};
 use holdfast_store::activity::event::OutboxEvent;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::Result;
 use crate::actor::CurrentUser;
 use crate::events::project_json;
-use crate::repository::browse::commit::signature_time;
+use crate::repository::browse::commit::{clean_name, clean_text, signature_time};
 use crate::repository::open_repository::OpenRepository;
 
 /// Maximum number of commits that an event lists. Their messages together have at most [`MAX_TEXT_BYTES`]: a feed shows
@@ -30,14 +30,14 @@ pub struct AddedCommits {
 
 impl AddedCommits {
     /// Reads the commits that an update adds. `head` is the tip of the default branch.
-    pub(in crate::repository) fn read(reader: &Reader, update: &RefUpdate, head: Option<ObjectId>) -> Result<Self> {
+    pub(super) fn read(reader: &Reader, update: &RefUpdate, head: Option<ObjectId>) -> Result<Self> {
         let commits = new_commits(reader, update, head)?;
         let share = fair_share(commits.newest.iter().map(|commit| commit.message.len()), MAX_TEXT_BYTES);
         Ok(Self { newest: commits.newest.iter().map(|it| commit_json(it, share)).collect(), total: commits.total })
     }
 
     /// Returns the event of the update, which this user makes. The default branch is given if the same batch sets it.
-    pub(in crate::repository) fn to_event(
+    pub(super) fn to_event(
         &self,
         author: &CurrentUser,
         repository: &OpenRepository,
@@ -67,7 +67,7 @@ impl AddedCommits {
     }
 
     /// Returns the issues that the listed commits close.
-    pub(in crate::repository) fn issue_closures(&self) -> Vec<IssueClosure> {
+    pub(super) fn issue_closures(&self) -> Vec<IssueClosure> {
         let to_closure = |commit: &Value| {
             let iids = issues_closed_by(commit["message"].as_str().unwrap_or_default());
             IssueClosure { commit: commit["id"].as_str().unwrap_or_default().to_owned(), iids }
@@ -94,21 +94,6 @@ fn event_kind(name: &RefName) -> EventKind {
     } else {
         EventKind::RefPush
     }
-}
-
-/// Maximum size of a name or an email address in an event. Git has no limit.
-const MAX_NAME_BYTES: usize = 1 << 10;
-
-/// Returns the beginning of a text, at most `maximum` bytes of it, without zero bytes: git allows them in texts,
-/// PostgreSQL does not.
-pub(in crate::repository) fn clean_text(text: &str, maximum: usize) -> String {
-    let mut text = text.replace('\0', "");
-    shorten(&mut text, maximum);
-    text
-}
-
-pub(in crate::repository) fn clean_name(name: &str) -> String {
-    clean_text(name, MAX_NAME_BYTES)
 }
 
 /// Returns a commit as an event lists it, with at most `max_message_bytes` of its message.
