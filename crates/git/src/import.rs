@@ -120,6 +120,7 @@ pub struct FetchedRefs {
     pub rejected: usize,
 }
 
+/// Lists the refs that [`fetch`] has fetched into the quarantine.
 pub async fn list_fetched_refs(git: &Git, quarantine: &Quarantine) -> Result<FetchedRefs> {
     let command = git.command(quarantine.bare(), "for-each-ref");
     let command = command.arg("--format=%(objectname) %(*objectname) %(refname)");

@@ -1,5 +1,6 @@
 //! The reason why a build failed.
 
+/// The reason why a build failed, as runners report it and the API shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureReason {
     ScriptFailure,

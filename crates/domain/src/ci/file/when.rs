@@ -30,6 +30,7 @@ impl When {
     }
 }
 
+/// The error for a text that is not a value of `when`.
 #[derive(Debug, thiserror::Error)]
 #[error("{0:?} is not a value of `when`")]
 pub struct UnknownWhen(String);

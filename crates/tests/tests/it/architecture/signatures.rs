@@ -7,7 +7,7 @@ use super::{report, shipped_sources, without_exceptions};
 
 /// Functions with several booleans, each with its reason.
 const EXCEPTIONS: &[(&str, &str)] = &[
-    ("app/src/repository/branch.rs: protect", "the API has both, and each stands for itself"),
+    ("app/src/repository/refs/branch.rs: protect", "the API has both, and each stands for itself"),
     ("store/src/projects/list.rs: push_accessible", "private: a part of a statement for each"),
     ("store/src/projects/list.rs: push_for_group", "private: a part of a statement for each"),
 ];

@@ -144,6 +144,9 @@ impl Driver {
     /// Compares an issue and its notes, without system notes.
     async fn compare_issue(&mut self, caller: Caller) {
         let issues: Vec<i64> = self.model.issues.keys().copied().collect();
+        if issues.is_empty() {
+            return;
+        }
         let id = *self.rng.pick(&issues);
         let project = self.model.issues[&id].project;
         let path = format!("/projects/{project}/issues/{id}");
