@@ -57,7 +57,9 @@ fn permissions_page() -> String {
     }
     page += "\nThe access level of a user in a project is the highest of the levels from these memberships: in the \
              project, in the group of the project, and in groups that the project is shared with (limited to the \
-             access level of the share). The owner of a user namespace is an owner of all projects in it.\n";
+             access level of the share). The owner of a user namespace is an owner of all projects in it.\n\n\
+             The columns of access levels are for regular users. External users with the same access level cannot \
+             fork, and guests among them cannot read the code and the builds of internal projects.\n";
     for visibility in Visibility::ALL {
         page += &table_head("Projects", visibility);
         for action in ProjectAction::ALL {
@@ -76,12 +78,12 @@ fn table_head(resources: &str, visibility: Visibility) -> String {
     )
 }
 
-/// Returns the row of an action: first the roles without a membership, then the access levels of members.
+/// Returns the row of an action: first the roles without a membership, then the access levels of regular users.
 fn table_row(action: &str, is_allowed: impl Fn(InstanceRole, Option<AccessLevel>) -> bool) -> String {
     let mut row = format!("| {action} |");
     let without_membership = [InstanceRole::Anonymous, InstanceRole::External, InstanceRole::Regular];
     row.extend(without_membership.map(|role| cell(is_allowed(role, None))));
-    row.extend(AccessLevel::ALL.map(|level| cell(is_allowed(InstanceRole::External, Some(level)))));
+    row.extend(AccessLevel::ALL.map(|level| cell(is_allowed(InstanceRole::Regular, Some(level)))));
     row += cell(is_allowed(InstanceRole::Administrator, None));
     row.push('\n');
     row
