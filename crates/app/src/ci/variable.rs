@@ -11,7 +11,6 @@ use holdfast_store::ci::variable::{self, EncryptedVariable};
 use holdfast_store::{Connection, commit};
 
 use crate::error::OnConstraint;
-use crate::hooks::token;
 use crate::projects::project::ProjectRef;
 use crate::{Actor, App, Error, Resource, Result, access};
 
@@ -55,11 +54,12 @@ pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequ
     found.try_map(|it| decrypt(app, project.id, it))
 }
 
-/// Returns whether the key of this node can decrypt the stored variables and tokens of hooks. Checks one of each.
+/// Returns whether this node has the key that variables were encrypted with. Checks one variable; returns true if there
+/// is none.
 pub async fn can_decrypt_stored(app: &App, actor: &Actor) -> Result<bool> {
     access::authorize_instance(actor, InstanceAction::OperateInstance)?;
     let sample = variable::find_any(&mut *app.database.connection().await?).await?;
-    Ok(sample.is_none_or(|(project, it)| decrypt(app, project, it).is_ok()) && token::can_decrypt_stored(app).await?)
+    Ok(sample.is_none_or(|(project, it)| decrypt(app, project, it).is_ok()))
 }
 
 async fn find(app: &App, connection: &mut Connection, project: ProjectId, key: &str) -> Result<Variable> {

@@ -11,7 +11,7 @@ mod fan_out;
 pub mod hook;
 mod payload;
 mod request;
-pub(crate) mod token;
+pub mod token;
 
 use std::time::Duration;
 

@@ -7,10 +7,11 @@
 //! - The daily cleanup encrypts the tokens in clear as soon as there is a key and that day is over.
 
 use holdfast_domain::ids::HookId;
+use holdfast_domain::policy::InstanceAction;
 use holdfast_store::Connection;
 use holdfast_store::hooks::hook::{self, StoredToken};
 
-use crate::{App, Result};
+use crate::{Actor, App, Result, access};
 
 /// Maximum number of tokens that one statement encrypts.
 const BATCH_SIZE: i64 = 1000;
@@ -49,7 +50,8 @@ pub(super) fn decrypt(app: &App, hook: HookId, stored: &StoredToken) -> Result<O
 
 /// Returns whether this node has the key that tokens were encrypted with. Checks one token; returns true if there is
 /// none.
-pub(crate) async fn can_decrypt_stored(app: &App) -> Result<bool> {
+pub async fn can_decrypt_stored(app: &App, actor: &Actor) -> Result<bool> {
+    access::authorize_instance(actor, InstanceAction::OperateInstance)?;
     let sample = hook::find_encrypted_token(&mut *app.database.connection().await?).await?;
     let can_decrypt = |(id, sealed)| decrypt(app, id, &StoredToken { clear: None, encrypted: Some(sealed) }).is_ok();
     Ok(sample.is_none_or(can_decrypt))

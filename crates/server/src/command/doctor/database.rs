@@ -2,6 +2,7 @@
 
 use chrono::TimeDelta;
 use holdfast_app::ci::variable;
+use holdfast_app::hooks::token;
 use holdfast_app::{Actor, Clock};
 use holdfast_store::Database;
 use holdfast_store::migrate::{self, SchemaState};
@@ -67,7 +68,14 @@ pub async fn secrets(configuration: &Configuration) -> anyhow::Result<Finding> {
              after a restore, set the key of the original installation",
         ));
     }
-    Ok(match variable::can_decrypt_stored(&build_app(configuration)?, &Actor::Operator).await {
+    let app = build_app(configuration)?;
+    let can_decrypt = async {
+        Ok::<_, holdfast_app::Error>(
+            variable::can_decrypt_stored(&app, &Actor::Operator).await?
+                && token::can_decrypt_stored(&app, &Actor::Operator).await?,
+        )
+    };
+    Ok(match can_decrypt.await {
         Ok(true) => ok("an encryption key is set"),
         Ok(false) => problem(
             "the encryption key does not decrypt the stored CI variables and webhook tokens",
