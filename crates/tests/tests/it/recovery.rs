@@ -106,7 +106,7 @@ async fn committed_pushes_are_not_reported_as_lost() {
     let place = RecoveryFixture::new().await;
     place.push("main").await;
     let found = place.search_with(&PushFilter::default()).await;
-    assert!(found.lost.is_empty() && found.untrusted.is_empty() && found.without_receipt.0 == 0);
+    assert!(found.lost.is_empty() && found.untrusted.is_empty() && found.without_receipt.count == 0);
     assert!(recovery::search(&place.server.app, &Actor::Anonymous(None), &PushFilter::default()).await.is_err());
 }
 
@@ -232,7 +232,10 @@ async fn damaged_packs_are_not_recovered() {
         std::fs::write(&path, bytes).unwrap();
         if is_seen {
             let found = place.search_with(&PushFilter::default()).await;
-            assert!(found.lost.is_empty() && found.untrusted.len() as u64 + found.without_receipt.0 == 1, "{found:?}");
+            assert!(
+                found.lost.is_empty() && found.untrusted.len() as u64 + found.without_receipt.count == 1,
+                "{found:?}"
+            );
         }
         assert!(recovery::apply(&place.server.app, &Actor::Operator, &found[0]).await.is_err() || is_seen);
         if is_seen {
@@ -300,7 +303,7 @@ async fn contradicting_lost_pushes_need_a_choice() {
     let contested = LostPushState::Contested { name: "refs/heads/main".into() };
     assert_eq!(found.iter().map(|lost| &lost.state).collect::<Vec<_>>(), [&contested, &contested]);
     assert_eq!((place.apply().await, place.branch_tip("main").await), (0, first));
-    let new = |lost: &&LostPush| lost.receipt.moves[0].new.clone();
+    let new = |lost: &&LostPush| lost.receipt.ref_updates[0].new.clone();
     let of = |id: &str| found.iter().find(|lost| new(lost).as_deref() == Some(id)).unwrap();
     // A push with an upload intent has lower priority than one without.
     let key = &of(&refused).key;

@@ -99,7 +99,7 @@ pub async fn apply(app: &App, actor: &Actor, lost: &LostPush) -> Result<usize> {
 fn applicable_updates(repository: &OpenRepository, receipt: &Receipt) -> Result<ApplicableUpdates> {
     let unreadable = || Error::Conflict("The receipt of this push is malformed".into());
     let mut applicable = Vec::new();
-    for update in &receipt.moves {
+    for update in &receipt.ref_updates {
         let name = RefName::parse(update.name.as_bytes()).map_err(|_| unreadable())?;
         let (old, new) = update.ids().ok_or_else(unreadable)?;
         if repository.refs.find(name.as_str()).map(|target| target.id) == old {

@@ -72,8 +72,15 @@ pub struct SearchResult {
     pub filtered_out: usize,
     /// Keys of the objects whose receipts cannot be trusted, and the reasons.
     pub untrusted: Vec<(String, &'static str)>,
-    /// Number and size of the objects that the database does not know and that have no receipt.
-    pub without_receipt: (u64, u64),
+    /// The objects that the database does not know and that have no receipt.
+    pub without_receipt: ObjectTotals,
+}
+
+/// The number and the size of some objects in the object store.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ObjectTotals {
+    pub count: u64,
+    pub bytes: u64,
 }
 
 /// Number of objects that are looked up in the database at a time.
@@ -90,7 +97,7 @@ pub async fn search(app: &App, actor: &Actor, filter: &PushFilter) -> Result<Sea
     let all = found.lost.len();
     found.lost.retain(|lost| filter.includes(lost));
     found.filtered_out = all - found.lost.len();
-    found.lost.sort_by_key(|lost| (lost.receipt.at(), lost.key.clone()));
+    found.lost.sort_by_key(|lost| (lost.receipt.timestamp(), lost.key.clone()));
     plan::classify(app, &mut found.lost).await?;
     Ok(found)
 }
@@ -117,7 +124,8 @@ async fn inspect_objects(app: &App, objects: Vec<ObjectMeta>, found: &mut Search
             // The upload may still be running.
             ReceiptReadResult::None if upload_intent.is_some() => {}
             ReceiptReadResult::None => {
-                found.without_receipt = (found.without_receipt.0 + 1, found.without_receipt.1 + object.size)
+                found.without_receipt.count += 1;
+                found.without_receipt.bytes += object.size;
             }
         }
     }

@@ -16,9 +16,9 @@ const MAX_CHECKED_REFS: usize = 100;
 /// Returns whether the ref log has a push. Deleted objects may have come back from a backup of the object store, and a
 /// push that the ref log has is not lost, whatever happened to its refs.
 async fn is_logged(app: &App, receipt: &Receipt) -> Result<bool> {
-    let Some(since) = receipt.at() else { return Ok(false) };
+    let Some(since) = receipt.timestamp() else { return Ok(false) };
     let mut connection = app.database.connection().await?;
-    for update in receipt.moves.iter().take(MAX_CHECKED_REFS) {
+    for update in receipt.ref_updates.iter().take(MAX_CHECKED_REFS) {
         if let Some(ids) = update.ids()
             && ref_log::contains(&mut connection, receipt.repository.into(), &update.name, ids, since).await?
         {
@@ -51,11 +51,11 @@ impl ProjectedRefs {
     }
 
     fn applicable_updates<'a>(&self, receipt: &'a Receipt) -> Vec<&'a ReceiptRefUpdate> {
-        receipt.moves.iter().filter(|it| self.is_applicable(receipt.project, it)).collect()
+        receipt.ref_updates.iter().filter(|it| self.is_applicable(receipt.project, it)).collect()
     }
 
     fn is_fully_applicable(&self, receipt: &Receipt) -> bool {
-        self.applicable_updates(receipt).len() == receipt.moves.len()
+        self.applicable_updates(receipt).len() == receipt.ref_updates.len()
     }
 
     fn is_partly_applicable(&self, receipt: &Receipt) -> bool {
@@ -63,7 +63,7 @@ impl ProjectedRefs {
     }
 
     fn is_present(&self, receipt: &Receipt) -> bool {
-        receipt.moves.iter().all(|it| self.find_id(receipt.project, &it.name) == it.new)
+        receipt.ref_updates.iter().all(|it| self.find_id(receipt.project, &it.name) == it.new)
     }
 
     /// Plans a push: records the new values of its refs.
@@ -109,7 +109,7 @@ fn plan_order(projected: &mut ProjectedRefs, mut pending: Vec<LostPush>, ordered
     let mut claims: HashMap<(i64, String, Option<String>), HashSet<Option<String>>> = HashMap::new();
     let claim = |lost: &LostPush, it: &ReceiptRefUpdate| (lost.receipt.project, it.name.clone(), it.old.clone());
     for lost in &pending {
-        for update in &lost.receipt.moves {
+        for update in &lost.receipt.ref_updates {
             claims.entry(claim(lost, update)).or_default().insert(update.new.clone());
         }
     }
@@ -140,7 +140,9 @@ fn plan_order(projected: &mut ProjectedRefs, mut pending: Vec<LostPush>, ordered
     }
     for mut lost in pending {
         let project = lost.receipt.project;
-        if let Some(conflicting) = lost.receipt.moves.iter().find(|moved| !projected.is_applicable(project, moved)) {
+        if let Some(conflicting) =
+            lost.receipt.ref_updates.iter().find(|moved| !projected.is_applicable(project, moved))
+        {
             lost.state = LostPushState::RefChanged {
                 name: conflicting.name.clone(),
                 current: projected.find_id(project, &conflicting.name),

@@ -53,7 +53,8 @@ pub struct Receipt {
     pub checksum: String,
     /// The sizes of the files of the pack, which precede the receipt.
     pub sizes: Vec<u64>,
-    pub moves: Vec<ReceiptRefUpdate>,
+    #[serde(rename = "moves")]
+    pub ref_updates: Vec<ReceiptRefUpdate>,
     pub atomic: bool,
     pub user: Option<i64>,
     pub at: String,
@@ -105,7 +106,7 @@ impl Receipt {
             path: project.full_path(),
             checksum: checksum.to_owned(),
             sizes: sizes.to_list(),
-            moves: push
+            ref_updates: push
                 .updates
                 .iter()
                 .map(|planned| &planned.update)
@@ -133,7 +134,7 @@ impl Receipt {
         Ok(bytes)
     }
 
-    pub fn at(&self) -> Option<DateTime<Utc>> {
+    pub fn timestamp(&self) -> Option<DateTime<Utc>> {
         Some(DateTime::parse_from_rfc3339(&self.at).ok()?.to_utc())
     }
 }
@@ -232,7 +233,7 @@ mod tests {
             path: "ada/p".into(),
             checksum: "c".into(),
             sizes: vec![10, 5],
-            moves: vec![ReceiptRefUpdate { name: "refs/heads/main".into(), old: None, new: Some("1".into()) }],
+            ref_updates: vec![ReceiptRefUpdate { name: "refs/heads/main".into(), old: None, new: Some("1".into()) }],
             atomic: false,
             user: Some(7),
             at: "2026-01-02T03:04:05.678Z".into(),

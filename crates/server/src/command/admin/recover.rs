@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 use clap::Args;
-use holdfast_app::repository::recovery::{self, LostPushState, PushFilter};
+use holdfast_app::repository::recovery::{self, LostPushState, ObjectTotals, PushFilter};
 use holdfast_app::repository::transfer::receipt::Receipt;
 use holdfast_app::{Actor, App};
 
@@ -27,7 +27,7 @@ pub async fn run(app: &App, arguments: Arguments) -> anyhow::Result<()> {
     let found = recovery::search(app, &Actor::Operator, &scope).await.map_err(cli_error)?;
     let (mut done, mut open, mut failed) = (0, 0, 0);
     for lost in &found.lost {
-        let part = |refs: usize| match lost.receipt.moves.len().saturating_sub(refs) {
+        let part = |refs: usize| match lost.receipt.ref_updates.len().saturating_sub(refs) {
             0 => String::new(),
             left => format!(", except {left} of its refs, which have other values now"),
         };
@@ -72,8 +72,8 @@ pub async fn run(app: &App, arguments: Arguments) -> anyhow::Result<()> {
             found.filtered_out
         ))?;
     }
-    if found.without_receipt.0 > 0 {
-        let (count, bytes) = found.without_receipt;
+    if found.without_receipt.count > 0 {
+        let ObjectTotals { count, bytes } = found.without_receipt;
         print(format!(
             "{count} more objects ({bytes} bytes) without a receipt are not in the database: from maintenance or imports"
         ))?;
@@ -90,10 +90,10 @@ pub async fn run(app: &App, arguments: Arguments) -> anyhow::Result<()> {
 
 fn describe(receipt: &Receipt) -> String {
     let short = |id: &Option<String>| id.as_deref().map_or("-".repeat(10), |id| id.chars().take(10).collect());
-    let updates = receipt.moves.iter().take(5);
+    let updates = receipt.ref_updates.iter().take(5);
     let updates: Vec<String> =
         updates.map(|it| format!("{} {}..{}", it.name, short(&it.old), short(&it.new))).collect();
-    let more = receipt.moves.len().saturating_sub(updates.len());
+    let more = receipt.ref_updates.len().saturating_sub(updates.len());
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let user = receipt.user.map_or("no user".into(), |id| format!("user {id}"));
     format!("{}  {}  {user}  {}{more}", receipt.at, receipt.path, updates.join(", "))
