@@ -114,11 +114,11 @@ pub async fn list_buffered_chunks(connection: &mut Connection, build: BuildId) -
 pub async fn archive_chunks(
     connection: &mut Connection,
     build: BuildId,
-    pieces: &[TraceChunk],
+    chunks: &[TraceChunk],
     object_key: &str,
 ) -> Result<bool> {
-    let starts: Vec<i64> = pieces.iter().map(|chunk| chunk.start).collect();
-    let bytes: i64 = pieces.iter().map(|chunk| chunk.bytes).sum();
+    let starts: Vec<i64> = chunks.iter().map(|chunk| chunk.start).collect();
+    let bytes: i64 = chunks.iter().map(|chunk| chunk.bytes).sum();
     let deleted = sqlx::query!(
         "delete from trace_pieces where build_id = $1 and start = any($2) and content is not null",
         build.get(),

@@ -81,21 +81,21 @@ pub async fn lease_due(
                  where lane = l.lane and due_at <= $1 and (due_at, hook_id) > (l.at, l.id)
                  order by due_at, hook_id limit l.most for no key update skip locked
                ) d
-           ), taken as (
+           ), leased as (
              update hook_queues q set due_at = $5, lease = $4, position = coalesce(q.restart_after, q.position),
                restart_after = null, hurry = false
              from due where q.hook_id = due.hook_id
              returning q.hook_id, q.position, q.lane, q.failures, q.refusals, q.failing_since, q.paused_at, due.due_at
            )
-           select t.hook_id, t.due_at as "due_at!", t.lane, t.failures, t.refusals, t.failing_since, t.paused_at, h.project_id,
+           select l.hook_id, l.due_at as "due_at!", l.lane, l.failures, l.refusals, l.failing_since, l.paused_at, h.project_id,
              h.public_id::text as "public_id!", h.url, h.token, h.sealed_token, h.enable_ssl_verification, d.sequence as "sequence?",
              d.replay_of, d.kind as "kind?", d.outbox_id as "outbox_id?", d.created_at as "created_at?"
-           from taken t join hooks h on h.id = t.hook_id
+           from leased l join hooks h on h.id = l.hook_id
            left join lateral (
              select d.sequence, d.replay_of, d.kind, d.outbox_id, d.created_at from deliveries d
-             where d.hook_id = t.hook_id and d.sequence > t.position order by d.sequence limit $6
+             where d.hook_id = l.hook_id and d.sequence > l.position order by d.sequence limit $6
            ) d on true
-           order by t.hook_id, d.sequence"#,
+           order by l.hook_id, d.sequence"#,
         now,
         &requests.iter().map(|it| it.lane.as_i16()).collect::<Vec<_>>(),
         &requests.iter().map(|it| it.limit).collect::<Vec<_>>(),

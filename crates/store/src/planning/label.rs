@@ -249,7 +249,7 @@ pub async fn update_labels(
 ) -> Result<()> {
     let ids = |labels: &[LabelId]| labels.iter().map(|id| id.get()).collect::<Vec<_>>();
     sqlx::query!(
-        "with taken as (delete from issue_labels where issue_id = $1 and label_id = any($2))
+        "with removed as (delete from issue_labels where issue_id = $1 and label_id = any($2))
          insert into issue_labels (issue_id, label_id) select $1, unnest($3::bigint[]) on conflict do nothing",
         issue.get(),
         &ids(removed),

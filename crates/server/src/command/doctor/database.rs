@@ -15,10 +15,10 @@ use crate::configuration::Configuration;
 /// The oldest tested version of PostgreSQL, 15, as `server_version_num`.
 const MIN_SERVER_VERSION: i32 = 150_000;
 
-pub fn server(configuration: &Configuration, facts: &Result<ServerInfo, migrate::Error>) -> Finding {
+pub fn server(configuration: &Configuration, info: &Result<ServerInfo, migrate::Error>) -> Finding {
     let location = configuration.database_location();
-    let facts = match facts {
-        Ok(facts) => facts,
+    let info = match info {
+        Ok(info) => info,
         Err(error) => {
             return problem(
                 format!("{location}: {error}"),
@@ -27,17 +27,17 @@ pub fn server(configuration: &Configuration, facts: &Result<ServerInfo, migrate:
             );
         }
     };
-    let version = facts.version / 10_000;
-    if facts.version < MIN_SERVER_VERSION {
+    let version = info.version / 10_000;
+    if info.version < MIN_SERVER_VERSION {
         problem(format!("PostgreSQL {version} is too old"), "upgrade PostgreSQL to version 15 or later")
-    } else if facts.is_replica {
+    } else if info.is_replica {
         problem(
             format!("{location} is a standby and does not accept writes"),
             "set database.url, and database.direct_url if it is set, to the primary",
         )
-    } else if facts.encoding != "UTF8" {
+    } else if info.encoding != "UTF8" {
         problem(
-            format!("{location} has the encoding {}", facts.encoding),
+            format!("{location} has the encoding {}", info.encoding),
             "create the database again with the encoding 'UTF8'",
         )
     } else {
@@ -98,19 +98,19 @@ pub async fn pooler(configuration: &Configuration) -> Finding {
     }
 }
 
-pub fn durability(facts: &ServerInfo) -> Finding {
-    if !facts.careless.is_empty() {
+pub fn durability(info: &ServerInfo) -> Finding {
+    if !info.unsafe_settings.is_empty() {
         return problem(
-            format!("PostgreSQL can lose committed transactions: {} is off", facts.careless.join(", ")),
+            format!("PostgreSQL can lose committed transactions: {} is off", info.unsafe_settings.join(", ")),
             "switch it on in postgresql.conf; otherwise a crash can lose acknowledged pushes",
         );
     }
-    if facts.replicas > 0 && facts.awaited.is_empty() {
+    if info.replicas > 0 && info.synchronous_standby_names.is_empty() {
         return warning(
             format!(
                 "{} standbys are connected, but commits wait for none of them: a standby that is promoted can lack \
                  acknowledged pushes",
-                facts.replicas
+                info.replicas
             ),
             "set synchronous_standby_names, or do not promote these standbys",
         );
@@ -121,8 +121,8 @@ pub fn durability(facts: &ServerInfo) -> Finding {
 /// Connections that must remain for migrations, operators and PostgreSQL itself. The number is arbitrary.
 const RESERVED_CONNECTIONS: u32 = 10;
 
-pub fn pool(configuration: &Configuration, facts: &ServerInfo) -> Finding {
-    let (requested, limit) = (configuration.database.max_connections, facts.max_connections);
+pub fn pool(configuration: &Configuration, info: &ServerInfo) -> Finding {
+    let (requested, limit) = (configuration.database.max_connections, info.max_connections);
     if i64::from(requested + RESERVED_CONNECTIONS) > i64::from(limit) {
         return problem(
             format!(
@@ -137,8 +137,8 @@ pub fn pool(configuration: &Configuration, facts: &ServerInfo) -> Finding {
 /// With a larger difference between clocks, leases expire too early or too late.
 const MAX_CLOCK_SKEW: TimeDelta = TimeDelta::seconds(5);
 
-pub fn clock(facts: &ServerInfo) -> Finding {
-    let skew = facts.now - Clock::system().now();
+pub fn clock(info: &ServerInfo) -> Finding {
+    let skew = info.now - Clock::system().now();
     if skew.abs() > MAX_CLOCK_SKEW {
         return problem(
             format!("differs from the clock of the database by {} seconds", skew.num_seconds()),

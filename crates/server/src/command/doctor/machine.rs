@@ -159,8 +159,8 @@ pub fn ssh(configuration: &Configuration) -> anyhow::Result<Finding> {
     })
 }
 
-pub fn backup(facts: Option<&ServerInfo>) -> Finding {
-    let server = facts.map_or(0, |facts| facts.version / 10_000);
+pub fn backup(info: Option<&ServerInfo>) -> Finding {
+    let server = info.map_or(0, |info| info.version / 10_000);
     match pg_dump_version() {
         None => warning("pg_dump is not installed, but `holdfast backup` needs it", "install postgresql-client"),
         Some(version) if version < server => warning(

@@ -71,22 +71,22 @@ pub fn run(file: Option<&Path>, configuration: Result<Configuration, InvalidSett
     report.print("user", machine::user())?;
     report.print("files", machine::open_files())?;
     block_on(async {
-        let facts = server_info::read(configuration.direct_url()).await;
-        report.print("database", database::server(&configuration, &facts))?;
+        let info = server_info::read(configuration.direct_url()).await;
+        report.print("database", database::server(&configuration, &info))?;
         report.print("encryption", database::secrets(&configuration).await?)?;
-        if let Ok(facts) = &facts {
+        if let Ok(info) = &info {
             report.print("schema", database::schema(&configuration).await)?;
             if configuration.has_pooler() {
                 report.print("pooler", database::pooler(&configuration).await)?;
             }
-            report.print("durability", database::durability(facts))?;
-            report.print("pool", database::pool(&configuration, facts))?;
-            report.print("clock", database::clock(facts))?;
+            report.print("durability", database::durability(info))?;
+            report.print("pool", database::pool(&configuration, info))?;
+            report.print("clock", database::clock(info))?;
         }
         report.print("git", machine::git(&configuration).await)?;
         report.print("storage", storage(&configuration).await?)?;
         report.print("ssh", machine::ssh(&configuration)?)?;
-        report.print("backup", machine::backup(facts.as_ref().ok()))
+        report.print("backup", machine::backup(info.as_ref().ok()))
     })?;
     match report.error_count {
         0 => Ok(()),
