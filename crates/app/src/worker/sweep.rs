@@ -6,9 +6,9 @@ use holdfast_domain::ids::{PackId, ProjectId};
 use holdfast_store::activity::event::{self, NewEvent};
 use holdfast_store::activity::partition::{self, PartitionedTable};
 use holdfast_store::commit;
-use holdfast_store::projects::expiry::{self, ExpiredMember};
 use holdfast_store::projects::upload;
 use holdfast_store::repository::pack;
+use holdfast_store::worker::removed_members::{self, ProjectMember};
 use holdfast_store::worker::{job, maintenance};
 
 use super::removal::{self, remove_upload_objects};
@@ -120,8 +120,8 @@ async fn remove_expired_members(app: &App) -> Result<()> {
     loop {
         let now = app.clock.now();
         let mut transaction = app.database.begin().await?;
-        let expired = expiry::delete_expired_members(&mut transaction, app.today(), 100).await?;
-        for ExpiredMember { project_id, access_level, user, created_at } in &expired {
+        let expired = removed_members::delete_expired(&mut transaction, app.today(), 100).await?;
+        for ProjectMember { project_id, access_level, user, created_at } in &expired {
             match load(app, &mut transaction, *project_id, None).await {
                 Ok(found) => {
                     let outbox_event = events::project::member_removed(&found, user, *access_level, *created_at, now);

@@ -97,7 +97,7 @@ pub async fn find(
 }
 
 /// Adds a member to a project and deletes the user's access request. Returns None if the user is a member already. An
-/// expired membership is replaced.
+/// expired membership is replaced by a new one.
 pub async fn add_to_project(
     connection: &mut Connection,
     project: ProjectId,
@@ -109,7 +109,8 @@ pub async fn add_to_project(
     const QUERY: &str = "\
         with m as (insert into project_members as m (project_id, user_id, access_level, expires_at, created_at) \
           values ($1, $2, $3, $4, $5) on conflict (project_id, user_id) do update \
-          set access_level = excluded.access_level, expires_at = excluded.expires_at \
+          set access_level = excluded.access_level, expires_at = excluded.expires_at, \
+            created_at = excluded.created_at \
           where m.expires_at <= $6 returning user_id, access_level, expires_at, created_at), \
         fulfilled as (delete from access_requests r using m where r.project_id = $1 and r.user_id = m.user_id) \
         select u.id, u.username, u.name, u.email, u.state, m.access_level, m.expires_at, m.created_at \
@@ -118,7 +119,8 @@ pub async fn add_to_project(
     Ok(query.bind(expires_at).bind(now).bind(now.date_naive()).fetch_optional(connection).await?)
 }
 
-/// Adds a member, or updates the level and the expiry date of an existing membership.
+/// Adds a member, or updates the level and the expiry date of an existing membership. An expired membership is replaced
+/// by a new one.
 pub async fn upsert(
     connection: &mut Connection,
     scope: MembershipScope,
@@ -128,19 +130,23 @@ pub async fn upsert(
     now: DateTime<Utc>,
 ) -> Result<()> {
     const UPSERT_IN_GROUP: &str = "\
-        insert into group_members (group_id, user_id, access_level, expires_at, created_at) values ($1, $2, $3, $4, $5) \
+        insert into group_members as m (group_id, user_id, access_level, expires_at, created_at) \
+        values ($1, $2, $3, $4, $5) \
         on conflict (group_id, user_id) do update set access_level = excluded.access_level, \
-          expires_at = excluded.expires_at";
+          expires_at = excluded.expires_at, \
+          created_at = case when m.expires_at <= $6 then excluded.created_at else m.created_at end";
     const UPSERT_IN_PROJECT: &str = "\
-        insert into project_members (project_id, user_id, access_level, expires_at, created_at) values ($1, $2, $3, $4, $5) \
+        insert into project_members as m (project_id, user_id, access_level, expires_at, created_at) \
+        values ($1, $2, $3, $4, $5) \
         on conflict (project_id, user_id) do update set access_level = excluded.access_level, \
-          expires_at = excluded.expires_at";
+          expires_at = excluded.expires_at, \
+          created_at = case when m.expires_at <= $6 then excluded.created_at else m.created_at end";
     let query = sqlx::query(match scope {
         MembershipScope::Group(_) => UPSERT_IN_GROUP,
         MembershipScope::Project(_) => UPSERT_IN_PROJECT,
     });
     let query = query.bind(scope.id()).bind(user.get());
-    query.bind(level.as_i16()).bind(expires_at).bind(now).execute(connection).await?;
+    query.bind(level.as_i16()).bind(expires_at).bind(now).bind(now.date_naive()).execute(connection).await?;
     Ok(())
 }
 

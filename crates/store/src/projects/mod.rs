@@ -1,7 +1,6 @@
 //! Projects, their forks, shares, stars and uploads.
 
 pub mod attributes;
-pub mod expiry;
 pub mod fork;
 pub mod list;
 pub mod namespace;

@@ -1,7 +1,7 @@
-//! Memberships that are deleted with their project, group or user, for the events about them. Expired memberships are
-//! included.
+//! Memberships that are deleted because they have expired, or with their project, group or user, for the events about
+//! them.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 use holdfast_domain::AccessLevel;
 use holdfast_domain::ids::{NamespaceId, ProjectId, UserId};
 use sqlx::QueryBuilder;
@@ -43,7 +43,7 @@ pub struct GroupMember {
 }
 
 /// Returns at most `limit` memberships in projects, sorted by project and user. `after` is the last one of the batch
-/// before. Memberships of projects that have been deleted are left out.
+/// before. Expired memberships are included, those of deleted projects are left out.
 pub async fn next_project_members(
     connection: &mut Connection,
     removal: Removal,
@@ -69,7 +69,7 @@ pub async fn next_project_members(
 }
 
 /// Returns at most `limit` memberships in groups, sorted by group and user. `after` is the last one of the batch before.
-/// A project has none.
+/// Expired memberships are included. A project has none.
 pub async fn next_group_members(
     connection: &mut Connection,
     removal: Removal,
@@ -89,4 +89,16 @@ pub async fn next_group_members(
     query.push(" and (m.group_id, m.user_id) > (").push_bind(group).push(", ").push_bind(user);
     query.push(") order by m.group_id, m.user_id limit ").push_bind(limit);
     Ok(query.build_query_as().fetch_all(connection).await?)
+}
+
+/// Deletes at most `limit` expired memberships of projects, and returns them.
+pub async fn delete_expired(connection: &mut Connection, today: NaiveDate, limit: i64) -> Result<Vec<ProjectMember>> {
+    const QUERY: &str = "\
+        with expired as (delete from project_members m using (select project_id, user_id from project_members \
+          where expires_at <= $1 order by expires_at limit $2 for update skip locked) old \
+        where m.project_id = old.project_id and m.user_id = old.user_id \
+        returning m.project_id, m.user_id, m.access_level, m.created_at) \
+        select e.project_id, e.access_level, e.created_at, u.id, u.username, u.name, u.email, u.state \
+        from expired e join users u on u.id = e.user_id";
+    Ok(sqlx::query_as(QUERY).bind(today).bind(limit).fetch_all(connection).await?)
 }
