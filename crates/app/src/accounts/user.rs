@@ -286,6 +286,8 @@ pub async fn delete(app: &App, actor: &Actor, id: UserId) -> Result<Option<User>
         events::removal::publish_for_namespace(&mut transaction, namespace_id, now).await?;
         removal::detach_namespace(&mut transaction, namespace_id, &format!("user {}", user.username), now).await?;
     }
+    // This comes after the locks of the projects: a request that holds one of them may be about to refer to the user.
+    user::lock_exclusive(&mut transaction, id).await?;
     events::removal::publish_for_user(&mut transaction, &user, now).await?;
     removal::enqueue_reassign_author(&mut transaction, id, &format!("what {} wrote", user.username), now).await?;
     user::delete(&mut transaction, id).await?;

@@ -166,6 +166,13 @@ pub async fn lock(connection: &mut Connection, id: UserId) -> Result<Option<User
     Ok(query.build_query_as().fetch_optional(connection).await?)
 }
 
+/// Locks a user with `FOR UPDATE`, so that no row that refers to the user, such as a membership, can be inserted before
+/// the end of the transaction.
+pub async fn lock_exclusive(connection: &mut Connection, id: UserId) -> Result<()> {
+    sqlx::query_scalar!("select id from users where id = $1 for update", id.get()).fetch_optional(connection).await?;
+    Ok(())
+}
+
 /// What is needed to verify the password of a user.
 #[derive(Clone)]
 pub struct Credentials {

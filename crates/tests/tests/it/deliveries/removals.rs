@@ -36,6 +36,22 @@ async fn add_remove_add(owner: &Client, path: &str, user: i64) {
     add(owner, path, user).await;
 }
 
+/// Commits the transaction of a connection as soon as another one waits for a lock.
+async fn commit_when_awaited(server: &Server, mut database: sqlx::PgConnection) {
+    let waits = "select exists (select from pg_stat_activity where datname = current_database() and
+       wait_event_type = 'Lock')";
+    let mut interval = tokio::time::interval(Duration::from_millis(10));
+    let mut observer = server.database().await;
+    for _ in 0..10_000 {
+        interval.tick().await;
+        if sqlx::query_scalar::<_, bool>(waits).fetch_one(&mut observer).await.unwrap() {
+            sqlx::query("commit").execute(&mut database).await.unwrap();
+            return;
+        }
+    }
+    panic!("no transaction waited");
+}
+
 fn without(mut payload: Value, field: &str) -> Value {
     assert!(payload.as_object_mut().unwrap().remove(field).is_some(), "{field}");
     payload
@@ -208,23 +224,59 @@ async fn a_member_that_is_added_while_the_group_of_its_project_is_deleted_has_an
     let insert =
         "insert into project_members (project_id, user_id, access_level, created_at) values ($1, $2, 30, now())";
     sqlx::query(insert).bind(project).bind(bob.get()).execute(&mut database).await.unwrap();
-    let commit_when_awaited = async {
-        let waits = "select exists (select from pg_stat_activity where datname = current_database() and
-           wait_event_type = 'Lock')";
-        let mut every = tokio::time::interval(Duration::from_millis(10));
-        let mut looks = server.database().await;
-        for _ in 0..10_000 {
-            every.tick().await;
-            if sqlx::query_scalar::<_, bool>(waits).fetch_one(&mut looks).await.unwrap() {
-                sqlx::query("commit").execute(&mut database).await.unwrap();
-                return;
-            }
-        }
-        panic!("the deletion never waited");
-    };
     let path = format!("/groups/{group}");
-    let (deleted, ()) = tokio::join!(server.admin.delete(&path), commit_when_awaited);
+    let (deleted, ()) = tokio::join!(server.admin.delete(&path), commit_when_awaited(&server, database));
     assert_eq!(deleted.status, 200, "{}", deleted.text);
     let payloads = payloads(&server, "user_remove_from_team").await;
     assert_eq!(payloads.iter().filter(|it| it["user_id"] == bob.get()).count(), 1, "{payloads:?}");
+}
+
+#[tokio::test]
+async fn a_membership_that_is_added_while_its_user_is_deleted_has_an_event() {
+    let server = Server::start().await;
+    create_system_hook(&server).await;
+    let (bob, _) = server.user("bob").await;
+    let project = server.project(&server.admin, "p", 0).await;
+    let mut database = server.database().await;
+    sqlx::query("begin").execute(&mut database).await.unwrap();
+    let insert =
+        "insert into project_members (project_id, user_id, access_level, created_at) values ($1, $2, 30, now())";
+    sqlx::query(insert).bind(project).bind(bob.get()).execute(&mut database).await.unwrap();
+    let path = format!("/users/{bob}");
+    let (deleted, ()) = tokio::join!(server.admin.delete(&path), commit_when_awaited(&server, database));
+    assert_eq!(deleted.status, 200, "{}", deleted.text);
+    let payloads = payloads(&server, "user_remove_from_team").await;
+    assert_eq!(payloads.iter().filter(|it| it["user_id"] == bob.get()).count(), 1, "{payloads:?}");
+}
+
+/// The time of a membership is in the event of its removal.
+#[tokio::test]
+async fn a_membership_that_replaces_an_expired_one_has_the_time_of_its_own_creation() {
+    let server = Server::start().await;
+    create_system_hook(&server).await;
+    let admin = &server.admin;
+    let (bob, _) = server.user("bob").await;
+    let bob = bob.get();
+    let (group, project) = (server.group(admin, "team", 0).await, server.project(admin, "p", 0).await);
+    let paths = [format!("/groups/{group}"), format!("/projects/{project}")];
+    let form = [("user_id", &*bob.to_string()), ("access_level", "30"), ("expires_at", "2026-01-04")];
+    for path in &paths {
+        assert_eq!(admin.post(&format!("{path}/members"), &form).await.status, 201, "{path}");
+    }
+    server.advance(TimeDelta::days(3));
+    for path in &paths {
+        add(admin, path, bob).await;
+    }
+    // An update of a membership keeps its time.
+    server.advance(TimeDelta::hours(1));
+    for path in &paths {
+        let member = format!("{path}/members/{bob}");
+        assert_eq!(admin.put(&member, &[("access_level", "40")]).await.status, 200, "{path}");
+        assert_eq!(admin.delete(&member).await.status, 200, "{path}");
+    }
+    for kind in ["user_remove_from_group", "user_remove_from_team"] {
+        let payloads = payloads(&server, kind).await;
+        let times: Vec<&Value> = payloads.iter().map(|it| &it["created_at"]).collect();
+        assert_eq!(times, ["2026-01-05T03:04:05.678Z"], "{kind}");
+    }
 }
