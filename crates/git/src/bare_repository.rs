@@ -104,7 +104,7 @@ impl Quarantine {
         Ok(Self { repository, directory })
     }
 
-    pub fn bare(&self) -> &BareRepository {
+    pub fn repository(&self) -> &BareRepository {
         &self.repository
     }
 

@@ -40,7 +40,7 @@ fn command(git: &Git, quarantine: &Quarantine, source: &ImportSource, name: &'st
         ("fetch.fsckObjects", Some("false")),
     ];
     let mut command = git
-        .command(quarantine.bare(), name)
+        .command(quarantine.repository(), name)
         .allow_write(quarantine.directory())
         .allow_network()
         .env("GIT_ALLOW_PROTOCOL", source.protocol);
@@ -122,7 +122,7 @@ pub struct FetchedRefs {
 
 /// Lists the refs that [`fetch`] has fetched into the quarantine.
 pub async fn list_fetched_refs(git: &Git, quarantine: &Quarantine) -> Result<FetchedRefs> {
-    let command = git.command(quarantine.bare(), "for-each-ref");
+    let command = git.command(quarantine.repository(), "for-each-ref");
     let command = command.arg("--format=%(objectname) %(*objectname) %(refname)");
     let output = command.run(b"", 256 << 20, Duration::from_secs(120)).await?;
     let mut refs = FetchedRefs { accepted: Vec::new(), rejected: 0 };

@@ -99,10 +99,10 @@ pub async fn receive(
     progress: &mut impl Progress,
 ) -> Result<Option<IndexedPack>> {
     let mut command = git
-        .command(quarantine.bare(), "index-pack")
+        .command(quarantine.repository(), "index-pack")
         // Only the pack directory: the server itself reads the other files of the quarantine, such as `config` and
         // `alternates`.
-        .allow_write(&quarantine.bare().pack_dir())
+        .allow_write(&quarantine.repository().pack_dir())
         // A thin pack is rejected. Completing it would read base objects that the client named, without a reachability
         // check: a delta against an unreachable object creates a new object that reveals its content.
         .args(["--stdin", "--fsck-objects", "--rev-index", "--report-end-of-input"])
@@ -132,7 +132,7 @@ pub async fn receive(
     if !matches!(checksum.len(), 40 | 64) || !checksum.bytes().all(|b| b.is_ascii_hexdigit()) {
         return Err(Error::protocol("git index-pack did not print the name of the pack"));
     }
-    let pack = IndexedPack::new(quarantine.bare().pack_dir().join(format!("pack-{checksum}")), checksum);
+    let pack = IndexedPack::new(quarantine.repository().pack_dir().join(format!("pack-{checksum}")), checksum);
     // Clients send a pack without objects if they push a ref to an existing object.
     Ok((announced_objects.into_inner() > 0).then_some(pack))
 }
@@ -140,7 +140,7 @@ pub async fn receive(
 /// Replaces the out-of-memory error of git by one that says what to do.
 fn explain_memory_limit(error: Error) -> Error {
     match error {
-        Error::CommandFailed { detail: said, .. } if said.starts_with("Out of memory") => Error::protocol(
+        Error::CommandFailed { detail, .. } if detail.starts_with("Out of memory") => Error::protocol(
             "the pack needs more memory than this server allows for a git process. Push the history in several \
              steps, or ask an administrator to raise git.max_process_memory_bytes",
         ),

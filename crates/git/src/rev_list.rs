@@ -62,7 +62,7 @@ pub async fn for_each_oid(
             return Ok(());
         }
         let stderr_tail = match stderr_tail {
-            Some(said) => said,
+            Some(text) => text,
             None => read_stderr.await,
         };
         process.wait_success(&stderr_tail).await

@@ -22,16 +22,16 @@ pub struct NewAnnotatedTag {
 
 /// Writes a tag object into the quarantine, in its own pack.
 pub async fn write(git: &Git, quarantine: &Quarantine, new_tag: NewAnnotatedTag) -> Result<(ObjectId, IndexedPack)> {
-    let repository = quarantine.bare().clone();
+    let repository = quarantine.repository().clone();
     let writing = tokio::task::spawn_blocking(move || new_tag.write(&Reader::open(&repository)?));
     let id = writing.await.map_err(|panicked| crate::Error::protocol(panicked.to_string()))??;
     let command = git
-        .command(quarantine.bare(), "pack-objects")
-        .allow_write(&quarantine.bare().pack_dir())
+        .command(quarantine.repository(), "pack-objects")
+        .allow_write(&quarantine.repository().pack_dir())
         .args(["--quiet", "--delta-base-offset"]);
-    let command = command.arg_path(&quarantine.bare().pack_dir().join("pack"));
+    let command = command.arg_path(&quarantine.repository().pack_dir().join("pack"));
     let output = command.run(format!("{id}\n").as_bytes(), 4096, Duration::from_secs(60)).await?;
-    let pack = open_written_pack(&output, &quarantine.bare().pack_dir())?;
+    let pack = open_written_pack(&output, &quarantine.repository().pack_dir())?;
     Ok((id, pack.ok_or_else(|| crate::Error::protocol("git pack-objects did not print the name of the pack"))?))
 }
 

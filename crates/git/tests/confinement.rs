@@ -79,8 +79,8 @@ async fn git_processes_access_only_their_repository() {
     if !kernel_confines() {
         return;
     }
-    let scene = Fixture::new();
-    let (own, other) = (show(scene.own.directory()), show(scene.other.directory()));
+    let fixture = Fixture::new();
+    let (own, other) = (show(fixture.own.directory()), show(fixture.other.directory()));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let server = std::process::id();
@@ -88,10 +88,10 @@ async fn git_processes_access_only_their_repository() {
         ("reads-its-repository", format!("cat {own}/HEAD")),
         ("starts-programs", "git --version || ls /usr/bin".to_owned()),
         ("writes-its-repository", format!("echo x >{own}/new")),
-        ("reads-a-secret", format!("cat {}", show(&scene.directory.path().join("secret")))),
+        ("reads-a-secret", format!("cat {}", show(&fixture.directory.path().join("secret")))),
         ("reads-another-repository", format!("cat {other}/HEAD")),
         ("writes-another-repository", format!("echo x >{other}/new")),
-        ("lists-the-cache", format!("ls {}", show(scene.directory.path()))),
+        ("lists-the-cache", format!("ls {}", show(fixture.directory.path()))),
         ("reads-the-configuration", "cat /etc/hostname || cat /etc/passwd".to_owned()),
         ("reads-the-environment", format!("cat /proc/{server}/environ")),
         ("reads-the-memory", format!("head -c 1 /proc/{server}/mem || cat /proc/{server}/maps")),
@@ -103,13 +103,13 @@ async fn git_processes_access_only_their_repository() {
         ("writes-symbolic-links", format!("ln -s {other}/HEAD {own}/link")),
         ("writes-fifos", format!("mkfifo {own}/fifo")),
     ];
-    let git = scene.git(&trials);
-    let reading = run_attempts(git.command(&scene.own, "upload-pack")).await;
+    let git = fixture.git(&trials);
+    let reading = run_attempts(git.command(&fixture.own, "upload-pack")).await;
     assert_eq!(reading, ["reads-its-repository", "starts-programs"]);
-    let writing = run_attempts(git.command(&scene.own, "index-pack").allow_write(scene.own.directory())).await;
+    let writing = run_attempts(git.command(&fixture.own, "index-pack").allow_write(fixture.own.directory())).await;
     assert_eq!(writing, ["reads-its-repository", "starts-programs", "writes-its-repository"]);
     // An import connects to its source, and reads the files that name resolution needs.
-    let import = run_attempts(git.command(&scene.own, "fetch").allow_network()).await;
+    let import = run_attempts(git.command(&fixture.own, "fetch").allow_network()).await;
     let network = ["reads-its-repository", "starts-programs", "reads-the-configuration", "connects"];
     assert_eq!(import, network, "of the configuration, the users");
 }
@@ -120,16 +120,17 @@ async fn quarantine_processes_read_alternates_and_write_only_the_quarantine() {
     if !kernel_confines() {
         return;
     }
-    let scene = Fixture::new();
-    let incoming = Quarantine::new(scene.directory.path(), Some(&scene.own)).unwrap();
-    let objects = show(&scene.own.directory().join("objects"));
+    let fixture = Fixture::new();
+    let quarantine = Quarantine::new(fixture.directory.path(), Some(&fixture.own)).unwrap();
+    let objects = show(&fixture.own.directory().join("objects"));
     let trials = [
         ("reads-what-it-borrows", format!("ls {objects}/pack")),
         ("writes-what-it-borrows", format!("echo x >{objects}/new")),
-        ("writes-its-own", format!("echo x >{}/new", show(incoming.directory()))),
-        ("moves-its-own", format!("mv {0}/new {0}/objects/new", show(incoming.directory()))),
+        ("writes-its-own", format!("echo x >{}/new", show(quarantine.directory()))),
+        ("moves-its-own", format!("mv {0}/new {0}/objects/new", show(quarantine.directory()))),
     ];
-    let command = scene.git(&trials).command(incoming.bare(), "index-pack").allow_write(incoming.directory());
+    let command =
+        fixture.git(&trials).command(quarantine.repository(), "index-pack").allow_write(quarantine.directory());
     assert_eq!(run_attempts(command).await, ["reads-what-it-borrows", "writes-its-own", "moves-its-own"]);
 }
 
@@ -140,20 +141,20 @@ async fn written_alternates_grant_no_access_to_later_processes() {
     if !kernel_confines() {
         return;
     }
-    let scene = Fixture::new();
-    let incoming = Quarantine::new(scene.directory.path(), Some(&scene.own)).unwrap();
+    let fixture = Fixture::new();
+    let quarantine = Quarantine::new(fixture.directory.path(), Some(&fixture.own)).unwrap();
     let objects = |bare: &BareRepository| show(&bare.directory().join("objects"));
-    let alternates = incoming.directory().join("objects/info/alternates");
-    let write = format!("echo {} >{}", objects(&scene.other), show(&alternates));
-    let first = scene.git(&[("writes-alternates", write)]);
-    let first = first.command(incoming.bare(), "fetch").allow_write(incoming.directory());
+    let alternates = quarantine.directory().join("objects/info/alternates");
+    let write = format!("echo {} >{}", objects(&fixture.other), show(&alternates));
+    let first = fixture.git(&[("writes-alternates", write)]);
+    let first = first.command(quarantine.repository(), "fetch").allow_write(quarantine.directory());
     assert_eq!(run_attempts(first).await, ["writes-alternates"]);
-    assert_eq!(std::fs::read_to_string(&alternates).unwrap().trim_end(), objects(&scene.other));
+    assert_eq!(std::fs::read_to_string(&alternates).unwrap().trim_end(), objects(&fixture.other));
     let trials = [
-        ("reads-what-it-borrows", format!("ls {}/pack", objects(&scene.own))),
-        ("reads-another-repository", format!("ls {}/pack", objects(&scene.other))),
+        ("reads-what-it-borrows", format!("ls {}/pack", objects(&fixture.own))),
+        ("reads-another-repository", format!("ls {}/pack", objects(&fixture.other))),
     ];
-    let second = scene.git(&trials).command(incoming.bare(), "rev-list");
+    let second = fixture.git(&trials).command(quarantine.repository(), "rev-list");
     assert_eq!(run_attempts(second).await, ["reads-what-it-borrows"]);
 }
 
@@ -180,21 +181,21 @@ async fn the_pack_receiving_process_writes_only_packs() {
     if !kernel_confines() {
         return;
     }
-    let scene = Fixture::new();
-    let incoming = Quarantine::new(scene.directory.path(), Some(&scene.own)).unwrap();
-    let read = |name: &str| std::fs::read(incoming.directory().join(name)).ok();
+    let fixture = Fixture::new();
+    let quarantine = Quarantine::new(fixture.directory.path(), Some(&fixture.own)).unwrap();
+    let read = |name: &str| std::fs::read(quarantine.directory().join(name)).ok();
     let files = ["config", "HEAD", "packed-refs", "objects/info/alternates", "objects/info/commit-graph", "refs/new"];
     let before = files.map(read);
-    let quarantine = show(incoming.directory());
+    let path = show(quarantine.directory());
     let mut script = "#!/bin/sh\n".to_owned();
     for name in files.iter().chain(&["objects/pack/new"]) {
-        writeln!(script, "(echo x >>{quarantine}/{name}) 2>/dev/null").unwrap();
+        writeln!(script, "(echo x >>{path}/{name}) 2>/dev/null").unwrap();
     }
-    let git = scene.program(&script);
+    let git = fixture.program(&script);
     let limits = PackLimits { max_pack_bytes: 1 << 20, max_object_bytes: 1 << 20, max_inflated_bytes: 1 << 20 };
     // The client sends nothing, so the process exits first.
     let (_client, mut input) = tokio::io::duplex(64);
-    let received = index_pack::receive(&git, &incoming, &mut input, limits, &mut NoProgress).await;
+    let received = index_pack::receive(&git, &quarantine, &mut input, limits, &mut NoProgress).await;
     assert!(received.is_err(), "the script names no pack");
     assert_eq!(read("objects/pack/new").as_deref(), Some(&b"x\n"[..]));
     assert_eq!(files.map(read), before);
@@ -213,10 +214,10 @@ fn git_is_not_started_if_it_cannot_be_confined() {
     if !kernel_confines() {
         return;
     }
-    let scene = Fixture::new();
-    let started = scene.directory.path().join("started");
-    let git = scene.program(&format!("#!/bin/sh\ntouch {}\n", show(&started)));
-    let own = scene.own.clone();
+    let fixture = Fixture::new();
+    let started = fixture.directory.path().join("started");
+    let git = fixture.program(&format!("#!/bin/sh\ntouch {}\n", show(&started)));
+    let own = fixture.own.clone();
     let thread = std::thread::spawn(move || {
         assert!((0..100).any(|_| !add_layer()), "the kernel accepts 16");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -230,23 +231,23 @@ fn git_is_not_started_if_it_cannot_be_confined() {
 /// Only the thread that starts a process is confined, and it ends.
 #[tokio::test]
 async fn the_server_itself_is_not_confined() {
-    let scene = Fixture::new();
-    let git = scene.git(&[("runs", "true".to_owned())]);
-    assert_eq!(run_attempts(git.command(&scene.own, "upload-pack")).await, ["runs"]);
-    std::fs::read(scene.directory.path().join("secret")).unwrap();
-    std::fs::write(scene.other.directory().join("new"), "x").unwrap();
+    let fixture = Fixture::new();
+    let git = fixture.git(&[("runs", "true".to_owned())]);
+    assert_eq!(run_attempts(git.command(&fixture.own, "upload-pack")).await, ["runs"]);
+    std::fs::read(fixture.directory.path().join("secret")).unwrap();
+    std::fs::write(fixture.other.directory().join("new"), "x").unwrap();
     tokio::task::spawn_blocking(|| std::fs::read("/etc/passwd").unwrap()).await.unwrap();
 }
 
 /// A git process cannot allocate more memory than its limit.
 #[tokio::test]
 async fn git_process_memory_is_limited() {
-    let scene = Fixture::new();
+    let fixture = Fixture::new();
     // The limit is set shortly after the process has started.
     let script = "#!/bin/sh\ni=0\nwhile [ $i -lt 1000000 ]; do\n\
                   if [ $(ulimit -d) = 65536 ]; then echo limited; exit; fi\ni=$((i+1))\ndone\n";
-    let mut git = scene.program(script);
+    let mut git = fixture.program(script);
     git.max_memory_bytes = 64 << 20;
-    let command = git.command(&scene.own, "index-pack");
+    let command = git.command(&fixture.own, "index-pack");
     assert_eq!(run_attempts(command).await, ["limited"]);
 }

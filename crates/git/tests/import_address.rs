@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 #[tokio::test]
 async fn git_does_not_resolve_the_name_of_an_import_again() {
     let directory = tempfile::tempdir().unwrap();
-    let incoming = Quarantine::new(directory.path(), None).unwrap();
+    let quarantine = Quarantine::new(directory.path(), None).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let source = ImportSource {
@@ -34,7 +34,7 @@ async fn git_does_not_resolve_the_name_of_an_import_again() {
         String::from_utf8_lossy(&request[..count]).into_owned()
     };
     let git = Git::new(Path::new("git"), 1 << 30);
-    let (head, request) = tokio::join!(import::find_remote_head(&git, &incoming, &source), serve);
+    let (head, request) = tokio::join!(import::find_remote_head(&git, &quarantine, &source), serve);
     assert!(request.to_lowercase().contains(&format!("host: import.invalid:{port}")), "{request}");
     let text = head.unwrap_err().to_string();
     assert!(text.contains("redirect") || text.contains("302"), "{text}");

@@ -93,7 +93,7 @@ pub async fn check(app: &App, actor: &Actor, project: &ProjectRef, is_quick: boo
     let scratch = app.git_runtime.cache()?.quarantine(None)?;
     let mut errors = Vec::new();
     for pack in &packs {
-        let stem = scratch.bare().pack_dir().join(pack_file_stem(pack));
+        let stem = scratch.repository().pack_dir().join(pack_file_stem(pack));
         let location = pack.object_key.as_deref().unwrap_or("the database");
         match pack_download::open_content(app, pack).await? {
             None => errors.push(format!("pack {} is listed, but {location} does not contain it", pack.id)),
@@ -104,8 +104,8 @@ pub async fn check(app: &App, actor: &Actor, project: &ProjectRef, is_quick: boo
             }
         }
     }
-    scratch.bare().write_refs(repository.refs.head(), repository.refs.iter_with_prefix(""))?;
-    let mut findings = fsck::check(&app.git_runtime.git, scratch.bare(), is_quick).await?;
+    scratch.repository().write_refs(repository.refs.head(), repository.refs.iter_with_prefix(""))?;
+    let mut findings = fsck::check(&app.git_runtime.git, scratch.repository(), is_quick).await?;
     findings.errors.splice(0..0, errors);
     Ok(FsckReport { refs: repository.refs.len(), packs: packs.len(), findings })
 }

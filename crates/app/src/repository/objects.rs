@@ -39,7 +39,7 @@ impl GitObjects {
         Ok(Self { cached_repository, readers, permits, client: repository.client, id })
     }
 
-    pub fn bare(&self) -> &BareRepository {
+    pub fn repository(&self) -> &BareRepository {
         &self.cached_repository.bare
     }
 
@@ -52,7 +52,7 @@ impl GitObjects {
             let cached_reader = match objects.readers.get(&objects.id) {
                 Some(cached_reader) => cached_reader,
                 None => {
-                    let cached_reader = Arc::new(CachedReader::open(objects.bare())?);
+                    let cached_reader = Arc::new(CachedReader::open(objects.repository())?);
                     objects.readers.insert(objects.id, cached_reader.clone());
                     cached_reader
                 }

@@ -68,10 +68,10 @@ impl Cache {
         let scratch = self.quarantine(None)?;
         for pack in packs {
             for (file, _) in pack.sizes.files() {
-                std::fs::hard_link(link_path(&cached.bare, pack, file), link_path(scratch.bare(), pack, file))?;
+                std::fs::hard_link(link_path(&cached.bare, pack, file), link_path(scratch.repository(), pack, file))?;
             }
             if keep_ids.contains(&pack.id) {
-                std::fs::write(link_path(scratch.bare(), pack, PackFile::Pack).with_extension("keep"), "")?;
+                std::fs::write(link_path(scratch.repository(), pack, PackFile::Pack).with_extension("keep"), "")?;
             }
         }
         Ok(scratch)

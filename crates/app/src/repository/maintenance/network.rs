@@ -55,32 +55,35 @@ pub(super) async fn repack(app: &App, guard: &LeaseGuard, repository: &OpenRepos
     let cache = app.git_runtime.cache()?;
     let scratch = cache.scratch_repository(&cached_repository, old.iter().copied(), &[])?;
     let indices = old.iter().map(|pack| cache.index_path(&cached_repository, pack)).collect();
-    write_tips(scratch.bare().clone(), indices, tips).await?;
+    write_tips(scratch.repository().clone(), indices, tips).await?;
     let git = &app.git_runtime.git;
-    let new_pack =
-        match repack::pack_reachable(git, scratch.bare(), KeepPacks::None, Unreachable::Include, scratch.directory())
-            .await
-        {
-            Ok(made) => {
-                if let Some(new_pack) = &made {
-                    repack::write_commit_graph(git, scratch.bare(), new_pack).await?;
-                }
-                made
+    let new_pack = match repack::pack_reachable(
+        git,
+        scratch.repository(),
+        KeepPacks::None,
+        Unreachable::Include,
+        scratch.directory(),
+    )
+    .await
+    {
+        Ok(made) => {
+            if let Some(new_pack) = &made {
+                repack::write_commit_graph(git, scratch.repository(), new_pack).await?;
             }
-            // The packs refer to objects outside of them, so they are merged without a bitmap.
-            Err(holdfast_git::Error::CommandFailed { detail: stderr, .. })
-                if !old.iter().any(|pack| pack.has_bitmap()) =>
-            {
-                tracing::info!(
-                    stderr,
-                    repository = id.get(),
-                    "shared packs refer to objects outside of them, merged without a bitmap"
-                );
-                let names: Vec<String> = old.iter().copied().map(pack_file_stem).collect();
-                repack::merge_packs(git, scratch.bare(), &names, &[], scratch.directory()).await?
-            }
-            Err(error) => return Err(error.into()),
-        };
+            made
+        }
+        // The packs refer to objects outside of them, so they are merged without a bitmap.
+        Err(holdfast_git::Error::CommandFailed { detail: stderr, .. }) if !old.iter().any(|pack| pack.has_bitmap()) => {
+            tracing::info!(
+                stderr,
+                repository = id.get(),
+                "shared packs refer to objects outside of them, merged without a bitmap"
+            );
+            let names: Vec<String> = old.iter().copied().map(pack_file_stem).collect();
+            repack::merge_packs(git, scratch.repository(), &names, &[], scratch.directory()).await?
+        }
+        Err(error) => return Err(error.into()),
+    };
     let Some(new_pack) = new_pack else { return Ok(()) };
     let indices = old.iter().map(|pack| cache.index_path(&cached_repository, pack)).collect();
     ensure_no_object_lost(indices, vec![new_pack.file_path(PackFile::Index)], scratch.directory().join("missing"))

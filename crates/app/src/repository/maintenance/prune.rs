@@ -66,7 +66,7 @@ pub(super) async fn prune(app: &App, guard: &LeaseGuard, project: &Project) -> R
             }
             if outcome.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        reachability::for_each_reachable(git, scratch.bare(), roots.into_iter(), record_needed).await?;
+        reachability::for_each_reachable(git, scratch.repository(), roots.into_iter(), record_needed).await?;
         Ok::<_, Error>(outcome?)
     };
     let walks = async {
@@ -84,7 +84,7 @@ pub(super) async fn prune(app: &App, guard: &LeaseGuard, project: &Project) -> R
     output.flush()?;
     let has_needed_objects = has_reachable || has_retained;
     let kept_pack = if has_needed_objects {
-        repack::pack_ids(git, scratch.bare(), &needed, scratch.directory()).await?
+        repack::pack_ids(git, scratch.repository(), &needed, scratch.directory()).await?
     } else {
         None
     };

@@ -39,9 +39,14 @@ pub(super) async fn geometric(app: &App, guard: &LeaseGuard, id: RepositoryId, p
     let scratch =
         app.git_runtime.cache()?.scratch_repository(&cached_repository, tail.iter().chain(&others).copied(), &[])?;
     let names = |packs: &[&Pack]| packs.iter().copied().map(pack_file_stem).collect::<Vec<_>>();
-    let new_pack =
-        repack::merge_packs(&app.git_runtime.git, scratch.bare(), &names(&tail), &names(&others), scratch.directory())
-            .await?;
+    let new_pack = repack::merge_packs(
+        &app.git_runtime.git,
+        scratch.repository(),
+        &names(&tail),
+        &names(&others),
+        scratch.directory(),
+    )
+    .await?;
     let cache = app.git_runtime.cache()?;
     let indices =
         |packs: &[&Pack]| packs.iter().map(|pack| cache.index_path(&cached_repository, pack)).collect::<Vec<_>>();
@@ -86,12 +91,12 @@ pub(super) async fn full(app: &App, guard: &LeaseGuard, project: &Project) -> Re
         names.iter().zip(&removed_tips).map(|(name, id)| (name.as_str(), RefTarget { id: *id, peeled: None }));
     let mut refs: Vec<(&str, RefTarget)> = repository.refs.iter_with_prefix("").chain(removed_refs).collect();
     refs.sort_unstable_by_key(|(name, _)| *name);
-    scratch.bare().write_refs(repository.refs.head(), refs.into_iter())?;
+    scratch.repository().write_refs(repository.refs.head(), refs.into_iter())?;
     let keep_packs = if base_packs.is_empty() { KeepPacks::None } else { KeepPacks::Exclude };
-    let main =
-        repack::pack_reachable(git, scratch.bare(), keep_packs, Unreachable::Exclude, scratch.directory()).await?;
+    let main = repack::pack_reachable(git, scratch.repository(), keep_packs, Unreachable::Exclude, scratch.directory())
+        .await?;
     if let (Some(main), KeepPacks::None) = (&main, keep_packs) {
-        repack::write_commit_graph(git, scratch.bare(), main).await?;
+        repack::write_commit_graph(git, scratch.repository(), main).await?;
     }
     let index = |pack: &Pack| cache.index_path(&cached_repository, pack);
     let unreachable_ids = scratch.directory().join("unreached");
@@ -103,7 +108,7 @@ pub(super) async fn full(app: &App, guard: &LeaseGuard, project: &Project) -> Re
     let full_repack = FullRepack { generation: repository.refs.generation, is_base };
     let mut new_packs: Vec<(IndexedPack, bool)> = main.into_iter().map(|main| (main, false)).collect();
     if write_uncovered_ids(own_indices.clone(), others.clone(), unreachable_ids.clone()).await? {
-        let cruft = repack::pack_ids(git, scratch.bare(), &unreachable_ids, scratch.directory()).await?;
+        let cruft = repack::pack_ids(git, scratch.repository(), &unreachable_ids, scratch.directory()).await?;
         others.extend(cruft.iter().map(|cruft| cruft.file_path(PackFile::Index)));
         new_packs.extend(cruft.map(|cruft| (cruft, true)));
         ensure_no_object_lost(own_indices, others, unreachable_ids).await?;

@@ -73,7 +73,7 @@ pub async fn apply(app: &App, actor: &Actor, lost: &LostPush) -> Result<usize> {
         None => None,
     };
     let author = pusher.as_ref().and_then(|pusher| pusher.current_user().ok());
-    let updates = read_updates(quarantine.bare().clone(), repository.clone(), applicable).await?;
+    let updates = read_updates(quarantine.repository().clone(), repository.clone(), applicable).await?;
     // No upload intent is inserted: if this fails, the sweep must not delete the object.
     let bytes = lost.upload_intent.map_or_else(|| PackBytes::Recovered(lost.key.clone()), PackBytes::Uploaded);
     let origin =
@@ -152,7 +152,7 @@ async fn reject_disconnected(
         applicable.iter().filter_map(|(_, old, _)| *old).chain(repository.refs.head_target()).collect();
     let new: Vec<ObjectId> = applicable.iter().filter_map(|(_, _, new)| *new).collect();
     let known_tips = KnownTips { likely: &likely_tips, all: &|| repository.refs.tips().collect() };
-    if connectivity::is_connected(&app.git_runtime.git, quarantine.bare(), &new, known_tips, &received).await? {
+    if connectivity::is_connected(&app.git_runtime.git, quarantine.repository(), &new, known_tips, &received).await? {
         Ok(())
     } else {
         Err(Error::Conflict("The push depends on objects that are missing as well".into()))

@@ -118,7 +118,7 @@ async fn apply_restore(
     let objects = GitObjects::open(app, &repository).await?;
     // Tips whose objects are known to exist end the walk.
     let known_tips: Vec<ObjectId> = entry.new.into_iter().chain(repository.refs.head_target()).collect();
-    if !connectivity::is_fully_connected(&app.git_runtime.git, objects.bare(), old, &known_tips).await? {
+    if !connectivity::is_fully_connected(&app.git_runtime.git, objects.repository(), old, &known_tips).await? {
         return Err(Error::Conflict(format!("The previous target of {name} has been pruned")));
     }
     let updates = plan(&objects, policy, repository.clone(), ref_name, command).await?;

@@ -145,7 +145,7 @@ async fn start_upload_pack(
     app.git_runtime.shared_fetches.record_fetch(false);
     let view =
         if fetch.has_named_refs { Some(repository_with_refs(app, repository, &slot.cached_repository)?) } else { None };
-    let bare = view.as_ref().map_or(&slot.cached_repository.bare, Quarantine::bare);
+    let bare = view.as_ref().map_or(&slot.cached_repository.bare, Quarantine::repository);
     let command = app.git_runtime.git.command(bare, "upload-pack");
     let command = command.env("GIT_PROTOCOL", version.as_env_value());
     let command = command.args(["--stateless-rpc", "--strict"]).arg_path(bare.directory());
@@ -160,7 +160,7 @@ fn repository_with_refs(
     cached_repository: &CachedRepository,
 ) -> Result<Quarantine> {
     let view = app.git_runtime.cache()?.quarantine(Some(&cached_repository.bare))?;
-    view.bare().write_refs(repository.refs.head(), repository.refs.iter_with_prefix(""))?;
+    view.repository().write_refs(repository.refs.head(), repository.refs.iter_with_prefix(""))?;
     Ok(view)
 }
 
@@ -209,7 +209,7 @@ pub async fn serve_stateful(
     let slot = FetchSlot::acquire(app, repository).await?;
     let view = repository_with_refs(app, repository, &slot.cached_repository)?;
     let mut slot = Some(slot);
-    let command = app.git_runtime.git.command_with(view.bare(), "upload-pack", REFS_ONLY_CONFIG);
+    let command = app.git_runtime.git.command_with(view.repository(), "upload-pack", REFS_ONLY_CONFIG);
     let command = command.env("GIT_PROTOCOL", version.as_env_value()).arg("--strict").arg_path(view.directory());
     let mut process = command.start()?;
     let (mut stdin, stdout, stderr) = process.take_pipes();
@@ -253,7 +253,7 @@ pub async fn serve_stateful(
         io::Result::Ok(stderr_tail)
     };
     let stderr_tail = tokio::select! {
-        said = send_response => said?,
+        result = send_response => result?,
         error = receive_rounds => return Err(error),
     };
     Ok(process.wait_success(&stderr_tail).await?)

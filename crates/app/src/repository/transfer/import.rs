@@ -152,7 +152,7 @@ async fn prepare(
     url: ImportUrl,
     progress: &watch::Sender<ImportStep>,
 ) -> Result<Prepared> {
-    let (git, bare) = (&app.git_runtime.git, quarantine.bare());
+    let (git, bare) = (&app.git_runtime.git, quarantine.repository());
     let source = import_source::resolve(app, url).await?;
     let head = import::find_remote_head(git, quarantine, &source).await?;
     let started_at = Instant::now();

@@ -215,7 +215,7 @@ async fn reject_disconnected(
     let check = async |new: &[ObjectId]| {
         connectivity::is_connected(
             git,
-            quarantine.bare(),
+            quarantine.repository(),
             new,
             KnownTips { likely: &likely_tips, all: &all_tips },
             &received,
@@ -260,7 +260,7 @@ async fn check_objects(
     commands: &[PushCommand],
     names: Vec<PolicyResult<RefName>>,
 ) -> Result<(Vec<Option<String>>, Vec<PlannedUpdate>)> {
-    let (repository, bare, commands) = (repository.clone(), quarantine.bare().clone(), commands.to_vec());
+    let (repository, bare, commands) = (repository.clone(), quarantine.repository().clone(), commands.to_vec());
     let checking = tokio::task::spawn_blocking(move || {
         let reader = Reader::open(&bare)?;
         let (mut rejections, mut accepted) = (Vec::with_capacity(names.len()), Vec::new());
