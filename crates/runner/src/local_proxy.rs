@@ -102,7 +102,7 @@ impl LocalProxy {
         lock(&self.jobs).get(&id).cloned()
     }
 
-    pub fn refusals(&self) -> usize {
+    pub fn rejection_count(&self) -> usize {
         self.rejection_count.load(Ordering::Relaxed)
     }
 

@@ -100,12 +100,12 @@ pub async fn run(configuration: Configuration, options: Options, signals: Signal
             }
             Ok(false) if options.is_once => break,
             Ok(false) => {}
-            Err(error) if options.is_once && proxy.refusals() == 0 => {
+            Err(error) if options.is_once && proxy.rejection_count() == 0 => {
                 return Err(error).context("cannot request a build from the server");
             }
             Err(error) => tracing::warn!(%error, "requesting a build failed, retrying"),
         }
-        if proxy.refusals() >= if options.is_once { 1 } else { MAX_REJECTIONS } {
+        if proxy.rejection_count() >= if options.is_once { 1 } else { MAX_REJECTIONS } {
             runner.drain().await;
             bail!(
                 "the server does not know this runner; delete the configuration file and run `holdfast runner register` again"

@@ -6,14 +6,14 @@ type TraceWriter = Box<dyn Fn(&[u8]) + Send + Sync>;
 
 /// A trace that masks secrets and is truncated at a maximum size.
 pub struct Trace {
-    sink: TraceWriter,
+    writer: TraceWriter,
     masker: Masker,
     remaining_bytes: usize,
 }
 
 impl Trace {
-    pub fn new(sink: TraceWriter, limit: usize) -> Trace {
-        Trace { sink, masker: Masker::default(), remaining_bytes: limit }
+    pub fn new(writer: TraceWriter, limit: usize) -> Trace {
+        Trace { writer, masker: Masker::default(), remaining_bytes: limit }
     }
 
     pub fn set_secrets<'a>(&mut self, secrets: impl IntoIterator<Item = &'a str>) {
@@ -60,10 +60,10 @@ impl Trace {
             return;
         }
         let length = bytes.len().min(self.remaining_bytes);
-        (self.sink)(&bytes[..length]);
+        (self.writer)(&bytes[..length]);
         self.remaining_bytes -= length;
         if self.remaining_bytes == 0 {
-            (self.sink)(b"\n\x1b[33;1mThe trace exceeds the limit of this runner; the rest is discarded.\x1b[0;m\n");
+            (self.writer)(b"\n\x1b[33;1mThe trace exceeds the limit of this runner; the rest is discarded.\x1b[0;m\n");
         }
     }
 }
@@ -77,8 +77,8 @@ mod tests {
     #[test]
     fn long_traces_are_truncated_and_errors_are_kept() {
         let seen = Arc::new(Mutex::new(Vec::new()));
-        let sink = seen.clone();
-        let mut trace = Trace::new(Box::new(move |bytes| sink.lock().unwrap().extend_from_slice(bytes)), 20);
+        let writer = seen.clone();
+        let mut trace = Trace::new(Box::new(move |bytes| writer.lock().unwrap().extend_from_slice(bytes)), 20);
         trace.set_secrets(["secret"]);
         trace.write(b"a sec");
         trace.write(b"ret and a long story");
