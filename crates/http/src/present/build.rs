@@ -88,15 +88,15 @@ fn artifacts_file((filename, size): (String, i64)) -> ArtifactsFile {
     ArtifactsFile { filename, size }
 }
 
-fn built_commit(facts: CommitSummary) -> BuiltCommit {
+fn built_commit(commit: CommitSummary) -> BuiltCommit {
     BuiltCommit {
-        short_id: facts.id.chars().take(8).collect(),
-        id: facts.id,
-        title: title(&facts.message),
-        author_name: facts.author_name,
-        author_email: facts.author_email,
-        created_at: facts.created_at,
-        message: facts.message,
+        short_id: commit.id.chars().take(8).collect(),
+        id: commit.id,
+        title: title(&commit.message),
+        author_name: commit.author_name,
+        author_email: commit.author_email,
+        created_at: commit.created_at,
+        message: commit.message,
     }
 }
 
