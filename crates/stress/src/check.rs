@@ -11,7 +11,7 @@ use rand::rngs::StdRng;
 
 use super::node::{Node, NodeOptions, Program};
 use super::report::log_line;
-use super::{Harness, mirror};
+use super::{Harness, consistency, mirror};
 
 /// Checks the database, and clones every repository from a new node. Returns the number of repositories.
 pub async fn check(harness: &Harness, app: &App, program: &Program) -> anyhow::Result<usize> {
@@ -48,7 +48,7 @@ pub async fn stop_nodes(harness: &Harness, app: &App) -> anyhow::Result<()> {
 pub async fn check_rows(harness: &Harness, app: &App) -> anyhow::Result<()> {
     let mut connection = app.database.connection().await?;
     let deleted = harness.deleted().clone();
-    let mut found = harness.history.find_inconsistencies(&audit::list_log(&mut connection).await?, &deleted);
+    let mut found = consistency::check(&harness.history, &audit::list_log(&mut connection).await?, &deleted);
     let ids: Vec<i64> = deleted.iter().copied().collect();
     let deleted_updates = harness.history.pushed_ids().into_iter().filter(|(project, ..)| deleted.contains(project));
     let deleted_updates: Vec<(String, String)> = deleted_updates.map(|(_, name, new)| (name, new)).collect();

@@ -9,11 +9,12 @@ use rand::seq::IndexedRandom as _;
 use rand::{Rng as _, RngExt as _, SeedableRng as _};
 
 use super::Harness;
-use super::git::NewCommit;
+use super::git::{MAIN, NewCommit};
 use super::known_refs::KnownRefs;
 use super::node::Node;
 use super::push::{Expected, RefUpdate, push};
 use super::rest::Project;
+use super::setup::PROJECTS;
 use super::wire::Wire;
 
 /// A client with its own local repository and its own refs in each project.
@@ -118,7 +119,7 @@ impl Client {
         let last = self.known_refs.last(project.id, &name).map(str::to_owned);
         let is_tag = name.starts_with("refs/tags/");
         let is_reset = self.random.random_bool(0.2);
-        let base = format!("refs/origin/{}", self.random.random_range(0..super::setup::PROJECTS));
+        let base = format!("refs/origin/{}", self.random.random_range(0..PROJECTS));
         let parent = if is_tag || is_reset { None } else { last };
         let mut new = self.commit(Some(parent.as_deref().unwrap_or(&base)), is_large).await?;
         if is_tag && self.random.random_bool(0.5) {
@@ -211,6 +212,5 @@ impl Client {
     }
 }
 
-pub const MAIN: &str = "refs/heads/main";
 /// An unprotected branch that all clients update.
 const SHARED: &str = "refs/heads/shared";

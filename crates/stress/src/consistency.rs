@@ -1,16 +1,28 @@
 //! Compares the ref log with the responses to clients.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use holdfast_store::repository::audit::LogEntry;
 
-use super::history::{AttemptedUpdate, Push, UpdateOutcome};
+use super::history::{AttemptedUpdate, Push, PushHistory, UpdateOutcome};
 
 type UpdateKey<'a> = (i64, &'a str, Option<&'a str>);
 
+/// Returns where the ref log contradicts the responses to clients, and counts the updates without a response. Deleted
+/// projects are left out, because their ref logs are deleted, too.
+pub fn check(history: &PushHistory, log: &[LogEntry], deleted: &HashSet<i64>) -> Vec<String> {
+    let log: Vec<LogEntry> = log.iter().filter(|row| !deleted.contains(&row.project.get())).cloned().collect();
+    let mut pushes = history.pushes();
+    pushes.retain(|push| !deleted.contains(&push.project));
+    let is_updated = |it: &&AttemptedUpdate| matches!(it.outcome, UpdateOutcome::Updated { .. });
+    let updated = pushes.iter().flat_map(|push| &push.refs).filter(is_updated).count();
+    history.count(|counts| counts.unacknowledged_updates = log.len().saturating_sub(updated) as u64);
+    find_inconsistencies(&pushes, &log)
+}
+
 /// Returns the contradictions between pushes and the ref log. Each row of the log must match exactly one acknowledged
 /// update, or one update with an unknown outcome.
-pub fn find_inconsistencies(pushes: &[Push], log: &[LogEntry]) -> Vec<String> {
+fn find_inconsistencies(pushes: &[Push], log: &[LogEntry]) -> Vec<String> {
     let mut rows: HashMap<UpdateKey<'_>, Vec<&LogEntry>> = HashMap::new();
     for row in log {
         rows.entry((row.project.get(), &row.name, row.new.as_deref())).or_default().push(row);

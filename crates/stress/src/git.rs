@@ -21,6 +21,8 @@ pub struct GitOutput {
     pub stderr: String,
 }
 
+/// The default branch of every project.
+pub const MAIN: &str = "refs/heads/main";
 /// A command that takes longer than this is a violation.
 const GIT_TIMEOUT: Duration = Duration::from_secs(120);
 

@@ -1,11 +1,7 @@
 //! Records the outcome of every push as its client saw it, for comparison with the database after the test.
 
-use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use holdfast_store::repository::audit::LogEntry;
-
-use super::consistency::find_inconsistencies;
 use super::report::log_line;
 
 /// The outcome of one ref update, as far as the client knows.
@@ -113,16 +109,9 @@ impl PushHistory {
         lock(&self.pushes).push(push);
     }
 
-    /// Returns where the ref log contradicts the responses to clients. Deleted projects are left out, because their ref
-    /// logs are deleted, too.
-    pub fn find_inconsistencies(&self, log: &[LogEntry], deleted: &HashSet<i64>) -> Vec<String> {
-        let log: Vec<LogEntry> = log.iter().filter(|row| !deleted.contains(&row.project.get())).cloned().collect();
-        let pushes: Vec<Push> =
-            lock(&self.pushes).iter().filter(|push| !deleted.contains(&push.project)).cloned().collect();
-        let is_updated = |it: &&AttemptedUpdate| matches!(it.outcome, UpdateOutcome::Updated { .. });
-        let updated = pushes.iter().flat_map(|push| &push.refs).filter(is_updated).count();
-        self.count(|counts| counts.unacknowledged_updates = log.len().saturating_sub(updated) as u64);
-        find_inconsistencies(&pushes, &log)
+    /// Returns a copy of all pushes so far.
+    pub fn pushes(&self) -> Vec<Push> {
+        lock(&self.pushes).clone()
     }
 
     /// Returns project, ref name and object id of every attempted ref update that is not a deletion.

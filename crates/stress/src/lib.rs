@@ -10,6 +10,7 @@
 mod check;
 mod client;
 mod consistency;
+mod faults;
 mod full;
 mod git;
 mod history;
@@ -23,6 +24,7 @@ mod read;
 mod report;
 mod rest;
 mod setup;
+mod unreachable;
 mod wire;
 
 use std::collections::{HashMap, HashSet};
@@ -36,7 +38,7 @@ use holdfast_store::{Database, Objects, objects};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use full::{Attempt, Faults};
+use faults::{Attempt, Faults};
 use git::Git;
 use history::PushHistory;
 use killer::{KillPoint, KillSchedule};

@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use holdfast_app::App;
 use holdfast_store::repository::audit::{self, AuditedRepository};
 
-use super::Harness;
-use super::full::unreachable;
 use super::git::read_refs;
 use super::node::Node;
+use super::{Harness, unreachable};
 
 pub async fn check(harness: &Harness, app: &App, fresh: &Node, repository: &AuditedRepository) -> anyhow::Result<()> {
     let violate = |text: String| {

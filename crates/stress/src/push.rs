@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use super::Harness;
-use super::full::Attempt;
+use super::faults::Attempt;
 use super::history::{AttemptedUpdate, Push, UpdateOutcome};
 use super::node::Node;
 use super::rest::Project;

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use super::client::{Client, MAIN};
-use super::full::Attempt;
-use super::git::{GitOutput, read_refs};
+use super::client::Client;
+use super::faults::Attempt;
+use super::git::{GitOutput, MAIN, read_refs};
 use super::node::Node;
 use super::rest::Project;
 

@@ -61,9 +61,10 @@ pub async fn summary(harness: &Harness, app: &App, elapsed: Duration, repositori
 /// Returns the report lines about injected faults and the failures that they explain.
 pub fn fault_lines(harness: &Harness) -> Vec<(&'static str, u64)> {
     let counts = harness.history.counts();
-    let mut lines: Vec<_> = harness.faults.struck().into_iter().map(|(kind, count)| (kind.label(), count)).collect();
+    let mut lines: Vec<_> =
+        harness.faults.injected_count().into_iter().map(|(kind, count)| (kind.label(), count)).collect();
     lines.push(("responses that failed because of another fault", counts.explained));
-    lines.extend(harness.faults.excused().into_iter().map(|(kind, count)| (kind.effect_label(), count)));
+    lines.extend(harness.faults.explained_count().into_iter().map(|(kind, count)| (kind.effect_label(), count)));
     lines.extend([
         ("acknowledged project deletions", counts.deletions),
         ("acknowledged project renames", counts.renames),

@@ -16,9 +16,8 @@ use rand::SeedableRng as _;
 use rand::rngs::StdRng;
 use tokio_util::sync::CancellationToken;
 
-use super::client::MAIN;
-use super::full::Faults;
-use super::git::{Git, NewCommit};
+use super::faults::Faults;
+use super::git::{Git, MAIN, NewCommit};
 use super::history::{PushHistory, UpdateOutcome};
 use super::node::{Node, NodeOptions, Program};
 use super::push::{Expected, RefUpdate, push};

@@ -11,8 +11,8 @@ use rand::seq::SliceRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 use tokio::process::Command;
 
-use super::faults::{FaultKind, FaultTarget};
 use crate::Harness;
+use crate::faults::{FaultKind, FaultTarget};
 
 /// Range of milliseconds between two faults.
 const CUT_INTERVAL_MILLIS: std::ops::Range<u64> = 1000..3000;

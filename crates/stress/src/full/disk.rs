@@ -9,8 +9,8 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 
-use super::faults::{FaultKind, FaultTarget};
 use crate::Harness;
+use crate::faults::{FaultKind, FaultTarget};
 
 /// Range of milliseconds between two fills of the disk.
 const FILL_INTERVAL_MILLIS: std::ops::Range<u64> = 10_000..20_000;

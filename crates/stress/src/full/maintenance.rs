@@ -7,8 +7,8 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 
-use super::faults::Attempt;
 use crate::Harness;
+use crate::faults::Attempt;
 use crate::node::Program;
 
 const INTERVAL_MILLIS: std::ops::Range<u64> = 4000..10_000;

@@ -6,12 +6,10 @@
 
 mod database;
 mod disk;
-mod faults;
 mod maintenance;
 mod projects;
 mod ref_updates;
 mod storage;
-pub mod unreachable;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -23,8 +21,6 @@ use holdfast_store::repository::audit;
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
 use tokio::task::JoinSet;
-
-pub use faults::{Attempt, Faults};
 
 use super::hooks::{self, HookScenario};
 use super::node::{self, Program, Settings};

@@ -7,8 +7,8 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 
-use super::faults::{FaultKind, FaultTarget};
 use crate::Harness;
+use crate::faults::{FaultKind, FaultTarget};
 use crate::node::Node;
 use crate::rest::Project;
 

@@ -38,14 +38,30 @@ fn read_imports(layer: &str) -> Imports {
     let modules: BTreeSet<&str> = sources.iter().filter_map(|source| source.module().first().copied()).collect();
     let mut imports = Imports::new();
     for source in &sources {
-        let Some(module) = source.module().first().copied() else { continue };
+        let own_path = source.module();
+        let Some(module) = own_path.first().copied() else { continue };
         let imported = imports.entry(module.to_owned()).or_default();
         for path in written_paths(source.tokens()) {
-            let name = path.strip_prefix("crate::").and_then(|path| path.split("::").next());
-            imported.extend(name.filter(|name| *name != module && modules.contains(name)).map(str::to_owned));
+            imported.extend(
+                top_level_name(&own_path, &path)
+                    .filter(|name| *name != module && modules.contains(name))
+                    .map(str::to_owned),
+            );
         }
     }
     imports
+}
+
+/// Returns the name in the crate root that a path begins with. Returns None if the path leads elsewhere. Counts each
+/// `super` from the module of the file, also in a module inside it.
+fn top_level_name<'a>(module: &[&str], path: &'a str) -> Option<&'a str> {
+    let names: Vec<&str> = path.split("::").collect();
+    let depth = match names.iter().take_while(|name| **name == "super").count() {
+        0 => usize::from(names[0] == "crate"),
+        supers if supers == module.len() => supers,
+        _ => 0,
+    };
+    names.get(depth).copied().filter(|_| depth > 0)
 }
 
 /// Returns whether a module imports another one, or a module that does.

@@ -165,11 +165,11 @@ impl Faults {
         matching.next().or_else(|| Some(FaultKind::FailingStore).filter(|_| self.is_store_failing && is_store_error))
     }
 
-    pub fn struck(&self) -> BTreeMap<FaultKind, u64> {
+    pub fn injected_count(&self) -> BTreeMap<FaultKind, u64> {
         lock(&self.injected).clone()
     }
 
-    pub fn excused(&self) -> BTreeMap<FaultKind, u64> {
+    pub fn explained_count(&self) -> BTreeMap<FaultKind, u64> {
         lock(&self.explained).clone()
     }
 }
@@ -213,19 +213,19 @@ mod tests {
         let later = Instant::now() + Duration::from_secs(60);
         let since_then = Attempt { since: later, ..attempt("a", 1) };
         assert_eq!(faults.find_explanation(since_then, "internal error", later), None);
-        assert_eq!(faults.struck()[&FaultKind::FullDisk], 1);
-        assert_eq!(faults.excused()[&FaultKind::FullDisk], 2);
+        assert_eq!(faults.injected_count()[&FaultKind::FullDisk], 1);
+        assert_eq!(faults.explained_count()[&FaultKind::FullDisk], 2);
     }
 
     #[test]
     fn deletion_explains_only_not_found_errors() {
         let faults = Faults::default();
         let _cut = faults.inject(FaultKind::CutConnection, FaultTarget::All);
-        let said = "fatal: repository 'http://127.0.0.1/a/b.git/' not found";
-        assert_eq!(faults.explaining_fault(attempt("a", 1), said), None);
+        let output = "fatal: repository 'http://127.0.0.1/a/b.git/' not found";
+        assert_eq!(faults.explaining_fault(attempt("a", 1), output), None);
         let _deleted = faults.inject(FaultKind::DeletedProject, FaultTarget::Project(1));
-        assert_eq!(faults.explaining_fault(attempt("a", 1), said), Some(FaultKind::DeletedProject));
-        assert_eq!(faults.explaining_fault(attempt("a", 2), said), None);
+        assert_eq!(faults.explaining_fault(attempt("a", 1), output), Some(FaultKind::DeletedProject));
+        assert_eq!(faults.explaining_fault(attempt("a", 2), output), None);
     }
 
     #[test]
