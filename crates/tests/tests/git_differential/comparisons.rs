@@ -27,8 +27,8 @@ pub async fn check(pair: &mut Pair) {
     let from_base = local.try_git(diff.iter().chain(&[&*format!("{}...{}", from.id, to.id)])).await;
     let diffs = match from_base {
         Ok(diffs) => diffs,
-        Err(said) if said.contains("no merge base") => local.git(diff.iter().chain(&[EMPTY_TREE, &to.id])).await,
-        Err(said) => panic!("{said}"),
+        Err(error) if error.contains("no merge base") => local.git(diff.iter().chain(&[EMPTY_TREE, &to.id])).await,
+        Err(error) => panic!("{error}"),
     };
     let (diffs, is_large) = parse(&diffs);
     let gits = json!({

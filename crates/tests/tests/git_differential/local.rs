@@ -36,7 +36,7 @@ impl LocalRepository {
     }
 
     pub async fn git<I: IntoIterator<Item: AsRef<OsStr>>>(&self, arguments: I) -> Vec<u8> {
-        self.try_git(arguments).await.unwrap_or_else(|said| panic!("{said}"))
+        self.try_git(arguments).await.unwrap_or_else(|error| panic!("{error}"))
     }
 
     /// Runs git, and returns its output or its error messages.

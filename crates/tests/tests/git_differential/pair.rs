@@ -93,8 +93,8 @@ impl Pair {
             self.local.import(stream).await;
             let path = format!("ada/r{}", self.number);
             let pushed = self.local.push(&self.environment.server.git_url(&self.environment.owner, &path)).await;
-            let said = pushed.err().unwrap_or_default();
-            self.assert_same(&Request::new("push", ""), &json!(said), &json!(""));
+            let error = pushed.err().unwrap_or_default();
+            self.assert_same(&Request::new("push", ""), &json!(error), &json!(""));
         }
     }
 

@@ -21,34 +21,34 @@ fn names(list: &Value) -> Vec<&str> {
 #[tokio::test]
 async fn missing_revisions_and_paths_are_not_found() {
     let (server, ada, api, tree) = set_up().await;
-    let said = async |path: &str| {
+    let get = async |path: &str| {
         let answer = ada.get(&format!("{api}{path}")).await;
         (answer.status, answer.body)
     };
     let not_found = |what: &str| (404, json!({ "message": format!("404 {what} Not Found") }));
     // The repository has no commits.
-    assert_eq!(said("/tree").await, not_found("Tree"));
-    assert_eq!(said("/archive").await, not_found("File"));
-    assert_eq!(said("/blobs/main?filepath=f").await, not_found("Commit"));
-    assert_eq!(said("/contributors").await, (404, json!({ "message": "404 Not Found" })));
-    assert_eq!(said("/branches").await, (200, json!([])));
-    assert_eq!(said("/tags").await, (200, json!([])));
+    assert_eq!(get("/tree").await, not_found("Tree"));
+    assert_eq!(get("/archive").await, not_found("File"));
+    assert_eq!(get("/blobs/main?filepath=f").await, not_found("Commit"));
+    assert_eq!(get("/contributors").await, (404, json!({ "message": "404 Not Found" })));
+    assert_eq!(get("/branches").await, (200, json!([])));
+    assert_eq!(get("/tags").await, (200, json!([])));
 
     tree.commit("d/f", b"f\n", "one").await;
     tree.push(&server.git_url(&ada, "ada/p"), &["main"]).await.ok();
-    assert_eq!(said("/tree?ref_name=none").await, not_found("Tree"));
-    assert_eq!(said("/tree?path=none").await, (200, json!([])));
-    assert_eq!(said("/tree?path=d/f").await, (200, json!([])), "a file is no directory");
-    assert_eq!(said("/tree?path=d&page=2").await, (200, json!([])));
-    assert_eq!(said("/blobs/none?filepath=d/f").await, not_found("Commit"));
-    assert_eq!(said("/blobs/main?filepath=d").await, not_found("File"), "a directory is no file");
-    assert_eq!(said("/blobs/main?filepath=d/f/g").await, not_found("File"));
+    assert_eq!(get("/tree?ref_name=none").await, not_found("Tree"));
+    assert_eq!(get("/tree?path=none").await, (200, json!([])));
+    assert_eq!(get("/tree?path=d/f").await, (200, json!([])), "a file is no directory");
+    assert_eq!(get("/tree?path=d&page=2").await, (200, json!([])));
+    assert_eq!(get("/blobs/none?filepath=d/f").await, not_found("Commit"));
+    assert_eq!(get("/blobs/main?filepath=d").await, not_found("File"), "a directory is no file");
+    assert_eq!(get("/blobs/main?filepath=d/f/g").await, not_found("File"));
     let missing = json!({ "message": "400 (Bad request) \"filepath\" not given" });
-    assert_eq!(said("/blobs/main").await, (400, missing));
+    assert_eq!(get("/blobs/main").await, (400, missing));
     let head = tree.head().await;
-    assert_eq!(said(&format!("/raw_blobs/{head}")).await, not_found("Blob"), "a commit is no blob");
-    assert_eq!(said("/compare?from=main&to=none").await, not_found("Commit"));
-    assert_eq!(said("/compare?from=main").await, (400, json!({ "error": "to is missing" })));
+    assert_eq!(get(&format!("/raw_blobs/{head}")).await, not_found("Blob"), "a commit is no blob");
+    assert_eq!(get("/compare?from=main&to=none").await, not_found("Commit"));
+    assert_eq!(get("/compare?from=main").await, (400, json!({ "error": "to is missing" })));
 }
 
 #[tokio::test]

@@ -117,8 +117,8 @@ async fn traces_and_artifacts_are_never_served_as_web_pages() {
         let job = runner.claim().await;
         let api = format!("{base}/api/v3/projects/{}/builds/{}", fixture.project, job.id);
         assert_eq!(runner.patch(&job, 0, content).await.status, 202, "{name}");
-        let said = runner.upload_artifacts(&job, name, content).await;
-        assert_eq!(said.status, 201, "{name}: {}", said.body);
+        let response = runner.upload_artifacts(&job, name, content).await;
+        assert_eq!(response.status, 201, "{name}: {}", response.body);
         // While the build runs, its trace is stored elsewhere than afterwards.
         let trace = format!("{api}/trace");
         check(&trace, open_in_browser(http.get(&trace)).await, content);

@@ -432,22 +432,22 @@ async fn git_and_ssh_imports_connect_to_the_checked_address() {
         let project = create_import(&ada, scheme, &url).await;
         let listen = async {
             let (mut stream, _) = listener.accept().await.unwrap();
-            let (mut said, mut buffer) = (String::new(), vec![0; 300]);
+            let (mut received, mut buffer) = (String::new(), vec![0; 300]);
             // The request may arrive in parts: a version line of ssh, or a request of git, which contains the host.
-            while !said.contains('\n') && !said.contains("\0host=") {
+            while !received.contains('\n') && !received.contains("\0host=") {
                 let count = stream.read(&mut buffer).await.unwrap();
-                assert_ne!(count, 0, "{said:?}");
-                said += &String::from_utf8_lossy(&buffer[..count]);
+                assert_ne!(count, 0, "{received:?}");
+                received += &String::from_utf8_lossy(&buffer[..count]);
             }
-            said
+            received
         };
         let both = async { tokio::join!(server.run_jobs(), listen) };
-        let ((), said) = tokio::time::timeout(PHASE_TIMEOUT, both).await.unwrap();
-        assert!(said.starts_with(begins), "{scheme}: {said:?}");
+        let ((), received) = tokio::time::timeout(PHASE_TIMEOUT, both).await.unwrap();
+        assert!(received.starts_with(begins), "{scheme}: {received:?}");
         if scheme == "git" {
-            let is_address =
-                said.contains(&format!("host=127.0.0.1:{port}")) || said.contains(&format!("host=[::1]:{port}"));
-            assert!(said.contains("git-upload-pack /x.git\0") && is_address, "{said:?}");
+            let is_address = received.contains(&format!("host=127.0.0.1:{port}"))
+                || received.contains(&format!("host=[::1]:{port}"));
+            assert!(received.contains("git-upload-pack /x.git\0") && is_address, "{received:?}");
         }
         assert_eq!(import_state(&ada, project).await["phase"], "failed", "nobody answered");
     }

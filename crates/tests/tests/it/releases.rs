@@ -122,23 +122,23 @@ async fn release_notes_are_created_once_and_then_updated() {
     create_tag(&ada, project, &[("tag_name", "v1")]).await;
     let path = |tag: &str| format!("/projects/{project}/repository/tags/{tag}/release");
     let notes = [("description", "- one")];
-    let said = |text: &str| json!({ "message": text });
-    assert_eq!(ada.post(&path("none"), &notes).await.status_and_body(), (404, &said("Tag does not exist")));
-    assert_eq!(ada.put(&path("none"), &notes).await.status_and_body(), (404, &said("Tag does not exist")));
-    assert_eq!(ada.put(&path("v1"), &notes).await.status_and_body(), (404, &said("Release does not exist")));
+    let error_body = |text: &str| json!({ "message": text });
+    assert_eq!(ada.post(&path("none"), &notes).await.status_and_body(), (404, &error_body("Tag does not exist")));
+    assert_eq!(ada.put(&path("none"), &notes).await.status_and_body(), (404, &error_body("Tag does not exist")));
+    assert_eq!(ada.put(&path("v1"), &notes).await.status_and_body(), (404, &error_body("Release does not exist")));
     assert_eq!(
         ada.post(&path("v1"), &[]).await.status_and_body(),
         (400, &json!({ "error": "description is missing" }))
     );
     let made = ada.post(&path("v1"), &notes).await;
     assert_eq!(made.status_and_body(), (201, &json!({ "tag_name": "v1", "description": "- one" })));
-    assert_eq!(ada.post(&path("v1"), &notes).await.status_and_body(), (409, &said("Release already exists")));
+    assert_eq!(ada.post(&path("v1"), &notes).await.status_and_body(), (409, &error_body("Release already exists")));
     let changed = ada.put(&path("v1"), &[("description", "- two")]).await;
     assert_eq!(changed.status_and_body(), (200, &json!({ "tag_name": "v1", "description": "- two" })));
     assert_eq!(list_releases(&server).await, [(project, "v1".to_owned(), "- two".to_owned())]);
     let gone = format!("/projects/{project}/repository/tags/v1");
     assert_eq!(ada.delete(&gone).await.status_and_body(), (200, &json!({ "tag_name": "v1" })));
-    assert_eq!(ada.delete(&gone).await.status_and_body(), (404, &said("No such tag")));
+    assert_eq!(ada.delete(&gone).await.status_and_body(), (404, &error_body("No such tag")));
     assert_eq!(list_releases(&server).await, []);
 }
 

@@ -372,8 +372,8 @@ async fn unfinished_requests_time_out() {
             () = drip => unreachable!("it does not end by itself"),
         };
         assert_eq!(ended.status.code(), Some(128), "{service} {version} {goes_on}");
-        let said = String::from_utf8_lossy(&ended.stderr);
-        assert!(said.contains("in time"), "{service} {version} {goes_on}: {said}");
+        let output = String::from_utf8_lossy(&ended.stderr);
+        assert!(output.contains("in time"), "{service} {version} {goes_on}: {output}");
     }
     let (cloned, _) = WorkTree::clone(&server.git_url(&ada, "ada/tools"), &[]).await;
     cloned.ok();
@@ -407,14 +407,14 @@ async fn shutdown_does_not_wait_for_idle_connections() {
     let key = KeyPair::registered(&server.admin).await;
     let port = ssh.port;
     let mut idle = ssh.command(&key, &["-N", "-v"]).stderr(Stdio::piped()).spawn().unwrap();
-    let mut said = String::new();
+    let mut output = String::new();
     let stderr = idle.stderr.take().unwrap();
     let mut lines = tokio::io::BufReader::new(stderr);
-    while !said.contains("Authenticated to") {
+    while !output.contains("Authenticated to") {
         let mut line = [0; 256];
         let count = timeout(DEADLINE, lines.read(&mut line)).await.unwrap().unwrap();
-        assert!(count > 0, "it ended: {said}");
-        said.push_str(&String::from_utf8_lossy(&line[..count]));
+        assert!(count > 0, "it ended: {output}");
+        output.push_str(&String::from_utf8_lossy(&line[..count]));
     }
     timeout(DEADLINE, ssh.stop()).await.expect("it stops");
     assert!(TcpStream::connect(("127.0.0.1", port)).await.is_err());

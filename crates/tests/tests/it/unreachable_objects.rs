@@ -269,8 +269,8 @@ async fn have_lines_of_unreachable_commits_are_ignored() {
     let never = "1".repeat(40);
     for transport in transports {
         let fetch = async |have: &str, is_done: bool| {
-            let said = FetchClaims { want: &guess, shallow: &public, have, is_done };
-            transport.fetch(&server, &mallory, "mallory/p", said).await
+            let claims = FetchClaims { want: &guess, shallow: &public, have, is_done };
+            transport.fetch(&server, &mallory, "mallory/p", claims).await
         };
         let response = fetch(&hidden, false).await;
         assert!(response.acknowledged.is_empty(), "{transport:?}: {response:?}");
@@ -347,8 +347,8 @@ async fn shallow_lines_of_unreachable_objects_are_ignored() {
     for version in [0, 1, 2] {
         for transport in [Transport::Http(version), Transport::Ssh(version, &ssh, &key)] {
             let fetch = async |id: &str| {
-                let said = FetchClaims { want: &tip, shallow: id, have: id, is_done: true };
-                transport.fetch(&fixture.server, &fixture.ada, "ada/p", said).await
+                let claims = FetchClaims { want: &tip, shallow: id, have: id, is_done: true };
+                transport.fetch(&fixture.server, &fixture.ada, "ada/p", claims).await
             };
             let expected = fetch(&"1".repeat(40)).await;
             assert!(!expected.pack.is_empty());

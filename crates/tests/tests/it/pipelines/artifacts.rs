@@ -21,8 +21,8 @@ async fn artifacts_are_downloaded_unchanged() {
         let path = fixture.path(&format!("/builds/{}/artifacts", job.id));
         for size in [0, 5, 9 << 20] {
             let bytes: Vec<u8> = (0..size).map(|n: usize| (n * 7 % 251) as u8).collect();
-            let said = runner.upload_artifacts(&job, "out.zip", &bytes).await;
-            assert_eq!(said.status, 201, "{store} {size}: {}", said.body);
+            let response = runner.upload_artifacts(&job, "out.zip", &bytes).await;
+            assert_eq!(response.status, 201, "{store} {size}: {}", response.body);
             let response = fixture.ada.request("GET", &path).send().await.unwrap();
             assert_eq!(response.status(), 200, "{store} {size}");
             let headers = response.headers().clone();
@@ -74,8 +74,8 @@ async fn all_artifact_upload_formats_are_accepted() {
     let mut sent = 0;
     for (place, query, form) in forms {
         sent += 1;
-        let said = runner.upload_form(&job, query, form).await;
-        assert_eq!(said.status, 201, "{place}: {}", said.body);
+        let response = runner.upload_form(&job, query, form).await;
+        assert_eq!(response.status, 201, "{place}: {}", response.body);
         assert_eq!(download_artifacts(&fixture, job.id).await.text, sent.to_string(), "{place}");
         fixture.server.advance(TimeDelta::hours(23));
         assert_eq!(download_artifacts(&fixture, job.id).await.status, 200, "{place}");
@@ -128,8 +128,8 @@ async fn oversized_artifacts_are_rejected() {
     let runner = fixture.runner().await;
     let job = runner.claim().await;
     let most = 16 << 20;
-    let said = runner.upload_artifacts(&job, "a.zip", &vec![b'x'; most + 1]).await;
-    assert_eq!((said.status, &said.body), (413, &json!({ "message": "413 Request Entity Too Large" })));
+    let response = runner.upload_artifacts(&job, "a.zip", &vec![b'x'; most + 1]).await;
+    assert_eq!((response.status, &response.body), (413, &json!({ "message": "413 Request Entity Too Large" })));
     assert_nothing_stored(&fixture).await;
     // A rejected upload does not replace the existing artifacts.
     assert_eq!(runner.upload_artifacts(&job, "a.zip", &vec![b'y'; most]).await.status, 201);
@@ -146,8 +146,8 @@ async fn artifact_upload_requires_the_build_token() {
     let body = |id: i64, token: &str| Job { id, token: token.to_owned(), body: Value::Null };
     let before = fixture.server.dump_database().await;
     for token in ["wrong", "", &two.token, &runner.token, fixture.ada.token()] {
-        let said = runner.upload_artifacts(&body(one.id, token), "a.zip", b"x").await;
-        assert_eq!((said.status, &said.body), (403, &json!({ "message": "403 Forbidden" })), "{token}");
+        let response = runner.upload_artifacts(&body(one.id, token), "a.zip", b"x").await;
+        assert_eq!((response.status, &response.body), (403, &json!({ "message": "403 Forbidden" })), "{token}");
     }
     assert_eq!(runner.upload_artifacts(&body(999, &one.token), "a.zip", b"x").await.status, 403);
     let url = format!("{}/api/v4/jobs/{}/artifacts", fixture.server.base_url, one.id);

@@ -150,8 +150,9 @@ async fn pipelines_outlive_the_user_who_started_them() {
     assert_eq!((&pipelines[0]["user"], &pipelines[1]["user"]["username"]), (&Value::Null, &json!("ada")));
     let build = fixture.build("one").await;
     assert_eq!((&build["user"], &build["status"]), (&Value::Null, &json!("pending")));
-    let said = fixture.ada.get(&fixture.path(&format!("/repository/commits/{}/statuses?name=lint", fixture.sha))).await;
-    assert_eq!((&said.body[0]["author"], &said.body[0]["status"]), (&Value::Null, &json!("success")));
+    let response =
+        fixture.ada.get(&fixture.path(&format!("/repository/commits/{}/statuses?name=lint", fixture.sha))).await;
+    assert_eq!((&response.body[0]["author"], &response.body[0]["status"]), (&Value::Null, &json!("success")));
     // The triggers of the user are deleted, others are not.
     let triggers = fixture.ada.get(&fixture.path("/triggers")).await;
     assert_eq!(triggers.body.as_array().unwrap().len(), 1);

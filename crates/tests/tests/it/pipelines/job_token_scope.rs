@@ -36,9 +36,9 @@ async fn a_build_reads_another_project_only_if_that_project_and_its_user_allow_i
         let request = reqwest::Client::new().get(url).basic_auth("gitlab-ci-token", Some(&job.token));
         request.send().await.unwrap().text().await.unwrap()
     };
-    let said = text("ada/q").await;
-    assert!(said.contains("job token allow list"), "{said}");
-    assert_eq!((text("eve/hidden").await, text("eve/none").await), (said.clone(), said));
+    let message = text("ada/q").await;
+    assert!(message.contains("job token allow list"), "{message}");
+    assert_eq!((text("eve/hidden").await, text("eve/none").await), (message.clone(), message));
 
     for path in ["hidden", "inner"] {
         fixture.allow_job_tokens(&fixture.server.admin, &format!("eve%2F{path}")).await;

@@ -24,8 +24,8 @@ async fn read_trace(fixture: &CiFixture, build: &Value) -> String {
 async fn v1_updates_can_contain_the_whole_trace() {
     for state in ["success", "failed"] {
         let (fixture, runner, build) = set_up().await;
-        let said = runner.put(&build, json!({ "state": "running" })).await;
-        assert_eq!(said.status, 200, "{}", said.body);
+        let response = runner.put(&build, json!({ "state": "running" })).await;
+        assert_eq!(response.status, 200, "{}", response.body);
         assert_eq!(
             (&*read_trace(&fixture, &build).await, &fixture.build("one").await["status"]),
             ("", &json!("running"))
@@ -59,17 +59,17 @@ async fn v1_updates_without_a_trace_keep_it() {
 #[tokio::test]
 async fn v1_traces_are_appended_in_chunks() {
     let (fixture, runner, build) = set_up().await;
-    let said = runner.patch(&build, "0-6", b"hello ").await;
-    assert_eq!((said.status, said.header("range"), said.header("build-status")), (202, "0-6", "running"));
+    let response = runner.patch(&build, "0-6", b"hello ").await;
+    assert_eq!((response.status, response.header("range"), response.header("build-status")), (202, "0-6", "running"));
     // An empty part is a heartbeat.
-    let said = runner.patch(&build, "6-6", b"").await;
-    assert_eq!((said.status, said.header("range"), said.header("build-status")), (202, "0-6", "running"));
-    let said = runner.patch(&build, "6-11", b"world").await;
-    assert_eq!((said.status, said.header("range")), (202, "0-11"));
+    let response = runner.patch(&build, "6-6", b"").await;
+    assert_eq!((response.status, response.header("range"), response.header("build-status")), (202, "0-6", "running"));
+    let response = runner.patch(&build, "6-11", b"world").await;
+    assert_eq!((response.status, response.header("range")), (202, "0-11"));
     // Without the header the runner would crash.
     for range in ["0-5", "5-8", "12-15"] {
-        let said = runner.patch(&build, range, b"xxx").await;
-        assert_eq!((said.status, said.header("range")), (416, "0-11"), "{range}");
+        let response = runner.patch(&build, range, b"xxx").await;
+        assert_eq!((response.status, response.header("range")), (416, "0-11"), "{range}");
     }
     assert_eq!(read_trace(&fixture, &build).await, "hello world");
     assert_eq!(runner.put(&build, json!({ "state": "success", "trace": "hello world" })).await.status, 200);
@@ -168,9 +168,9 @@ async fn v1_runners_learn_of_a_canceled_build() {
     let (fixture, runner, build) = set_up().await;
     assert_eq!(runner.patch(&build, "0-5", b"hello").await.status, 202);
     assert_eq!(fixture.build_action(&fixture.build("one").await, "cancel").await.status, 201);
-    let said = runner.patch(&build, "5-9", b"late").await;
-    assert_eq!(said.header("build-status"), "canceled");
-    assert!([202, 403].contains(&said.status), "{}", said.status);
+    let response = runner.patch(&build, "5-9", b"late").await;
+    assert_eq!(response.header("build-status"), "canceled");
+    assert!([202, 403].contains(&response.status), "{}", response.status);
     let kept = read_trace(&fixture, &build).await;
     let last = runner.put(&build, json!({ "state": "failed", "trace": "all of it" })).await;
     assert_eq!(last.status, 404, "{}", last.body);
@@ -190,8 +190,8 @@ async fn both_protocols_update_the_same_builds() {
         token: build["token"].as_str().unwrap().to_owned(),
         body: Value::Null,
     };
-    let said = new.patch(&job, 0, b"hello").await;
-    assert_eq!((said.status, said.header("job-status")), (202, "running"));
+    let response = new.patch(&job, 0, b"hello").await;
+    assert_eq!((response.status, response.header("job-status")), (202, "running"));
     assert_eq!(old.patch(&build, "5-11", b" world").await.status, 202);
     new.finish(&job, "success").await;
     assert_eq!(read_trace(&fixture, &build).await, "hello world");

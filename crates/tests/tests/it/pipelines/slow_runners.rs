@@ -168,17 +168,18 @@ async fn slow_trace_chunks_of_one_project_do_not_block_others() {
     // nothing.
     let far = 1 << 30;
     let waiting = async {
-        while let Ok(said) = tokio::time::timeout(Duration::from_millis(500), runner.patch(&job, far, &part)).await {
-            assert_eq!(said.status, 416, "{}", said.body);
+        while let Ok(response) = tokio::time::timeout(Duration::from_millis(500), runner.patch(&job, far, &part)).await
+        {
+            assert_eq!(response.status, 416, "{}", response.body);
         }
     };
     tokio::time::timeout(RESPONSE_TIMEOUT, waiting).await.expect("one waits");
     let (other, theirs) = claim_other_job(&fixture).await;
-    let said = tokio::time::timeout(RESPONSE_TIMEOUT, other.patch(&theirs, 0, &part)).await;
-    assert_eq!(said.expect("another project's trace is not held up").status, 202);
+    let response = tokio::time::timeout(RESPONSE_TIMEOUT, other.patch(&theirs, 0, &part)).await;
+    assert_eq!(response.expect("another project's trace is not held up").status, 202);
     // Short chunks need no permit.
-    let said = tokio::time::timeout(RESPONSE_TIMEOUT, runner.patch(&job, 0, b"x")).await;
-    assert_eq!(said.expect("a short part does not wait").status, 202);
+    let response = tokio::time::timeout(RESPONSE_TIMEOUT, runner.patch(&job, 0, b"x")).await;
+    assert_eq!(response.expect("a short part does not wait").status, 202);
     let own = tokio::time::timeout(Duration::from_secs(1), runner.patch(&job, far, &part)).await;
     assert!(own.is_err(), "its project has its share");
     drop(slow);

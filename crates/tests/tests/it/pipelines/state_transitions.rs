@@ -101,10 +101,10 @@ async fn canceled_pipelines_stop_their_builds() {
     );
     assert!(runner.request().await.is_none());
     // The runner is rejected, and its later requests change nothing.
-    let said = runner.patch(&job, 0, b"late").await;
-    assert_eq!((said.status, said.header("job-status")), (403, "canceled"));
-    let said = runner.update(&job, "success").await;
-    assert_eq!((said.status, said.header("job-status")), (403, "canceled"));
+    let response = runner.patch(&job, 0, b"late").await;
+    assert_eq!((response.status, response.header("job-status")), (403, "canceled"));
+    let response = runner.update(&job, "success").await;
+    assert_eq!((response.status, response.header("job-status")), (403, "canceled"));
     assert_eq!(fixture.build("compile").await["status"], "canceled");
     let again = fixture.ada.post(&fixture.path(&format!("/pipelines/{}/cancel", pipeline["id"])), &[]).await;
     assert_eq!(again.status, 200);
@@ -123,8 +123,8 @@ async fn stale_builds_fail() {
     fixture.server.advance(TimeDelta::minutes(17));
     fixture.server.fail_stale_builds().await;
     assert_eq!(fixture.build("compile").await["status"], "failed");
-    let said = runner.update(&job, "success").await;
-    assert_eq!((said.status, said.header("job-status")), (403, "failed"));
+    let response = runner.update(&job, "success").await;
+    assert_eq!((response.status, response.header("job-status")), (403, "failed"));
     fixture.server.advance(TimeDelta::hours(25));
     fixture.server.fail_stale_builds().await;
     assert_eq!(fixture.build("lint").await["status"], "failed");

@@ -11,15 +11,15 @@ async fn traces_are_appended_in_chunks() {
     let fixture = CiFixture::with_file(SIMPLE).await;
     let runner = fixture.runner().await;
     let job = runner.claim().await;
-    let said = runner.patch(&job, 0, b"hello ").await;
-    assert_eq!((said.status, said.header("range"), said.header("job-status")), (202, "0-6", "running"));
-    assert_eq!(said.header("x-gitlab-trace-update-interval"), "3");
-    let said = runner.patch(&job, 6, b"world\n").await;
-    assert_eq!((said.status, said.header("range")), (202, "0-12"));
+    let response = runner.patch(&job, 0, b"hello ").await;
+    assert_eq!((response.status, response.header("range"), response.header("job-status")), (202, "0-6", "running"));
+    assert_eq!(response.header("x-gitlab-trace-update-interval"), "3");
+    let response = runner.patch(&job, 6, b"world\n").await;
+    assert_eq!((response.status, response.header("range")), (202, "0-12"));
     // A chunk that does not match the trace is rejected, and the response says where the next one starts.
     for start in [0, 6, 13] {
-        let said = runner.patch(&job, start, b"other").await;
-        assert_eq!((said.status, said.header("range")), (416, "0-12"));
+        let response = runner.patch(&job, start, b"other").await;
+        assert_eq!((response.status, response.header("range")), (416, "0-12"));
     }
     assert_eq!(runner.patch(&job, 12, b"").await.status, 202);
     assert_eq!(read_trace(&fixture, job.id).await, "hello world\n");
@@ -68,7 +68,7 @@ async fn oversized_traces_fail_the_build() {
     let job = runner.claim().await;
     let piece = vec![b'x'; 15 << 20];
     assert_eq!(runner.patch(&job, 0, &piece).await.status, 202);
-    let said = runner.patch(&job, piece.len() as i64, &piece).await;
-    assert_eq!((said.status, said.header("job-status")), (403, "failed"));
+    let response = runner.patch(&job, piece.len() as i64, &piece).await;
+    assert_eq!((response.status, response.header("job-status")), (403, "failed"));
     assert_eq!(fixture.build("one").await["status"], "failed");
 }

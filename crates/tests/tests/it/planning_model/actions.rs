@@ -271,8 +271,10 @@ impl Driver {
         let allowed = self.model.check_project(caller, project, MinAccess::SignedIn, Feature::Issues);
         let allowed = allowed.and_then(|()| self.model.find_issue(caller, project, id).map(|_| 201));
         let path = format!("/projects/{project}/issues/{id}/notes");
-        let Some(said) = self.send(caller, ("POST", &path), &[("body", body.clone())], allowed).await else { return };
-        let note = said.body["id"].as_i64().unwrap();
+        let Some(created) = self.send(caller, ("POST", &path), &[("body", body.clone())], allowed).await else {
+            return;
+        };
+        let note = created.body["id"].as_i64().unwrap();
         self.model.notes.insert(note, Note { issue: id, author: caller.unwrap(), body });
         self.model.issues.get_mut(&id).unwrap().updated_at = self.now;
         self.record_event(project, caller, "commented on", Subject::Note(id, note));

@@ -163,9 +163,9 @@ impl Driver {
             assert_eq!(parse_issue(&shown.body), model.issue_facts(id), "{path} of {caller:?}");
             let notes = notes.body.as_array().unwrap().iter().filter(|note| note["system"] == false);
             let notes: Vec<_> = notes.map(|note| json!([note["id"], note["author"]["id"], note["body"]])).collect();
-            let said = model.notes.iter().filter(|(_, note)| note.issue == id);
-            let said: Vec<_> = said.map(|(id, note)| json!([id, note.author, note.body])).collect();
-            assert_eq!(notes, said, "{path}/notes of {caller:?}");
+            let expected = model.notes.iter().filter(|(_, note)| note.issue == id);
+            let expected: Vec<_> = expected.map(|(id, note)| json!([id, note.author, note.body])).collect();
+            assert_eq!(notes, expected, "{path}/notes of {caller:?}");
         }
     }
 

@@ -207,9 +207,9 @@ impl RaceFixture {
             }
             Comment => {
                 let (project, issue) = pick(&self.issues, rng);
-                let said = client.post(&format!("{}/issues/{issue}/notes", path(project)), &[("body", "b")]).await;
-                add_id(&self.notes, project, &said);
-                said
+                let response = client.post(&format!("{}/issues/{issue}/notes", path(project)), &[("body", "b")]).await;
+                add_id(&self.notes, project, &response);
+                response
             }
             MoveIssue => {
                 let (from, issue) = pick(&self.issues, rng);

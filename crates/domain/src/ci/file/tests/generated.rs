@@ -184,17 +184,17 @@ proptest! {
     }
 
     #[test]
-    fn generated_files_parse_back(said in jobs()) {
-        let text = to_yaml(&said);
+    fn generated_files_parse_back(expected in jobs()) {
+        let text = to_yaml(&expected);
         let file = read(text.as_bytes()).map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))?;
-        prop_assert_eq!(file.jobs.len(), said.len());
-        for (job, said) in file.jobs.iter().zip(&said) {
-            prop_assert_eq!(&job.name, &said.name);
-            prop_assert_eq!(job.stage_index, said.stage);
-            prop_assert_eq!(&job.script, &said.script);
-            prop_assert_eq!(&job.tags, &said.tags);
-            prop_assert_eq!(&job.variables, &said.variables);
-            prop_assert_eq!(job.allow_failure, said.allow_failure);
+        prop_assert_eq!(file.jobs.len(), expected.len());
+        for (job, expected) in file.jobs.iter().zip(&expected) {
+            prop_assert_eq!(&job.name, &expected.name);
+            prop_assert_eq!(job.stage_index, expected.stage);
+            prop_assert_eq!(&job.script, &expected.script);
+            prop_assert_eq!(&job.tags, &expected.tags);
+            prop_assert_eq!(&job.variables, &expected.variables);
+            prop_assert_eq!(job.allow_failure, expected.allow_failure);
         }
     }
 }
