@@ -19,8 +19,8 @@ class Case(ContentCase):
         self._pages = {FEW: page("branches50", 1)} | many
         return self._pages
 
-    def check(self, world):
-        super().check(world)
+    def check(self, environment):
+        super().check(environment)
         for what, page in self._pages.items():
             if (count := len(page.answer(self.local))) != 20:
                 raise RuntimeError(f"{what} has {count} branches instead of 20")
@@ -31,6 +31,6 @@ class Case(ContentCase):
             for what in self._pages
             if what != FEW
             for figure, goal in {"milliseconds": {"at_most": 2.0}, "operation_cpu": {}}.items()
-            if figure in measured[self.target(what, self.local)][0]
+            if figure in measured[self.measurement_name(what, self.local)][0]
             for line in self.within(measured, what, FEW, figure, **goal)
         ]

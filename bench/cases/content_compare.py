@@ -20,17 +20,17 @@ class Case(ContentCase):
         self._compare = Get("large", f"compare?from={old}&to={new}", EACH)
         return {"compare": self._compare, "git diff": Command(fixture, "diff", "-M", base, new, count=EACH)}
 
-    def check(self, world):
-        super().check(world)
+    def check(self, environment):
+        super().check(environment)
         answer = self._compare.answer(self.local)
         found = len(answer["commits"]), len(answer["diffs"])
         if found != (COMMITS, self._files):
             expected = f"{COMMITS} commits and {self._files} files"
-            world.note(f"compare answers {found[0]} commits and {found[1]} files, git {expected}")
+            environment.note(f"compare answers {found[0]} commits and {found[1]} files, git {expected}")
 
     def results(self, measured):
         results = self.within(measured, "compare", "git diff", "milliseconds", at_most=1.2)
-        ours, bare = (measured[self.target(what, self.local)] for what in ("compare", "git diff"))
+        ours, bare = (measured[self.measurement_name(what, self.local)] for what in ("compare", "git diff"))
         if "operation_cpu" in ours[0]:
             cpu = [each["operation_cpu"] for each in ours], [each["bare_cpu"] for each in bare]
             results.append(paired(self.name, "compare / git diff, local", "operation_cpu", *cpu))

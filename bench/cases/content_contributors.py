@@ -27,7 +27,7 @@ class Case(ContentCase):
     def operations(self, _git):
         return {}
 
-    def after(self, world):
+    def after(self, environment):
         self._later = 0
         self._taken = {what: [] for what in ("first", "second", "pushed", "bare")}
         log = Command(self.git.fixtures["large"], "log", "--no-merges", "--numstat", self.head("large"))
@@ -43,7 +43,7 @@ class Case(ContentCase):
             self._taken["bare"].append(log.run(None, None)["milliseconds"])
             say(f"{project}: " + ", ".join(f"{what} {taken[-1]:.4f} s" for what, taken in self._taken.items()))
         if self._later:
-            world.note(f"contributors: {self._later} answers of 503, asked again every {EVERY} s")
+            environment.note(f"contributors: {self._later} answers of 503, asked again every {EVERY} s")
 
     def _take(self, what, do, count=1):
         begin = time.monotonic()
@@ -64,7 +64,7 @@ class Case(ContentCase):
             raise RuntimeError(f"GET {path} answers {response.status}: {body[:300]!r}")
         counted = sum(each["commits"] for each in json.loads(body))
         if counted != commits:
-            self.world.note(f"the contributors have {counted:,} commits instead of {commits:,}")
+            self.environment.note(f"the contributors have {counted:,} commits instead of {commits:,}")
 
     def results(self, _measured):
         first, second, pushed, bare = self._taken.values()

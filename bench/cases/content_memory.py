@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from harness import plain
-from harness.git import ContentCase, Watch
+from harness.git import ContentCase, MemorySampler
 from harness.git.content import Connection, api
 from harness.server import say
 
@@ -31,7 +31,7 @@ class Case(ContentCase):
     def operations(self, _git):
         return {}
 
-    def after(self, world):
+    def after(self, environment):
         self._watched, self._seconds = {}, {}
         for project, entries in ENTRIES.items():
             last = -(-entries // PER_PAGE)
@@ -39,11 +39,11 @@ class Case(ContentCase):
                 path = api(self.local, project, f"tree?recursive=true&per_page={PER_PAGE}&page={page}")
                 self._watch(f"{project}, page {page:,}", lambda: self._page(path))
         self._watch("archive of 2 GB", self._archive)
-        self._left = self._leave(world)
+        self._left = self._leave(environment)
 
     def _watch(self, what, do):
         begin = time.monotonic()
-        with Watch(self.local, EVERY) as self._watched[what]:
+        with MemorySampler(self.local, EVERY) as self._watched[what]:
             do()
             self._seconds[what] = time.monotonic() - begin
         say(f"{what}: {self._seconds[what]:.2f} s, server {self._watched[what].rss / 1e6:.0f} MB")
@@ -71,7 +71,7 @@ class Case(ContentCase):
             raise RuntimeError(f"{ARCHIVE} is answered {start!r}")
         return count
 
-    def _leave(self, world):
+    def _leave(self, environment):
         """Returns the number of remaining child processes that were not there before, and the seconds until there are
         none."""
         there = set(self.local.processes())
@@ -81,7 +81,7 @@ class Case(ContentCase):
             time.sleep(0.02)
         seconds = time.monotonic() - begin
         for pid in left:
-            world.note(f"{TIMEOUT} s after the client went away there is still: {command_line(pid)}")
+            environment.note(f"{TIMEOUT} s after the client went away there is still: {command_line(pid)}")
         return len(left), seconds
 
     def results(self, _measured):

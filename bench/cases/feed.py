@@ -20,10 +20,10 @@ VIEWS = [
 class Case(BaseCase):
     growth_at_most = 2.0
 
-    def targets(self, world):
+    def measurements(self, environment):
         self._views = {}
         for size, name in SIZES.items():
-            instance = world.instance(name)
+            instance = environment.instance(name)
             for of, reader, username, later in VIEWS:
                 project = "/" in of
                 found = instance.number((PROJECT if project else USER).format(of))
@@ -35,7 +35,7 @@ class Case(BaseCase):
                     self._views.setdefault(view, {})[size] = load
         return [load for by_size in self._views.values() for load in by_size.values()]
 
-    def check(self, _world):
+    def check(self, _environment):
         for view, by_size in self._views.items():
             for load in by_size.values():
                 self._check(view, load)

@@ -12,14 +12,14 @@ class FetchAfter(Operation):
         self.figures = {"seconds": goal, "first_byte": {}, "operation_cpu": goal}
         self._prepared = {}
 
-    def prepare(self, side):
-        self._prepared[side.name] = number = self._prepared.get(side.name, 0) + 1
-        side.settle(self.project)
-        self.commits.push_by_hand(side, self.project, f"after-{self.pushes}-{number}", self.pushes)
-        return wire.fetch_body(side.tips(self.project))
+    def prepare(self, target):
+        self._prepared[target.name] = number = self._prepared.get(target.name, 0) + 1
+        target.settle(self.project)
+        self.commits.push_by_hand(target, self.project, f"after-{self.pushes}-{number}", self.pushes)
+        return wire.fetch_body(target.tips(self.project))
 
-    def run(self, side, body):
-        fetched = wire.fetch(side, self.project, body)
+    def run(self, target, body):
+        fetched = wire.fetch(target, self.project, body)
         return {"seconds": fetched.seconds, "first_byte": fetched.first_byte, "bytes": fetched.bytes}
 
 

@@ -13,9 +13,9 @@ class Clone(Operation):
     def __init__(self, project, directory):
         self.project, self.directory = project, Path(directory, "clone.git")
 
-    def run(self, side, _prepared):
+    def run(self, target, _prepared):
         begin = time.monotonic()
-        client.git(*side.options, "clone", "-q", "--bare", side.url(self.project), self.directory)
+        client.git(*target.options, "clone", "-q", "--bare", target.url(self.project), self.directory)
         return {"seconds": time.monotonic() - begin}
 
     def clean(self, _side):

@@ -18,17 +18,17 @@ class Crowd(Operation):
         self.commits, self.count = commits, count
         self._prepared = {}
 
-    def prepare(self, side):
+    def prepare(self, target):
         """Pushes another commit each time, so that no response is cached."""
-        self._prepared[side.name] = number = self._prepared.get(side.name, 0) + 1
-        side.settle(PROJECT)
-        tip = self.commits.push_by_hand(side, PROJECT, f"crowd-{self.count}-{number}", 1)
+        self._prepared[target.name] = number = self._prepared.get(target.name, 0) + 1
+        target.settle(PROJECT)
+        tip = self.commits.push_by_hand(target, PROJECT, f"crowd-{self.count}-{number}", 1)
         return wire.fetch_body([tip], depth=1)
 
-    def run(self, side, body):
+    def run(self, target, body):
         before, begin = own_cpu(), time.monotonic()
         with ThreadPoolExecutor(self.count) as pool:
-            fetched = list(pool.map(lambda _: wire.fetch(side, PROJECT, body), range(self.count)))
+            fetched = list(pool.map(lambda _: wire.fetch(target, PROJECT, body), range(self.count)))
         seconds = time.monotonic() - begin
         return {
             "seconds": seconds,
@@ -50,14 +50,14 @@ class Case(GitCase):
     def operations(self, _git):
         return {f"{count} clones": Crowd(self.commits("medium"), count) for count in (8, 32)}
 
-    def after(self, world):
-        self._note = world.note
+    def after(self, environment):
+        self._note = environment.note
 
     def results(self, measured):
         for what in self._operations:
-            for side in self.sides:
-                figures = measured[self.target(what, side)]
+            for target in self.targets:
+                figures = measured[self.measurement_name(what, target)]
                 shares = [f["client_cpu"] / (f["client_cpu"] + f.get("operation_cpu", 0)) for f in figures]
                 if "operation_cpu" in figures[0] and min(shares) > CLIENTS:
-                    self._note(f"git_crowd: the clients of {what} use {min(shares):.0%} of the CPU at {side.name}")
+                    self._note(f"git_crowd: the clients of {what} use {min(shares):.0%} of the CPU at {target.name}")
         return super().results(measured)

@@ -12,8 +12,8 @@ class Fetch(Operation):
         self.project, self.count = project, count
         self.body = wire.fetch_body(sorted(set(client.refs_of(client.git("-C", fixture, "show-ref")).values())))
 
-    def run(self, side, _prepared):
-        fetched = [wire.fetch(side, self.project, self.body) for _ in range(self.count)]
+    def run(self, target, _prepared):
+        fetched = [wire.fetch(target, self.project, self.body) for _ in range(self.count)]
         return {
             "seconds": median(f.seconds for f in fetched),
             "first_byte": median(f.first_byte for f in fetched),

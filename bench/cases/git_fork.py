@@ -16,24 +16,24 @@ class Fork(Operation):
     def __init__(self, project):
         self.project = project
 
-    def prepare(self, side):
+    def prepare(self, target):
         groups = []
         for _ in range(self.count):
             Fork.groups += 1
-            groups.append(side.ask("/groups", name=f"forks-{Fork.groups}", path=f"forks-{Fork.groups}"))
+            groups.append(target.ask("/groups", name=f"forks-{Fork.groups}", path=f"forks-{Fork.groups}"))
         return groups
 
-    def run(self, side, groups):
-        taken = [self._fork(side, group) for group in groups]
+    def run(self, target, groups):
+        taken = [self._fork(target, group) for group in groups]
         return {"milliseconds": median(whole for whole, _ in taken), "request": median(alone for _, alone in taken)}
 
-    def _fork(self, side, group):
+    def _fork(self, target, group):
         begin = time.monotonic()
-        side.ask(f"/projects/fork/{side.project_ids[self.project]}", namespace=group["id"])
+        target.ask(f"/projects/fork/{target.project_ids[self.project]}", namespace=group["id"])
         answered = time.monotonic()
         while True:
             try:
-                side.ls_remote(f"{group['path']}/{self.project}")
+                target.ls_remote(f"{group['path']}/{self.project}")
                 return time.monotonic() - begin, answered - begin
             except RuntimeError:
                 if time.monotonic() > begin + TIMEOUT:

@@ -7,7 +7,7 @@ from statistics import median
 
 from harness import plain
 from harness.git import ContentCase, client, wire
-from harness.git.handmade import Handmade
+from harness.git.synthetic import SyntheticCommits
 from harness.server import say
 
 ORIGIN = "large-forks"
@@ -36,10 +36,10 @@ class Case(ContentCase):
     def operations(self, _git):
         return {}
 
-    def after(self, world):
-        self._count = world.forks
+    def after(self, environment):
+        self._count = environment.forks
         self._origin = self.local.project_ids[ORIGIN]
-        self._made = Handmade(self.git.fixtures["large"])
+        self._made = SyntheticCommits(self.git.fixtures["large"])
         self._stored, self._directory = {"before": self._bytes()}, {"before": self._files()}
         self._cache = self._copies()
         with ThreadPoolExecutor(CLIENTS) as pool:
@@ -52,7 +52,7 @@ class Case(ContentCase):
             self._sent, self._pushing, self._used = sum(sent), time.monotonic() - begin, self._cpu() - used
             say(f"{self._count * PUSHES:,} pushes in {self._pushing:.0f} s")
         self._stored["pushed"], self._cache = self._bytes(), self._copies() - self._cache
-        self._maintain(world, forks)
+        self._maintain(environment, forks)
         self._stored["maintained"], self._directory["maintained"] = self._bytes(), self._files()
         self._see(forks[-1])
 
@@ -73,12 +73,12 @@ class Case(ContentCase):
                 taken.append(time.monotonic() - begin)
         return sum(map(len, bodies)), taken
 
-    def _maintain(self, world, forks):
+    def _maintain(self, environment, forks):
         begin = time.monotonic()
-        command = [world.holdfast, "admin", "sweep"]
+        command = [environment.holdfast, "admin", "sweep"]
         done = subprocess.run(command, capture_output=True, text=True, env=self.local.instance.variables())
         if "unrecognized subcommand" in done.stderr:
-            world.note("there is no `holdfast admin sweep`")
+            environment.note("there is no `holdfast admin sweep`")
         elif done.returncode:
             raise RuntimeError(f"holdfast admin sweep failed:\n{done.stderr}")
         self.local.settle(ORIGIN)
@@ -86,7 +86,8 @@ class Case(ContentCase):
         self._projected = None
         if (packs := self._packs(forks)) > FEW_PACKS:
             sample = forks[:: max(1, len(forks) // SAMPLE)]
-            world.note(f"git_forks: {packs:.1f} packs a fork after maintenance; {len(sample)} were repacked one by one")
+            repacked = f"{len(sample)} were repacked one by one"
+            environment.note(f"git_forks: {packs:.1f} packs a fork after maintenance; {repacked}")
             for path, _, _ in sample:
                 self.local.settle(path)
             self._projected = self._own(sample) / len(sample) * self._count
@@ -112,10 +113,10 @@ class Case(ContentCase):
         return self.local.group.cpu() if self.local.group else 0
 
     def _files(self):
-        return size(self.local.instance.environment["HOLDFAST__STORAGE__URL"].removeprefix("file://"))
+        return size(self.local.instance.settings["HOLDFAST__STORAGE__URL"].removeprefix("file://"))
 
     def _copies(self):
-        return size(self.local.instance.environment["HOLDFAST__GIT__CACHE_DIRECTORY"])
+        return size(self.local.instance.settings["HOLDFAST__GIT__CACHE_DIRECTORY"])
 
     def _see(self, fork):
         """Checks that the pushed commits are still there."""

@@ -42,33 +42,34 @@ class Case(GitCase):
     def operations(self, _git):
         return {}
 
-    def after(self, world):
-        # The reference is needed for the comparison, whichever sides are selected.
-        self._reference = self.git.side("reference")
+    def after(self, environment):
+        # The reference is needed for the comparison, whichever targets are selected.
+        self._reference = self.git.target("reference")
+        count = environment.pushes
         self._grown = {
-            f"{fixture}, {world.pushes:,} pushes, {side.name}": self._grow(side, project, fixture, world.pushes)
+            f"{fixture}, {count:,} pushes, {target.name}": self._grow(target, project, fixture, count)
             for project, fixture in self.projects.items()
-            for side in self.ours
+            for target in self.ours
         }
 
-    def _grow(self, side, project, fixture, count):
-        commits, twin = self.commits(fixture), f"{project}-{side.name}"
+    def _grow(self, target, project, fixture, count):
+        commits, twin = self.commits(fixture), f"{project}-{target.name}"
         self._reference.ensure(twin, self.git.fixtures[fixture])
         chain = commits.chain("growth", count)
-        grown = Grown([look(side, project, FIRST_LOOKS)], [look(self._reference, twin, FIRST_LOOKS)], [], [], [])
-        with wire.Pusher(side, project) as pusher:
+        grown = Grown([look(target, project, FIRST_LOOKS)], [look(self._reference, twin, FIRST_LOOKS)], [], [], [])
+        with wire.Pusher(target, project) as pusher:
             for number, body in enumerate(commits.bodies(chain, REF), 1):
                 begin = time.monotonic()
                 pusher.push(body)
                 grown.pushes.append(time.monotonic() - begin)
                 if number % EVERY == 0:
-                    grown.ours.append(look(side, project))
+                    grown.ours.append(look(target, project))
                     self._bring(twin, commits.directory, chain[number - 1])
                     grown.reference.append(look(self._reference, twin))
                     seconds = [grown.ours[-1][0], grown.reference[-1][0], median(grown.pushes[-EVERY:])]
                     clone, bare, push = (f"{each * 1e3:.1f} ms" for each in seconds)
-                    say(f"{number} pushes to {project} of {side.name}: clone {clone}, reference {bare}, push {push}")
-        self._mend(side, project, grown)
+                    say(f"{number} pushes to {project} of {target.name}: clone {clone}, reference {bare}, push {push}")
+        self._mend(target, project, grown)
         return grown
 
     def _bring(self, twin, source, commit):
@@ -76,14 +77,14 @@ class Case(GitCase):
         client.git("-C", self._reference.directory / f"{twin}.git", "fetch", "-q", source, f"{commit}:{REF}")
         self._reference.settle(twin)
 
-    def _mend(self, side, project, grown):
-        side.settle(project)
+    def _mend(self, target, project, grown):
+        target.settle(project)
         copy, fresh = Path(self.git.directory, "fresh.git"), f"{project}-fresh"
-        client.git(*side.options, "clone", "-q", "--mirror", side.url(project), copy)
-        side.ensure(fresh, copy)
+        client.git(*target.options, "clone", "-q", "--mirror", target.url(project), copy)
+        target.ensure(fresh, copy)
         shutil.rmtree(copy)
         for turn in range(PAIRS + 1):
-            pair = clone(side, project, turn).seconds, clone(side, fresh, turn).seconds
+            pair = clone(target, project, turn).seconds, clone(target, fresh, turn).seconds
             # The first clone warms the caches.
             if turn:
                 grown.mended.append(pair[0])
@@ -114,18 +115,18 @@ class Case(GitCase):
         ]
 
 
-def clone(side, project, turn):
+def clone(target, project, turn):
     """Clones without one of the old branches, another one each time. All of them are ancestors of main, so the work is
     the same, but no response is cached."""
-    refs = client.refs_of(side.ls_remote(project, "refs/*"))
+    refs = client.refs_of(target.ls_remote(project, "refs/*"))
     old = [name for name in refs if name.startswith("refs/heads/topic/")]
     del refs[old[turn % len(old)]]
     wants = {oid for name, oid in refs.items() if not name.endswith("^{}")}
-    return wire.fetch(side, project, wire.fetch_body(sorted(wants)))
+    return wire.fetch(target, project, wire.fetch_body(sorted(wants)))
 
 
-def look(side, project, count=LOOKS):
-    clones = [clone(side, project, turn) for turn in range(count)]
+def look(target, project, count=LOOKS):
+    clones = [clone(target, project, turn) for turn in range(count)]
     return median(each.seconds for each in clones), clones[-1].bytes
 
 

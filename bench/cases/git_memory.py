@@ -4,7 +4,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 from harness import plain
-from harness.git import GitCase, Watch, client, wire
+from harness.git import GitCase, MemorySampler, client, wire
 
 CLIENTS = 100
 
@@ -17,15 +17,15 @@ class Case(GitCase):
     def operations(self, _git):
         return {}
 
-    def after(self, _world):
+    def after(self, _environment):
         wants = client.refs_of(client.git("-C", self.git.fixtures["large"], "show-ref")).values()
         body = wire.fetch_body(sorted(set(wants)))
         self._watched, self._seconds = {}, {}
-        for side in self.ours:
+        for target in self.ours:
             begin = time.monotonic()
-            with Watch(side) as self._watched[side.name], ThreadPoolExecutor(CLIENTS) as pool:
-                list(pool.map(lambda _: wire.fetch(side, "large", body), range(CLIENTS)))
-            self._seconds[side.name] = time.monotonic() - begin
+            with MemorySampler(target) as self._watched[target.name], ThreadPoolExecutor(CLIENTS) as pool:
+                list(pool.map(lambda _: wire.fetch(target, "large", body), range(CLIENTS)))
+            self._seconds[target.name] = time.monotonic() - begin
 
     def results(self, _measured):
         what = f"{CLIENTS} fetches of large at once"

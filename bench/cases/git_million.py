@@ -8,7 +8,7 @@ from statistics import median
 from harness import paired, plain, proc
 from harness.git import ContentCase, Get, Operation, client, wire
 from harness.git.content import Connection, api
-from harness.git.handmade import EMPTY
+from harness.git.synthetic import EMPTY
 from harness.server import say
 
 FIXTURE = "small"
@@ -27,12 +27,12 @@ class Turns(Operation):
     def before(self, each):
         """Prepares one run; not measured."""
 
-    def run(self, side, prepared):
+    def run(self, target, prepared):
         taken = []
         for each in prepared or range(self.count):
             self.before(each)
             begin = time.monotonic()
-            self.do(side, each)
+            self.do(target, each)
             taken.append(time.monotonic() - begin)
         return {"milliseconds": median(taken)}
 
@@ -44,12 +44,12 @@ class Push(Turns):
         super().__init__(*arguments)
         self.commits, self.name, self._number = commits, name, 0
 
-    def prepare(self, side):
+    def prepare(self, target):
         self._number += 1
         self._ref = f"refs/heads/{self.name}-{self._number}"
-        first, *others = self.made(side, self.commits.chain(f"{self.name}-{self._number}", self.count + 1))
+        first, *others = self.made(target, self.commits.chain(f"{self.name}-{self._number}", self.count + 1))
         self.before(first)
-        self.do(side, first)
+        self.do(target, first)
         return others
 
 
@@ -57,15 +57,15 @@ class ByClient(Push):
     def made(self, _side, chain):
         return chain
 
-    def do(self, side, commit):
-        self.commits.push(side, self.project, commit, self._ref)
+    def do(self, target, commit):
+        self.commits.push(target, self.project, commit, self._ref)
 
 
 class ByHand(Push):
     """Pushes without requesting the ref advertisement, which git reads first."""
 
-    def made(self, side, chain):
-        self._pusher = wire.Pusher(side, self.project)
+    def made(self, target, chain):
+        self._pusher = wire.Pusher(target, self.project)
         return list(self.commits.bodies(chain, self._ref))
 
     def do(self, _side, body):
@@ -81,9 +81,9 @@ class PageAfterPush(ByHand):
     def before(self, body):
         self._pusher.send(body)
 
-    def do(self, side, _body):
-        with Connection(side) as connection:
-            connection.get(api(side, self.project, FIRST_PAGE))
+    def do(self, target, _body):
+        with Connection(target) as connection:
+            connection.get(api(target, self.project, FIRST_PAGE))
 
 
 class FetchOne(Turns):
@@ -99,9 +99,9 @@ class FetchOne(Turns):
             client.git("init", "-q", "--bare", copy)
         return copies
 
-    def do(self, side, copy):
+    def do(self, target, copy):
         main = "refs/heads/main"
-        client.git("-C", copy, *side.options, "fetch", "-q", "--no-tags", side.url(self.project), f"{main}:{main}")
+        client.git("-C", copy, *target.options, "fetch", "-q", "--no-tags", target.url(self.project), f"{main}:{main}")
 
     def clean(self, _side):
         shutil.rmtree(self.directory)
@@ -114,20 +114,20 @@ class Refs(Turns):
         super().__init__(*arguments)
         self.body = body
 
-    def do(self, side, _each):
-        with wire.Pusher(side, self.project) as connection:
+    def do(self, target, _each):
+        with wire.Pusher(target, self.project) as connection:
             connection.refs(self.body) if self.body else connection.advertisement()
 
 
 class Case(ContentCase):
     name = "git_million"
 
-    def targets(self, world):
-        self._sizes = {"few": FEW, "many": world.many_refs}
-        targets = super().targets(world)
+    def measurements(self, environment):
+        self._sizes = {"few": FEW, "many": environment.many_refs}
+        measurements = super().measurements(environment)
         for project, count in self._sizes.items():
             self._make(f"refs-{project}", count)
-        return targets
+        return measurements
 
     def _make(self, project, count):
         """Creates `count` branches in addition to those of the repository."""
@@ -163,15 +163,15 @@ class Case(ContentCase):
             for project, count in self._sizes.items()
         }
 
-    def check(self, world):
+    def check(self, environment):
         self._rss = {"when they were made": self._most()}
         Path(f"/proc/{self.local.server.pid}/clear_refs").write_text("5")
         for what, operation in self._operations.items():
             if isinstance(operation, Get) and (count := len(operation.answer(self.local))) != 10:
                 raise RuntimeError(f"{what} has {count} branches instead of 10")
-        super().check(world)
+        super().check(environment)
 
-    def after(self, _world):
+    def after(self, _environment):
         self._rss["afterwards"] = self._most()
         # The first request to a node that has just been started.
         self._first = {}
@@ -190,7 +190,7 @@ class Case(ContentCase):
         lines = []
         for kind, (_, goal) in self._kinds.items():
             for figure, wanted in {"milliseconds": goal, "operation_cpu": {}}.items():
-                if figure in measured[self.target(f"{kind}, {few}", self.local)][0]:
+                if figure in measured[self.measurement_name(f"{kind}, {few}", self.local)][0]:
                     lines += self.within(measured, f"{kind}, {many}", f"{kind}, {few}", figure, **wanted)
         return [
             *lines,

@@ -17,12 +17,12 @@ PUSHES = 40
 class Alone(Operation):
     """The maximum rate of requests of 32 clients."""
 
-    def __init__(self, world):
-        self.seconds, self.connections = world.seconds, world.connections
+    def __init__(self, environment):
+        self.seconds, self.connections = environment.seconds, environment.connections
 
-    def run(self, side, _prepared):
-        path = f"/api/v3/projects/{side.project_ids[CLONED]}"
-        counted = wrk(side.server, path, self.seconds, self.connections)
+    def run(self, target, _prepared):
+        path = f"/api/v3/projects/{target.project_ids[CLONED]}"
+        counted = wrk(target.server, path, self.seconds, self.connections)
         self.count = counted["requests"]
         return {
             "rate": self.count / (counted["microseconds"] / 1e6),
@@ -34,39 +34,39 @@ class Alone(Operation):
 class Mixed(Alone):
     """The clones are those of `git_fetch`; each pusher has a small repository of its own."""
 
-    def __init__(self, world, commits, pushed):
-        super().__init__(world)
-        self.note, self.commits, self.pushed = world.note, commits, pushed
+    def __init__(self, environment, commits, pushed):
+        super().__init__(environment)
+        self.note, self.commits, self.pushed = environment.note, commits, pushed
         self._prepared, self._bodies = {}, {}
 
-    def prepare(self, side):
-        self._prepared[side.name] = number = self._prepared.get(side.name, 0) + 1
+    def prepare(self, target):
+        self._prepared[target.name] = number = self._prepared.get(target.name, 0) + 1
         for project in self.pushed:
-            side.settle(project)
+            target.settle(project)
         bodies = [self._made(f"mixed-{number}-{pusher}") for pusher in range(PUSHERS)]
-        return wire.fetch_body(side.tips(CLONED)), bodies
+        return wire.fetch_body(target.tips(CLONED)), bodies
 
     def _made(self, name):
-        """Returns the pushes, which are the same for every side."""
+        """Returns the pushes, which are the same for every target."""
         if name not in self._bodies:
             chain = self.commits.chain(name, PUSHES * (self.seconds + 1))
             self._bodies[name] = list(self.commits.bodies(chain, f"refs/heads/{name}"))
         return self._bodies[name]
 
-    def run(self, side, prepared):
+    def run(self, target, prepared):
         body, pushes = prepared
         end, begin = threading.Event(), time.monotonic()
 
         def clone():
             count = 0
             while not end.is_set():
-                wire.fetch(side, CLONED, body)
+                wire.fetch(target, CLONED, body)
                 count += 1
             return count
 
         def push(project, bodies):
             count = 0
-            with wire.Pusher(side, project) as pusher:
+            with wire.Pusher(target, project) as pusher:
                 for each in bodies:
                     if end.is_set():
                         return count
@@ -79,7 +79,7 @@ class Mixed(Alone):
             clones = [pool.submit(clone) for _ in range(CLONERS)]
             pushed = [pool.submit(push, *each) for each in zip(self.pushed, pushes)]
             try:
-                figures = super().run(side, None)
+                figures = super().run(target, None)
             finally:
                 end.set()
             clones, pushed = (sum(each.result() for each in some) for some in (clones, pushed))
@@ -93,18 +93,18 @@ class Case(GitCase):
     projects = {CLONED: "medium"} | dict.fromkeys(pushed, "small")
     with_reference = False
 
-    def targets(self, world):
-        self.world = world
-        return super().targets(world)
+    def measurements(self, environment):
+        self.environment = environment
+        return super().measurements(environment)
 
     def operations(self, _git):
-        return {"mixed": Mixed(self.world, self.commits("small"), self.pushed), "alone": Alone(self.world)}
+        return {"mixed": Mixed(self.environment, self.commits("small"), self.pushed), "alone": Alone(self.environment)}
 
     def results(self, measured):
         return [
             *self.within(measured, "mixed", "alone", "p99", at_most=3.0),
             *self.within(measured, "mixed", "alone", "p50"),
             *self.within(measured, "mixed", "alone", "rate"),
-            *self.alone(self.sides, measured, "mixed", "clones"),
-            *self.alone(self.sides, measured, "mixed", "pushes"),
+            *self.alone(self.targets, measured, "mixed", "clones"),
+            *self.alone(self.targets, measured, "mixed", "pushes"),
         ]

@@ -20,20 +20,20 @@ class Push(Operation):
         self.figures = {"milliseconds": {"at_most": at_most}, "operation_cpu": {}}
         self._prepared = {}
 
-    def prepare(self, side):
-        self._prepared[side.name] = number = self._prepared.get(side.name, 0) + 1
-        side.settle(PROJECT)
+    def prepare(self, target):
+        self._prepared[target.name] = number = self._prepared.get(target.name, 0) + 1
+        target.settle(PROJECT)
         ref = f"refs/heads/{self.name}-{number}"
         chain = self.commits.chain(f"{self.name}-{number}", 1 + self.count * self.commits_each)
-        self.commits.push(side, PROJECT, chain[0], ref)
+        self.commits.push(target, PROJECT, chain[0], ref)
         return ref, chain[self.commits_each :: self.commits_each]
 
-    def run(self, side, prepared):
+    def run(self, target, prepared):
         ref, tips = prepared
         taken = []
         for tip in tips:
             begin = time.monotonic()
-            self.commits.push(side, PROJECT, tip, ref)
+            self.commits.push(target, PROJECT, tip, ref)
             taken.append(time.monotonic() - begin)
         return {"milliseconds": median(taken)}
 
@@ -49,21 +49,21 @@ class Case(GitCase):
             "1,000 commits": Push(commits, "thousand", pushes=1, commits_each=1000, at_most=1.15),
         }
 
-    def after(self, world):
-        self._note = world.note
-        self._kept = {side.name: self._survives(side) for side in self.ours}
+    def after(self, environment):
+        self._note = environment.note
+        self._kept = {target.name: self._survives(target) for target in self.ours}
 
-    def _survives(self, side):
+    def _survives(self, target):
         """Pushes, kills the server, starts it again, and clones the pushed commits."""
         (oid,) = self.commits("medium").chain("crash", 1)
-        self.commits("medium").push(side, PROJECT, oid, "refs/heads/crash")
-        side.kill()
+        self.commits("medium").push(target, PROJECT, oid, "refs/heads/crash")
+        target.kill()
         copy = Path(self.git.directory, "after-crash.git")
         try:
-            client.git(*side.options, "clone", "-q", "--bare", "-b", "crash", side.url(PROJECT), copy)
+            client.git(*target.options, "clone", "-q", "--bare", "-b", "crash", target.url(PROJECT), copy)
             return client.git("-C", copy, "rev-parse", "refs/heads/crash").decode().strip() == oid
         except RuntimeError as lost:
-            self._note(f"{side.name}, after kill -9: {lost}")
+            self._note(f"{target.name}, after kill -9: {lost}")
             return False
         finally:
             shutil.rmtree(copy, ignore_errors=True)

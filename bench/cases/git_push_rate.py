@@ -20,14 +20,14 @@ class Rate(Operation):
         self.figures = {"pushes": goal, "operation_cpu": {}}
         self._prepared = {}
 
-    def prepare(self, side):
-        self._prepared[side.name] = number = self._prepared.get(side.name, 0) + 1
+    def prepare(self, target):
+        self._prepared[target.name] = number = self._prepared.get(target.name, 0) + 1
         for project in dict.fromkeys(self.projects):
-            side.settle(project)
+            target.settle(project)
         work = []
         for pusher, project in enumerate(self.projects):
             name = f"{self.name}-{number}-{pusher}"
-            push, (first, *others) = self.pushes(side, project, name)
+            push, (first, *others) = self.pushes(target, project, name)
             # Warms the caches; not measured.
             push(first)
             work.append((push, others))
@@ -46,17 +46,17 @@ class Rate(Operation):
 
 
 class ByClients(Rate):
-    def pushes(self, side, project, name):
+    def pushes(self, target, project, name):
         chain = self.commits.chain(name, 1 + self.each)
-        return lambda oid: self.commits.push(side, project, oid, f"refs/heads/{name}"), chain
+        return lambda oid: self.commits.push(target, project, oid, f"refs/heads/{name}"), chain
 
 
 class ByHand(Rate):
     """Sends prepared requests, so that the clients use little CPU."""
 
-    def pushes(self, side, project, name):
+    def pushes(self, target, project, name):
         chain = self.commits.chain(name, 1 + self.each)
-        return wire.Pusher(side, project).push, list(self.commits.bodies(chain, f"refs/heads/{name}"))
+        return wire.Pusher(target, project).push, list(self.commits.bodies(chain, f"refs/heads/{name}"))
 
 
 class Case(GitCase):

@@ -11,16 +11,16 @@ class LsRemote(Operation):
         self.project, self.count = project, count
         self.figures = {"milliseconds": goal, "operation_cpu": {}}
 
-    def run(self, side, _prepared):
+    def run(self, target, _prepared):
         taken = []
         for _ in range(self.count):
             begin = time.monotonic()
-            self.ask(side)
+            self.ask(target)
             taken.append(time.monotonic() - begin)
         return {"milliseconds": median(taken)}
 
-    def ask(self, side):
-        side.ls_remote(self.project)
+    def ask(self, target):
+        target.ls_remote(self.project)
 
 
 class LookForMain(LsRemote):
@@ -30,8 +30,8 @@ class LookForMain(LsRemote):
         super().__init__(*arguments, **goal)
         self.commits = commits
 
-    def ask(self, side):
-        self.commits.look_for(side, self.project, "refs/heads/main")
+    def ask(self, target):
+        self.commits.look_for(target, self.project, "refs/heads/main")
 
 
 class Case(GitCase):

@@ -21,24 +21,24 @@ class Case(GitCase):
         }
         return {}
 
-    def after(self, _world):
-        self._taken = {side.name: {kind: [] for kind in self._clients} for side in self.sides}
+    def after(self, _environment):
+        self._taken = {target.name: {kind: [] for kind in self._clients} for target in self.targets}
         chains = {kind: commits.chain(f"shallow-{kind}", PAIRS) for kind, commits in self._clients.items()}
         for pair in range(PAIRS):
-            for side in self.sides:
+            for target in self.targets:
                 for kind in sorted(chains, reverse=bool(pair % 2)):
                     begin = time.monotonic()
-                    self._clients[kind].push(side, "large", chains[kind][pair], f"refs/heads/from-{kind}")
-                    self._taken[side.name][kind].append(time.monotonic() - begin)
+                    self._clients[kind].push(target, "large", chains[kind][pair], f"refs/heads/from-{kind}")
+                    self._taken[target.name][kind].append(time.monotonic() - begin)
 
     def results(self, _measured):
         return [
             paired(
                 self.name,
-                f"depth-1 clone / full clone, {side.name}",
+                f"depth-1 clone / full clone, {target.name}",
                 "milliseconds",
-                *(self._taken[side.name][kind][1:] for kind in ("shallow", "full")),
-                at_most=2 if side in self.ours else None,
+                *(self._taken[target.name][kind][1:] for kind in ("shallow", "full")),
+                at_most=2 if target in self.ours else None,
             )
-            for side in self.sides
+            for target in self.targets
         ]

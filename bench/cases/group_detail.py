@@ -6,18 +6,18 @@ PROJECTS = "select count(*) from projects p join namespaces n on n.id = p.namesp
 
 
 class Case(BaseCase):
-    def targets(self, world):
-        large = world.instance("projects_large")
+    def measurements(self, environment):
+        large = environment.instance("projects_large")
         paths = ("group-1", "group-2")
-        self._targets = [Load(f"group_detail {path}", large.ours, f"/api/v3/groups/{path}") for path in paths]
+        self._measurements = [Load(f"group_detail {path}", large.ours, f"/api/v3/groups/{path}") for path in paths]
         self._sizes = [large.number(PROJECTS.format(path)) for path in paths]
-        return self._targets
+        return self._measurements
 
-    def check(self, _world):
-        for target in self._targets:
-            target.ids()
+    def check(self, _environment):
+        for measurement in self._measurements:
+            measurement.ids()
 
     def results(self, measured):
-        many, few = (measured[target.name] for target in self._targets)
+        many, few = (measured[measurement.name] for measurement in self._measurements)
         what = "{:,} projects against {}".format(*self._sizes)
         return compare("group_detail", what, many, few, at_least=1 / 5)

@@ -35,7 +35,7 @@ class Deliveries:
         """Causes the event, and returns the time from which the last delivery is measured."""
         raise NotImplementedError
 
-    def measure(self, _world):
+    def measure(self, _environment):
         receiver = self.sender.receiver
         self.prepare()
         repeats, account = receiver.repeats, Account(self.sender)
@@ -78,7 +78,7 @@ class Backlog(Deliveries):
     def prepare(self):
         self.sender.restart(delivering=False)
         self.sender.add_issues(self.projects, self.each)
-        self.sender.side.instance.stop("ours")
+        self.sender.target.instance.stop("ours")
 
     def start(self):
         begin = time.time()
@@ -93,7 +93,7 @@ class Pushes:
     count = 0
 
     def __init__(self, sender, commits):
-        self.sender, self.side, self.commits = sender, sender.side, commits
+        self.sender, self.target, self.commits = sender, sender.target, commits
         self._pushers = {}
 
     def prepare(self, count):
@@ -102,10 +102,10 @@ class Pushes:
         name = f"hooks-{Pushes.count}"
         bodies = list(self.commits.bodies(self.commits.chain(name, count), f"refs/heads/{name}"))
         for project in (HOOKED, HOOKLESS):
-            self.side.settle(project)
+            self.target.settle(project)
             if project in self._pushers:
                 self._pushers[project].close()
-            self._pushers[project] = wire.Pusher(self.side, project)
+            self._pushers[project] = wire.Pusher(self.target, project)
         return bodies
 
     def push(self, project, bodies):
@@ -128,7 +128,7 @@ class PushWhileOff:
     def __init__(self, name, sender, pushes):
         self.name, self.sender, self.pushes = name, sender, pushes
 
-    def measure(self, world):
+    def measure(self, environment):
         bodies = self.pushes.prepare(1 + PAIRS_OFF)
         bodies = {project: iter(bodies) for project in (HOOKED, HOOKLESS)}
         taken, cpu = ({project: [] for project in bodies} for _ in range(2))
@@ -139,12 +139,12 @@ class PushWhileOff:
             taken[project].append(self.pushes.push(project, bodies[project]))
             cpu[project].append(self._cpu() - before)
         figures = {f"{project}_milliseconds": median(all) for project, all in taken.items()}
-        if self.sender.side.group:
+        if self.sender.target.group:
             figures |= {f"{project}_operation_cpu": median(all) for project, all in cpu.items()}
         return figures
 
     def _cpu(self):
-        return self.sender.side.group.cpu() if self.sender.side.group else 0
+        return self.sender.target.group.cpu() if self.sender.target.group else 0
 
 
 class PushWhileOn:
@@ -154,7 +154,7 @@ class PushWhileOn:
     def __init__(self, name, sender, hooks, pushes):
         self.name, self.sender, self.hooks, self.pushes = name, sender, hooks, pushes
 
-    def measure(self, world):
+    def measure(self, environment):
         bodies = self.pushes.prepare(1 + 2 * PAIRS)
         bodies = {project: iter(bodies) for project in (HOOKED, HOOKLESS)}
         self.pushes.push(HOOKLESS, bodies[HOOKLESS])
@@ -173,7 +173,7 @@ class PushWhileOn:
         receiver.wait(left)
         self.sender.check()
         if idle:
-            world.note(f"{self.name}: {idle} of {2 * PAIRS} pushes came when all had been delivered already")
+            environment.note(f"{self.name}: {idle} of {2 * PAIRS} pushes came when all had been delivered already")
         figures = {f"{project}_milliseconds": median(all) for project, all in taken.items()}
         deliveries = account.figures(self.hooks * (1 + PAIRS))
         return deliveries | figures | {"rest_milliseconds": median(rest), "each": [first, taken]}
@@ -187,61 +187,64 @@ class Alone(Load):
 
 
 class Case(BaseCase):
-    def targets(self, world):
-        on, off = Sender(world, "hooks", True), Sender(world, "hooks_off", False)
+    def measurements(self, environment):
+        on, off = Sender(environment, "hooks", True), Sender(environment, "hooks_off", False)
         self._on = on
-        fixture = world.git.fixtures["small"]
+        fixture = environment.git.fixtures["small"]
         commits = Commits(on.receiver.directory / "client.git", fixture)
         for sender in (on, off):
             for project in (HOOKED, HOOKLESS):
-                sender.side.ensure(project, fixture)
-            say(f"adding {world.hooks:,} hooks to {HOOKED} of {sender.side.name}")
-            sender.add_hooks(HOOKED, world.hooks, "push_events")
+                sender.target.ensure(project, fixture)
+            say(f"adding {environment.hooks:,} hooks to {HOOKED} of {sender.target.name}")
+            sender.add_hooks(HOOKED, environment.hooks, "push_events")
         many, one = [f"project-{number}" for number in range(PROJECTS)], ["busy"]
         # The number of projects in a user's namespace is limited.
-        group = on.side.ask("/groups", name="many", path="many")["id"]
+        group = on.target.ask("/groups", name="many", path="many")["id"]
         for project in many + one:
-            made = on.side.ask("/projects", name=project, path=project, namespace_id=group)
-            on.side.project_ids[project] = made["id"]
+            made = on.target.ask("/projects", name=project, path=project, namespace_id=group)
+            on.target.project_ids[project] = made["id"]
             on.add_hooks(project, 1, "issues_events")
-        self._hooks = f"{world.hooks:,} hooks"
-        self._in_order = Backlog("hooks in order", on, one, world.hooks // 5)
+        self._hooks = f"{environment.hooks:,} hooks"
+        self._in_order = Backlog("hooks in order", on, one, environment.hooks // 5)
         self._alone = Alone("hooks receiver", on.receiver.server, "/alone")
         self._deliveries = {
-            f"1 push, {self._hooks}": FanOut("hooks fan-out", on, world.hooks, Pushes(on, commits)),
-            f"backlog of {PROJECTS} hooks": Backlog("hooks backlog", on, many, world.hooks // PROJECTS),
+            f"1 push, {self._hooks}": FanOut("hooks fan-out", on, environment.hooks, Pushes(on, commits)),
+            f"backlog of {PROJECTS} hooks": Backlog("hooks backlog", on, many, environment.hooks // PROJECTS),
             "backlog of 1 hook": self._in_order,
         }
         self._pushes = [
-            PushWhileOn("hooks push on", on, world.hooks, Pushes(on, commits)),
+            PushWhileOn("hooks push on", on, environment.hooks, Pushes(on, commits)),
             PushWhileOff("hooks push off", off, Pushes(off, commits)),
         ]
         return [*self._deliveries.values(), *self._pushes, self._alone]
 
-    def check(self, world):
+    def check(self, environment):
         """Hooks get no events from before their creation."""
         time.sleep(SETTLED)
         if early := len(self._on.receiver.take()):
-            world.note(f"hooks: {early:,} deliveries of what happened before the hook was made")
+            environment.note(f"hooks: {early:,} deliveries of what happened before the hook was made")
 
-    def after(self, world):
+    def after(self, environment):
         if self._on.receiver.repeats:
-            world.note(f"hooks: {self._on.receiver.repeats:,} deliveries came more than once")
+            environment.note(f"hooks: {self._on.receiver.repeats:,} deliveries came more than once")
 
     def results(self, measured):
-        def line(how, what, unit, target, *figures, **goal):
-            figures = [[each[figure] for each in measured[target.name]] for figure in figures]
+        def line(how, what, unit, measurement, *figures, **goal):
+            figures = [[each[figure] for each in measured[measurement.name]] for figure in figures]
             return how("hooks", what, unit, *figures, **goal)
 
         results = []
-        for what, target in self._deliveries.items():
-            goal = {} if target is self._in_order else {"at_least": GOAL}
-            start = "push acknowledged" if isinstance(target, FanOut) else "start of the server"
+        for what, measurement in self._deliveries.items():
+            goal = {} if measurement is self._in_order else {"at_least": GOAL}
+            start = "push acknowledged" if isinstance(measurement, FanOut) else "start of the server"
             results += [
-                line(plain, f"{what}: first to last", "deliveries", target, "deliveries", **goal),
-                line(plain, f"{what}: {start} to last", "deliveries", target, "since_start", **goal),
-                line(plain, f"{what}: {start} to first", "seconds", target, "seconds_to_first"),
-                *(line(plain, what, unit, target, unit) for unit in ("server_cpu", "database_cpu", "receiver_cpu")),
+                line(plain, f"{what}: first to last", "deliveries", measurement, "deliveries", **goal),
+                line(plain, f"{what}: {start} to last", "deliveries", measurement, "since_start", **goal),
+                line(plain, f"{what}: {start} to first", "seconds", measurement, "seconds_to_first"),
+                *(
+                    line(plain, what, unit, measurement, unit)
+                    for unit in ("server_cpu", "database_cpu", "receiver_cpu")
+                ),
             ]
         on, off = self._pushes
         pair = (f"{HOOKED}_milliseconds", f"{HOOKLESS}_milliseconds")

@@ -10,8 +10,8 @@ REST = 60
 class Case(BaseCase):
     after_load = None
 
-    def before(self, world):
-        server = world.instance("small").start_ours()
+    def before(self, environment):
+        server = environment.instance("small").start_ours()
         try:
             server.wait_for("/healthz")
             server.wait_for("/api/v3/user")
@@ -20,9 +20,9 @@ class Case(BaseCase):
         finally:
             server.stop()
 
-    def after(self, world):
+    def after(self, environment):
         # Two servers would share the pages of the program, and each would count half of them.
-        running = [instance for instance in world.instances if instance.running("ours")]
+        running = [instance for instance in environment.instances if instance.running("ours")]
         running.sort(key=lambda instance: proc.cpu(instance.running("ours").pid))
         for instance in running[:-1]:
             instance.stop("ours")

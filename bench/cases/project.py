@@ -7,17 +7,18 @@ PROJECT = """select min(p.id) from projects p join namespaces n on n.id = p.name
 
 
 class Case(BaseCase):
-    def targets(self, world):
-        small = world.instance("projects_small")
+    def measurements(self, environment):
+        small = environment.instance("projects_small")
         project = small.number(PROJECT)
-        self._targets = [
+        self._measurements = [
             Load("project ours", small.ours_as("bench-member"), f"/api/v3/projects/{project}"),
             Load("project axum-pk", small.reference, f"/axum-pk/project/{project}"),
         ]
-        return self._targets
+        return self._measurements
 
-    def check(self, _world):
-        same_answers(self._targets)
+    def check(self, _environment):
+        same_answers(self._measurements)
 
     def results(self, measured):
-        return compare("project", "axum-pk", *(measured[target.name] for target in self._targets), at_least=0.6)
+        ours, reference = (measured[measurement.name] for measurement in self._measurements)
+        return compare("project", "axum-pk", ours, reference, at_least=0.6)

@@ -30,25 +30,25 @@ class Case(BaseCase):
     at_least = 0.7
     growth_at_most = 1.1
 
-    def targets(self, world):
+    def measurements(self, environment):
         self._pairs = {}
         for size, name in SIZES.items():
-            instance = world.instance(name)
+            instance = environment.instance(name)
             for path, (user, variants) in LISTS.items():
                 for query in ["", *variants]:
                     view = f"{path}?{query}".rstrip("?")
-                    if pair := self._pair(world, instance, f"projects {size} {view}", user, view):
+                    if pair := self._pair(environment, instance, f"projects {size} {view}", user, view):
                         self._pairs[view, size] = pair
-        return [target for pair in self._pairs.values() for target in pair]
+        return [measurement for pair in self._pairs.values() for measurement in pair]
 
-    def _pair(self, world, instance, name, user, view):
-        """Returns a pair of targets, None if the list has no such page."""
-        # There are many targets.
-        seconds = max(1, world.seconds // 3)
+    def _pair(self, environment, instance, name, user, view):
+        """Returns a pair of measurements, None if the list has no such page."""
+        # There are many measurements.
+        seconds = max(1, environment.seconds // 3)
         ours = Load(f"{name} ours", instance.ours_as(user), f"/api/v3{view}", seconds)
         if not ours.ids():
             return None
-        pages = [statement for statement in world.statements(ours.ids) if " as total from " in statement.sql]
+        pages = [statement for statement in environment.statements(ours.ids) if " as total from " in statement.sql]
         if len(pages) != 1:
             raise RuntimeError(f"{len(pages)} statements read the page of {ours.path}")
         captured = json.dumps(vars(pages[0]) | {"rows": 20})
@@ -57,7 +57,7 @@ class Case(BaseCase):
             raise RuntimeError(f"the reference does not take the statement of {ours.path}: {body.decode()}")
         return ours, Load(f"{name} reference", instance.reference, f"/captured/{int(body)}", seconds)
 
-    def check(self, _world):
+    def check(self, _environment):
         for pair in self._pairs.values():
             same_answers(pair)
 
@@ -65,11 +65,11 @@ class Case(BaseCase):
         results = []
         for (view, size), pair in self._pairs.items():
             units = ("rate", "server_cpu", "database_cpu") if "?" not in view else ("rate",)
-            of = [measured[target.name] for target in pair]
+            of = [measured[measurement.name] for measurement in pair]
             results += compare("projects", f"{view}, {size}", *of, self.at_least, units)
         for view in dict.fromkeys(view for view, _ in self._pairs):
             pairs = [self._pairs.get((view, size)) for size in SIZES]
             if all(pairs):
-                ours, reference = ([measured[target.name] for target in who] for who in zip(*pairs))
+                ours, reference = ([measured[measurement.name] for measurement in who] for who in zip(*pairs))
                 results.append(growth("projects", f"{view}, growth", ours, reference, self.growth_at_most))
         return results

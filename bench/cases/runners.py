@@ -58,14 +58,14 @@ class Flood(Load):
     def arguments(self):
         return ["runners", self.path, str(RUNNERS)] if self.runners else []
 
-    def measure(self, world):
+    def measure(self, environment):
         if self.runners:
             self.instance.execute(FILL)
-        connections, world.connections = world.connections, RUNNERS
+        connections, environment.connections = environment.connections, RUNNERS
         try:
-            figures = super().measure(world)
+            figures = super().measure(environment)
         finally:
-            world.connections = connections
+            environment.connections = connections
         if self.runners:
             taken = self.instance.number("select count(*) from build_runs")
             if taken < min(figures["requests"], BUILDS * 0.9):
@@ -81,7 +81,7 @@ class Paced:
     def __init__(self, name, instance, server, path, runners):
         self.name, self.instance, self.server, self.path, self.runners = name, instance, server, path, runners
 
-    def measure(self, _world):
+    def measure(self, _environment):
         if self.runners:
             self.instance.execute(FILL)
         times = asyncio.run(self._all())
@@ -126,7 +126,7 @@ class Trace:
     def __init__(self, name, instance, piece):
         self.name, self.instance, self.piece = name, instance, piece
 
-    def measure(self, _world):
+    def measure(self, _environment):
         self.instance.execute(FILL)
         port = self.instance.ours.port
         status, answer = post(port, "/api/v4/jobs/request", body(0), "application/json")
@@ -148,8 +148,8 @@ class Trace:
 
 
 class Case(BaseCase):
-    def targets(self, world):
-        self._instance = instance = world.instance("projects_small")
+    def measurements(self, environment):
+        self._instance = instance = environment.instance("projects_small")
         instance.execute = lambda sql: shell('"$POSTGRES/psql" -qAtX "$URL" -v ON_ERROR_STOP=1 -c "$SQL"',
                                              URL=instance.url, SQL=sql)
         instance.execute(MAKE)
@@ -162,17 +162,17 @@ class Case(BaseCase):
                           Paced("paced axum-pk", instance, instance.reference, pk, False)],
         }
         self._traces = [Trace(f"trace {piece >> 10} KiB", instance, piece) for piece in PIECES]
-        return [target for pair in self._pairs.values() for target in pair] + self._traces
+        return [measurement for pair in self._pairs.values() for measurement in pair] + self._traces
 
     def results(self, measured):
         results = []
         for what, pair in self._pairs.items():
-            ours, reference = ([m["p50"] for m in measured[target.name]] for target in pair)
+            ours, reference = ([m["p50"] for m in measured[measurement.name]] for measurement in pair)
             results.append(paired("runners", f"request, {what}: axum-pk, p50", "milliseconds", ours, reference, at_most=5))
         rates = [m["rate"] for m in measured["flood ours"]]
         results.append(plain("runners", "builds taken, all at once", "rate", rates))
-        for target in self._traces:
-            last, first = ([m[part] for m in measured[target.name]] for part in ("last", "first"))
-            what = f"100 MB in pieces of {target.piece >> 10} KiB: last tenth, first tenth"
+        for measurement in self._traces:
+            last, first = ([m[part] for m in measured[measurement.name]] for part in ("last", "first"))
+            what = f"100 MB in pieces of {measurement.piece >> 10} KiB: last tenth, first tenth"
             results.append(paired("runners", what, "seconds", last, first, at_most=1.5))
         return results

@@ -11,7 +11,7 @@ class Start:
     def __init__(self, instance):
         self.instance = instance
 
-    def measure(self, _world):
+    def measure(self, _environment):
         server = self.instance.start_ours()
         try:
             server.wait_for("/healthz")
@@ -24,8 +24,8 @@ class Start:
 
 
 class Case(BaseCase):
-    def targets(self, world):
-        return [Start(world.instance("small"))]
+    def measurements(self, environment):
+        return [Start(environment.instance("small"))]
 
     def results(self, measured):
         lines = {"first 200 of /healthz": "healthz", "first 200 of GET /user": "api"}

@@ -4,16 +4,17 @@ from harness import BaseCase, Load, compare, same_answers
 
 
 class Case(BaseCase):
-    def targets(self, world):
-        small = world.instance("small")
-        self._targets = [
+    def measurements(self, environment):
+        small = environment.instance("small")
+        self._measurements = [
             Load("user ours", small.ours, "/api/v3/user"),
             Load("user axum-pk", small.reference, f"/axum-pk/user/{small.root_id}"),
         ]
-        return self._targets
+        return self._measurements
 
-    def check(self, _world):
-        same_answers(self._targets)
+    def check(self, _environment):
+        same_answers(self._measurements)
 
     def results(self, measured):
-        return compare("user", "axum-pk", *(measured[target.name] for target in self._targets), at_least=0.6)
+        ours, reference = (measured[measurement.name] for measurement in self._measurements)
+        return compare("user", "axum-pk", ours, reference, at_least=0.6)

@@ -29,31 +29,32 @@ class Write(Load):
     def arguments(self):
         return [self.path, ",".join(map(str, self.projects)), str(self.first_user), str(self.next)]
 
-    def measure(self, world):
-        figures = super().measure(world)
+    def measure(self, environment):
+        figures = super().measure(environment)
         # Requests that were running at the end are not counted.
-        self.next += figures["requests"] + 2 * world.connections
+        self.next += figures["requests"] + 2 * environment.connections
         if self.next > len(self.projects) * self.users:
             raise RuntimeError(f"{self.name}: no more pairs of project and user; take fewer rounds or seconds")
         return figures
 
 
 class Case(BaseCase):
-    def targets(self, world):
-        self._writes = writes = world.instance("writes")
+    def measurements(self, environment):
+        self._writes = writes = environment.instance("writes")
         pairs = writes.numbers(PROJECTS), writes.number(FIRST_USER), writes.size.users - 1
-        self._targets = [
+        self._measurements = [
             Write("write ours", writes.ours_as("bench-member"), "/api/v3/projects/%d/members", *pairs),
             Write("write axum-write", writes.reference, "/axum-write/projects/%d/members", *pairs),
         ]
-        return self._targets
+        return self._measurements
 
-    def check(self, _world):
-        for target in self._targets:
+    def check(self, _environment):
+        for measurement in self._measurements:
             before = self._writes.number(WRITTEN)
-            target.once()
+            measurement.once()
             if self._writes.number(WRITTEN) != before + 1_000_001:
-                raise RuntimeError(f"{target.name} does not write one event and one outbox row")
+                raise RuntimeError(f"{measurement.name} does not write one event and one outbox row")
 
     def results(self, measured):
-        return compare("write", "axum-write", *(measured[target.name] for target in self._targets), at_least=0.7)
+        ours, reference = (measured[measurement.name] for measurement in self._measurements)
+        return compare("write", "axum-write", ours, reference, at_least=0.7)

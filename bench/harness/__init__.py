@@ -5,9 +5,9 @@ from .case import BaseCase, ListCase, same_answers
 from .http import post
 from .load import Load
 from .result import Result, compare, growth, paired, plain
-from .world import World
+from .environment import Environment
 
 __all__ = [
-    "BaseCase", "ListCase", "Load", "Result", "World", "compare", "growth", "paired", "plain", "post", "proc",
+    "BaseCase", "ListCase", "Load", "Result", "Environment", "compare", "growth", "paired", "plain", "post", "proc",
     "same_answers",
 ]

@@ -7,30 +7,30 @@ from .result import compare, growth
 class BaseCase:
     """The methods are called in this order, each one for all cases before the next."""
 
-    def before(self, world):
+    def before(self, environment):
         """Runs before any server is started."""
 
-    def targets(self, world):
-        """Returns the targets of every round: objects with a `name` and a method `measure(world)` that returns a
-        dict."""
+    def measurements(self, environment):
+        """Returns the measurements of every round: objects with a `name` and a method `measure(environment)` that
+        returns a dict."""
         return []
 
-    def check(self, world):
-        """Raises an error if the targets are not comparable."""
+    def check(self, environment):
+        """Raises an error if the measurements are not comparable."""
 
-    def after(self, world):
+    def after(self, environment):
         """Runs after the last round, while the servers are still running."""
 
     def results(self, measured):
-        """Returns the lines of the report, from the dicts of all rounds by target name."""
+        """Returns the lines of the report, from the dicts of all rounds by measurement name."""
         return []
 
 
-def same_answers(targets):
-    ids = [target.ids() for target in targets]
-    for target, found in zip(targets, ids):
+def same_answers(measurements):
+    ids = [measurement.ids() for measurement in measurements]
+    for measurement, found in zip(measurements, ids):
         if found != ids[0]:
-            raise RuntimeError(f"{target.name} answers {found}, but {targets[0].name} answers {ids[0]}")
+            raise RuntimeError(f"{measurement.name} answers {found}, but {measurements[0].name} answers {ids[0]}")
 
 
 class ListCase(BaseCase):
@@ -46,23 +46,23 @@ class ListCase(BaseCase):
     growth_at_most = 1.1
     sizes = ("small", "large")
 
-    def targets(self, world):
+    def measurements(self, environment):
         self._by_size = {}
         for size in self.sizes:
-            instance = world.instance(size)
+            instance = environment.instance(size)
             ours = Load(self._name(size, "ours"), instance.ours, self.path)
             others = [Load(self._name(size, n), instance.reference, path) for n, path in self.references.items()]
             self._by_size[size] = [ours, *others]
-        return [target for targets in self._by_size.values() for target in targets]
+        return [measurement for measurements in self._by_size.values() for measurement in measurements]
 
-    def check(self, world):
+    def check(self, environment):
         # The reference that runs the same statement as the server.
         self._same = {}
         for size, (ours, *others) in self._by_size.items():
             same_answers([ours, *others])
-            statements = [statement.sql for statement in world.statements(ours.ids)]
+            statements = [statement.sql for statement in environment.statements(ours.ids)]
             for variant, other in zip(self.references, others):
-                if world.statements(other.ids)[0].sql in statements:
+                if environment.statements(other.ids)[0].sql in statements:
                     self._same[size] = variant
             if size not in self._same:
                 listed = "\n".join(statements)

@@ -25,7 +25,7 @@ def wrk(server, path, seconds, connections, arguments=()):
 
 
 class Load:
-    """A target that is loaded in every round. `server` belongs to an instance."""
+    """A measurement with many concurrent requests. `server` belongs to an instance."""
 
     def __init__(self, name, server, path, seconds=None):
         self.name = name
@@ -48,11 +48,11 @@ class Load:
         """Returns the arguments for wrk.lua, which without any sends the same request each time."""
         return []
 
-    def measure(self, world):
-        seconds = self.seconds or world.seconds
-        before = self._account(world)
-        counted = wrk(self.server, self.path, seconds, world.connections, self.arguments())
-        after = self._account(world)
+    def measure(self, environment):
+        seconds = self.seconds or environment.seconds
+        before = self._account(environment)
+        counted = wrk(self.server, self.path, seconds, environment.connections, self.arguments())
+        after = self._account(environment)
         spent = {what: after[what] - before[what] for what in ("time", "busy", "server", "client")}
         # A new process has used nothing before.
         family = sum(used - before["family"].get(pid, 0) for pid, used in after["family"].items())
@@ -64,15 +64,15 @@ class Load:
             "database_cpu": family / counted["requests"],
             "p50": counted["p50"] / 1e6,
             "p99": counted["p99"] / 1e6,
-            "elsewhere": max(0, elsewhere / spent["time"] / world.machine["cores"]),
+            "elsewhere": max(0, elsewhere / spent["time"] / environment.machine["cores"]),
         }
 
-    def _account(self, world):
+    def _account(self, environment):
         children = resource.getrusage(resource.RUSAGE_CHILDREN)
         return {
             "time": time.monotonic(),
             "busy": proc.busy(),
             "server": proc.cpu(self.server.pid),
             "client": children.ru_utime + children.ru_stime,
-            "family": proc.cpu_of_family(world.postmaster()),
+            "family": proc.cpu_of_family(environment.postmaster()),
         }

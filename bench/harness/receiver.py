@@ -35,9 +35,9 @@ TIMEOUT = 90
 
 
 class Receiver:
-    def __init__(self, world):
+    def __init__(self, environment):
         shell("command -v nginx >/dev/null || need_packages nginx-light")
-        self.directory = directory = Path(world.directory, "receiver")
+        self.directory = directory = Path(environment.directory, "receiver")
         directory.mkdir()
         port = int(shell("free_port"))
         user = "user root;" if os.geteuid() == 0 else ""

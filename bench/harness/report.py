@@ -42,10 +42,10 @@ def noise(rounds):
     return (median(shares), max(shares)) if shares else None
 
 
-def write(path, world, options, results, rounds):
+def write(path, environment, options, results, rounds):
     quiet = noise(rounds)
     document = {
-        "machine": world.machine,
+        "machine": environment.machine,
         "settings": {
             "rounds": options.rounds,
             "seconds": options.seconds,
@@ -55,9 +55,9 @@ def write(path, world, options, results, rounds):
             "pushes": options.pushes,
             "forks": options.forks,
             "many_refs": options.many_refs,
-            "sizes": {i.name: vars(i.size) for i in world.instances},
+            "sizes": {i.name: vars(i.size) for i in environment.instances},
         },
-        "notes": world.notes,
+        "notes": environment.notes,
         "cpu_used_elsewhere": {"median": quiet[0], "most": quiet[1]} if quiet else None,
         "results": [asdict(r) | {"goal": r.goal or None, "reached": r.reached} for r in results],
         "rounds": rounds,

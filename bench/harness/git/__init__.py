@@ -4,6 +4,6 @@ from . import client, wire
 from .case import GitCase, Operation
 from .commits import Commits
 from .content import ContentCase, Get, RateCase
-from .watch import Watch
+from .memory_sampler import MemorySampler
 
-__all__ = ["Commits", "ContentCase", "Get", "GitCase", "Operation", "RateCase", "Watch", "client", "wire"]
+__all__ = ["Commits", "ContentCase", "Get", "GitCase", "Operation", "RateCase", "MemorySampler", "client", "wire"]

@@ -1,4 +1,4 @@
-"""git commands as operations to compare the server with. They run beside the server and ignore the side."""
+"""git commands as operations to compare the server with. They run beside the server and ignore the target."""
 
 import resource
 import subprocess
@@ -17,9 +17,9 @@ FEW = 3000
 class CatFile(Operation):
     """One warm `git cat-file --batch` that reads its requests from a file and writes to /dev/null."""
 
-    def __init__(self, world, fixture, request):
+    def __init__(self, environment, fixture, request):
         self.fixture, self.request = fixture, request
-        self.seconds, self.directory = world.seconds, Path(world.directory)
+        self.seconds, self.directory = environment.seconds, Path(environment.directory)
         self._count = None
         if len(client.git("-C", fixture, "cat-file", "--batch-check", stdin=f"{request}\n".encode()).split()) != 3:
             raise RuntimeError(f"{fixture} has no {request}")

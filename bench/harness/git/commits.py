@@ -8,7 +8,7 @@ from .wire import NOTHING, Pusher, push_body
 
 
 class Commits:
-    """A client repository. The commits depend only on their name, so every side gets the same ones."""
+    """A client repository. The commits depend only on their name, so every target gets the same ones."""
 
     def __init__(self, directory, fixture, depth=None):
         self.directory = directory
@@ -24,11 +24,11 @@ class Commits:
             self._git("fast-import", "--quiet", stdin=b"".join(self._import(ref, count)))
         return self._git("rev-list", "--reverse", f"refs/heads/main..{ref}").decode().split()
 
-    def push(self, side, project, oid, ref):
-        self._git(*side.options, "push", "-q", side.url(project), f"{oid}:{ref}")
+    def push(self, target, project, oid, ref):
+        self._git(*target.options, "push", "-q", target.url(project), f"{oid}:{ref}")
 
-    def look_for(self, side, project, ref):
-        self._git(*side.options, "-c", "protocol.version=2", "fetch", "-q", "--no-tags", side.url(project), ref)
+    def look_for(self, target, project, ref):
+        self._git(*target.options, "-c", "protocol.version=2", "fetch", "-q", "--no-tags", target.url(project), ref)
 
     def bodies(self, chain, ref):
         """Returns a push request for each commit of the chain."""
@@ -38,10 +38,10 @@ class Commits:
             pack = self._git(*pack_objects, stdin=f"{new}\n^{parent}\n".encode())
             yield push_body(ref, old, new, pack)
 
-    def push_by_hand(self, side, project, name, count):
+    def push_by_hand(self, target, project, name, count):
         """Pushes commits to a new branch, one after the other, and returns the id of the last."""
         chain = self.chain(name, count)
-        with Pusher(side, project) as pusher:
+        with Pusher(target, project) as pusher:
             for body in self.bodies(chain, f"refs/heads/{name}"):
                 pusher.push(body)
         return chain[-1]

@@ -1,4 +1,4 @@
-"""The base class of cases about repository contents, which use only the side with its objects in a directory."""
+"""The base class of cases about repository contents, which use only the target with its objects in a directory."""
 
 import http.client
 import json
@@ -13,36 +13,36 @@ from .case import GitCase, Operation
 
 
 class ContentCase(GitCase):
-    def targets(self, world):
-        self.world = world
-        return super().targets(world)
+    def measurements(self, environment):
+        self.environment = environment
+        return super().measurements(environment)
 
     @property
     def local(self):
-        return self.git.side("local")
+        return self.git.target("local")
 
     @property
-    def sides(self):
+    def targets(self):
         return [self.local]
 
     @property
     def ours(self):
-        return self.sides
+        return self.targets
 
     def head(self, fixture, revision="HEAD"):
         return client.git("-C", self.git.fixtures[fixture], "rev-parse", revision).decode().strip()
 
 
-def api(side, project, path):
-    return f"/api/v3/projects/{side.project_ids[project]}/repository/{path}"
+def api(target, project, path):
+    return f"/api/v3/projects/{target.project_ids[project]}/repository/{path}"
 
 
 class Connection:
     """A persistent connection that sends one request after the other."""
 
-    def __init__(self, side):
-        self._headers = side.server.headers
-        self._connection = http.client.HTTPConnection("127.0.0.1", side.port, timeout=120)
+    def __init__(self, target):
+        self._headers = target.server.headers
+        self._connection = http.client.HTTPConnection("127.0.0.1", target.port, timeout=120)
 
     def __enter__(self):
         return self
@@ -69,31 +69,31 @@ class Get(Operation):
     def __init__(self, project, path, count):
         self.project, self.path, self.count = project, path, count
 
-    def run(self, side, _prepared):
-        path, taken = api(side, self.project, self.path), []
-        with Connection(side) as connection:
+    def run(self, target, _prepared):
+        path, taken = api(target, self.project, self.path), []
+        with Connection(target) as connection:
             for _ in range(self.count):
                 begin = time.monotonic()
                 connection.get(path)
                 taken.append(time.monotonic() - begin)
         return {"milliseconds": median(taken)}
 
-    def answer(self, side):
+    def answer(self, target):
         """Returns a response, for checks."""
-        with Connection(side) as connection:
-            return json.loads(connection.get(api(side, self.project, self.path))[1])
+        with Connection(target) as connection:
+            return json.loads(connection.get(api(target, self.project, self.path))[1])
 
 
 class Many(Operation):
     """Concurrent requests of many clients; their number is that of the last measurement."""
 
-    def __init__(self, world, project, path, seconds=None):
+    def __init__(self, environment, project, path, seconds=None):
         self.project, self.path = project, path
-        self.seconds, self.connections = seconds or world.seconds, world.connections
+        self.seconds, self.connections = seconds or environment.seconds, environment.connections
 
-    def run(self, side, _prepared):
-        path = api(side, self.project, self.path) if self.project else self.path
-        counted = wrk(side.server, path, self.seconds, self.connections)
+    def run(self, target, _prepared):
+        path = api(target, self.project, self.path) if self.project else self.path
+        counted = wrk(target.server, path, self.seconds, self.connections)
         self.count = counted["requests"]
         return {"rate": self.count / (counted["microseconds"] / 1e6), "p50": counted["p50"] / 1e6}
 
@@ -110,14 +110,14 @@ class RateCase(ContentCase):
     def operations(self, git):
         fixture = git.fixtures["large"]
         return {
-            self.what: Many(self.world, "large", self.path),
-            "git cat-file": CatFile(self.world, fixture, self.request),
-            "git cat-file by pipes": CatFileByPipes(self.world, fixture, self.request),
-            "GET /user": Many(self.world, None, "/api/v3/user", max(1, self.world.seconds // 3)),
+            self.what: Many(self.environment, "large", self.path),
+            "git cat-file": CatFile(self.environment, fixture, self.request),
+            "git cat-file by pipes": CatFileByPipes(self.environment, fixture, self.request),
+            "GET /user": Many(self.environment, None, "/api/v3/user", max(1, self.environment.seconds // 3)),
         }
 
-    def check(self, world):
-        super().check(world)
+    def check(self, environment):
+        super().check(environment)
         with Connection(self.local) as connection:
             connection.get(api(self.local, "large", self.path))
 
@@ -128,7 +128,7 @@ class RateCase(ContentCase):
             *self.within(measured, self.what, "GET /user", "rate"),
         ]
         for what in (self.what, "GET /user"):
-            figures = measured[self.target(what, self.local)]
+            figures = measured[self.measurement_name(what, self.local)]
             if "operation_cpu" in figures[0]:
                 cpu = [each["operation_cpu"] for each in figures]
                 results.append(plain(self.name, f"{what}, local alone", "server_cpu", cpu))

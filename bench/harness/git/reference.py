@@ -9,7 +9,7 @@ from pathlib import Path
 from ..server import Server, shell
 from .client import ENVIRONMENT, git
 from .repositories import settle
-from .side import Side
+from .target import Target
 
 WORKERS = 32
 NGINX = """
@@ -49,13 +49,13 @@ http {{
 """
 
 
-class Reference(Side):
+class Reference(Target):
     name = "reference"
 
-    def __init__(self, world, group):
+    def __init__(self, environment, group):
         super().__init__(group, "bench:bench")
         shell("command -v nginx >/dev/null || need_packages nginx-light; need_packages fcgiwrap")
-        self.directory = Path(world.directory, "reference")
+        self.directory = Path(environment.directory, "reference")
         self.directory.mkdir()
         self.port = int(shell("free_port"))
         (self.directory / "nginx.conf").write_text(self._configuration())

@@ -48,17 +48,17 @@ class Fetched:
     seconds: float
 
 
-def fetch(side, project, body):
+def fetch(target, project, body):
     """Fetches and discards the response. The first byte is that of the pack, since a server can send the bytes before
     at once."""
     head = (
-        f"POST {side.path(project)}/git-upload-pack HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
-        f"Authorization: {side.authorization}\r\nGit-Protocol: version=2\r\n"
+        f"POST {target.path(project)}/git-upload-pack HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
+        f"Authorization: {target.authorization}\r\nGit-Protocol: version=2\r\n"
         f"Content-Type: application/x-git-upload-pack-request\r\nContent-Length: {len(body)}\r\n\r\n"
     )
     buffer = memoryview(bytearray(1 << 18))
     begin, first, count, start, end = time.monotonic(), None, 0, b"", b""
-    with socket.create_connection(("127.0.0.1", side.port), timeout=600) as connection:
+    with socket.create_connection(("127.0.0.1", target.port), timeout=600) as connection:
         connection.sendall(head.encode() + body)
         while got := connection.recv_into(buffer):
             count += got
@@ -70,7 +70,7 @@ def fetch(side, project, body):
     finished = time.monotonic()
     # The last packet, in the last chunk.
     if first is None or b"0000" not in end:
-        raise RuntimeError(f"{side.name}: the fetch of {project} gives no whole pack: {start[:300]!r}")
+        raise RuntimeError(f"{target.name}: the fetch of {project} gives no whole pack: {start[:300]!r}")
     return Fetched(count, first - begin, finished - begin)
 
 
@@ -78,9 +78,9 @@ class Pusher:
     """Sends prepared pushes like `git push`: requests the refs, then sends the push, on a persistent connection. A
     context manager, or close it."""
 
-    def __init__(self, side, project):
-        self.side, self.project = side, project
-        self.connection = http.client.HTTPConnection("127.0.0.1", side.port, timeout=600)
+    def __init__(self, target, project):
+        self.target, self.project = target, project
+        self.connection = http.client.HTTPConnection("127.0.0.1", target.port, timeout=600)
         self.connection.connect()
         self.connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
@@ -95,21 +95,21 @@ class Pusher:
         """Sends a push without requesting the refs."""
         answer = self._ask("POST", "git-receive-pack", body)
         if b"unpack ok" not in answer or b"ok refs/" not in answer:
-            raise RuntimeError(f"{self.side.name}: a push into {self.project} is answered {answer[:300]!r}")
+            raise RuntimeError(f"{self.target.name}: a push into {self.project} is answered {answer[:300]!r}")
 
     def refs(self, body):
         """Returns the response to a request of `refs_asked_for`."""
         return self._ask("POST", "git-upload-pack", body, {"Git-Protocol": "version=2"})
 
     def _ask(self, method, what, body=None, headers=None):
-        headers = {"Authorization": self.side.authorization} | (headers or {})
+        headers = {"Authorization": self.target.authorization} | (headers or {})
         if body:
             headers["Content-Type"] = f"application/x-{what}-request"
-        self.connection.request(method, f"{self.side.path(self.project)}/{what}", body, headers)
+        self.connection.request(method, f"{self.target.path(self.project)}/{what}", body, headers)
         response = self.connection.getresponse()
         answer = response.read()
         if response.status != 200:
-            raise RuntimeError(f"{self.side.name}: {method} {what} of {self.project} answers {response.status}")
+            raise RuntimeError(f"{self.target.name}: {method} {what} of {self.project} answers {response.status}")
         return answer
 
     def close(self):

@@ -65,7 +65,7 @@ struct Context {
     statements: Arc<RwLock<Vec<Arc<Captured>>>>,
 }
 
-type Answer<T> = Result<Json<T>, (StatusCode, String)>;
+type JsonResult<T> = Result<Json<T>, (StatusCode, String)>;
 
 pub fn routes(pool: PgPool) -> Router {
     Router::new()
@@ -75,7 +75,7 @@ pub fn routes(pool: PgPool) -> Router {
 }
 
 /// Adds a statement, and returns the number under which it can be run.
-async fn add(State(context): State<Context>, Json(request): Json<Request>) -> Answer<usize> {
+async fn add(State(context): State<Context>, Json(request): Json<Request>) -> JsonResult<usize> {
     let captured = prepare(&context.pool, request).await.map_err(failed)?;
     let mut statements = context.statements.write().map_err(failed)?;
     statements.push(Arc::new(captured));
@@ -102,7 +102,7 @@ fn trusted(sql: String) -> SqlStr {
     AssertSqlSafe(Arc::<str>::from(sql)).into_sql_str()
 }
 
-async fn run(State(context): State<Context>, Path(number): Path<usize>) -> Answer<Vec<Row>> {
+async fn run(State(context): State<Context>, Path(number): Path<usize>) -> JsonResult<Vec<Row>> {
     let found = context.statements.read().map_err(failed)?.get(number).cloned();
     let captured = found.ok_or((StatusCode::NOT_FOUND, String::new()))?;
     let mut query = sqlx::query(captured.sql.clone()).persistent(captured.persistent);

@@ -118,14 +118,14 @@ const WRITE: &str = "with inserted as (insert into outbox (kind, project_id, pay
 const JOINED: i16 = 8;
 const PAGE_SIZE: usize = 20;
 
-type Answer<T> = Result<Json<T>, StatusCode>;
+type JsonResult<T> = Result<Json<T>, StatusCode>;
 
-async fn user(State(pool): State<PgPool>, Path(id): Path<i64>) -> Answer<User> {
+async fn user(State(pool): State<PgPool>, Path(id): Path<i64>) -> JsonResult<User> {
     let found = sqlx::query_as(USER).bind(id).fetch_optional(&pool).await.map_err(failed)?;
     found.map(Json).ok_or(StatusCode::NOT_FOUND)
 }
 
-async fn project(State(pool): State<PgPool>, Path(id): Path<i64>) -> Answer<Row> {
+async fn project(State(pool): State<PgPool>, Path(id): Path<i64>) -> JsonResult<Row> {
     let found = sqlx::query(PROJECT).bind(id).fetch_optional(&pool).await.map_err(failed)?;
     found.map(|row| Json(Row(row))).ok_or(StatusCode::NOT_FOUND)
 }
@@ -149,7 +149,7 @@ async fn write(
 }
 
 /// Returns a page. Like the store, reads one row more than the page has, which shows whether there is a next page.
-async fn list<T>(pool: PgPool, statement: &'static str) -> Answer<Vec<T>>
+async fn list<T>(pool: PgPool, statement: &'static str) -> JsonResult<Vec<T>>
 where
     T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
 {

@@ -8,17 +8,17 @@ from urllib.parse import urlencode
 from ..http import request
 from ..server import say, shell
 from .client import git
-from .side import Side
+from .target import Target
 from .wire import Pusher, refs_body
 
 DEFAULT_HOME = "/var/lib/holdfast"
 
 
-class Ours(Side):
-    def __init__(self, world, group, name, settings):
-        home = f"{world.directory}/home-{name}"
-        self.name, self.world = name, world
-        self.instance = world.instance(f"git_{name}", private_directories(world.holdfast, home) | settings)
+class Holdfast(Target):
+    def __init__(self, environment, group, name, settings):
+        home = f"{environment.directory}/home-{name}"
+        self.name, self.environment = name, environment
+        self.instance = environment.instance(f"git_{name}", private_directories(environment.holdfast, home) | settings)
         super().__init__(group, f"root:{self.instance.token}")
         self.project_ids = {}
 
@@ -65,10 +65,10 @@ class Ours(Side):
         self.settle(project)
 
     def settle(self, project):
-        command = [self.world.holdfast, "admin", "repo", "repack", self.path(project)[1 : -len(".git")]]
+        command = [self.environment.holdfast, "admin", "repo", "repack", self.path(project)[1 : -len(".git")]]
         done = subprocess.run(command, capture_output=True, text=True, env=self.instance.variables())
         if "unrecognized subcommand" in done.stderr:
-            self.world.note("there is no `holdfast admin repo repack`: nothing of ours was repacked")
+            self.environment.note("there is no `holdfast admin repo repack`: nothing of ours was repacked")
         elif "changed by another process" in done.stderr:
             # Maintenance of the server itself, after many pushes; some may have arrived since it started.
             self.settle(project)
@@ -90,9 +90,9 @@ def private_directories(holdfast, home):
     }
 
 
-def moto_settings(world):
+def moto_settings(environment):
     """Returns the settings of a bucket in an S3 server that keeps everything in memory."""
     say("starting moto, the S3 server")
     script = "storage_s3 \"$HOLDFAST_TEST_S3_ENDPOINT\" us-east-1 bench bench\nenv | grep ^HOLDFAST__STORAGE__"
-    lines = shell(f"moto_start {world.directory} >&2\n{script}").splitlines()
+    lines = shell(f"moto_start {environment.directory} >&2\n{script}").splitlines()
     return dict(line.split("=", 1) for line in lines) | dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1")

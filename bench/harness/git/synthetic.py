@@ -37,7 +37,7 @@ def object_id(kind, content):
     return hashlib.sha1(f"{NAMES[kind]} {len(content)}\0".encode() + content).hexdigest()
 
 
-class Handmade:
+class SyntheticCommits:
     """Commits on top of the main branch of a repository."""
 
     def __init__(self, fixture):

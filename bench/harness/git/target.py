@@ -7,7 +7,7 @@ from .. import proc
 from .client import git, refs_of
 
 
-class Side:
+class Target:
     name: str
     port: int
     # The root processes of the server; their descendants count as well.
@@ -48,7 +48,7 @@ class Side:
         return sorted({oid for name, oid in refs.items() if not name.endswith("^{}")})
 
     def accounted(self):
-        """Returns a context manager that accounts the processes started within it to this side."""
+        """Returns a context manager that accounts the processes started within it to this target."""
         return self.group or contextlib.nullcontext()
 
     def processes(self):

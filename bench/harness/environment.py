@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .cgroup import Group
-from .git.sides import Sides
+from .git.targets import Targets
 from .receiver import Receiver
 from .server import ROOT, Server, clean_environment, say, shell
 
@@ -47,51 +47,51 @@ class Size:
 class Instance:
     """A database of one size, with the server and the reference; each is started on first use."""
 
-    def __init__(self, world, name, size, settings=None):
-        self.world, self.name, self.size = world, name, size
+    def __init__(self, environment, name, size, settings=None):
+        self.environment, self.name, self.size = environment, name, size
         self._servers = {}
         self._tokens = {}
-        cluster = world.cluster
+        cluster = environment.cluster
         shell(f'pg_psql {cluster} postgres -c "create database {name} owner holdfast"')
         self.url = shell(f"pg_url {cluster} {name}")
-        self.environment = {
+        self.settings = {
             "HOLDFAST__DATABASE__URL": self.url,
-            "HOLDFAST__STORAGE__URL": f"file://{world.directory}/objects-{name}",
-            "HOLDFAST__GIT__CACHE_DIRECTORY": f"{world.directory}/cache-{name}",
+            "HOLDFAST__STORAGE__URL": f"file://{environment.directory}/objects-{name}",
+            "HOLDFAST__GIT__CACHE_DIRECTORY": f"{environment.directory}/cache-{name}",
             "HOLDFAST__SSH__LISTEN": "",
             # One case has a repository with a million refs.
             "HOLDFAST__GIT__MAX_REFS": "10000000",
         } | (settings or {})
-        shell('"$HOLDFAST" migrate >&2', **self.environment)
+        shell('"$HOLDFAST" migrate >&2', **self.settings)
         say(f"filling the {name} database: {size}")
         subprocess.run([ROOT / "bench/seed", self.url, *size.arguments()], check=True)
-        self.token = shell(f"admin_token {world.directory}", **self.environment)
+        self.token = shell(f"admin_token {environment.directory}", **self.settings)
         # No data is left to be written during the measurement.
         shell(f"pg_psql {cluster} postgres -c checkpoint")
 
     def variables(self):
-        """The environment of an administration command."""
-        return clean_environment() | self.environment
+        """Returns the environment variables of an administration command."""
+        return clean_environment() | self.settings
 
     def start_ours(self):
         """Starts another server; the caller waits for it and stops it."""
         port, monitoring = shell("free_port; free_port").split()
-        environment = self.environment | {
+        variables = self.settings | {
             "HOLDFAST__DATABASE__MAX_CONNECTIONS": POOL,
             "HOLDFAST__SERVER__LISTEN": f"127.0.0.1:{port}",
             "HOLDFAST__SERVER__EXTERNAL_URL": f"http://127.0.0.1:{port}",
             "HOLDFAST__MONITORING__LISTEN": f"127.0.0.1:{monitoring}",
         }
-        log = f"{self.world.directory}/holdfast-{self.name}.log"
-        server = Server([self.world.holdfast, "serve"], environment, int(port), log, {"PRIVATE-TOKEN": self.token})
+        log = f"{self.environment.directory}/holdfast-{self.name}.log"
+        server = Server([self.environment.holdfast, "serve"], variables, int(port), log, {"PRIVATE-TOKEN": self.token})
         server.monitoring_port = int(monitoring)
         return server
 
     def _start_reference(self):
         port = shell("free_port")
-        environment = {"DATABASE_URL": self.url, "MAX_CONNECTIONS": POOL, "LISTEN": f"127.0.0.1:{port}"}
-        log = f"{self.world.directory}/reference-{self.name}.log"
-        return Server([self.world.reference], environment, int(port), log)
+        variables = {"DATABASE_URL": self.url, "MAX_CONNECTIONS": POOL, "LISTEN": f"127.0.0.1:{port}"}
+        log = f"{self.environment.directory}/reference-{self.name}.log"
+        return Server([self.environment.reference], variables, int(port), log)
 
     def _server(self, which, start, path):
         if which not in self._servers:
@@ -112,7 +112,7 @@ class Instance:
         """Returns the server with a token of this user instead of root."""
         if username not in self._tokens:
             create = f'"$HOLDFAST" admin token create --user {username} --name bench --scopes api | tail -n 1'
-            self._tokens[username] = shell(create, **self.environment)
+            self._tokens[username] = shell(create, **self.settings)
         return self.ours.seen_by(self._tokens[username])
 
     @property
@@ -157,7 +157,7 @@ def read_log(text):
     return found
 
 
-class World:
+class Environment:
     """The environment of a benchmark: a context manager that removes everything at its end."""
 
     def __init__(self, options):
@@ -178,7 +178,7 @@ class World:
             "git_hooks_off": Size(200, 100),
         }
         self.notes = []
-        self._sides = options.side
+        self._targets = options.target
         self._instances = {}
         self._git = None
         self._receiver = None
@@ -231,7 +231,7 @@ class World:
     @property
     def git(self):
         if not self._git:
-            self._git = Sides(self, self._sides)
+            self._git = Targets(self, self._targets)
         return self._git
 
     @property
