@@ -104,11 +104,11 @@ class User:
                 *options]
 
 
-class Victim:
+class MeasuredUser:
     """A user who works while the node is attacked."""
 
     def __init__(self, place):
-        self.user, self.place, self.count = User("victim", place), place, 0
+        self.user, self.place, self.count = User("measured", place), place, 0
         files = {"README": b"hello\n" * 1000, ".gitlab-ci.yml": b"job: {script: echo}\n"}
         self.project = self.user.project("work", files, visibility=0)
         self.job = take_job(self.user, self.project["id"])
@@ -122,7 +122,7 @@ class Victim:
 
     def clone_by_ssh(self):
         self.count += 1
-        address = f"ssh://git@127.0.0.1:{SSH_PORT}/victim/work.git"
+        address = f"ssh://git@127.0.0.1:{SSH_PORT}/measured/work.git"
         run("git", "clone", "-q", address, self.place / f"clone-{self.count}",
             GIT_SSH_COMMAND=" ".join(self.user.ssh()))
 
@@ -446,10 +446,10 @@ class Memory:
             time.sleep(0.05)
 
 
-def measure(victim, repeat):
+def measure(measured_user, repeat):
     """Returns the median time of each operation, None if one failed."""
     times = {}
-    for name, operation in victim.operations().items():
+    for name, operation in measured_user.operations().items():
         taken = []
         for _ in range(repeat):
             begun = time.monotonic()
@@ -474,20 +474,20 @@ def main():
     arguments = parser.parse_args()
     place = arguments.place / "clients"
     place.mkdir()
-    memory, victim, attacks = Memory(), Victim(place), Attacks(place)
-    measure(victim, 1)
+    memory, measured_user, attacks = Memory(), MeasuredUser(place), Attacks(place)
+    measure(measured_user, 1)
     show = lambda title, cells, used: print(f"{title:28}" + "".join(f"{cell:>18}" for cell in cells) + f"{used:>8} MB", flush=True)
-    show("attack", list(victim.operations()), "memory")
+    show("attack", list(measured_user.operations()), "memory")
     failures = []
     chosen = [name for name in Attacks.NAMES if name in arguments.only]
     for attack in chosen:
         # Measured again before each attack, since the speed of the machine may change within minutes.
         memory.peak = 0
-        usual = measure(victim, arguments.repeat)
+        usual = measure(measured_user, arguments.repeat)
         show("none", [f"{seconds:.3f} s" if seconds else "failed" for seconds in usual.values()], memory.peak)
         memory.peak = 0
         with getattr(attacks, attack)():
-            times = measure(victim, arguments.repeat)
+            times = measure(measured_user, arguments.repeat)
         cells = []
         for name, seconds in times.items():
             is_measured = seconds and usual[name]

@@ -23,7 +23,7 @@ from suite.gitrepo import LocalRepo, repo_url
 
 DEADLINE = 60
 PAUSE = 0.1
-TAG = "story"
+TAG = "scenario"
 ANSWER = "< json:"
 
 # One file for all runners. The secret is printed as a digest; SWITCH is the cause of a failure outside of the
@@ -33,7 +33,7 @@ stages: [build, test, deploy]
 
 compile:
   stage: build
-  tags: [story]
+  tags: [scenario]
   except: [tags]
   cache:
     paths: [cached/]
@@ -50,7 +50,7 @@ compile:
 
 unit:
   stage: test
-  tags: [story]
+  tags: [scenario]
   except: [tags]
   script:
     - echo "tested what was $(cat out/deep/result)"
@@ -59,7 +59,7 @@ unit:
 
 soft:
   stage: test
-  tags: [story]
+  tags: [scenario]
   except: [tags]
   allow_failure: true
   script:
@@ -71,7 +71,7 @@ soft:
 
 gate:
   stage: test
-  tags: [story]
+  tags: [scenario]
   except: [tags]
   script:
     - echo "the switch is $SWITCH"
@@ -80,14 +80,14 @@ gate:
 
 publish:
   stage: deploy
-  tags: [story]
+  tags: [scenario]
   except: [tags]
   script:
     - echo "published what was $(cat out/deep/result)"
 
 release:
   stage: deploy
-  tags: [story]
+  tags: [scenario]
   except: [tags]
   when: manual
   script:
@@ -95,7 +95,7 @@ release:
 
 package:
   stage: build
-  tags: [story]
+  tags: [scenario]
   only: [tags]
   script:
     - echo "packed $(git describe --tags --exact-match)"
@@ -104,14 +104,14 @@ package:
 # No runner has the second tag of the second build.
 ENDLESS = """
 endless:
-  tags: [story]
+  tags: [scenario]
   script:
     - echo "process $$"
     - setsid sleep 600 >/dev/null 2>&1 & echo "daemon $!"
     - while sleep 0.3; do echo "still here"; done
 
 elsewhere:
-  tags: [story, moon]
+  tags: [scenario, moon]
   script:
     - echo "never said"
 """
@@ -276,7 +276,7 @@ class Api:
         return self.call(200, "GET", path, **query).json()
 
 
-class Story:
+class RunnerScenario:
     """The project, and the steps of the test."""
 
     def __init__(self, options, runner):
@@ -287,7 +287,7 @@ class Story:
             confirm="false")
         token = Api(options.url).call(201, "POST", "/session", login=name, password=password).json()["private_token"]
         self.api = Api(options.url, token)
-        self.project = self.api.call(201, "POST", "/projects", name="story").json()
+        self.project = self.api.call(201, "POST", "/projects", name="scenario").json()
         self.path = "/projects/%d" % self.project["id"]
         self.secret = secrets.token_hex(12)
         for key, value in (("SECRET", self.secret), ("SWITCH", "off")):
@@ -497,7 +497,7 @@ class Story:
             errors = [line for line in handle if re.search("\\bERROR\\b|panicked", line)]
         same("the errors in the log of the server", errors, [])
 
-    def chapters(self):
+    def steps(self):
         return [self.registers, self.fails_and_is_retried, self.is_played, self.is_canceled, self.goes_well, self.ends]
 
 
@@ -510,11 +510,11 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     runner = {"own": Own, "python": Python}[options.runner](options)
     try:
-        story = Story(options, runner)
-        for chapter in story.chapters():
+        scenario = RunnerScenario(options, runner)
+        for step in scenario.steps():
             begin = time.monotonic()
-            chapter()
-            say("%s: %.1f s" % (chapter.__name__.replace("_", " "), time.monotonic() - begin))
+            step()
+            say("%s: %.1f s" % (step.__name__.replace("_", " "), time.monotonic() - begin))
     except (Unexpected, requests.RequestException, AssertionError, subprocess.TimeoutExpired) as error:
         for title, path in (("server", options.server_log), ("runner", runner.log)):
             print("--- the end of the log of the %s\n%s" % (title, tail(path)), file=sys.stderr)

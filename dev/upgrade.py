@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from trial import Load, Server, begin, expect, git, say
+from load import Load, Server, begin, expect, git, say
 
 RATE = 10
 LONGEST = 600
@@ -43,7 +43,7 @@ class Crowd:
             self.server.ask(f"/projects/root%2F{name}{path}")
 
     def write(self, number):
-        issue, _ = self.server.ask("/projects/root%2Fsurvivor-0/issues", f"title=number+{number}".encode())
+        issue, _ = self.server.ask("/projects/root%2Fproject-0/issues", f"title=number+{number}".encode())
         self.server.ask(f"/projects/{issue['project_id']}/issues/{issue['id']}/notes", b"body=noted")
 
     def clone(self, number):
@@ -53,7 +53,7 @@ class Crowd:
         shutil.rmtree(place)
 
     def push(self, number):
-        git("push", "-q", self.server.address("survivor-1"), f"main:refs/heads/branch-{number}", cwd=self.seed)
+        git("push", "-q", self.server.address("project-1"), f"main:refs/heads/branch-{number}", cwd=self.seed)
 
     def end(self):
         self.stop.set()
@@ -91,9 +91,9 @@ def main():
         git("clone", "-q", "--mirror", server.address(name), place)
         history = git("rev-list", "--reverse", "refs/heads/main", cwd=place).split()[1:]
         expect(history == [commit for _, commit in load.acknowledged[name]], f"{name} is not what was pushed")
-    _, headers = server.ask("/projects/root%2Fsurvivor-0/issues?per_page=1")
+    _, headers = server.ask("/projects/root%2Fproject-0/issues?per_page=1")
     expect(int(headers["X-Total"]) == crowd.done["write"], "issues are missing, or there twice")
-    _, headers = server.ask("/projects/root%2Fsurvivor-1/repository/branches?per_page=1")
+    _, headers = server.ask("/projects/root%2Fproject-1/repository/branches?per_page=1")
     expect(int(headers["X-Total"]) == crowd.done["push"] + 1, "branches are missing")
 
 

@@ -365,7 +365,8 @@ fn a_failed_backup_leaves_no_files() {
     assert_eq!(left, ["objects"]);
 }
 
-/// A restored installation has everything that was acknowledged before the backup. `dev/survive` tests this under load.
+/// A restored installation has everything that was acknowledged before the backup. `dev/test-backup` tests this under
+/// load.
 #[test]
 fn a_backup_can_be_restored_elsewhere() {
     let (first, second) = (database("process_backup"), database("process_restored"));

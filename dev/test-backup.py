@@ -1,4 +1,4 @@
-"""Takes backups under load and checks the restored installations. Started by dev/survive, which runs a server."""
+"""Takes backups under load and checks the restored installations. Started by dev/test-backup, which runs a server."""
 import argparse
 import json
 import os
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from trial import DEADLINE, Load, Server, begin, expect, git, say
+from load import DEADLINE, Load, Server, begin, expect, git, say
 
 # Transactions that end together may be written in another order than that of their times.
 TOLERANCE = 0.5
@@ -27,10 +27,10 @@ def run(holdfast, *arguments, **variables):
 def backup(holdfast, directory):
     """Takes a backup, and returns its manifest."""
     before = set(directory.glob("2*")) if directory.exists() else set()
-    said, seconds = run(holdfast, "backup", directory)
+    output, seconds = run(holdfast, "backup", directory)
     made, = set(directory.glob("2*")) - before
     manifest = json.loads((made / "manifest.json").read_text())
-    say(f"backup {made.name}: {seconds:.1f} s, {manifest['objects']} objects; {said.strip().splitlines()[-1]}")
+    say(f"backup {made.name}: {seconds:.1f} s, {manifest['objects']} objects; {output.strip().splitlines()[-1]}")
     expect(not manifest["lost_before"] and manifest["objects"], manifest)
     return manifest
 
@@ -149,7 +149,7 @@ def main():
     shutil.copytree(options.scratch / "objects", place / "objects")
     with serving(options.holdfast, elsewhere(url, place), place, token) as copy:
         check(copy, names, load, between - TOLERANCE, place, between + TOLERANCE)
-    say("all acknowledged pushes survive")
+    say("all acknowledged pushes are restored")
 
 
 main()

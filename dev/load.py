@@ -8,7 +8,7 @@ import urllib.request
 from urllib.parse import urlparse
 
 from harness.git import wire
-from harness.git.handmade import Handmade
+from harness.git.synthetic import SyntheticCommits
 
 PROJECTS = 8
 DEADLINE = 60
@@ -67,7 +67,7 @@ def begin(server, scratch):
     (seed / "file").write_text("first\n")
     git("add", "-A", cwd=seed)
     git("-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-q", "-m", "first", cwd=seed)
-    names = [f"survivor-{number}" for number in range(PROJECTS)]
+    names = [f"project-{number}" for number in range(PROJECTS)]
     for name in names:
         server.ask("/projects", f"name={name}".encode())
         git("push", "-q", server.address(name), "main", cwd=seed)
@@ -81,17 +81,17 @@ class Load:
         self.acknowledged = {name: [] for name in names}
         self.stop = threading.Event()
         self.failed = []
-        pace, made = PROJECTS / rate, Handmade(seed)
+        pace, synthetic = PROJECTS / rate, SyntheticCommits(seed)
         count = int(seconds / pace) + 10
-        self.threads = [
-            threading.Thread(target=self._push, args=(server, name, self._commits(made, name, count), pace), daemon=True)
-            for name in names
-        ]
+        self.threads = []
+        for name in names:
+            arguments = server, name, self._commits(synthetic, name, count), pace
+            self.threads.append(threading.Thread(target=self._push, args=arguments, daemon=True))
         for thread in self.threads:
             thread.start()
 
-    def _commits(self, made, name, count):
-        bodies, _ = made.bodies(name, count)
+    def _commits(self, synthetic, name, count):
+        bodies, _ = synthetic.bodies(name, count)
         # The first line of a push contains the old and the new value of the ref.
         return [(body.split(b" ")[1].decode(), body) for body in bodies]
 
