@@ -55,11 +55,13 @@ pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequ
     found.try_map(|it| decrypt(app, project.id, it))
 }
 
-/// Returns whether the key of this node can decrypt the stored variables and tokens of hooks. Checks one of each.
-pub async fn can_decrypt_stored(app: &App, actor: &Actor) -> Result<bool> {
+/// Returns whether the key of this node can decrypt the stored variables and tokens of hooks. Checks one of each; returns
+/// `None` if there are none.
+pub async fn can_decrypt_stored(app: &App, actor: &Actor) -> Result<Option<bool>> {
     access::authorize_instance(actor, InstanceAction::OperateInstance)?;
     let sample = variable::find_any(&mut *app.database.connection().await?).await?;
-    Ok(sample.is_none_or(|(project, it)| decrypt(app, project, it).is_ok()) && token::can_decrypt_stored(app).await?)
+    let variable = sample.map(|(project, it)| decrypt(app, project, it).is_ok());
+    Ok([variable, token::can_decrypt_stored(app).await?].into_iter().flatten().reduce(|first, second| first && second))
 }
 
 async fn find(app: &App, connection: &mut Connection, project: ProjectId, key: &str) -> Result<Variable> {

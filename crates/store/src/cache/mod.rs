@@ -13,7 +13,7 @@ mod slot;
 mod warming;
 
 pub use links::pack_file_stem;
-pub use slot::total_bytes;
+pub use slot::{ensure_own, find_other_owner, find_unwritable, total_bytes};
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ use std::time::Instant;
 
 use holdfast_domain::ids::{PackId, RepositoryId};
 use holdfast_git::index_pack::IndexedPack;
-use holdfast_git::{BareRepository, Quarantine};
+use holdfast_git::{BareRepository, Quarantine, add_path};
 use links::{is_fully_linked, link_commit_graph};
 use tokio::sync::{OwnedRwLockReadGuard, RwLock};
 
@@ -137,8 +137,9 @@ impl Cache {
 
     /// Creates a quarantine: a temporary bare repository for packs that are received or written.
     pub fn quarantine(&self, alternate: Option<&BareRepository>) -> Result<Quarantine> {
-        std::fs::create_dir_all(self.slot.incoming_dir())?;
-        Ok(Quarantine::new(&self.slot.incoming_dir(), alternate)?)
+        let incoming = self.slot.incoming_dir();
+        std::fs::create_dir_all(&incoming).map_err(add_path(&incoming))?;
+        Ok(Quarantine::new(&incoming, alternate)?)
     }
 
     /// Returns the directory for temporary files. It is emptied when a process acquires the slot.

@@ -18,6 +18,13 @@ pub fn server(configuration: &Configuration, facts: &Result<ServerInfo, migrate:
     let location = configuration.database_location();
     let facts = match facts {
         Ok(facts) => facts,
+        Err(error) if error.is_tls() => {
+            return problem(
+                format!("{location}: {error}"),
+                "set sslmode and sslrootcert in database.url: sslmode=verify-full with \
+                 sslrootcert=/path/of/the/certificate/authority.pem, and the host name that the certificate is for",
+            );
+        }
         Err(error) => {
             return problem(
                 format!("{location}: {error}"),
@@ -38,6 +45,12 @@ pub fn server(configuration: &Configuration, facts: &Result<ServerInfo, migrate:
         problem(
             format!("{location} has the encoding {}", facts.encoding),
             "create the database again with the encoding 'UTF8'",
+        )
+    } else if configuration.database.is_remote() && !configuration.database.requires_tls() {
+        warning(
+            format!("PostgreSQL {version} at {location}; the connection need not be encrypted (sslmode)"),
+            "add ?sslmode=verify-full to database.url, or sslmode=require to encrypt without checking the certificate, \
+             unless the network is private",
         )
     } else {
         ok(format!("PostgreSQL {version} at {location}"))
@@ -68,13 +81,14 @@ pub async fn secrets(configuration: &Configuration) -> anyhow::Result<Finding> {
         ));
     }
     Ok(match variable::can_decrypt_stored(&build_app(configuration)?, &Actor::Operator).await {
-        Ok(true) => ok("an encryption key is set"),
-        Ok(false) => problem(
+        Ok(Some(true)) => ok("the encryption key decrypts the stored CI variables and webhook tokens"),
+        Ok(None) => ok("an encryption key is set; nothing is encrypted with it yet"),
+        Ok(Some(false)) => problem(
             "the encryption key does not decrypt the stored CI variables and webhook tokens",
             "set encryption.key to the previous key; if that key is lost, set the variables and tokens again",
         ),
         // Other checks report a database that is unreachable or empty.
-        Err(_) => ok("an encryption key is set; it could not be checked against the database"),
+        Err(_) => ok("an encryption key is set; it was not checked against stored values"),
     })
 }
 
@@ -123,7 +137,7 @@ pub fn pool(configuration: &Configuration, facts: &ServerInfo) -> Finding {
             "lower database.max_connections, or raise max_connections in postgresql.conf",
         );
     }
-    ok(format!("{requested} of the server's {limit} connections"))
+    ok(format!("this process uses at most {requested} of the server's {limit} connections"))
 }
 
 /// With a larger difference between clocks, leases expire too early or too late.
