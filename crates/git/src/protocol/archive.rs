@@ -1,4 +1,4 @@
-//! Requests of `git archive --remote`.
+//! Parses requests of `git archive --remote` and writes their responses. [`crate::archive`] creates the archive.
 
 use bytes::BytesMut;
 use gix::ObjectId;

@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{LAYERS, report, sources, written_paths};
 
 /// Imports that would close a cycle, each with its reason. They are left out of the check.
-const EXCEPTIONS: &[(&str, &str, &str, &str)] = &[
-    ("store", "migrate", "worker", "a migrated database has the tables of the worker and its tasks"),
-];
+const EXCEPTIONS: &[(&str, &str, &str, &str)] =
+    &[("store", "migrate", "worker", "a migrated database has the tables of the worker and its tasks")];
 
 /// The modules that each module imports.
 type Imports = BTreeMap<String, BTreeSet<String>>;

@@ -41,7 +41,10 @@ const WITHOUT_AUTHORITY: &[(&str, &[&str])] = &[
         &["ci::runner_api::find_pipeline_user"],
     ),
     ("it checks a text that the client sends and reads nothing else", &["ci::creation::lint"]),
-    ("it limits the time in which a request is read", &["repository::transfer::request_reader::within_request_timeout"]),
+    (
+        "it limits the time in which a request is read",
+        &["repository::transfer::request_reader::within_request_timeout"],
+    ),
     (
         "the node itself calls it, for its own work or its metrics",
         &[
