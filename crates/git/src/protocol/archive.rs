@@ -1,4 +1,5 @@
-//! Parses requests of `git archive --remote` and writes their responses. [`crate::archive`] creates the archive.
+//! Parses requests of `git archive --remote`, and rewrites them for `git upload-archive`. Archives of the API are
+//! created by [`crate::archive`].
 
 use bytes::BytesMut;
 use gix::ObjectId;
