@@ -1,4 +1,5 @@
-//! The object store: a local directory, or a bucket of an S3-compatible service.
+//! The object store: a local directory, or a bucket of an S3-compatible service. Its objects are packs,
+//! uploads, traces and artifacts, not git objects.
 //!
 //! Keys are made of fresh random ids. Only the database knows the name and the owner of an object.
 

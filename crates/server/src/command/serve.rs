@@ -195,7 +195,9 @@ async fn warm(app: Arc<App>) {
     tokio::select! {
         warmed = warming::warm(&app) => match warmed {
             Ok(0) => {}
-            Ok(copies) => tracing::info!(copies, seconds = started.elapsed().as_secs(), "cache warming finished"),
+            Ok(repositories) => {
+                tracing::info!(repositories, seconds = started.elapsed().as_secs(), "cache warming finished");
+            }
             Err(error) => tracing::warn!(%error, "cache warming failed"),
         },
         () = app.shutdown.cancelled() => {}

@@ -1,7 +1,7 @@
 //! The repository cache of this node: bare repositories that are built from packs.
 //!
 //! - The cache holds nothing that is not stored elsewhere. It may be deleted at any time, and unused repositories are
-//!   evicted when the cache exceeds its budget.
+//!   evicted when the cache exceeds its maximum size.
 //! - A pack is stored once, in `packs/`, and hard-linked into each cached repository that lists it. Forks share packs,
 //!   and a cached repository never contains an object outside of its pack list.
 
@@ -62,7 +62,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 pub struct Cache {
     slot: slot::Slot,
-    budget: u64,
+    max_bytes: u64,
     used_bytes: AtomicU64,
     hit_counters: HitCounters,
     repositories: Mutex<HashMap<RepositoryId, Arc<Entry>>>,
@@ -116,13 +116,13 @@ pub struct CachedRepository {
 }
 
 impl Cache {
-    /// Opens a cache of about `budget` bytes, in a slot below `directory` that no other process uses.
-    pub fn open(directory: &Path, budget: u64) -> std::io::Result<Self> {
+    /// Opens a cache of about `max_bytes` bytes, in a slot below `directory` that no other process uses.
+    pub fn open(directory: &Path, max_bytes: u64) -> std::io::Result<Self> {
         let slot = slot::Slot::acquire(directory)?;
         let used_bytes = AtomicU64::new(slot.bytes()?);
         let cache = Self {
             slot,
-            budget,
+            max_bytes,
             used_bytes,
             hit_counters: HitCounters::default(),
             repositories: Mutex::default(),

@@ -103,7 +103,7 @@ async fn inspect_objects(app: &App, objects: Vec<ObjectMeta>, found: &mut Search
     let records = pack::find_records(&mut *app.database.connection().await?, &keys).await?;
     for object in objects {
         let upload_intent = match records.get(&object.key) {
-            Some(ObjectRecord::Listed) => continue,
+            Some(ObjectRecord::ListedOrUnreferenced) => continue,
             Some(ObjectRecord::Intent(id)) => Some(*id),
             None => None,
         };
