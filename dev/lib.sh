@@ -13,6 +13,8 @@ HOLDFAST=$(realpath -m "${HOLDFAST_BIN:-$CARGO_TARGET_DIR/$PROFILE/holdfast}")
 # shellcheck disable=SC2034 # for dev/up and dev/down
 DEV=$(realpath -m "${HOLDFAST_DEV_DIR:-$ROOT/.dev}")
 export CARGO_TARGET_DIR
+# Without this, the program would read the file of an installed package.
+export HOLDFAST_CONFIG=${HOLDFAST_CONFIG-}
 # Settings for another database must not redirect psql.
 unset "${!PG@}"
 # No proxy between the server and an S3 server of these scripts.

@@ -17,9 +17,9 @@ def say(text):
 
 
 def clean_environment():
-    """Returns the environment without the settings of another installation."""
-    ours = ("HOLDFAST__", "HOLDFAST_CONFIG")
-    return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    """Returns the environment without the settings and the configuration file of another installation."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST__")}
+    return kept | {"HOLDFAST_CONFIG": ""}
 
 
 def shell(script, **variables):

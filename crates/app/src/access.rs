@@ -3,6 +3,8 @@
 //! A use case loads groups and projects through this module, which returns them only after the check. A group or
 //! project that the actor may not see is reported as not found (404). An action that the actor may not perform on
 //! something visible is forbidden (403), or requires authentication (401) if the actor is anonymous.
+//!
+//! `access.rs` of `http` only declares which permission a route requires. It checks nothing.
 
 use holdfast_domain::AccessLevel;
 use holdfast_domain::policy::{Feature, GroupAction, InstanceAction, InstanceRole, ProjectAction};
@@ -90,7 +92,7 @@ pub async fn authorize_project(
     action: ProjectAction,
 ) -> Result<Project> {
     let found = project::find(connection, project, actor.user_id(), app.today()).await?;
-    authorize(connection, found.ok_or(Error::NotFound(Resource::Project))?, actor, action).await
+    authorize_loaded(connection, found.ok_or(Error::NotFound(Resource::Project))?, actor, action).await
 }
 
 /// Like [`authorize_project`], but locks the project until the end of the transaction.
@@ -106,7 +108,7 @@ pub async fn lock_project(
         ProjectRef::Path { .. } => self::authorize_project(app, connection, actor, project, action).await?.id,
     };
     if let Some(found) = project::try_lock(connection, id, actor.user_id(), app.today()).await? {
-        return authorize(connection, found, actor, action).await;
+        return authorize_loaded(connection, found, actor, action).await;
     }
     // The project does not exist, or another transaction holds the row lock. Check the permission before waiting for
     // the lock, so that only actors who may change the project wait, and again afterwards, because the row may have
@@ -140,8 +142,9 @@ pub(crate) fn can(actor: &Actor, project: &Project, action: ProjectAction) -> bo
     action.is_allowed(project.visibility, actor.role(), project.level())
 }
 
-/// Returns the project if the actor may perform this action on it. A build must also be allowed by the project.
-async fn authorize(
+/// The part of [`authorize_project`] after the project was loaded. A build needs the consent of the project, and then
+/// [`check_policy`] applies to every actor.
+async fn authorize_loaded(
     connection: &mut Connection,
     project: Project,
     actor: &Actor,
@@ -152,11 +155,12 @@ async fn authorize(
     {
         return Err(Error::NotFound(Resource::Project));
     }
-    check_project_access(project, actor, action)
+    check_policy(project, actor, action)
 }
 
-/// Returns whether the project allows the build to read it. The permissions of the build's user are checked separately.
-/// Both are required, because the author of a build's script is not always its user.
+/// Returns whether the project allows the build to read it. [`check_policy`] also checks the permissions of the user
+/// that the build acts as. They are not enough: another user may have written the script of the build, and would read
+/// what only the first may read.
 async fn is_build_allowed(connection: &mut Connection, project: &Project, build: JobTokenScope) -> Result<bool> {
     let is_public = ProjectAction::ReadCode.is_allowed(project.visibility, InstanceRole::Anonymous, None);
     if project.id == build.project || is_public {
@@ -165,7 +169,9 @@ async fn is_build_allowed(connection: &mut Connection, project: &Project, build:
     Ok(build.has_users_rights && job_token_allowlist::contains(connection, project.id, build.project).await?)
 }
 
-fn check_project_access(project: Project, actor: &Actor, action: ProjectAction) -> Result<Project> {
+/// The part of [`authorize_project`] that needs no database: checks role, access level, features and archiving, and
+/// returns the project.
+fn check_policy(project: Project, actor: &Actor, action: ProjectAction) -> Result<Project> {
     // A build may read its own project, regardless of the user that it acts as.
     let is_own = actor.job_token_scope().is_some_and(|build| build.project == project.id);
     if !is_own && !can(actor, &project, ProjectAction::Read) {

@@ -1,4 +1,5 @@
-//! Limits that are counted separately for each client.
+//! Limits of connections and permits that are counted separately for each client. Rate limits are in
+//! [`crate::throttle`].
 //!
 //! A node has a fixed number of connections and permits. Each one in use is counted for a [`ClientKey`], and no key
 //! gets more than its share, so that one client cannot use up what all of them need. Each node counts for itself.
@@ -20,16 +21,22 @@ pub enum ClientKey {
     /// The command line and background jobs.
     Operator,
     User(UserId),
-    /// An IPv4 address, or the first 64 bits of an IPv6 address: a customer usually has a whole /64 network.
+    /// An address as [`client_network`] returns it.
     Address(IpAddr),
 }
 
 impl ClientKey {
     pub fn from_address(address: IpAddr) -> Self {
-        Self::Address(match address.to_canonical() {
-            IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
-            address => address,
-        })
+        Self::Address(client_network(address))
+    }
+}
+
+/// Returns the address for which limits of an anonymous client are counted: an IPv4 address, or the first 64 bits of an
+/// IPv6 address. A customer usually has a whole /64 network and can use any address in it.
+pub fn client_network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
+        address => address,
     }
 }
 

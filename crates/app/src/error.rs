@@ -38,7 +38,7 @@ pub enum Error {
     ProjectLimit(i32),
     #[error("the URL of a hook must begin with http:// or https://")]
     InvalidHookUrl,
-    #[error("object store unavailable: {0}")]
+    #[error("object store unavailable: {}", holdfast_store::objects::describe(.0))]
     ObjectStore(#[from] holdfast_store::objects::Error),
     #[error("{0}")]
     Git(#[source] holdfast_git::Error),

@@ -1,4 +1,5 @@
-//! Limits the memory that responses use while they are sent.
+//! Limits the memory of responses that are in memory while they are sent, such as long lists and files of a repository.
+//! Downloads that are streamed, such as archives, artifacts and fetches, are not counted here.
 //!
 //! - A response of more than [`MAX_SMALL_BYTES`] that is in memory needs a [`ResponsePermit`]. Their memory is limited
 //!   for each client and in total.

@@ -1,4 +1,5 @@
 //! Checks the addresses of outgoing connections to hosts that users name: receivers of hooks and sources of imports.
+//! `network.rs` of `domain` has the rules for addresses; networks of forks are in `repository::maintenance::network`.
 //!
 //! - Public addresses are allowed, and networks that the operator allows.
 //! - This machine and the networks of its interfaces are not allowed, even if their addresses are public, unless the

@@ -1,4 +1,5 @@
-//! Decides which network addresses the server may connect to on behalf of users.
+//! Decides which network addresses the server may connect to on behalf of users. `network.rs` of `app` resolves
+//! names and adds the addresses of this machine.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use crate::{RefTarget, Result};
+use crate::{RefTarget, Result, add_path};
 
 /// The directory of a bare repository, and that of the objects it borrows.
 #[derive(Clone, Debug)]
@@ -26,10 +26,11 @@ impl BareRepository {
     /// Opens a repository and creates the files that are missing.
     pub fn create_or_open(directory: PathBuf) -> Result<Self> {
         if Self::open_if_complete(directory.clone()).is_none() {
-            std::fs::create_dir_all(directory.join("objects/pack"))?;
-            std::fs::create_dir_all(directory.join("objects/info"))?;
-            std::fs::create_dir_all(directory.join("refs"))?;
-            std::fs::write(directory.join("config"), CONFIG)?;
+            for part in ["objects/pack", "objects/info", "refs"].map(|part| directory.join(part)) {
+                std::fs::create_dir_all(&part).map_err(add_path(&part))?;
+            }
+            let config = directory.join("config");
+            std::fs::write(&config, CONFIG).map_err(add_path(&config))?;
             replace_file(&directory.join("HEAD"), HEAD.as_bytes())?;
         }
         Ok(Self { directory, alternate: None })
@@ -78,7 +79,7 @@ fn replace_file(path: &Path, content: &[u8]) -> std::io::Result<()> {
     let directory = path.parent().unwrap_or(Path::new("/"));
     let mut file = tempfile::NamedTempFile::new_in(directory)?;
     file.write_all(content)?;
-    file.persist(path)?;
+    file.persist(path).map_err(|error| add_path(path)(error.error))?;
     Ok(())
 }
 
@@ -98,7 +99,8 @@ impl Quarantine {
             let objects = source.directory.join("objects");
             let mut line = objects.clone().into_os_string().into_encoded_bytes();
             line.push(b'\n');
-            std::fs::write(repository.directory.join("objects/info/alternates"), line)?;
+            let alternates = repository.directory.join("objects/info/alternates");
+            std::fs::write(&alternates, line).map_err(add_path(&alternates))?;
             repository.alternate = Some(objects);
         }
         Ok(Self { repository, directory })

@@ -1,6 +1,7 @@
 //! The error type of this crate.
 
 use std::io::ErrorKind;
+use std::path::Path;
 use std::time::Duration;
 
 /// The result of a function that runs git.
@@ -41,6 +42,11 @@ impl Error {
             _ => false,
         }
     }
+}
+
+/// Returns a function that adds a path to the text of an I/O error, for `map_err`. The kind of the error stays the same.
+pub fn add_path(path: &Path) -> impl FnOnce(std::io::Error) -> std::io::Error {
+    move |error| std::io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
 /// Returns whether an error says that the disk or a quota is full.

@@ -56,7 +56,8 @@ fn classify(texts: &[String], status: ExitStatus) -> Findings {
     for line in lines.filter(|line| !line.starts_with("notice:")) {
         // A line that begins with the type of an object reports a malformed object.
         let is_warning = line.starts_with("error in ") || line.starts_with("warning in ");
-        if is_warning { &mut findings.warnings } else { &mut findings.errors }.push(line.to_owned());
+        let text = line.strip_prefix("error: ").unwrap_or(line);
+        if is_warning { &mut findings.warnings } else { &mut findings.errors }.push(text.to_owned());
     }
     if findings == Findings::default() || status.code().is_none_or(|code| code >= MIN_FATAL_STATUS) {
         findings.errors.push(format!("git fsck ended with {status}"));
@@ -72,12 +73,14 @@ mod tests {
 
     #[test]
     fn damage_is_distinguished_from_malformed_objects() {
-        let text = "missing blob 1\nerror in commit 2: badTimezone: invalid author/committer line\n".to_owned();
+        let text = "missing blob 1\nerror: refs/heads/main: invalid sha1 pointer 3\n\
+                    error in commit 2: badTimezone: invalid author/committer line\n"
+            .to_owned();
         let notice = "notice: HEAD points to an unborn branch\n".to_owned();
         let exited = |code: i32| ExitStatus::from_raw(code << 8);
         let killed = ExitStatus::from_raw(9);
         let found = classify(&[text, notice], exited(2));
-        assert_eq!(found.errors, ["missing blob 1"]);
+        assert_eq!(found.errors, ["missing blob 1", "refs/heads/main: invalid sha1 pointer 3"]);
         assert_eq!(found.warnings.len(), 1);
         let odd = ["error in commit 2: badTimezone: invalid author/committer line\n".to_owned()];
         assert_eq!(classify(&odd, exited(1)).errors.len(), 0);

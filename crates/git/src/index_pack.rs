@@ -127,7 +127,7 @@ pub async fn receive(
             }
         }
     };
-    process.wait_success(&stderr_tail).await.map_err(explain_memory_limit)?;
+    process.wait_success(&stderr_tail).await.map_err(|error| explain_limit(error, limits))?;
     let checksum = name.split_whitespace().last().unwrap_or_default().to_owned();
     if !matches!(checksum.len(), 40 | 64) || !checksum.bytes().all(|b| b.is_ascii_hexdigit()) {
         return Err(Error::protocol("git index-pack did not print the name of the pack"));
@@ -137,13 +137,20 @@ pub async fn receive(
     Ok((announced_objects.into_inner() > 0).then_some(pack))
 }
 
-/// Replaces the out-of-memory error of git by one that says what to do.
-fn explain_memory_limit(error: Error) -> Error {
+/// Replaces an error of git about a limit by one that names the setting and says what to do.
+fn explain_limit(error: Error, limits: PackLimits) -> Error {
     match error {
         Error::CommandFailed { detail, .. } if detail.starts_with("Out of memory") => Error::protocol(
             "the pack needs more memory than this server allows for a git process. Push the history in several \
              steps, or ask an administrator to raise git.max_process_memory_bytes",
         ),
+        Error::CommandFailed { detail, .. } if detail.starts_with("pack exceeds maximum allowed size") => {
+            Error::protocol(format!(
+                "pack exceeds maximum allowed size: this server accepts {} bytes (git.max_pack_bytes). Push the \
+                 history in several steps, or ask an administrator to raise the limit",
+                limits.max_pack_bytes
+            ))
+        }
         other => other,
     }
 }
@@ -165,7 +172,7 @@ pub async fn check(git: &Git, repository: &BareRepository, pack: &IndexedPack, l
     let scanning = tokio::task::spawn_blocking(move || scan_file(&scanned, limits));
     scanning.await.map_err(std::io::Error::other)??;
     let command = git.command(repository, "index-pack").args(["--verify", TOLERATED]).arg_path(&file);
-    command.run(b"", 4096, CHECK_TIMEOUT).await.map(drop).map_err(explain_memory_limit)
+    command.run(b"", 4096, CHECK_TIMEOUT).await.map(drop).map_err(|error| explain_limit(error, limits))
 }
 
 /// Copies the pack from the client to git, after scanning each chunk.

@@ -28,7 +28,7 @@ mod rev_list;
 pub mod tag;
 
 pub use bare_repository::{BareRepository, Quarantine};
-pub use error::{Error, Result, is_storage_full};
+pub use error::{Error, Result, add_path, is_storage_full};
 pub use gix::ObjectId;
 
 /// The kind of all object ids: SHA-256 repositories are not supported.

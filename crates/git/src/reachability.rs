@@ -1,4 +1,4 @@
-//! Finds out which objects are reachable from tips.
+//! Finds out which objects are reachable from tips. The check of a push, which uses this, is [`crate::connectivity`].
 //!
 //! A pack may contain objects that are unreachable from the refs of a repository: objects that were replaced by a
 //! forced push, or that only the parent of a fork may show. An object is served only if it is reachable; knowing its id

@@ -1,4 +1,4 @@
-//! The permission that a route requires, as part of its declaration.
+//! The permission that a route requires, as part of its declaration. The checks are in `access.rs` of `app`.
 
 use holdfast_domain::Visibility;
 use holdfast_domain::policy::{GroupAction, InstanceAction, InstanceRole, ProjectAction};

@@ -1,4 +1,5 @@
-//! Reads request bodies with a size limit. The connection discards unread rests.
+//! Reads request bodies with a size limit. The connection discards unread rests, and
+//! `connection::request_body` fails if the client stalls.
 
 use axum::body::Body;
 use http_body_util::BodyExt;

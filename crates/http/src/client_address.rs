@@ -1,4 +1,5 @@
 //! Determines the client address of a request. `X-Forwarded-For` counts only if a trusted proxy sent it.
+//! Limits count it by [`client_network`](holdfast_app::client::client_network).
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -35,18 +36,6 @@ pub fn determine(parts: &Parts, trusted: &[IpNet]) -> IpAddr {
     peer
 }
 
-/// Returns the key by which requests of an address are throttled. IPv6 addresses count by their /64 network, because
-/// one client can use any number of addresses in it.
-pub fn throttle_key(address: IpAddr) -> String {
-    match address {
-        IpAddr::V4(address) => address.to_string(),
-        IpAddr::V6(address) => match address.to_ipv4_mapped() {
-            Some(mapped) => mapped.to_string(),
-            None => format!("{:x}", address.to_bits() >> 64),
-        },
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -72,13 +61,5 @@ mod tests {
         assert_eq!(address("10.0.0.1", Some("nonsense"), &proxies), "10.0.0.1");
         assert_eq!(address("10.0.0.1", Some("198.51.100.7, 203.0.113.9:5555"), &proxies), "10.0.0.1");
         assert_eq!(address("::ffff:10.0.0.1", Some("::ffff:198.51.100.7"), &proxies), "198.51.100.7");
-    }
-
-    #[test]
-    fn an_ipv6_network_is_one_client() {
-        let key = |text: &str| throttle_key(text.parse().unwrap());
-        assert_eq!(key("2001:db8::1"), key("2001:db8::ffff:1"));
-        assert_ne!(key("2001:db8::1"), key("2001:db8:0:1::1"));
-        assert_eq!(key("::ffff:192.0.2.1"), key("192.0.2.1"));
     }
 }

@@ -21,7 +21,7 @@ use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use futures_util::future::BoxFuture;
 use holdfast_app::accounts::authentication::{Credentials, authenticate};
-use holdfast_app::client::{ClientKey, KeyedPermit};
+use holdfast_app::client::{ClientKey, KeyedPermit, client_network};
 use holdfast_app::large_response::MAX_SMALL_BYTES;
 use holdfast_app::{Actor, App};
 use holdfast_domain::accounts::Scope;
@@ -272,7 +272,7 @@ pub(crate) async fn authenticate_request(
             context.user_throttle.check(|| current_user.account.id().to_string())?;
         }
         Ok(_) | Err(_) => {
-            context.anonymous_throttle.check(|| client_address::throttle_key(client_address::from_extensions(parts)))?
+            context.anonymous_throttle.check(|| client_network(client_address::from_extensions(parts)).to_string())?
         }
     }
     Ok(actor?)

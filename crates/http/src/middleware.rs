@@ -1,4 +1,4 @@
-//! Middleware for all requests: request id, log line, metrics, security headers and timeout.
+//! Middleware for all requests: request id, client address, log line, metrics, security headers and timeout.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -24,8 +24,9 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// One year, as browser vendors recommend.
 const HSTS: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
-/// Assigns a request id, checks the `Host` header, sets the common response headers, and records the log line and the
-/// metrics. The query is never logged, because it may contain a token.
+/// Assigns a request id, determines the client address for [`client_address::from_extensions`], checks the `Host`
+/// header, sets the common response headers, and records the log line and the metrics. The query is never logged,
+/// because it may contain a token.
 pub async fn trace_request(State(context): State<Arc<Context>>, request: Request, next: Next) -> Response {
     let started = Instant::now();
     let (mut parts, body) = request.into_parts();

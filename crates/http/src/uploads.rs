@@ -1,4 +1,4 @@
-//! Serves uploaded files at the URL that the upload returned.
+//! Serves uploaded files at the URL that the upload returned. The endpoint that receives them is in `api::v3::uploads`.
 
 use std::sync::Arc;
 

@@ -4,6 +4,7 @@ mod command;
 mod configuration;
 mod telemetry;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -21,14 +22,15 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// Git hosting server that keeps every acknowledged push.
 ///
-/// Settings are read from a file (--config) and from environment variables such as HOLDFAST__DATABASE__URL.
+/// Settings are read from a file and from environment variables such as HOLDFAST__DATABASE__URL. The file is named by
+/// --config or by the variable HOLDFAST_CONFIG; otherwise it is /etc/holdfast/holdfast.toml, if that exists.
 /// `holdfast config default` lists all settings. To set up an instance, run `holdfast migrate`, then
 /// `holdfast admin user create --admin …`, then `holdfast serve`.
 #[derive(Parser)]
 #[command(name = "holdfast", version, max_term_width = 100, arg_required_else_help = true)]
 struct Arguments {
-    /// Configuration file (TOML).
-    #[arg(long, global = true, env = "HOLDFAST_CONFIG", value_name = "FILE")]
+    /// Configuration file (TOML) [default: HOLDFAST_CONFIG, or /etc/holdfast/holdfast.toml if it exists]
+    #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
     #[command(subcommand)]
     command: Command,
@@ -135,19 +137,20 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
     if !matches!(arguments.command, Command::Runner(_)) {
         disable_dumps();
     }
-    let load = || configuration::Configuration::load(arguments.config.as_deref());
+    let file = select_config(arguments.config.clone(), std::env::var_os("HOLDFAST_CONFIG"), Path::new(DEFAULT_CONFIG));
+    let load = || configuration::Configuration::load(file.as_deref());
     match arguments.command {
         Command::Serve => command::serve::run(&load()?),
         Command::Worker => command::worker::run(&load()?),
         Command::Migrate(options) => command::migrate::run(&load()?, &options),
-        Command::Doctor => command::doctor::run(arguments.config.as_deref(), load()),
+        Command::Doctor => command::doctor::run(file.as_deref(), load()),
         Command::Backup(options) => command::backup::create(&load()?, &options),
         Command::Restore(options) => command::backup::restore(&load()?, &options),
-        Command::Torture(options) => command::torture::run(&load()?, arguments.config.as_deref(), &options),
+        Command::Torture(options) => command::torture::run(&load()?, file.as_deref(), &options),
         Command::Admin(admin) => admin::run(&load()?, admin),
-        Command::Runner(runner) => runner::run(runner_config(arguments.config.as_deref()), runner),
+        Command::Runner(runner) => runner::run(arguments.config.as_deref(), runner),
         Command::RunnerSandbox(_) => unreachable!("main has returned the exit code of the sandbox"),
-        Command::Config(config) => config::run(arguments.config.as_deref(), &config),
+        Command::Config(config) => config::run(file.as_deref(), &config),
         Command::Routes => documents::routes(),
         Command::Openapi => documents::openapi(&load()?),
         Command::Permissions => documents::permissions(),
@@ -156,8 +159,36 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
     }
 }
 
-/// Returns the configuration file of a runner. A path from HOLDFAST_CONFIG is ignored: it is the configuration file of
-/// a server, which can be on the same machine.
-fn runner_config(config: Option<&Path>) -> Option<&Path> {
-    config.filter(|file| std::env::var_os("HOLDFAST_CONFIG").is_none_or(|servers| servers != file.as_os_str()))
+/// Configuration file that is read if neither --config nor HOLDFAST_CONFIG is given.
+const DEFAULT_CONFIG: &str = "/etc/holdfast/holdfast.toml";
+
+/// Returns the configuration file of a server: the argument, otherwise the value of HOLDFAST_CONFIG, otherwise the default
+/// file if it exists. An empty variable means that no file is read. A runner has a configuration of its own.
+fn select_config(argument: Option<PathBuf>, variable: Option<OsString>, default_file: &Path) -> Option<PathBuf> {
+    if argument.is_some() {
+        return argument;
+    }
+    match variable {
+        Some(file) => Some(file.into()).filter(|file: &PathBuf| !file.as_os_str().is_empty()),
+        // If this user may not look for the file, reading it reports why.
+        None => Some(default_file.to_owned()).filter(|file| file.try_exists().unwrap_or(true)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_configuration_file_comes_from_the_argument_the_variable_or_the_default() {
+        let directory = tempfile::tempdir().unwrap();
+        let (present, missing) = (directory.path().join("holdfast.toml"), directory.path().join("missing.toml"));
+        std::fs::write(&present, "").unwrap();
+        let (argument, variable) = (Some(PathBuf::from("a.toml")), Some(OsString::from("b.toml")));
+        assert_eq!(select_config(argument.clone(), variable.clone(), &present), argument);
+        assert_eq!(select_config(None, variable, &present), Some("b.toml".into()));
+        assert_eq!(select_config(None, Some(OsString::new()), &present), None);
+        assert_eq!(select_config(None, None, &present), Some(present.clone()));
+        assert_eq!(select_config(None, None, &missing), None);
+    }
 }

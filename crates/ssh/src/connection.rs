@@ -13,6 +13,8 @@ use russh::{Channel, ChannelId, ChannelOpenFailure, Pty};
 use tokio::sync::oneshot;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
+use crate::command::Service;
+use crate::error_message::user_message;
 use crate::{Context, Error, Result, channel, command};
 
 /// The only SSH user name. The key identifies the user.
@@ -24,6 +26,8 @@ pub struct Connection {
     context: Arc<Context>,
     /// SHA-256 fingerprint of the key that the client authenticated with.
     fingerprint: Option<Arc<str>>,
+    /// The error of a database that was unavailable when authentication began.
+    outage: Option<holdfast_app::Error>,
     /// Notified once authentication has succeeded.
     signed_in: Option<oneshot::Sender<()>>,
     /// Tasks that serve the open channels. They are aborted when the connection ends.
@@ -33,12 +37,12 @@ pub struct Connection {
 
 impl Connection {
     pub fn new(context: Arc<Context>, signed_in: oneshot::Sender<()>, tasks: TaskTracker) -> Self {
-        Self { context, fingerprint: None, signed_in: Some(signed_in), channels: HashMap::new(), tasks }
+        Self { context, fingerprint: None, outage: None, signed_in: Some(signed_in), channels: HashMap::new(), tasks }
     }
 
     /// Returns the fingerprint of a key if its owner may sign in with it, otherwise `None`.
     async fn authorized_fingerprint(
-        &self,
+        &mut self,
         user: &str,
         key: &PublicKey,
         algorithm: &Algorithm,
@@ -47,6 +51,9 @@ impl Connection {
         let is_weak = matches!(algorithm, Algorithm::Rsa { hash: None });
         if user != SSH_USER || is_weak {
             return Ok(None);
+        }
+        if let Some(error) = self.outage.take() {
+            return Err(error.into());
         }
         let fingerprint = key.fingerprint(HashAlg::Sha256).to_string();
         match authenticate_key(&self.context.app, &fingerprint).await {
@@ -60,6 +67,16 @@ impl Connection {
 
 impl Handler for Connection {
     type Error = Error;
+
+    /// Tells the user that the database is unavailable. Keys cannot be looked up then, so there will be no channel that the
+    /// message could be sent on.
+    async fn authentication_banner(&mut self) -> Result<Option<String>> {
+        let Err(error) = self.context.app.database.is_ready().await else { return Ok(None) };
+        let error = holdfast_app::Error::from(error);
+        let text = user_message(&error, Service::UploadPack);
+        self.outage = Some(error);
+        Ok(Some(format!("ERROR: {text}\r\n")))
+    }
 
     async fn auth_publickey_offered(&mut self, user: &str, offer: PublicKeyOffer<'_>) -> Result<Auth> {
         let fingerprint = self.authorized_fingerprint(user, offer.public_key, offer.algorithm).await?;

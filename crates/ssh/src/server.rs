@@ -181,8 +181,10 @@ impl ConnectionAcceptor {
     }
 
     async fn handle_socket(self, socket: TcpStream, admitted: AdmittedConnection) {
-        if let Err(error) = self.serve_connection(socket, admitted).await {
-            tracing::debug!(%error, "connection ended with an error");
+        match self.serve_connection(socket, admitted).await {
+            Ok(()) => {}
+            Err(Error::App(error)) => tracing::warn!(%error, "authenticating SSH client failed"),
+            Err(error) => tracing::debug!(%error, "connection ended with an error"),
         }
     }
 

@@ -3,8 +3,26 @@
 pub type Result<T> = std::result::Result<T, Error>;
 
 #[derive(Debug, thiserror::Error)]
-#[error(transparent)]
-pub struct Error(#[from] sqlx::Error);
+#[error("{}", describe(.0))]
+pub struct Error(sqlx::Error);
+
+impl From<sqlx::Error> for Error {
+    fn from(error: sqlx::Error) -> Self {
+        Self(error)
+    }
+}
+
+/// Describes an error of the driver for operators, without the line of PostgreSQL's source code that the driver adds.
+pub(crate) fn describe(error: &sqlx::Error) -> String {
+    match error {
+        sqlx::Error::Database(cause) => cause.message().to_owned(),
+        sqlx::Error::Io(cause) => cause.to_string(),
+        sqlx::Error::PoolTimedOut => {
+            "cannot connect to the database, or all connections of this process are in use".into()
+        }
+        other => other.to_string(),
+    }
+}
 
 impl Error {
     pub(crate) fn row_not_found() -> Self {

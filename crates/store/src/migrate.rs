@@ -12,20 +12,40 @@ use sqlx::postgres::PgPoolOptions;
 use sqlx::{Connection, PgConnection};
 use tokio::time::MissedTickBehavior;
 
+use crate::error::describe;
 use crate::worker::TASKS;
 
 static MIGRATOR: Migrator = sqlx::migrate!();
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("database unavailable: {0}")]
-    Connect(#[from] sqlx::Error),
+    #[error("{}", describe(.0))]
+    Connect(sqlx::Error),
     #[error("migration failed: {0}")]
     Migrate(#[from] MigrateError),
     #[error("migration of the job queue failed: {0}")]
     Queue(String),
     #[error("creating partitions failed: {0}")]
     Partitions(#[from] crate::Error),
+}
+
+impl From<sqlx::Error> for Error {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Connect(error)
+    }
+}
+
+impl Error {
+    /// Returns whether no encrypted connection could be established, for example because the certificate of the server is
+    /// not trusted.
+    pub fn is_tls(&self) -> bool {
+        match self {
+            Self::Connect(sqlx::Error::Tls(_)) => true,
+            // The driver passes errors of the handshake on as I/O errors.
+            Self::Connect(sqlx::Error::Io(cause)) => cause.kind() == std::io::ErrorKind::InvalidData,
+            _ => false,
+        }
+    }
 }
 
 /// How the schema of a database compares with the migrations of this binary.

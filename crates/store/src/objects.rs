@@ -1,4 +1,5 @@
-//! The object store: a local directory, or a bucket of an S3-compatible service.
+//! The object store: a local directory, or a bucket of an S3-compatible service. Its objects are packs,
+//! uploads, traces and artifacts, not git objects.
 //!
 //! Keys are made of fresh random ids. Only the database knows the name and the owner of an object.
 
@@ -86,6 +87,20 @@ impl ObjectWriter {
     pub async fn abort(mut self) {
         self.0.abort().await.ok();
     }
+}
+
+/// Describes an error for operators in one line: with its last cause, and with the code of S3 instead of the whole response.
+pub fn describe(error: &Error) -> String {
+    let mut text = error.to_string();
+    let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
+    if let Some(cause) = causes.last().map(ToString::to_string)
+        && !text.contains(&cause)
+    {
+        text = format!("{text}: {cause}");
+    }
+    let Some((before, response)) = text.split_once("<?xml").or_else(|| text.split_once("<Error>")) else { return text };
+    let code = response.split_once("<Code>").and_then(|(_, rest)| rest.split_once("</Code>"));
+    format!("{}{}", before, code.map_or("", |(code, _)| code)).trim_end_matches([':', ' ']).to_owned()
 }
 
 fn upload_error(error: std::io::Error) -> Error {
@@ -220,11 +235,17 @@ impl Objects {
         }
     }
 
-    /// Checks that an object can be stored, read and deleted.
-    pub async fn check(&self, key: &str) -> Result<()> {
-        self.put(key, Bytes::from_static(b"holdfast")).await?;
-        self.store()?.get(&Path::from(key)).await?.bytes().await?;
-        self.delete(key).await
+    /// Checks that an object can be stored, read and deleted. The error is a description for operators.
+    pub async fn check(&self, key: &str) -> std::result::Result<(), String> {
+        let check = async {
+            self.put(key, Bytes::from_static(b"holdfast")).await?;
+            self.store()?.get(&Path::from(key)).await?.bytes().await?;
+            self.delete(key).await
+        };
+        check.await.map_err(|error| match (&error, &self.options) {
+            (Error::NotFound { .. }, Options::S3 { bucket, .. }) => format!("the bucket {bucket} does not exist"),
+            _ => describe(&error),
+        })
     }
 }
 
@@ -265,5 +286,32 @@ fn open(options: &Options) -> Result<Arc<dyn ObjectStore>> {
             }
             Ok(Arc::new(PrefixStore::new(builder.build()?, prefix.as_str())))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("{text}")]
+    struct Cause {
+        text: &'static str,
+        source: Option<Box<Cause>>,
+    }
+
+    #[test]
+    fn errors_are_described_in_one_line_with_their_last_cause() {
+        let describe_cause = |text, cause: Option<&'static str>| {
+            let source = cause.map(|text| Box::new(Cause { text, source: None }));
+            describe(&Error::Generic { store: "S3", source: Box::new(Cause { text, source }) })
+        };
+        let text = describe_cause("HTTP error: error sending request", Some("Connection refused (os error 111)"));
+        assert_eq!(text, "Generic S3 error: HTTP error: error sending request: Connection refused (os error 111)");
+        assert_eq!(describe_cause("timeout", None), "Generic S3 error: timeout");
+        let response =
+            "403 Forbidden: <?xml version=\"1.0\"?>\n<Error><Code>AccessDenied</Code><Message>m</Message></Error>";
+        assert_eq!(describe_cause(response, None), "Generic S3 error: 403 Forbidden: AccessDenied");
+        assert_eq!(describe_cause("404 Not Found: <?xml version=\"1.0\"?>", None), "Generic S3 error: 404 Not Found");
     }
 }

@@ -1,4 +1,5 @@
-//! Checks after the workload: all acknowledged data must exist and be consistent.
+//! Checks the database and the repositories after the workload: all acknowledged data must exist and be consistent. The
+//! comparison with the responses to clients is in [`super::consistency`].
 
 use std::collections::HashSet;
 use std::time::Duration;

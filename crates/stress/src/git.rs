@@ -1,4 +1,4 @@
-//! Runs git as a client does.
+//! Runs git as a client does. [`super::wire`] is a client without git.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;

@@ -1,4 +1,4 @@
-//! Webhook events of builds and pipelines. A payload contains the state at the time of the event.
+//! Outbox events about builds and pipelines. A payload contains the state at the time of the event.
 
 use chrono::{DateTime, Utc};
 use holdfast_domain::hooks::EventKind;

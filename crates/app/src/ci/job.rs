@@ -1,4 +1,5 @@
-//! Assigns builds to runners that request a job.
+//! Assigns builds to runners that request a job, which is the word of the runner protocol for a build. Background jobs
+//! are in `worker`.
 
 use std::collections::HashSet;
 use std::time::Duration;

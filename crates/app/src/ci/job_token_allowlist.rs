@@ -1,5 +1,5 @@
 //! The job token allow list of a project: the projects whose builds may read it. Masters of the project that is read
-//! manage the list.
+//! manage the list. `access.rs` enforces it, in `is_build_allowed`.
 
 use holdfast_domain::ids::ProjectId;
 use holdfast_domain::page::{Page, PageRequest};

@@ -1,4 +1,5 @@
-//! Lists, shows, retries and cancels pipelines.
+//! Lists, shows, retries and cancels pipelines. [`super::creation`] creates them, and [`super::pipeline_state`] changes
+//! their state.
 
 use holdfast_domain::ci::{BuildEvent, Status};
 use holdfast_domain::ids::{BuildId, PipelineId};

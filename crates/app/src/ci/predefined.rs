@@ -1,5 +1,5 @@
-//! The variables of a build. Most predefined variables have two names, because runners and scripts use one or the
-//! other.
+//! The variables of a build: predefined ones, and those of its project ([`super::variable`]). Most predefined variables
+//! have two names, because runners and scripts use one or the other.
 
 use holdfast_domain::InstanceUrls;
 use holdfast_domain::ci::file::When;

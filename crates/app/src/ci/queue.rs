@@ -1,4 +1,4 @@
-//! Statistics of the build queue.
+//! Statistics of the build queue. [`super::job`] assigns the builds in it, and [`super::long_poll`] waits for new ones.
 
 use std::time::Duration;
 

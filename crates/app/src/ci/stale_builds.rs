@@ -1,4 +1,4 @@
-//! Fails stale builds. Called by a background job.
+//! Fails stale builds. Called by the task `tend_builds` of `worker`, once a minute.
 
 use chrono::TimeDelta;
 use holdfast_domain::ci::{FailureReason, Status};
@@ -13,7 +13,7 @@ use crate::{App, Error, Result};
 const PENDING_TIMEOUT: TimeDelta = TimeDelta::days(1);
 const BATCH_SIZE: i64 = 100;
 
-/// Fails stale builds, once a minute. An error does not affect the other builds; the next run tries again.
+/// Fails all builds that are stale now. An error does not affect the other builds; the next run tries again.
 pub async fn run(app: &App) -> Result<()> {
     let mut last_error = None;
     let mut after = 0;
@@ -24,7 +24,7 @@ pub async fn run(app: &App) -> Result<()> {
         let stale = running_build::next_stale_batch(&mut connection, silent_since, now, after, BATCH_SIZE).await?;
         let stuck = queue::next_stale_batch(&mut connection, now - PENDING_TIMEOUT, after, BATCH_SIZE).await?;
         drop(connection);
-        let candidates = [(stale, StaleReason::RunnerSilent), (stuck, StaleReason::NeverClaimed)];
+        let candidates = [(stale, StaleReason::SilentOrTimedOut), (stuck, StaleReason::NeverClaimed)];
         let candidates: Vec<_> = candidates
             .into_iter()
             .flat_map(|(builds, reason)| builds.into_iter().map(move |it| (it, reason)))
@@ -44,8 +44,8 @@ pub async fn run(app: &App) -> Result<()> {
 /// The reason why a build is stale.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum StaleReason {
-    /// There was no heartbeat of its runner, or it has run for too long.
-    RunnerSilent,
+    /// Its runner sent no heartbeat in time, or it has run for longer than its timeout.
+    SilentOrTimedOut,
     /// No runner claimed it in time.
     NeverClaimed,
 }
@@ -61,7 +61,7 @@ async fn fail_build(app: &App, pipeline: PipelineId, build: BuildId, stale_reaso
     // A heartbeat or a claim may have arrived while this waited for the row lock of the pipeline.
     let status = locked.find(build).map(|it| it.step.status);
     let (is_stale, reason) = match stale_reason {
-        StaleReason::RunnerSilent => {
+        StaleReason::SilentOrTimedOut => {
             let silent_since = now - app.settings.ci.runner_heartbeat_timeout;
             (
                 running_build::is_stale(&mut transaction, build, silent_since, now).await?,

@@ -54,12 +54,12 @@ pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequ
     found.try_map(|it| decrypt(app, project.id, it))
 }
 
-/// Returns whether this node has the key that variables were encrypted with. Checks one variable; returns true if there
+/// Returns whether this node has the key that variables were encrypted with. Checks one variable; returns `None` if there
 /// is none.
-pub async fn can_decrypt_stored(app: &App, actor: &Actor) -> Result<bool> {
+pub async fn can_decrypt_stored(app: &App, actor: &Actor) -> Result<Option<bool>> {
     access::authorize_instance(actor, InstanceAction::OperateInstance)?;
     let sample = variable::find_any(&mut *app.database.connection().await?).await?;
-    Ok(sample.is_none_or(|(project, it)| decrypt(app, project, it).is_ok()))
+    Ok(sample.map(|(project, it)| decrypt(app, project, it).is_ok()))
 }
 
 async fn find(app: &App, connection: &mut Connection, project: ProjectId, key: &str) -> Result<Variable> {

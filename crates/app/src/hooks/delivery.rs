@@ -9,9 +9,9 @@ use serde_json::Value;
 
 pub use holdfast_store::hooks::delivery::{Delivery, DeliveryState};
 
-use super::body;
 use super::hook::HookScope;
 use super::request::Request;
+use super::stored_body;
 use crate::{Actor, App, Error, Resource, Result};
 
 const DELIVERY_NOT_FOUND: Error = Error::NotFound(Resource::Literal("404 Delivery Not Found"));
@@ -56,7 +56,7 @@ pub async fn show(app: &App, actor: &Actor, scope: &HookScope, hook: HookId, seq
     drop(connection);
     let body = match event {
         Some(event) => {
-            let body = body::find_or_create(app, key, event).await?;
+            let body = stored_body::find_or_create(app, key, event).await?;
             Some(serde_json::from_slice(&body).map_err(|error| Error::Internal(error.into()))?)
         }
         None => None,

@@ -2,6 +2,9 @@
 //!
 //! Use cases record events in the outbox. `fan_out` copies them into the queues of the subscribed hooks, and `dispatch`
 //! delivers them.
+//!
+//! The *payload* of an event is what the outbox stores. The *body* of a delivery is what a receiver gets: `body` builds
+//! it from the payload, and `stored_body` stores it.
 
 pub mod address;
 mod body;
@@ -9,8 +12,8 @@ pub mod delivery;
 pub mod dispatch;
 mod fan_out;
 pub mod hook;
-mod payload;
 mod request;
+mod stored_body;
 pub mod token;
 
 use std::time::Duration;

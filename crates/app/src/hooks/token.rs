@@ -48,13 +48,13 @@ pub(super) fn decrypt(app: &App, hook: HookId, stored: &StoredToken) -> Result<O
     Ok(Some(String::from_utf8_lossy(&token).into_owned()))
 }
 
-/// Returns whether this node has the key that tokens were encrypted with. Checks one token; returns true if there is
+/// Returns whether this node has the key that tokens were encrypted with. Checks one token; returns `None` if there is
 /// none.
-pub async fn can_decrypt_stored(app: &App, actor: &Actor) -> Result<bool> {
+pub async fn can_decrypt_stored(app: &App, actor: &Actor) -> Result<Option<bool>> {
     access::authorize_instance(actor, InstanceAction::OperateInstance)?;
     let sample = hook::find_encrypted_token(&mut *app.database.connection().await?).await?;
     let can_decrypt = |(id, sealed)| decrypt(app, id, &StoredToken { clear: None, encrypted: Some(sealed) }).is_ok();
-    Ok(sample.is_none_or(can_decrypt))
+    Ok(sample.map(can_decrypt))
 }
 
 /// Encrypts the tokens that are stored in clear, if there is a key and all nodes can read encrypted tokens.

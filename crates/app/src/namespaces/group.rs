@@ -1,4 +1,4 @@
-//! Groups.
+//! Groups: list, show, create, update and delete. Their projects are in `projects::group`.
 
 use holdfast_domain::namespaces::{GroupName, NamespacePath};
 use holdfast_domain::page::{Page, PageRequest};

@@ -52,7 +52,8 @@ pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, changes: Iss
 }
 
 /// Returns the current user and locks the user's row with `FOR KEY SHARE`. The user cannot be deleted before the new
-/// content is committed, so the job that reassigns the content of deleted users finds it.
+/// content is committed, so the job that reassigns the content of deleted users finds it. Does not lock the issue or
+/// its project.
 pub(super) async fn lock_author(connection: &mut Connection, actor: &Actor) -> Result<UserId> {
     let author = actor.current_user()?.account.id();
     let locked = user::lock_key_shared(connection, &[author.get()]).await?;

@@ -1,4 +1,4 @@
-//! The projects of a group.
+//! The projects of a group. The group itself is in `namespaces::group`.
 
 use holdfast_domain::page::{MAX_PAGE_SIZE, Page, PageRequest};
 use holdfast_domain::policy::GroupAction;

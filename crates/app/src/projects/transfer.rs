@@ -1,4 +1,4 @@
-//! Transfer of a project to a group.
+//! Transfer of a project to a group. The transfer of objects and refs with git is in `repository::transfer`.
 
 use holdfast_domain::policy::{GroupAction, InstanceAction, ProjectAction};
 use holdfast_store::activity::event;

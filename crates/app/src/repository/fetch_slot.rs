@@ -1,4 +1,5 @@
-//! Slots for git processes that read a repository: fetches, archives, comparisons and walks over the history.
+//! Slots for git processes that read a repository. Archives, comparisons, large files and trees, and walks over the
+//! history count as fetches: they acquire a [`FetchSlot`] and share the limit `git.max_fetches`.
 
 use std::sync::Arc;
 

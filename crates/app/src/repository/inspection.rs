@@ -95,8 +95,12 @@ pub async fn check(app: &App, actor: &Actor, project: &ProjectRef, is_quick: boo
     for pack in &packs {
         let stem = scratch.repository().pack_dir().join(pack_file_stem(pack));
         let location = pack.object_key.as_deref().unwrap_or("the database");
+        let missing = || match &pack.object_key {
+            Some(key) => format!("{key} is missing in the object store (pack {})", pack.id),
+            None => format!("the content of pack {} is missing in the database", pack.id),
+        };
         match pack_download::open_content(app, pack).await? {
-            None => errors.push(format!("pack {} is listed, but {location} does not contain it", pack.id)),
+            None => errors.push(missing()),
             Some(content) => {
                 if !pack_download::write_files(content, pack.sizes, &stem).await? {
                     errors.push(format!("pack {} must have {} bytes, but {location} has fewer", pack.id, pack.bytes()));

@@ -1,4 +1,4 @@
-//! Reads the objects of a repository from the local cache.
+//! Reads git objects of a repository from the local cache. The object store is `objects.rs` of `store`.
 
 use std::sync::Arc;
 

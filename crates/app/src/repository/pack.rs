@@ -1,4 +1,4 @@
-//! Stores packs.
+//! Stores new packs, in the database or in the object store. [`super::pack_download`] reads them from there.
 
 use holdfast_git::index_pack::IndexedPack;
 use holdfast_store::repository::pack::{self, NewPack, PackBytes};

@@ -1,5 +1,6 @@
 //! Cache warming: updates the cached repositories of a node and downloads those that are likely to be needed, before
-//! they are requested. No request waits for it or depends on it.
+//! they are requested. No request waits for it or depends on it. This file chooses the repositories;
+//! `cache/warming.rs` of `store` updates one.
 
 use futures_util::{StreamExt, stream};
 use holdfast_domain::ids::RepositoryId;
@@ -20,8 +21,8 @@ pub async fn warm(app: &App) -> Result<usize> {
     let recently_used = cache.recently_used();
     // An empty node fills only half of the cache, and leaves the rest for repositories that are requested.
     let (ids, max_bytes) = match recently_used.is_empty() {
-        true => (recently_active(app).await?, cache.budget() / 2),
-        false => (recently_used, cache.budget()),
+        true => (recently_active(app).await?, cache.max_bytes() / 2),
+        false => (recently_used, cache.max_bytes()),
     };
     let warmed =
         stream::iter(ids).map(|id| warm_one(app, cache, id, max_bytes)).buffer_unordered(MAX_CONCURRENT_REPOSITORIES);

@@ -1,4 +1,4 @@
-//! Lists and retries background jobs, for operators.
+//! Lists and retries background jobs, for operators. The jobs of runners are builds: see `ci::job`.
 
 use std::time::Duration;
 

@@ -2,6 +2,16 @@
 //!
 //! - Every node runs jobs from one queue in PostgreSQL. If a node crashes, another node runs its jobs again.
 //! - Therefore every step of a job is idempotent.
+//!
+//! To add a task:
+//!
+//! 1. Add a file to `worker` in `store`, with the name of the task as a constant and a function that enqueues it.
+//! 2. Add a type here that implements [`TaskHandler`] and calls a function `run`, which is beside the use cases. Its
+//!    fields are read from the payload by name, so they must equal the keys of the JSON that the function in `store`
+//!    writes. [`enqueue`](holdfast_store::worker::job::enqueue) adds the key `job`.
+//! 3. Define the task in `with_general_tasks`; a worker ignores other jobs.
+//!
+//! Names and payloads stay compatible: during an upgrade, nodes of two versions enqueue and run jobs.
 
 pub mod job;
 mod removal;
@@ -187,7 +197,7 @@ impl TaskHandler for CreatePipelines {
     }
 }
 
-/// The task that fails stale builds, once a minute. Cron jobs have the payload null.
+/// The task `tend_builds`, which fails stale builds once a minute. Cron jobs have the payload null.
 #[derive(Serialize, Deserialize)]
 #[serde(from = "Value")]
 struct FailStaleBuilds {}
@@ -199,6 +209,8 @@ impl From<Value> for FailStaleBuilds {
 }
 
 impl TaskHandler for FailStaleBuilds {
+    // An older name of `FailStaleBuilds`. It stays, because a worker leaves jobs of tasks that it does not define: a
+    // job that a node of another version enqueued under another name would stay pending.
     const IDENTIFIER: &'static str = "tend_builds";
 
     async fn run(self, context: WorkerContext) -> impl IntoTaskHandlerResult {

@@ -1,5 +1,5 @@
 //! Deletes the data of deleted projects and users. Every step is small and idempotent, so an interrupted job continues
-//! where it stopped.
+//! where it stopped. The events about what is deleted are published earlier, by `events::removal`.
 
 use holdfast_domain::ids::{JobId, ProjectId, UserId};
 use holdfast_store::accounts::ghost;

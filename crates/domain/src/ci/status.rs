@@ -1,4 +1,5 @@
-//! The status of builds and pipelines, and the transitions of builds.
+//! The status of builds and pipelines, and how an event changes the status of one build. What follows for the rest of
+//! the pipeline is in [`super::transitions`].
 
 /// The status of a build or a pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,4 +1,5 @@
-//! Requests of `git archive --remote`.
+//! Parses requests of `git archive --remote`, and rewrites them for `git upload-archive`. Archives of the API are
+//! created by [`crate::archive`].
 
 use bytes::BytesMut;
 use gix::ObjectId;

@@ -1,4 +1,5 @@
-//! Detects peers that stall a transfer.
+//! Detects peers that stall a transfer: a timer for polled streams around the rule in
+//! [`progress_budget`](holdfast_app::progress_budget).
 
 use std::pin::Pin;
 use std::task::{Context, Poll};

@@ -13,6 +13,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::TryStreamExt;
 use holdfast_app::accounts::authentication::authenticate_basic;
+use holdfast_app::client::client_network;
 use holdfast_app::projects::project::ProjectRef;
 use holdfast_app::repository::open_repository::{OpenRepository, open_repository};
 use holdfast_app::{Actor, Error};
@@ -57,7 +58,7 @@ pub async fn authenticate(context: &Context, parts: &Parts) -> Result<Actor, Pla
         None => Ok(Actor::Anonymous(Some(address))),
         Some(value) => match parse_basic(value) {
             Some((name, secret)) => {
-                authenticate_basic(&context.app, &name, &secret, &client_address::throttle_key(address)).await
+                authenticate_basic(&context.app, &name, &secret, &client_network(address).to_string()).await
             }
             None => Err(Error::Unauthenticated),
         },
@@ -67,7 +68,7 @@ pub async fn authenticate(context: &Context, parts: &Parts) -> Result<Actor, Pla
             tracing::Span::current().record("user", current_user.account.id().get());
             context.user_throttle.check(|| current_user.account.id().to_string())?;
         }
-        _ => context.anonymous_throttle.check(|| client_address::throttle_key(address))?,
+        _ => context.anonymous_throttle.check(|| client_network(address).to_string())?,
     }
     Ok(actor?)
 }

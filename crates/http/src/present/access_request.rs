@@ -1,3 +1,5 @@
+//! Presents requests to become a member of a group or a project.
+
 use holdfast_app::namespaces::access_request::AccessRequest;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -14,6 +16,6 @@ pub struct AccessRequestBody {
     pub requested_at: Timestamp,
 }
 
-pub fn access_request(request: AccessRequest, site: &InstanceUrls) -> AccessRequestBody {
+pub fn present_access_request(request: AccessRequest, site: &InstanceUrls) -> AccessRequestBody {
     AccessRequestBody { user: user::summary(&request.user, site), requested_at: request.requested_at.into() }
 }

@@ -1,3 +1,5 @@
+//! Presents the board of a project and its lists.
+
 use holdfast_app::planning::board::{Board, BoardList};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -26,11 +28,11 @@ pub struct ListLabel {
     pub description: Option<String>,
 }
 
-pub fn board(board: Board) -> BoardBody {
-    BoardBody { id: board.id.get(), lists: board.lists.into_iter().map(list).collect() }
+pub fn present_board(board: Board) -> BoardBody {
+    BoardBody { id: board.id.get(), lists: board.lists.into_iter().map(present_list).collect() }
 }
 
-pub fn list(list: BoardList) -> BoardListBody {
+pub fn present_list(list: BoardList) -> BoardListBody {
     BoardListBody {
         id: list.id.get(),
         label: ListLabel { name: list.title, color: list.color, description: list.description },

@@ -1,3 +1,5 @@
+//! Presents branches.
+
 use holdfast_app::repository::refs::branch::Branch;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -13,7 +15,7 @@ pub struct BranchBody {
     pub developers_can_merge: bool,
 }
 
-pub fn branch(branch: Branch) -> BranchBody {
+pub fn present_branch(branch: Branch) -> BranchBody {
     BranchBody {
         name: branch.name,
         commit: commit::commit(branch.commit),

@@ -1,3 +1,5 @@
+//! Presents builds and the statuses of commits.
+
 use holdfast_app::ci::build::Build;
 use holdfast_app::ci::pipeline::CommitSummary;
 use serde::Serialize;
@@ -57,7 +59,7 @@ pub struct PipelineOfBuild {
     pub status: &'static str,
 }
 
-pub fn build(build: Build, site: &InstanceUrls) -> BuildBody {
+pub fn present_build(build: Build, site: &InstanceUrls) -> BuildBody {
     let Build { record: own, user, runner } = build;
     BuildBody {
         id: own.id.get(),
@@ -74,7 +76,7 @@ pub fn build(build: Build, site: &InstanceUrls) -> BuildBody {
         artifacts_file: own.artifacts_name.zip(own.artifacts_bytes).map(artifacts_file),
         artifacts_expire_at: own.artifacts_expire_at.map(Into::into),
         commit: built_commit(own.commit.0),
-        runner: runner.as_ref().map(runner::runner),
+        runner: runner.as_ref().map(runner::present_runner),
         pipeline: PipelineOfBuild {
             id: own.pipeline_id.get(),
             sha: own.sha,
@@ -118,7 +120,7 @@ pub struct StatusBody {
     pub author: Option<UserSummaryBody>,
 }
 
-pub fn status(build: Build, site: &InstanceUrls) -> StatusBody {
+pub fn present_status(build: Build, site: &InstanceUrls) -> StatusBody {
     let Build { record: own, user, .. } = build;
     StatusBody {
         id: own.id.get(),

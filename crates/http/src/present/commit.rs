@@ -1,3 +1,5 @@
+//! Presents commits.
+
 use chrono::{DateTime, FixedOffset, SecondsFormat};
 use holdfast_app::repository::browse::commit::Commit;
 use serde::Serialize;

@@ -1,3 +1,5 @@
+//! Presents a comparison of two commits, which is written to the response while git produces it.
+
 use std::io;
 
 use bytes::Bytes;
@@ -33,7 +35,7 @@ pub struct DiffBody {
 }
 
 /// Serializes a comparison as JSON, in chunks of about `CHUNK_SIZE` bytes.
-pub fn compare(comparison: Comparison) -> BoxStream<'static, io::Result<Bytes>> {
+pub fn present_compare(comparison: Comparison) -> BoxStream<'static, io::Result<Bytes>> {
     let commit = json(&comparison.newest.map(listed_commit));
     let mut text = format!("{{\"commit\":{commit},\"compare_same_ref\":{},\"commits\":[", comparison.is_same);
     let mut is_among_commits = true;

@@ -1,3 +1,5 @@
+//! Presents the contributors of a repository.
+
 use holdfast_app::repository::browse::contributor::Contributor;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -13,7 +15,7 @@ pub struct ContributorBody {
     pub deletions: i64,
 }
 
-pub fn contributor(contributor: Contributor) -> ContributorBody {
+pub fn present_contributor(contributor: Contributor) -> ContributorBody {
     ContributorBody {
         name: contributor.name,
         email: contributor.email,

@@ -1,3 +1,5 @@
+//! Presents the deliveries of hooks.
+
 use holdfast_app::hooks::delivery::{Delivery, DeliveryDetail, DeliveryState};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -31,7 +33,7 @@ pub struct DeliveryBody {
     pub error: Option<String>,
 }
 
-pub fn delivery(delivery: Delivery) -> DeliveryBody {
+pub fn present_delivery(delivery: Delivery) -> DeliveryBody {
     DeliveryBody {
         id: delivery.sequence,
         delivery_id: delivery.id(),
@@ -88,7 +90,7 @@ pub fn detail(detail: DeliveryDetail) -> ShownDeliveryBody {
     });
     let headers = detail.headers.into_iter().map(|(name, value)| (name.to_owned(), value.into()));
     let request = RequestBody { url: detail.url, headers: headers.collect(), body: detail.body };
-    ShownDeliveryBody { delivery: delivery(detail.delivery), request, response }
+    ShownDeliveryBody { delivery: present_delivery(detail.delivery), request, response }
 }
 
 /// The deliveries that are replayed.

@@ -1,3 +1,5 @@
+//! Presents the secondary e-mail addresses of a user.
+
 use holdfast_app::accounts::email::Email;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -8,6 +10,6 @@ pub struct EmailBody {
     pub email: String,
 }
 
-pub fn email(email: Email) -> EmailBody {
+pub fn present_email(email: Email) -> EmailBody {
     EmailBody { id: email.id.get(), email: email.email }
 }

@@ -1,3 +1,5 @@
+//! Presents events of the activity feed.
+
 use holdfast_app::accounts::user::UserSummary;
 use holdfast_app::activity::feed::Event;
 use serde::Serialize;
@@ -30,7 +32,7 @@ pub struct EventBody {
     pub note: Option<NoteBody>,
 }
 
-pub fn event(mut event: Event, site: &InstanceUrls) -> EventBody {
+pub fn present_event(mut event: Event, site: &InstanceUrls) -> EventBody {
     let data = event.data.take().and_then(|details| push_details(details, &event.author, site));
     let subject = event.subject();
     let action_name = data.as_ref().map_or(event.action.feed_name(subject.is_some()), push_action_name);

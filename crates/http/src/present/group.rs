@@ -1,3 +1,5 @@
+//! Presents groups.
+
 use holdfast_app::namespaces::group::Group;
 use holdfast_app::projects::group::GroupDetail as Loaded;
 use holdfast_app::projects::project::Project;
@@ -58,7 +60,7 @@ pub fn group_body(group: Group, site: &InstanceUrls) -> GroupBody {
 
 pub fn detail(detail: Loaded, role: InstanceRole, site: &InstanceUrls) -> GroupDetail {
     let present = |projects: Vec<Project>| {
-        projects.iter().map(|it| project::project(it, ProjectView::Plain, role, site)).collect()
+        projects.iter().map(|it| project::present_project(it, ProjectView::Plain, role, site)).collect()
     };
     GroupDetail {
         group: group_body(detail.group, site),

@@ -1,3 +1,5 @@
+//! Presents the hooks of projects and of the instance.
+
 use holdfast_app::hooks::address;
 use holdfast_app::hooks::hook::{Hook, TestPayload};
 use serde::Serialize;
@@ -27,7 +29,7 @@ pub struct HookBody {
     pub paused_at: Option<Timestamp>,
 }
 
-pub fn hook(hook: Hook) -> HookBody {
+pub fn present_hook(hook: Hook) -> HookBody {
     let subscriptions = hook.subscriptions;
     HookBody {
         id: hook.id.get(),
@@ -63,7 +65,7 @@ pub struct SystemHookBody {
     pub paused_at: Option<Timestamp>,
 }
 
-pub fn system_hook(hook: Hook) -> SystemHookBody {
+pub fn present_system_hook(hook: Hook) -> SystemHookBody {
     SystemHookBody {
         id: hook.id.get(),
         url: address::redact(&hook.url),
@@ -92,7 +94,7 @@ pub struct DeletedSystemHookBody {
 pub fn deleted_system_hook(hook: Hook) -> DeletedSystemHookBody {
     let (subscriptions, updated_at) = (hook.subscriptions, hook.updated_at);
     DeletedSystemHookBody {
-        hook: system_hook(hook),
+        hook: present_system_hook(hook),
         project_id: None,
         service_id: None,
         updated_at: updated_at.into(),

@@ -1,3 +1,5 @@
+//! Presents the import of a repository.
+
 use holdfast_app::repository::transfer::import::Import;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -18,7 +20,7 @@ pub struct ImportBody {
     pub finished_at: Option<Timestamp>,
 }
 
-pub fn import(import: Import) -> ImportBody {
+pub fn present_import(import: Import) -> ImportBody {
     ImportBody {
         url: import.url,
         phase: import.phase,

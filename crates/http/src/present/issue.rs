@@ -1,3 +1,5 @@
+//! Presents issues.
+
 use chrono::NaiveDate;
 use holdfast_app::planning::issue::Issue;
 use serde::Serialize;
@@ -35,7 +37,7 @@ pub struct IssueBody {
     pub subscribed: bool,
 }
 
-pub fn issue(issue: Issue, site: &InstanceUrls) -> IssueBody {
+pub fn present_issue(issue: Issue, site: &InstanceUrls) -> IssueBody {
     IssueBody {
         id: issue.id.get(),
         iid: issue.iid,
@@ -46,7 +48,7 @@ pub fn issue(issue: Issue, site: &InstanceUrls) -> IssueBody {
         created_at: issue.created_at.into(),
         updated_at: issue.updated_at.into(),
         labels: issue.labels,
-        milestone: issue.milestone.map(milestone::milestone),
+        milestone: issue.milestone.map(milestone::present_milestone),
         assignee: issue.assignee.as_ref().map(|assignee| user::summary(assignee, site)),
         author: user::summary(&issue.author, site),
         user_notes_count: issue.notes_count,

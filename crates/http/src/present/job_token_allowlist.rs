@@ -1,3 +1,5 @@
+//! Presents the entries of job token allow lists.
+
 use holdfast_app::ci::job_token_allowlist::AllowedProject;
 use holdfast_domain::ids::ProjectId;
 use serde::Serialize;

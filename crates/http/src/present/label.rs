@@ -1,3 +1,5 @@
+//! Presents labels.
+
 use holdfast_app::planning::label::Label;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -18,7 +20,7 @@ pub struct LabelBody {
     pub priority: Option<i32>,
 }
 
-pub fn label(label: Label) -> LabelBody {
+pub fn present_label(label: Label) -> LabelBody {
     LabelBody {
         id: label.id.get(),
         name: label.title,

@@ -1,3 +1,5 @@
+//! Presents the members of groups and projects.
+
 use chrono::NaiveDate;
 use holdfast_app::namespaces::member::Member;
 use serde::Serialize;
@@ -15,7 +17,7 @@ pub struct MemberBody {
     pub expires_at: Option<NaiveDate>,
 }
 
-pub fn member(member: Member, site: &InstanceUrls) -> MemberBody {
+pub fn present_member(member: Member, site: &InstanceUrls) -> MemberBody {
     MemberBody {
         user: user::summary(&member.user, site),
         access_level: member.access_level.as_i16(),

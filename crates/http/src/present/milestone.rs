@@ -1,3 +1,5 @@
+//! Presents milestones.
+
 use chrono::NaiveDate;
 use holdfast_app::planning::milestone::Milestone;
 use serde::Serialize;
@@ -22,7 +24,7 @@ pub struct MilestoneBody {
     pub start_date: Option<NaiveDate>,
 }
 
-pub fn milestone(milestone: Milestone) -> MilestoneBody {
+pub fn present_milestone(milestone: Milestone) -> MilestoneBody {
     MilestoneBody {
         id: milestone.id.get(),
         iid: milestone.iid,

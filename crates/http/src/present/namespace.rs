@@ -1,3 +1,5 @@
+//! Presents the namespaces in which the current user may create projects.
+
 use holdfast_app::namespaces::namespace::Namespace;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -12,7 +14,7 @@ pub struct NamespaceBody {
     pub full_path: String,
 }
 
-pub fn namespace(namespace: Namespace) -> NamespaceBody {
+pub fn present_namespace(namespace: Namespace) -> NamespaceBody {
     NamespaceBody {
         id: namespace.id.get(),
         name: namespace.name,

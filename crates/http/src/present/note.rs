@@ -1,3 +1,5 @@
+//! Presents notes on issues, and comments in the activity feed.
+
 use holdfast_app::accounts::user::UserSummary;
 use holdfast_app::activity::feed::Comment;
 use holdfast_app::planning::note::Note;
@@ -26,7 +28,7 @@ pub struct NoteBody {
     pub downvote: bool,
 }
 
-pub fn note(note: Note, site: &InstanceUrls) -> NoteBody {
+pub fn present_note(note: Note, site: &InstanceUrls) -> NoteBody {
     NoteBody {
         id: note.id.get(),
         body: note.body,

@@ -1,3 +1,5 @@
+//! Presents pipelines.
+
 use holdfast_app::ci::pipeline::Pipeline;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -28,7 +30,7 @@ pub struct PipelineBody {
     pub duration: Option<i64>,
 }
 
-pub fn pipeline(pipeline: Pipeline, site: &InstanceUrls) -> PipelineBody {
+pub fn present_pipeline(pipeline: Pipeline, site: &InstanceUrls) -> PipelineBody {
     PipelineBody {
         id: pipeline.id.get(),
         status: pipeline.status.as_str(),

@@ -1,3 +1,5 @@
+//! Presents projects, in full or with the few fields of `simple=true`.
+
 use holdfast_app::projects::project::{Owner, Project, ProjectNamespace, can_see_runners_token};
 use holdfast_app::projects::share;
 use holdfast_domain::namespaces::NamespaceKind;
@@ -46,7 +48,7 @@ pub struct ProjectBody {
     pub shared_runners_enabled: bool,
     pub lfs_enabled: bool,
     pub creator_id: i64,
-    pub namespace: PlaceBody,
+    pub namespace: ProjectNamespaceBody,
     pub avatar_url: Option<String>,
     pub star_count: i32,
     pub forks_count: i32,
@@ -74,9 +76,10 @@ pub struct OwnerBody {
     pub created_at: Timestamp,
 }
 
-/// The namespace of a project.
+/// The namespace of a project, as a part of the project. The namespaces of the current user are
+/// [`NamespaceBody`](super::namespace::NamespaceBody).
 #[derive(Serialize, ToSchema)]
-pub struct PlaceBody {
+pub struct ProjectNamespaceBody {
     pub id: i64,
     pub name: String,
     pub path: String,
@@ -161,7 +164,9 @@ pub enum ProjectView {
     Plain,
 }
 
-pub fn project(project: &Project, view: ProjectView, role: InstanceRole, site: &InstanceUrls) -> ProjectBody {
+/// Returns the body of a project with the fields of this view. The shares and the source of a fork are left out where
+/// the current user may not see them.
+pub fn present_project(project: &Project, view: ProjectView, role: InstanceRole, site: &InstanceUrls) -> ProjectBody {
     let forked_from_project = source(project, role).map(|source| simple(source, site));
     let simple = simple(project, site);
     let features = project.features;
@@ -243,8 +248,8 @@ fn owner_body(owner: &Owner, site: &InstanceUrls) -> OwnerBody {
     OwnerBody { user: user::summary(&owner.summary, site), created_at: owner.created_at.into() }
 }
 
-fn namespace_body(namespace: &ProjectNamespace) -> PlaceBody {
-    PlaceBody {
+fn namespace_body(namespace: &ProjectNamespace) -> ProjectNamespaceBody {
+    ProjectNamespaceBody {
         id: namespace.id.get(),
         name: namespace.name.clone(),
         path: namespace.path.clone(),

@@ -1,3 +1,5 @@
+//! Presents entries of the ref log, and restored refs.
+
 use holdfast_app::repository::refs::ref_log::RestorableEntry;
 use holdfast_app::repository::refs::ref_restore::RestoredRef;
 use serde::Serialize;
@@ -27,7 +29,7 @@ pub struct RefLogBody {
     pub restorable: bool,
 }
 
-pub fn entry(shown: RestorableEntry, site: &InstanceUrls) -> RefLogBody {
+pub fn present_entry(shown: RestorableEntry, site: &InstanceUrls) -> RefLogBody {
     let RestorableEntry { entry, is_restorable: restorable } = shown;
     RefLogBody {
         generation: entry.generation,

@@ -1,3 +1,5 @@
+//! Presents runners to users. Responses to runners themselves are in `runner` of this crate.
+
 use holdfast_app::ci::runner::{Runner, RunnerWithProjects};
 use holdfast_app::projects::project::Project;
 use serde::Serialize;
@@ -16,7 +18,7 @@ pub struct RunnerBody {
     pub name: Option<String>,
 }
 
-pub fn runner(runner: &Runner) -> RunnerBody {
+pub fn present_runner(runner: &Runner) -> RunnerBody {
     RunnerBody {
         id: runner.id.get(),
         description: runner.description.clone(),
@@ -55,7 +57,7 @@ pub struct ProjectOfRunner {
 pub fn detail(detail: RunnerWithProjects, site: &InstanceUrls) -> RunnerDetail {
     let RunnerWithProjects { runner: loaded_runner, projects } = detail;
     RunnerDetail {
-        summary: runner(&loaded_runner),
+        summary: present_runner(&loaded_runner),
         tag_list: loaded_runner.tags,
         run_untagged: loaded_runner.run_untagged,
         locked: loaded_runner.locked,

@@ -1,3 +1,5 @@
+//! Presents the SSH public keys of a user.
+
 use holdfast_app::accounts::ssh_key::SshKey;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -12,6 +14,6 @@ pub struct SshKeyBody {
     pub created_at: Timestamp,
 }
 
-pub fn ssh_key(key: SshKey) -> SshKeyBody {
+pub fn present_ssh_key(key: SshKey) -> SshKeyBody {
     SshKeyBody { id: key.id.get(), title: key.title, key: key.key, created_at: key.created_at.into() }
 }

@@ -1,3 +1,5 @@
+//! Presents tags and their release notes.
+
 use holdfast_app::repository::refs::tag::Tag;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -30,7 +32,7 @@ pub struct ReleaseBody {
     pub description: String,
 }
 
-pub fn tag(tag: Tag) -> TagBody {
+pub fn present_tag(tag: Tag) -> TagBody {
     let release = release(&tag);
     TagBody { name: tag.name, message: tag.message, commit: tag.commit.map(commit::tagged_commit), release }
 }

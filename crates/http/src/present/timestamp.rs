@@ -1,3 +1,5 @@
+//! The format of times in response bodies.
+
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::Serialize;
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};

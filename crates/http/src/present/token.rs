@@ -1,3 +1,5 @@
+//! Presents personal access tokens.
+
 use chrono::NaiveDate;
 use holdfast_app::accounts::token::Token;
 use serde::Serialize;
@@ -28,7 +30,7 @@ pub struct NewTokenBody {
     pub secret: String,
 }
 
-pub fn token(token: Token, is_active: bool) -> TokenBody {
+pub fn present_token(token: Token, is_active: bool) -> TokenBody {
     TokenBody {
         id: token.id.get(),
         scopes: token.scopes.to_strings(),

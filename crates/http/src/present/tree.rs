@@ -1,3 +1,5 @@
+//! Presents the entries of directories in a repository.
+
 use holdfast_app::repository::browse::tree::{EntryKind, TreeEntry};
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -1,3 +1,5 @@
+//! Presents triggers and the pipelines that they start.
+
 use holdfast_app::ci::trigger::TriggerWithToken;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -21,7 +23,7 @@ pub struct TriggerBody {
     pub owner: Option<UserSummaryBody>,
 }
 
-pub fn trigger(shown: TriggerWithToken, site: &InstanceUrls) -> TriggerBody {
+pub fn present_trigger(shown: TriggerWithToken, site: &InstanceUrls) -> TriggerBody {
     let TriggerWithToken { trigger, token } = shown;
     TriggerBody {
         id: trigger.id.get(),

@@ -1,3 +1,5 @@
+//! Presents users, with the fields that the current user may see, and sessions.
+
 use holdfast_app::accounts::session::Session;
 use holdfast_app::accounts::user::{User, UserSummary};
 use serde::Serialize;

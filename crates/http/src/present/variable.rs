@@ -1,3 +1,5 @@
+//! Presents CI variables of a project.
+
 use holdfast_app::ci::variable::Variable;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -8,6 +10,6 @@ pub struct VariableBody {
     pub value: String,
 }
 
-pub fn variable(variable: Variable) -> VariableBody {
+pub fn present_variable(variable: Variable) -> VariableBody {
     VariableBody { key: variable.key, value: variable.value }
 }

@@ -11,6 +11,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use holdfast_app::ci::runner_api::{self, AppendResult, BuildCredential, RunnerError};
+use holdfast_app::client::client_network;
 use holdfast_app::{App, Error};
 use holdfast_domain::ci::Status;
 use holdfast_domain::ids::BuildId;
@@ -41,7 +42,7 @@ pub fn throttled_error(context: &Context, parts: &Parts, error: impl Into<ApiErr
     let response = error.into().into_response();
     if response.status() == StatusCode::FORBIDDEN {
         let address = client_address::from_extensions(parts);
-        let key = || client_address::throttle_key(address);
+        let key = || client_network(address).to_string();
         let counted = context.runner_token_throttle.check(key).and_then(|()| context.anonymous_throttle.check(key));
         if let Err(throttled) = counted {
             return ApiError::from(throttled).into_response();

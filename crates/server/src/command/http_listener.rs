@@ -80,8 +80,8 @@ impl GracefulListener {
         Ok(())
     }
 
-    /// Stops accepting connections. New connections to `listeners` are dropped shortly before: these are its own
-    /// listener, and the one of SSH, which observes [`GracefulListener::stop_accepting`] as well.
+    /// Stops accepting connections. `listeners` are the listener of [`Self::serve`] and the one of SSH, which both stop
+    /// when [`Self::stop_accepting`] is canceled. Shortly before, the kernel begins to drop new connections to them.
     pub async fn shut_down(&self, listeners: Vec<TcpListener>) {
         let mut interval = tokio::time::interval(Duration::from_millis(20));
         let drained = async {

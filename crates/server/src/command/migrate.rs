@@ -17,7 +17,7 @@ pub struct Arguments {
 pub fn run(configuration: &Configuration, arguments: &Arguments) -> anyhow::Result<()> {
     let url = configuration.direct_url();
     block_on(async {
-        match migrate::state(url).await? {
+        match migrate::state(url).await.map_err(|error| configuration.database_error(error))? {
             SchemaState::Current if arguments.check => print("the schema is current"),
             SchemaState::Ahead if arguments.check => {
                 print("the schema is newer than this version of holdfast, as during an upgrade")

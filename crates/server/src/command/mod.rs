@@ -16,7 +16,9 @@ pub mod worker;
 use std::future::Future;
 use std::io::Write;
 
+use anyhow::bail;
 use holdfast_app::{App, Clock, Entropy};
+use holdfast_store::migrate::{self as migrate_schema, SchemaState};
 use holdfast_store::{Database, Objects};
 
 use crate::configuration::Configuration;
@@ -43,6 +45,18 @@ pub fn print_error(error: &anyhow::Error) {
 /// Runs a future on a single-threaded runtime, for commands that do one thing and exit.
 fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
+}
+
+/// Fails if the database cannot be reached, or lacks migrations.
+async fn ensure_database_ready(configuration: &Configuration) -> anyhow::Result<()> {
+    match migrate_schema::state(configuration.direct_url()).await {
+        Ok(SchemaState::Current | SchemaState::Ahead) => Ok(()),
+        Ok(SchemaState::Behind(steps)) => {
+            let location = configuration.database_location();
+            bail!("{steps} migrations are missing in the database {location}: run `holdfast migrate`")
+        }
+        Err(error) => Err(configuration.database_error(error)),
+    }
 }
 
 fn build_app(configuration: &Configuration) -> anyhow::Result<App> {

@@ -13,6 +13,7 @@ use holdfast_app::repository::warming;
 use holdfast_app::worker::Concurrency;
 use holdfast_app::{App, worker};
 use holdfast_http::{Connections, InstanceUrls};
+use holdfast_store::cache;
 use holdfast_store::migrate::{self, SchemaState};
 use metrics_exporter_prometheus::PrometheusHandle;
 use rustix::process::{Resource, getrlimit};
@@ -33,6 +34,7 @@ pub fn run(configuration: &Configuration) -> anyhow::Result<()> {
 
 async fn serve(configuration: &Configuration, metrics: PrometheusHandle) -> anyhow::Result<()> {
     let app = Arc::new(build_app(configuration)?);
+    cache::ensure_own(&app.settings.git.cache_directory)?;
     let mut limits = configuration.limits();
     limits.max_connections = limits.max_connections.min(open_file_share(2));
     let connections = Connections::new("http", holdfast_http::router(app.clone(), limits.clone()), &limits);
@@ -57,7 +59,8 @@ async fn serve(configuration: &Configuration, metrics: PrometheusHandle) -> anyh
     }
     tokio::spawn(run_upkeep(metrics.clone(), app.clone()));
     let shutdown = app.shutdown.clone();
-    if let Some(address) = configuration.monitoring_listen()? {
+    let monitoring = configuration.monitoring_listen()?;
+    if let Some(address) = monitoring {
         let listener = listen("monitoring.listen", address)?;
         let metrics = metrics.clone();
         let router = holdfast_http::health_router(app.clone())
@@ -68,6 +71,8 @@ async fn serve(configuration: &Configuration, metrics: PrometheusHandle) -> anyh
     }
     tracing::info!(
         listen = %configuration.server.listen,
+        ssh = configuration.ssh.listen()?.map(tracing::field::display),
+        monitoring = monitoring.map(tracing::field::display),
         external_url = %configuration.server.external_url,
         version = env!("CARGO_PKG_VERSION"),
         "server started"
@@ -114,7 +119,9 @@ pub(super) async fn ensure_schema_current(configuration: &Configuration) -> anyh
             bail!("{steps} database migrations are missing: run `holdfast migrate`")
         }
         Ok(SchemaState::Current | SchemaState::Ahead) => {}
-        Err(error) => tracing::warn!(%error, "checking database schema failed"),
+        Err(error) => {
+            tracing::warn!(%error, database = configuration.database_location(), "checking database schema failed")
+        }
     }
     Ok(())
 }
@@ -188,7 +195,9 @@ async fn warm(app: Arc<App>) {
     tokio::select! {
         warmed = warming::warm(&app) => match warmed {
             Ok(0) => {}
-            Ok(copies) => tracing::info!(copies, seconds = started.elapsed().as_secs(), "cache warming finished"),
+            Ok(repositories) => {
+                tracing::info!(repositories, seconds = started.elapsed().as_secs(), "cache warming finished");
+            }
             Err(error) => tracing::warn!(%error, "cache warming failed"),
         },
         () = app.shutdown.cancelled() => {}

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use anyhow::bail;
 use holdfast_app::worker;
+use holdfast_store::cache;
 
 use super::{build_app, serve};
 use crate::configuration::Configuration;
@@ -21,6 +22,7 @@ pub fn run(configuration: &Configuration) -> anyhow::Result<()> {
     }
     tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(async {
         let app = Arc::new(build_app(configuration)?);
+        cache::ensure_own(&app.settings.git.cache_directory)?;
         serve::ensure_schema_current(configuration).await?;
         tracing::info!(?concurrency, version = env!("CARGO_PKG_VERSION"), "worker started");
         let shutdown = app.shutdown.clone();

@@ -5,12 +5,10 @@ use std::path::Path;
 
 use config::ConfigError;
 
-/// An invalid setting: its key and value, what is wrong with it, and how to fix it.
+/// An invalid setting: a text with its key, its value and what is wrong with it, and how to fix it.
 #[derive(Debug)]
 pub struct InvalidSetting {
-    key: String,
-    value: String,
-    problem: String,
+    text: String,
     fix: String,
 }
 
@@ -26,7 +24,7 @@ const DEFAULT_FIX: &str = "see the descriptions of all settings in `holdfast con
 
 impl InvalidSetting {
     pub fn new(key: &str, value: impl fmt::Display, problem: &str, fix: &str) -> Self {
-        Self { key: key.into(), value: value.to_string(), problem: problem.into(), fix: fix.into() }
+        Self { text: format!("setting {key} is {value}: {problem}"), fix: fix.into() }
     }
 
     /// Creates an error for a number that is less than `smallest` or more than `largest`.
@@ -52,34 +50,71 @@ impl InvalidSetting {
     }
 
     /// Converts an error of the crate `config`. The value is looked up in `merged` where the error does not contain it.
-    pub fn from_config(error: &ConfigError, merged: Option<&config::Config>) -> Self {
-        let (key, value, problem) = match error {
-            ConfigError::Type { unexpected, expected, key, .. } => (
-                key.clone().unwrap_or_else(|| "(unknown)".into()),
-                unexpected.to_string(),
-                format!("it is not {expected}"),
-            ),
-            ConfigError::At { error, key, .. } => {
-                let inner = Self::from_config(error, None);
-                let key = key.clone().unwrap_or(inner.key);
-                let value = merged.and_then(|merged| merged.get_string(&key).ok()).unwrap_or(inner.value);
-                (key, value, inner.problem)
-            }
-            ConfigError::NotFound(key) => (key.clone(), "(nothing)".into(), "it is not set".into()),
-            // Only the first line, because the following ones can quote the source text, which can contain secrets.
-            other => {
-                let text = other.to_string();
-                let location = text.lines().next().unwrap_or_default().to_owned();
-                ("file or variable".into(), "not understood".into(), location)
-            }
+    pub fn from_config(error: &ConfigError, merged: Option<&config::Config>, file: Option<&Path>) -> Self {
+        let (section, cause) = match error {
+            ConfigError::At { error, key, .. } => (key.clone(), &**error),
+            other => (None, other),
         };
-        Self { key, value, problem, fix: DEFAULT_FIX.into() }
+        let text = cause.to_string();
+        if let Some((key, _)) = text.strip_prefix("unknown field `").and_then(|rest| rest.split_once('`')) {
+            let key = section.map_or(key.to_owned(), |section| format!("{section}.{key}"));
+            let text = format!("unknown setting {key} in {}", find_origin(&key, file));
+            return Self { text, fix: DEFAULT_FIX.into() };
+        }
+        if let ConfigError::Type { unexpected, expected, key, .. } = cause {
+            let key = key.clone().or(section).unwrap_or_else(|| "(unknown)".into());
+            // A number is quoted as in: 64-bit unsigned integer `99999`.
+            let value = unexpected.to_string();
+            let value = value.split('`').nth(1).or(value.strip_prefix("string ")).unwrap_or(&value);
+            return Self::new(&key, value, &format!("it must be {}", describe_type(expected)), DEFAULT_FIX);
+        }
+        match (cause, section) {
+            (ConfigError::NotFound(key), _) => Self::new(key, "(nothing)", "it is not set", DEFAULT_FIX),
+            (_, Some(key)) => {
+                let value = merged.and_then(|merged| merged.get_string(&key).ok());
+                let value = value.unwrap_or_else(|| "not understood".into());
+                let problem = match text.contains("relative URL without a base") {
+                    true if key == "storage.url" => "it must begin with file:// or s3://",
+                    true => "it must begin with https:// or http://",
+                    false => first_line(&text),
+                };
+                Self::new(&key, value, problem, DEFAULT_FIX)
+            }
+            _ => Self::new("file or variable", "not understood", first_line(&text), DEFAULT_FIX),
+        }
+    }
+}
+
+/// Returns the first line of an error. The following ones can quote the source text, which can contain secrets.
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
+/// Returns where an unknown setting comes from: the name of the environment variable, or the file.
+fn find_origin(key: &str, file: Option<&Path>) -> String {
+    let variable = format!("HOLDFAST__{}", key.replace('.', "__").to_uppercase());
+    let is_in = |name: &str| name.strip_prefix(&variable).is_some_and(|rest| rest.is_empty() || rest.starts_with("__"));
+    let mut names = std::env::vars().map(|(name, _)| name);
+    match (names.find(|name| is_in(&name.to_uppercase())), file) {
+        (None, Some(file)) => file.display().to_string(),
+        (found, _) => found.unwrap_or(variable),
+    }
+}
+
+/// Returns the plain words for a type, as the crate `config` names it.
+fn describe_type(expected: &str) -> &str {
+    match expected {
+        "an unsigned 16 bit integer" => "a number from 0 to 65535",
+        "a boolean" => "true or false",
+        _ if expected.contains("unsigned") => "a whole number from 0",
+        _ if expected.contains("integer") => "a whole number",
+        _ => expected,
     }
 }
 
 impl fmt::Display for InvalidSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "setting {} is {}: {}\n  fix: {}", self.key, self.value, self.problem, self.fix)
+        write!(f, "{}\n  fix: {}", self.text, self.fix)
     }
 }
 

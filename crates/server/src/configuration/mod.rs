@@ -4,6 +4,7 @@
 //! start. Secrets never appear in errors.
 
 mod ci;
+mod database;
 mod error;
 mod fault_injection;
 mod hooks;
@@ -14,19 +15,20 @@ mod sources;
 mod storage;
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use holdfast_app::Settings;
 use holdfast_app::worker::Concurrency;
 use holdfast_http::{InstanceUrls, Limits};
 use holdfast_store::Options;
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::ExposeSecret;
 use serde::Deserialize;
 use tracing_subscriber::EnvFilter;
 use url::Url;
 
 use ci::{Ci, Encryption};
+use database::Database;
 pub use error::InvalidSetting;
 use fault_injection::FaultInjection;
 use hooks::Hooks;
@@ -46,6 +48,9 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(15);
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Configuration {
+    /// The file that the settings were read from, if there is one.
+    #[serde(skip)]
+    file: Option<PathBuf>,
     pub server: Server,
     pub monitoring: Monitoring,
     pub database: Database,
@@ -69,16 +74,6 @@ pub struct Configuration {
 #[serde(deny_unknown_fields)]
 pub struct Monitoring {
     listen: String,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Database {
-    url: SecretString,
-    direct_url: SecretString,
-    pub max_connections: u32,
-    acquire_timeout_seconds: u64,
-    statement_timeout_seconds: u64,
 }
 
 #[derive(Debug, Deserialize)]
@@ -125,12 +120,14 @@ pub struct Telemetry {
 
 impl Configuration {
     pub fn load(file: Option<&Path>) -> Result<Self, InvalidSetting> {
-        Self::from_merged(&merge(file, std::env::vars().collect())?)
+        Self::from_merged(&merge(file, std::env::vars().collect())?, file)
     }
 
-    fn from_merged(merged: &config::Config) -> Result<Self, InvalidSetting> {
-        let configuration: Self =
-            merged.clone().try_deserialize().map_err(|error| InvalidSetting::from_config(&error, Some(merged)))?;
+    fn from_merged(merged: &config::Config, file: Option<&Path>) -> Result<Self, InvalidSetting> {
+        let loaded = merged.clone().try_deserialize();
+        let mut configuration: Self =
+            loaded.map_err(|error| InvalidSetting::from_config(&error, Some(merged), file))?;
+        configuration.file = file.map(Path::to_owned);
         configuration.check()?;
         Ok(configuration)
     }
@@ -199,7 +196,8 @@ impl Configuration {
         for (key, url) in [("database.url", &self.database.url), ("database.direct_url", &self.database.direct_url)] {
             let is_optional = key == "database.direct_url" && url.expose_secret().is_empty();
             if let (false, Err(problem)) = (is_optional, holdfast_store::database::check_url(url.expose_secret())) {
-                let fix = "write it as postgres://user:password@host:5432/database";
+                let fix = "write it as postgres://user:password@host:5432/database, and percent-encode special \
+                           characters in the password, such as %2F for /";
                 return Err(InvalidSetting::new(key, "(hidden)", &problem, fix));
             }
         }
@@ -265,10 +263,7 @@ impl Configuration {
     /// Returns the URL that reaches PostgreSQL without a connection pooler, where advisory locks and long statements
     /// work.
     pub fn direct_url(&self) -> &str {
-        match self.database.direct_url.expose_secret() {
-            "" => self.database.url.expose_secret(),
-            direct => direct,
-        }
+        self.database.direct_url()
     }
 
     pub fn worker_concurrency(&self) -> Concurrency {
@@ -277,6 +272,13 @@ impl Configuration {
 
     pub fn has_pooler(&self) -> bool {
         self.direct_url() != self.database.url.expose_secret()
+    }
+
+    /// Returns an error that names the database that a command could not use, and the file that its address comes from.
+    pub fn database_error(&self, error: impl Into<anyhow::Error>) -> anyhow::Error {
+        let file = self.file.as_ref().map_or("none".into(), |file| file.display().to_string());
+        let text = format!("cannot reach the database {} (configuration: {file})", self.database_location());
+        error.into().context(text)
     }
 
     /// Returns the host, port and name of the database, without credentials.
@@ -327,7 +329,7 @@ mod tests {
 
     fn load(variables: &[(&str, &str)]) -> Result<Configuration, InvalidSetting> {
         let owned = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        Configuration::from_merged(&merge(None, owned.collect())?)
+        Configuration::from_merged(&merge(None, owned.collect())?, None)
     }
 
     #[test]
@@ -383,6 +385,15 @@ mod tests {
     fn misspelled_keys_are_reported() {
         let text = load(&[("HOLDFAST__SERVER__LISTN", "127.0.0.1:1")]).unwrap_err().to_string();
         assert!(text.contains("listn"), "{text}");
+        assert!(text.starts_with("unknown setting server.listn in HOLDFAST__SERVER__LISTN\n  fix: "), "{text}");
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("holdfast.toml");
+        for (content, key) in [("[server]\nlistn = \"127.0.0.1:1\"\n", "server.listn"), ("[servr]\na = 1\n", "servr")] {
+            std::fs::write(&file, content).unwrap();
+            let error = Configuration::load(Some(&file)).unwrap_err();
+            let expected = format!("unknown setting {key} in {}\n", file.display());
+            assert!(error.to_string().starts_with(&expected), "{error}");
+        }
     }
 
     /// Errors about the database URL are logged, so they must not contain its password.

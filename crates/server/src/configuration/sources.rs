@@ -18,17 +18,20 @@ pub(super) fn merge(
     let defaults = config::File::from_str(DEFAULT_TOML, config::FileFormat::Toml);
     let mut sources = config::Config::builder().add_source(defaults);
     if let Some(path) = file {
-        if !path.exists() {
-            return Err(InvalidSetting::new(
+        let text = std::fs::read_to_string(path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => InvalidSetting::new(
                 "--config",
                 path.display(),
                 "the file does not exist",
                 "select an existing file with --config or HOLDFAST_CONFIG",
-            ));
-        }
-        let text = std::fs::read_to_string(path).map_err(|error| {
-            let fix = "give the user of the service read access, for example with chgrp holdfast and chmod 640";
-            InvalidSetting::new("--config", path.display(), &format!("it cannot be read: {error}"), fix)
+            ),
+            _ => InvalidSetting::new(
+                "--config",
+                path.display(),
+                &format!("it cannot be read: {error}"),
+                "run this as the user of the service, and give that user read access, for example with chgrp holdfast \
+                 and chmod 640; with an empty HOLDFAST_CONFIG no file is read",
+            ),
         })?;
         sources = sources.add_source(config::File::from_str(&text, config::FileFormat::Toml));
     }
@@ -38,14 +41,14 @@ pub(super) fn merge(
         let values = environment.extract_if(|other, _| other.eq_ignore_ascii_case(&name));
         if let Some((_, value)) = values.last().filter(|(_, value)| !value.is_empty()) {
             let overridden = sources.set_override(key, parse_list(&value));
-            sources = overridden.map_err(|error| InvalidSetting::from_config(&error, None))?;
+            sources = overridden.map_err(|error| InvalidSetting::from_config(&error, None, file))?;
         }
     }
     let variables = config::Environment::with_prefix("HOLDFAST").prefix_separator("__").separator("__");
     let merged = sources.add_source(variables.try_parsing(true).source(Some(environment))).build();
     merged.map_err(|error| match (&error, file) {
         (ConfigError::FileParse { cause, .. }, Some(path)) => InvalidSetting::invalid_file(path, cause.as_ref()),
-        _ => InvalidSetting::from_config(&error, None),
+        _ => InvalidSetting::from_config(&error, None, file),
     })
 }
 
@@ -61,9 +64,9 @@ fn parse_list(text: &str) -> Vec<String> {
 /// Renders the effective settings as a configuration file, with secrets hidden.
 pub fn show(file: Option<&Path>) -> Result<String, InvalidSetting> {
     let merged = merge(file, std::env::vars().collect())?;
-    Configuration::from_merged(&merged)?;
+    Configuration::from_merged(&merged, file)?;
     let sections: BTreeMap<String, BTreeMap<String, config::Value>> =
-        merged.try_deserialize().map_err(|error| InvalidSetting::from_config(&error, None))?;
+        merged.try_deserialize().map_err(|error| InvalidSetting::from_config(&error, None, file))?;
     let mut text = String::new();
     for (section, keys) in sections {
         text += &format!("[{section}]\n");
@@ -92,7 +95,7 @@ mod tests {
 
     fn trusted_proxies(value: &str) -> Result<Vec<String>, InvalidSetting> {
         let variables = [("HOLDFAST__SERVER__TRUSTED_PROXIES".to_owned(), value.to_owned())];
-        let configuration = Configuration::from_merged(&merge(None, variables.into())?)?;
+        let configuration = Configuration::from_merged(&merge(None, variables.into())?, None)?;
         Ok(configuration.server.trusted_proxies.iter().map(ToString::to_string).collect())
     }
 
@@ -113,6 +116,46 @@ mod tests {
         }
         let text = trusted_proxies("[10.0.0.0/8, proxy]").unwrap_err().to_string();
         assert!(text.contains("server.trusted_proxies") && text.contains("fix: "), "{text}");
+    }
+
+    #[test]
+    fn wrong_types_are_reported_in_plain_words() {
+        for (name, value, expected) in [
+            (
+                "HOLDFAST__SSH__EXTERNAL_PORT",
+                "99999",
+                "setting ssh.external_port is 99999: it must be a number from 0 to 65535\n",
+            ),
+            (
+                "HOLDFAST__WORKER__CONCURRENCY",
+                "-1",
+                "setting worker.concurrency is -1: it must be a whole number from 0\n",
+            ),
+            (
+                "HOLDFAST__WORKER__CONCURRENCY",
+                "few",
+                "setting worker.concurrency is \"few\": it must be a whole number\n",
+            ),
+            (
+                "HOLDFAST__GIT__WARM_ON_START",
+                "maybe",
+                "setting git.warm_on_start is \"maybe\": it must be true or false\n",
+            ),
+            (
+                "HOLDFAST__SERVER__EXTERNAL_URL",
+                "code.example.com",
+                "setting server.external_url is code.example.com: it must begin with https:// or http://\n",
+            ),
+            (
+                "HOLDFAST__STORAGE__URL",
+                "objects",
+                "setting storage.url is objects: it must begin with file:// or s3://\n",
+            ),
+        ] {
+            let merged = merge(None, [(name.to_owned(), value.to_owned())].into()).unwrap();
+            let text = Configuration::from_merged(&merged, None).unwrap_err().to_string();
+            assert!(text.starts_with(expected), "{text}");
+        }
     }
 
     /// The quoted source text of the parser is left out, because it can contain secrets.

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod messages;
 mod secrets;
 mod shutdown;
 
@@ -16,6 +17,7 @@ fn holdfast(arguments: &[&str], variables: &[(&str, &str)]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_holdfast"));
     // The default SSH port and directories may be in use by another instance on this machine.
     command.env("HOLDFAST__SSH__LISTEN", "127.0.0.1:0");
+    command.env("HOLDFAST_CONFIG", "");
     let own = env!("CARGO_TARGET_TMPDIR");
     command.env("HOLDFAST__STORAGE__URL", format!("file://{own}/objects"));
     command.env("HOLDFAST__GIT__CACHE_DIRECTORY", format!("{own}/cache"));
@@ -136,6 +138,7 @@ fn doctor_checks_the_object_store() {
     let ill = run(&["doctor"], &environment);
     let printed = text(&ill.stdout);
     assert!(!ill.status.success() && printed.contains("storage    error") && printed.contains("fix: "), "{printed}");
+    assert!(printed.contains("the bucket no-such-bucket does not exist") && !printed.contains("<?xml"), "{printed}");
 }
 
 #[test]
@@ -320,6 +323,8 @@ fn doctor_reports_common_mistakes() {
             "{complaints:?}"
         );
         assert!(text(&found.stdout).contains("  fix: "));
+        // The other error is about durability.
+        assert!(text(&found.stderr).contains("2 errors, "), "{}", text(&found.stderr));
     }
     for (variable, value, finding) in [
         ("HOLDFAST__GIT__CACHE_MAX_BYTES", "1000000000000000", "git        warning"),
@@ -327,6 +332,9 @@ fn doctor_reports_common_mistakes() {
         ("HOLDFAST__SERVER__TRUSTED_PROXIES", "0.0.0.0/0", "proxies    warning"),
         ("HOLDFAST__SERVER__TRUSTED_PROXIES", "10.0.0.0/8,::/0", "proxies    warning"),
         ("HOLDFAST__SERVER__TRUSTED_PROXIES", "10.0.0.0/8", "proxies    ok"),
+        ("HOLDFAST__SERVER__EXTERNAL_URL", "https://code.example.com", "proxies    warning"),
+        ("HOLDFAST__WORKER__CONCURRENCY", "1", "encryption ok      an encryption key is set; nothing is encrypted"),
+        ("HOLDFAST__DATABASE__MAX_CONNECTIONS", "7", "pool       ok      this process uses at most 7 of the server's"),
     ] {
         let found = run(&["doctor"], &[&sound[..], &[(variable, value)]].concat());
         assert!(text(&found.stdout).contains(finding), "{}", text(&found.stdout));
@@ -405,6 +413,7 @@ fn a_backup_can_be_restored_elsewhere() {
     assert!(!none.status.success() && text(&none.stderr).contains("the first backup"), "{}", text(&none.stderr));
     let restored = run(&["restore", backups], &there);
     assert!(restored.status.success(), "{}", text(&restored.stderr));
+    assert!(text(&restored.stdout).contains("copied 0 objects"), "{}", text(&restored.stdout));
     assert!(run(&["migrate", "--check"], &there).status.success());
     let token = |name: &str| run(&["admin", "token", "create", "--user", name], &there).status.success();
     assert!(token("early") && !token("late"), "what came after the backup is not in it");

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::time::{Duration, SystemTime};
 
-use holdfast_git::BareRepository;
+use holdfast_git::{BareRepository, add_path};
 
 use super::Result;
 
@@ -40,9 +40,12 @@ pub(super) fn add_files_keeping_stamp(bare: &BareRepository, add_files: impl FnO
 }
 
 fn set_mtime(bare: &BareRepository, mtime: SystemTime) -> std::io::Result<()> {
-    std::fs::File::open(bare.pack_dir())?.set_modified(mtime)
+    let directory = bare.pack_dir();
+    std::fs::File::open(&directory).and_then(|file| file.set_modified(mtime)).map_err(add_path(&directory))
 }
 
 fn file_names(bare: &BareRepository) -> std::io::Result<HashSet<OsString>> {
-    std::fs::read_dir(bare.pack_dir())?.map(|file| file.map(|file| file.file_name())).collect()
+    let directory = bare.pack_dir();
+    let files = std::fs::read_dir(&directory).map_err(add_path(&directory))?;
+    files.map(|file| file.map(|file| file.file_name())).collect()
 }

@@ -12,7 +12,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::{TryStreamExt, stream};
 use holdfast_domain::ids::PackId;
 use holdfast_git::pack_file::PackFile;
-use holdfast_git::{BareRepository, is_storage_full};
+use holdfast_git::{BareRepository, add_path, is_storage_full};
 
 use super::links::is_fully_linked;
 use super::{Cache, Error, Result};
@@ -99,17 +99,19 @@ impl Cache {
 
     /// Downloads all files of a pack into a temporary directory, and moves them into `packs/` when all are complete.
     async fn download_files(&self, database: &Database, objects: &Objects, pack: &Pack) -> Result<()> {
-        std::fs::create_dir_all(self.slot.incoming_dir())?;
+        let (incoming, packs) = (self.slot.incoming_dir(), self.slot.packs_dir());
+        std::fs::create_dir_all(&incoming).map_err(add_path(&incoming))?;
         // The directory was deleted from outside, with all files that `used_bytes` counts.
-        if !self.slot.packs_dir().exists() {
+        if !packs.exists() {
             self.used_bytes.store(0, Ordering::Relaxed);
         }
-        std::fs::create_dir_all(self.slot.packs_dir())?;
-        let directory = tempfile::Builder::new().prefix("download-").tempdir_in(self.slot.incoming_dir())?;
+        std::fs::create_dir_all(&packs).map_err(add_path(&packs))?;
+        let directory = tempfile::Builder::new().prefix("download-").tempdir_in(incoming)?;
         let mut begin = 0;
         let mut parts = Vec::new();
         for (file, size) in pack.sizes.files() {
-            parts.push(Part { file: File::create(directory.path().join(file.extension()))?, begin, size });
+            let path = directory.path().join(file.extension());
+            parts.push(Part { file: File::create(&path).map_err(add_path(&path))?, begin, size });
             begin += size;
         }
         let parts: Arc<[Part]> = parts.into();
@@ -137,7 +139,7 @@ impl Cache {
     pub(super) fn install_file(&self, source: &Path, pack: &Pack, file: PackFile, size: u64) -> Result<()> {
         let path = self.slot.pack_path(pack, file);
         if !path.exists() {
-            std::fs::rename(source, path)?;
+            std::fs::rename(source, &path).map_err(add_path(&path))?;
             self.used_bytes.fetch_add(size, Ordering::Relaxed);
         }
         Ok(())

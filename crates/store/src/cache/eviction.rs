@@ -32,9 +32,9 @@ impl Cache {
         file.and_then(|file| file.set_modified(now)).ok();
     }
 
-    /// Evicts unused repositories until the cache is within its budget, or only pinned repositories are left.
+    /// Evicts unused repositories until the cache is within its maximum size, or only pinned repositories are left.
     pub(super) fn evict(&self) {
-        self.evict_down_to(self.budget);
+        self.evict_down_to(self.max_bytes);
     }
 
     pub(super) fn evict_down_to(&self, bytes: u64) {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use holdfast_domain::ids::PackId;
 use holdfast_git::index_pack::IndexedPack;
 use holdfast_git::pack_file::PackFile;
-use holdfast_git::{BareRepository, Quarantine};
+use holdfast_git::{BareRepository, Quarantine, add_path};
 
 use super::{Cache, CachedRepository, Error, Result, dir_stamp};
 use crate::repository::pack::Pack;
@@ -18,7 +18,8 @@ impl Cache {
     pub(super) fn remove_unlisted(&self, bare: &BareRepository, listed: &[Pack]) -> Result<()> {
         let stems: HashSet<String> = listed.iter().map(pack_file_stem).collect();
         let mut unlisted = Vec::new();
-        for file in std::fs::read_dir(bare.pack_dir())? {
+        let directory = bare.pack_dir();
+        for file in std::fs::read_dir(&directory).map_err(add_path(&directory))? {
             let path = file?.path();
             let is_listed = path.file_stem().and_then(|name| name.to_str()).is_some_and(|name| stems.contains(name));
             unlisted.extend(Some(path).filter(|_| !is_listed));
@@ -26,7 +27,7 @@ impl Cache {
         // The index goes first: git finds a pack by its index.
         unlisted.sort_by_key(|path| path.extension() != Some(PackFile::Index.extension().as_ref()));
         for path in unlisted {
-            std::fs::remove_file(&path)?;
+            std::fs::remove_file(&path).map_err(add_path(&path))?;
             self.remove_if_unlinked(&self.slot.packs_dir().join(path.file_name().unwrap_or_default()))?;
         }
         Ok(())
@@ -34,8 +35,11 @@ impl Cache {
 
     pub(super) fn link(&self, bare: &BareRepository, pack: &Pack) -> Result<()> {
         for file in PackFile::LINK_ORDER.into_iter().filter(|file| pack.sizes.get(*file) > 0) {
-            match std::fs::hard_link(self.slot.pack_path(pack, file), link_path(bare, pack, file)) {
-                Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(error.into()),
+            let path = link_path(bare, pack, file);
+            match std::fs::hard_link(self.slot.pack_path(pack, file), &path) {
+                Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+                    return Err(add_path(&path)(error).into());
+                }
                 _ => {}
             }
         }
@@ -68,10 +72,12 @@ impl Cache {
         let scratch = self.quarantine(None)?;
         for pack in packs {
             for (file, _) in pack.sizes.files() {
-                std::fs::hard_link(link_path(&cached.bare, pack, file), link_path(scratch.repository(), pack, file))?;
+                let path = link_path(&cached.bare, pack, file);
+                std::fs::hard_link(&path, link_path(scratch.repository(), pack, file)).map_err(add_path(&path))?;
             }
             if keep_ids.contains(&pack.id) {
-                std::fs::write(link_path(scratch.repository(), pack, PackFile::Pack).with_extension("keep"), "")?;
+                let path = link_path(scratch.repository(), pack, PackFile::Pack).with_extension("keep");
+                std::fs::write(&path, "").map_err(add_path(&path))?;
             }
         }
         Ok(scratch)
@@ -88,20 +94,20 @@ pub(super) fn link_commit_graph(bare: &BareRepository, packs: &[Pack]) -> std::i
     let graph_path = bare.commit_graph_path();
     let with_graph = packs.iter().filter(|pack| pack.sizes.commit_graph > 0);
     let Some(pack) = with_graph.max_by_key(|pack| pack.sizes.commit_graph) else {
-        return match std::fs::remove_file(graph_path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        return match std::fs::remove_file(&graph_path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(add_path(&graph_path)(error)),
             _ => Ok(()),
         };
     };
     let pack_graph = link_path(bare, pack, PackFile::CommitGraph);
     let inode = |path: &Path| std::fs::metadata(path).map(|file| file.ino());
-    if inode(&graph_path).ok() == Some(inode(&pack_graph)?) {
+    if inode(&graph_path).ok() == Some(inode(&pack_graph).map_err(add_path(&pack_graph))?) {
         return Ok(());
     }
     let temporary = graph_path.with_extension("new");
     std::fs::remove_file(&temporary).ok();
-    std::fs::hard_link(&pack_graph, &temporary)?;
-    std::fs::rename(temporary, graph_path)
+    std::fs::hard_link(&pack_graph, &temporary).map_err(add_path(&temporary))?;
+    std::fs::rename(temporary, &graph_path).map_err(add_path(&graph_path))
 }
 
 /// Returns whether all files of a pack are linked. Single files may have been deleted from outside.

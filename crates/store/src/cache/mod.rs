@@ -1,7 +1,7 @@
 //! The repository cache of this node: bare repositories that are built from packs.
 //!
 //! - The cache holds nothing that is not stored elsewhere. It may be deleted at any time, and unused repositories are
-//!   evicted when the cache exceeds its budget.
+//!   evicted when the cache exceeds its maximum size.
 //! - A pack is stored once, in `packs/`, and hard-linked into each cached repository that lists it. Forks share packs,
 //!   and a cached repository never contains an object outside of its pack list.
 
@@ -13,7 +13,7 @@ mod slot;
 mod warming;
 
 pub use links::pack_file_stem;
-pub use slot::total_bytes;
+pub use slot::{ensure_own, find_other_owner, find_unwritable, total_bytes};
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ use std::time::Instant;
 
 use holdfast_domain::ids::{PackId, RepositoryId};
 use holdfast_git::index_pack::IndexedPack;
-use holdfast_git::{BareRepository, Quarantine};
+use holdfast_git::{BareRepository, Quarantine, add_path};
 use links::{is_fully_linked, link_commit_graph};
 use tokio::sync::{OwnedRwLockReadGuard, RwLock};
 
@@ -62,7 +62,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 pub struct Cache {
     slot: slot::Slot,
-    budget: u64,
+    max_bytes: u64,
     used_bytes: AtomicU64,
     hit_counters: HitCounters,
     repositories: Mutex<HashMap<RepositoryId, Arc<Entry>>>,
@@ -116,13 +116,13 @@ pub struct CachedRepository {
 }
 
 impl Cache {
-    /// Opens a cache of about `budget` bytes, in a slot below `directory` that no other process uses.
-    pub fn open(directory: &Path, budget: u64) -> std::io::Result<Self> {
+    /// Opens a cache of about `max_bytes` bytes, in a slot below `directory` that no other process uses.
+    pub fn open(directory: &Path, max_bytes: u64) -> std::io::Result<Self> {
         let slot = slot::Slot::acquire(directory)?;
         let used_bytes = AtomicU64::new(slot.bytes()?);
         let cache = Self {
             slot,
-            budget,
+            max_bytes,
             used_bytes,
             hit_counters: HitCounters::default(),
             repositories: Mutex::default(),
@@ -137,8 +137,9 @@ impl Cache {
 
     /// Creates a quarantine: a temporary bare repository for packs that are received or written.
     pub fn quarantine(&self, alternate: Option<&BareRepository>) -> Result<Quarantine> {
-        std::fs::create_dir_all(self.slot.incoming_dir())?;
-        Ok(Quarantine::new(&self.slot.incoming_dir(), alternate)?)
+        let incoming = self.slot.incoming_dir();
+        std::fs::create_dir_all(&incoming).map_err(add_path(&incoming))?;
+        Ok(Quarantine::new(&incoming, alternate)?)
     }
 
     /// Returns the directory for temporary files. It is emptied when a process acquires the slot.

@@ -13,8 +13,8 @@ impl Cache {
         self.by_last_use().into_iter().rev().map(|(_, id)| id).collect()
     }
 
-    pub fn budget(&self) -> u64 {
-        self.budget
+    pub fn max_bytes(&self) -> u64 {
+        self.max_bytes
     }
 
     /// Returns whether the cache stays within `at_most` bytes after the missing packs are downloaded.

@@ -225,6 +225,7 @@ pub async fn set_shared(connection: &mut Connection, project: ProjectId, is_shar
 /// A queue entry as long polls see it.
 #[derive(Clone, Debug)]
 pub struct QueueEntry {
+    /// The column `entered`: entries are numbered in the order in which they enter the queue.
     pub sequence: i64,
     pub project: ProjectId,
     pub is_shared: bool,

@@ -162,11 +162,12 @@ pub struct Attempt {
 pub struct HookRelease {
     pub hook: HookId,
     pub lease_id: i64,
-    /// The sequence number up to which all deliveries are delivered or parked, and the time of that delivery's event.
-    /// None if it did not change.
+    /// The sequence number up to which all deliveries are delivered, parked or expired, and the time of that delivery's
+    /// event. None if it did not change.
     pub processed_through: Option<(i64, DateTime<Utc>)>,
-    /// Whether no deliveries were found although the queue is not empty: they were deleted after their retention.
-    pub queue_was_empty: bool,
+    /// Whether the lease found no deliveries although the hook was due. They were deleted after their retention, and
+    /// [`release`] advances the position past them.
+    pub has_no_deliveries: bool,
     pub retry_state: RetryState,
     pub lane: Lane,
     /// When the hook is due again, if deliveries are pending.
@@ -207,7 +208,7 @@ pub async fn release(
     )
     .execute(&mut *connection)
     .await?;
-    let empty_releases = releases.iter().filter(|it| it.queue_was_empty);
+    let empty_releases = releases.iter().filter(|it| it.has_no_deliveries);
     let (empty_hooks, leases): (Vec<i64>, Vec<i64>) = empty_releases.map(|it| (it.hook.get(), it.lease_id)).unzip();
     if !empty_hooks.is_empty() {
         sqlx::query!(

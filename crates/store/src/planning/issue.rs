@@ -138,7 +138,8 @@ impl From<&Issue> for Attributes {
     }
 }
 
-/// Inserts an issue with the next number of the project.
+/// Inserts an issue with the next number of the project. The caller holds the row lock of the project (ADR 0019): the
+/// number and the counters are columns of that row.
 pub async fn insert(
     connection: &mut Connection,
     project: ProjectId,
@@ -204,7 +205,8 @@ pub async fn delete(connection: &mut Connection, id: IssueId) -> Result<()> {
     Ok(())
 }
 
-/// Locks the issue's row until the end of the transaction.
+/// Locks the issue's row until the end of the transaction. Numbers of new issues are protected by the row lock of the
+/// project instead.
 pub async fn lock(connection: &mut Connection, project: ProjectId, id: IssueId) -> Result<()> {
     sqlx::query_scalar!(
         "select id from issues where project_id = $1 and id = $2 for no key update",

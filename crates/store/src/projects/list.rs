@@ -142,7 +142,7 @@ impl Filter {
             order,
             page: move |query: &mut QueryBuilder<Postgres>| {
                 query.push("page cross join (values (").push_bind(user.map(UserId::get)).push("::bigint, ");
-                query.push_bind(today).push("::date)) reader (id, today) join projects p on p.id = page.id");
+                query.push_bind(today).push("::date)) viewer (id, today) join projects p on p.id = page.id");
                 query.push(PROJECT_JOINS);
             },
             total,

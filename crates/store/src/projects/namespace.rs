@@ -1,4 +1,5 @@
-//! The namespace of a project, and its owner.
+//! The namespace of a project and its owner, as they are loaded with the project. Namespaces themselves are in
+//! [`crate::namespaces::namespace`].
 
 use chrono::{DateTime, Utc};
 use holdfast_domain::Visibility;

@@ -87,7 +87,7 @@ pub struct Features {
 
 #[derive(Clone, Copy, Debug, sqlx::FromRow)]
 struct Memberships {
-    reader_id: Option<i64>,
+    viewer_id: Option<i64>,
     project_level: Option<i16>,
     group_level: Option<i16>,
 }
@@ -134,7 +134,7 @@ impl Project {
 
     /// Returns the viewer's highest access level: by ownership, membership or share.
     pub fn level(&self) -> Option<AccessLevel> {
-        let is_owner = self.memberships.reader_id.is_some() && self.memberships.reader_id == self.namespace.owner_id;
+        let is_owner = self.memberships.viewer_id.is_some() && self.memberships.viewer_id == self.namespace.owner_id;
         let own = if is_owner { Some(AccessLevel::Owner) } else { None };
         let shared = self.shares().iter().filter_map(Share::level).max();
         [own, self.project_level(), self.group_level(), shared].into_iter().flatten().max()
@@ -155,14 +155,14 @@ pub(super) const PROJECT_COLUMNS: &str = "\
     n.share_with_group_lock as namespace_share_with_group_lock, \
     n.created_at as namespace_created_at, n.updated_at as namespace_updated_at, \
     o.username as owner_username, o.name as owner_name, o.email as owner_email, o.state as owner_state, \
-    o.created_at as owner_created_at, reader.id as reader_id, \
-    (select m.access_level from project_members m where m.project_id = p.id and m.user_id = reader.id \
-      and (m.expires_at is null or m.expires_at > reader.today)) as project_level, \
-    (select m.access_level from group_members m where m.group_id = p.namespace_id and m.user_id = reader.id \
-      and (m.expires_at is null or m.expires_at > reader.today)) as group_level, \
+    o.created_at as owner_created_at, viewer.id as viewer_id, \
+    (select m.access_level from project_members m where m.project_id = p.id and m.user_id = viewer.id \
+      and (m.expires_at is null or m.expires_at > viewer.today)) as project_level, \
+    (select m.access_level from group_members m where m.group_id = p.namespace_id and m.user_id = viewer.id \
+      and (m.expires_at is null or m.expires_at > viewer.today)) as group_level, \
     exists (select from project_shares s where s.project_id = p.id) as has_shares";
 
-/// Joins the namespace, its owner and the repository to the projects `p`, as seen by `reader (id, today)`. A deleted
+/// Joins the namespace, its owner and the repository to the projects `p`, as seen by `viewer (id, today)`. A deleted
 /// project has no namespace, so it is left out.
 pub(super) const PROJECT_JOINS: &str = " join namespaces n on n.id = p.namespace_id left join users o on o.id = n.owner_id \
      join repositories r on r.project_id = p.id ";
@@ -174,11 +174,11 @@ pub enum ProjectRef {
     Path { namespace: String, project: String },
 }
 
-/// Returns a query for the projects that meet a condition, as seen by the reader $1 on the day $2.
+/// Returns a query for the projects that meet a condition, as seen by the viewer $1 on the day $2.
 fn select_where(condition: &'static str) -> QueryBuilder<Postgres> {
     let mut query = QueryBuilder::new("select ");
     query.push(PROJECT_COLUMNS);
-    query.push(" from (values ($1::bigint, $2::date)) reader (id, today) cross join projects p").push(PROJECT_JOINS);
+    query.push(" from (values ($1::bigint, $2::date)) viewer (id, today) cross join projects p").push(PROJECT_JOINS);
     query.push("where ").push(condition);
     query
 }

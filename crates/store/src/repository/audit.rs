@@ -169,12 +169,12 @@ pub async fn log_chain_breaks(connection: &mut Connection, deleted: &[(String, S
 /// events longer than ref log and feed.
 pub async fn events_not_published_once(connection: &mut Connection, deleted: &[i64]) -> Result<Vec<String>> {
     Ok(sqlx::query_scalar!(
-        r#"with moved as (
+        r#"with in_log as (
              select r.project_id, l.name, coalesce(encode(l.old, 'hex'), repeat('0', 40)) as before,
                coalesce(encode(l.new, 'hex'), repeat('0', 40)) as after, count(*) as count
              from ref_log l join repositories r on r.id = l.repository_id
              where l.actor_id is not null and r.project_id is not null group by 1, 2, 3, 4
-           ), fed as (
+           ), in_feed as (
              select project_id, data->>'ref' as name, data->>'before' as before, data->>'after' as after, count(*) as count
              from events where action = $2 group by 1, 2, 3, 4
            ), in_outbox as (
@@ -184,12 +184,12 @@ pub async fn events_not_published_once(connection: &mut Connection, deleted: &[i
              from outbox where kind in ('push', 'tag_push', 'ref_push') group by 1, 2, 3, 4
            )
            select format('project %s: %s from %s to %s is %s times in the log, %s in the feed, %s in the outbox%s', project_id,
-             name, before, after, coalesce(m.count, 0), coalesce(f.count, 0), coalesce(t.count, 0),
+             name, before, after, coalesce(l.count, 0), coalesce(f.count, 0), coalesce(o.count, 0),
              case when not is_of_kind then ' under a wrong kind' end) as "finding!"
-           from moved m full join fed f using (project_id, name, before, after)
-           full join in_outbox t using (project_id, name, before, after)
+           from in_log l full join in_feed f using (project_id, name, before, after)
+           full join in_outbox o using (project_id, name, before, after)
            where (project_id = any($1)) is not true
-             and (m.count is distinct from f.count or m.count is distinct from t.count or not is_of_kind)"#,
+             and (l.count is distinct from f.count or l.count is distinct from o.count or not is_of_kind)"#,
         deleted,
         Action::Pushed.as_i16(),
     )

@@ -72,10 +72,10 @@ pub async fn insert_upload_intent(connection: &mut Connection, object_key: &str,
 /// What the database knows of an object in the object store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObjectRecord {
-    /// The upload was announced, and the pack was never listed.
+    /// The upload was announced, and no repository has listed the pack yet.
     Intent(PackId),
-    /// The pack is listed, or it is unreferenced.
-    Listed,
+    /// A repository lists the pack, or the pack is unreferenced: all lists dropped it, or its upload was abandoned.
+    ListedOrUnreferenced,
 }
 
 /// Returns the records of these object keys. Keys without a row are left out.
@@ -86,8 +86,10 @@ pub async fn find_records(connection: &mut Connection, keys: &[&str]) -> Result<
     )
     .fetch_all(connection)
     .await?;
-    let record =
-        |id: i64, state: &str| if state == "intent" { ObjectRecord::Intent(id.into()) } else { ObjectRecord::Listed };
+    let record = |id: i64, state: &str| match state {
+        "intent" => ObjectRecord::Intent(id.into()),
+        _ => ObjectRecord::ListedOrUnreferenced,
+    };
     Ok(rows.into_iter().map(|row| (row.key, record(row.id, &row.state))).collect())
 }
 

@@ -1,4 +1,5 @@
-//! Statements of ref updates. Only `repository::refs::ref_update` of `app` calls [`apply`], with the repository locked.
+//! Statements of ref updates. Only `repository::refs::ref_update::apply` of `app` calls [`write`], with the repository
+//! locked and the updates checked.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -76,7 +77,7 @@ pub struct RefUpdateOrigin {
 
 /// Writes ref updates to the refs and to the ref log, and sets the repository's new `generation`. Sets the default
 /// branch if `head` is given.
-pub async fn apply(
+pub async fn write(
     connection: &mut Connection,
     repository: RepositoryId,
     generation: i64,
@@ -91,17 +92,17 @@ pub async fn apply(
     let new: Vec<Option<Vec<u8>>> = updates.iter().map(|it| it.new.map(|new| bytes(new.id))).collect();
     let peeled: Vec<Option<Vec<u8>>> = updates.iter().map(|it| it.new.and_then(|new| new.peeled).map(bytes)).collect();
     sqlx::query!(
-        "with moved as (
-           select * from unnest($2::text[], $3::bytea[], $4::bytea[], $5::bytea[]) m (name, old, new, peeled)
+        "with updates as (
+           select * from unnest($2::text[], $3::bytea[], $4::bytea[], $5::bytea[]) u (name, old, new, peeled)
          ), removed as (
-           delete from refs f using moved m where f.repository_id = $1 and f.name = m.name and m.new is null
-         ), placed as (
+           delete from refs f using updates u where f.repository_id = $1 and f.name = u.name and u.new is null
+         ), written as (
            insert into refs (repository_id, name, target, peeled)
-           select $1, name, new, peeled from moved where new is not null
+           select $1, name, new, peeled from updates where new is not null
            on conflict (repository_id, name) do update set target = excluded.target, peeled = excluded.peeled
          ), logged as (
            insert into ref_log (repository_id, generation, name, old, new, peeled, actor_id, via, created_at)
-           select $1, $6, name, old, new, peeled, $7, $8, $9 from moved
+           select $1, $6, name, old, new, peeled, $7, $8, $9 from updates
          )
          update repositories set generation = $6, head = coalesce($10, head) where id = $1",
         repository.get(),

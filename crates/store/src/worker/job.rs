@@ -81,8 +81,8 @@ pub(super) async fn count_in_queue(connection: &mut Connection, queue: &str, at_
     Ok(sqlx::query_scalar(QUERY).bind(queue).bind(at_most).fetch_one(connection).await?)
 }
 
-/// Enqueues maintenance of a project, which operators do not see among the jobs. A job that is already waiting is not
-/// enqueued again. Jobs of one task and project run one at a time, and a waiting one occupies no worker.
+/// Enqueues a task for a project, unless a job of this task and project is already waiting. Operators do not see it
+/// among the jobs. Jobs of one task and project run one at a time, and a waiting one occupies no worker.
 pub(super) async fn enqueue_deduplicated(
     connection: &mut Connection,
     task: &'static str,

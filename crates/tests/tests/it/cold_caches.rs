@@ -77,8 +77,8 @@ async fn a_partial_cached_repository_is_completed() {
     let tree = WorkTree::new().await;
     tree.commit("f", b"one\n", "one").await;
     tree.push(&url, &["main"]).await.ok();
-    let copies = walk(&server.cache.path().join("0/repositories"));
-    let packs: Vec<_> = copies.iter().filter(|path| path.extension().is_some_and(|it| it == "pack")).collect();
+    let files = walk(&server.cache.path().join("0/repositories"));
+    let packs: Vec<_> = files.iter().filter(|path| path.extension().is_some_and(|it| it == "pack")).collect();
     assert_eq!(packs.len(), 1);
     std::fs::remove_file(packs[0]).unwrap();
     tree.commit("f", b"two\n", "two").await;

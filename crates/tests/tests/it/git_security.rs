@@ -300,6 +300,9 @@ async fn oversized_packs_are_rejected() {
     tree.commit("large", &noise, "large").await;
     let refused = tree.push(&server.git_url(&ada, "ada/p"), &["main"]).await.expect_failure();
     assert!(refused.stderr.contains("exceeds maximum allowed size"), "{}", refused.stderr);
+    let limit =
+        "remote unpack failed: pack exceeds maximum allowed size: this server accepts 10000 bytes (git.max_pack_bytes)";
+    assert!(refused.stderr.contains(limit), "{}", refused.stderr);
     assert_eq!(std::fs::read_dir(server.cache.path().join("0/incoming")).unwrap().count(), 0);
 }
 

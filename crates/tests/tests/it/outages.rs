@@ -245,6 +245,12 @@ async fn a_database_proxy_without_a_backend_yields_503() {
         // Without the database the key cannot be looked up, which must not look like a rejected key.
         let unknown = ssh.run(&key, &[]).await;
         assert!(unknown.status == Some(255) && !unknown.stderr.contains("denied"), "{kind:?}: {unknown:?}");
+        // `-v` replaces the log level of the test kit, which hides the message.
+        let announced = run_command(&mut ssh.command(&key, &["-T", "-v"])).await;
+        assert!(
+            announced.stderr.contains("ERROR: The database is unavailable. Try again later."),
+            "{kind:?}: {announced:?}"
+        );
         assert_eq!(server.dump_database().await, before, "{kind:?}");
 
         way.close().await;

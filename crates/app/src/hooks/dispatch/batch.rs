@@ -49,7 +49,7 @@ impl Dispatcher {
     ) -> BatchResult {
         let mut batch = DeliveryBatch {
             retry_state: leased.retry_state,
-            delivered_through: None,
+            processed_through: None,
             due_at: self.app.clock.now(),
             probes: 0,
             slowest_ms: 0,
@@ -63,7 +63,7 @@ impl Dispatcher {
         let keys: Vec<_> = leased.deliveries.iter().map(|delivery| body_key(&leased, delivery)).collect();
         let load = stream::iter(keys).map(|key| self.body_with_timeout(key, events));
         let mut bodies = load.buffered(BODY_READ_AHEAD);
-        for message in &leased.deliveries {
+        for delivery in &leased.deliveries {
             // Another delivery could outlast the lease.
             if leased_at.elapsed() >= self.app.settings.hooks.timeout {
                 break;
@@ -71,18 +71,18 @@ impl Dispatcher {
             let Some(body) = bodies.next().await else { break };
             let (attempt, is_over) = match body {
                 Ok(Some(body)) => {
-                    let (attempt, failure) = self.attempt(&leased, token, message, body).await;
+                    let (attempt, failure) = self.attempt(&leased, token, delivery, body).await;
                     batch.slowest_ms = batch.slowest_ms.max(attempt.duration_ms.unwrap_or_default());
                     let is_over =
-                        batch.record_attempt(message, failure, self.app.clock.now(), self.app.random_fraction());
+                        batch.record_attempt(delivery, failure, self.app.clock.now(), self.app.random_fraction());
                     (attempt, is_over)
                 }
                 Ok(None) => {
-                    batch.advance_past(message, self.app.clock.now());
-                    (self.expired_attempt(&leased, message), false)
+                    batch.advance_past(delivery, self.app.clock.now());
+                    (self.expired_attempt(&leased, delivery), false)
                 }
                 Err(error) => {
-                    tracing::warn!(hook = %leased.hook, error, "loading webhook payload failed, retrying");
+                    tracing::warn!(hook = %leased.hook, error, "loading webhook body failed, retrying");
                     batch.due_at = self.app.clock.now() + INTERNAL_ERROR_BACKOFF;
                     batch.slowest_ms = i32::try_from(leased_at.elapsed().as_millis()).unwrap_or(i32::MAX);
                     break;
@@ -100,8 +100,8 @@ impl Dispatcher {
         let release = HookRelease {
             hook: leased.hook,
             lease_id: leased.lease_id,
-            processed_through: batch.delivered_through,
-            queue_was_empty: leased.deliveries.is_empty(),
+            processed_through: batch.processed_through,
+            has_no_deliveries: leased.deliveries.is_empty(),
             lane: batch.retry_state.lane(TimeDelta::milliseconds(batch.slowest_ms.into())),
             retry_state: batch.retry_state,
             due_at: batch.due_at,
@@ -139,8 +139,8 @@ impl Dispatcher {
             Err(error) => (None, Some(sanitized_text(error.as_bytes(), &secrets)), None),
         };
         let failure = match &call.response {
-            Ok(answer) if is_success(answer) => None,
-            Ok(answer) => Some(Failure::Status(answer.status)),
+            Ok(response) if is_success(response) => None,
+            Ok(response) => Some(Failure::Status(response.status)),
             Err(_) => Some(Failure::Unreachable),
         };
         let outcome = if failure.is_none() { "delivered" } else { "failed" };
@@ -202,7 +202,8 @@ impl Dispatcher {
 /// The state of a hook during a batch.
 struct DeliveryBatch {
     retry_state: RetryState,
-    delivered_through: Option<(i64, DateTime<Utc>)>,
+    /// The last delivery that was delivered, parked or expired: its sequence number, and the time of its event.
+    processed_through: Option<(i64, DateTime<Utc>)>,
     due_at: DateTime<Utc>,
     probes: usize,
     /// The longest response time in this batch, in milliseconds.
@@ -211,7 +212,7 @@ struct DeliveryBatch {
 
 impl DeliveryBatch {
     fn advance_past(&mut self, delivery: &PendingDelivery, now: DateTime<Utc>) {
-        self.delivered_through = Some((delivery.sequence, delivery.created_at));
+        self.processed_through = Some((delivery.sequence, delivery.created_at));
         self.due_at = now;
     }
 

@@ -1,4 +1,4 @@
-//! Sends requests to receivers: only to allowed addresses, and without following redirects.
+//! The HTTP client that sends requests to receivers: only to allowed addresses, and without following redirects.
 
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};

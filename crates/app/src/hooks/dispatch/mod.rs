@@ -29,7 +29,7 @@ use batch::BatchResult;
 use client::{Client, system_lookup};
 use lane::{LEASE_BATCH_SIZE, LaneSlots};
 
-use super::{body, fan_out};
+use super::{fan_out, stored_body};
 use crate::network::AddressGuard;
 use crate::{App, Error};
 
@@ -112,7 +112,7 @@ impl Dispatcher {
                 None => stored_event::find(&mut *self.app.database.connection().await?, key).await?,
             };
             let Some(event) = event else { return Ok::<_, Error>(None) };
-            Ok(Some(body::find_or_create(&self.app, key, event).await?))
+            Ok(Some(stored_body::find_or_create(&self.app, key, event).await?))
         };
         self.bodies.try_get_with(key, loading).await
     }
@@ -132,7 +132,7 @@ impl Dispatcher {
         match tokio::time::timeout(self.app.settings.hooks.timeout, loading).await {
             Ok(Ok(loaded)) => loaded.map_err(|error| error.to_string()),
             Ok(Err(panicked)) => Err(panicked.to_string()),
-            Err(_) => Err("creating the payload took too long".into()),
+            Err(_) => Err("creating the body took too long".into()),
         }
     }
 

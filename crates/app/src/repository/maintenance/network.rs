@@ -1,4 +1,5 @@
-//! Repacks the packs that a repository and its forks share, for all of them at once.
+//! Repacks the packs that the repositories of a fork network share, for all of them at once. Packs that only one
+//! repository lists are repacked in [`super::repack`].
 //!
 //! All of them list the new pack, so no object is stored twice. Packs that only a fork lists are not affected.
 

@@ -89,7 +89,7 @@ pub async fn apply(app: &App, actor: &Actor, lost: &LostPush) -> Result<usize> {
     };
     let result = ref_update::apply(app, batch).await?;
     push::update_local_cache(app, &cached_repository, &result, Some((&pack, sizes)), &repository).await;
-    match result.rejections.iter().filter(|refusal| refusal.is_none()).count() {
+    match result.rejections.iter().filter(|rejection| rejection.is_none()).count() {
         0 => Err(Error::Conflict(result.rejections.into_iter().flatten().next().unwrap_or_default().into())),
         count => Ok(count),
     }

@@ -66,6 +66,8 @@ impl PushFilter {
 
 #[derive(Clone, Debug, Default)]
 pub struct SearchResult {
+    /// Number of objects that were inspected: all packs of the object store.
+    pub objects: usize,
     /// The lost pushes, in the order in which they can be applied.
     pub lost: Vec<LostPush>,
     /// Number of lost pushes that the filter excludes.
@@ -103,11 +105,12 @@ pub async fn search(app: &App, actor: &Actor, filter: &PushFilter) -> Result<Sea
 }
 
 async fn inspect_objects(app: &App, objects: Vec<ObjectMeta>, found: &mut SearchResult) -> Result<()> {
+    found.objects += objects.len();
     let keys: Vec<&str> = objects.iter().map(|object| object.key.as_str()).collect();
     let records = pack::find_records(&mut *app.database.connection().await?, &keys).await?;
     for object in objects {
         let upload_intent = match records.get(&object.key) {
-            Some(ObjectRecord::Listed) => continue,
+            Some(ObjectRecord::ListedOrUnreferenced) => continue,
             Some(ObjectRecord::Intent(id)) => Some(*id),
             None => None,
         };

@@ -62,7 +62,7 @@ async fn delete_all(app: &App, id: JobId, actor: &Actor, project: ProjectId) -> 
             ..RefUpdateBatch::new(&repository, updates, Some(current_user), origin)
         };
         let result = ref_update::apply(app, batch).await?;
-        let deleted = result.rejections.iter().filter(|refusal| refusal.is_none()).count();
+        let deleted = result.rejections.iter().filter(|rejection| rejection.is_none()).count();
         job::advance(&mut *app.database.connection().await?, id, deleted as i64).await?;
     }
     Ok(())

@@ -1,7 +1,8 @@
-//! Applies ref updates. [`apply`] is the only code that updates refs, for pushes, the API and jobs.
+//! Applies ref updates. [`apply`] is the only code that updates refs, for pushes, the API and jobs. The refs of a new
+//! fork are copied by `insert_fork` in `repository/repository.rs` of `store`.
 //!
 //! Everything that belongs to the updates is written in one transaction: the refs, the ref log, the pack, the events
-//! and the jobs that follow.
+//! and the jobs that follow. The statements are in `repository/ref_update.rs` of `store`.
 
 use std::collections::HashSet;
 
@@ -112,7 +113,7 @@ pub(crate) async fn apply(app: &App, mut batch: RefUpdateBatch<'_>) -> Result<Re
         Some(_) => None,
     };
     let generation = locked.generation + 1;
-    let pack = write_refs(&mut transaction, &batch, generation, new_default, now).await?;
+    let pack = write_batch(&mut transaction, &batch, generation, new_default, now).await?;
     if let Some(author) = batch.author {
         let default_ref = locked.head.as_deref().or(new_default.map(RefName::as_str));
         enqueue_jobs(&mut transaction, &batch, author, generation, default_ref).await?;
@@ -139,7 +140,8 @@ async fn check(
         return Err(Error::PrunedConcurrently);
     }
     let mut rejections = check_conflicts(connection, state.id, locked.head.as_deref(), &updates).await?;
-    let created = updates.iter().zip(&rejections).filter(|(it, refusal)| is_creation(it) && refusal.is_none()).count();
+    let created =
+        updates.iter().zip(&rejections).filter(|(it, rejection)| is_creation(it) && rejection.is_none()).count();
     if batch.is_limited && created > 0 {
         let (refs, max_refs) = (&batch.repository.refs, app.git_runtime.settings.max_refs);
         // Another batch may have been applied since the refs were read.
@@ -151,14 +153,14 @@ async fn check(
         reject_excess_refs(&mut rejections, &updates, existing, max_refs);
     }
     if batch.is_atomic && rejections.iter().any(Option::is_some) {
-        rejections.iter_mut().for_each(|refusal| *refusal = refusal.or(Some(ATOMIC_FAILED)));
+        rejections.iter_mut().for_each(|rejection| *rejection = rejection.or(Some(ATOMIC_FAILED)));
     }
     Ok(rejections)
 }
 
-/// Writes the refs of a checked batch, and what is stored with them: the pack, releases, and the protection of a new
+/// Writes a checked batch to the database: the pack, the refs and the ref log, releases, and the protection of a new
 /// default branch. Returns the id of the pack.
-async fn write_refs(
+async fn write_batch(
     connection: &mut Connection,
     batch: &RefUpdateBatch<'_>,
     generation: i64,
@@ -179,7 +181,7 @@ async fn write_refs(
         pack::clear_cruft_marks(connection, id).await?;
     }
     let head = new_default.map(RefName::as_str);
-    ref_update::apply(connection, id, generation, head, &updates, batch.origin, now).await?;
+    ref_update::write(connection, id, generation, head, &updates, batch.origin, now).await?;
     let removed_tags: Vec<&str> =
         updates.iter().filter(|it| it.new.is_none()).filter_map(|it| it.name.as_tag()).collect();
     if !removed_tags.is_empty() {
@@ -272,11 +274,13 @@ fn reject_excess_refs(
     max_refs: usize,
 ) {
     let deleted =
-        updates.iter().zip(&*rejections).filter(|(it, refusal)| it.new.is_none() && refusal.is_none()).count();
+        updates.iter().zip(&*rejections).filter(|(it, rejection)| it.new.is_none() && rejection.is_none()).count();
     let mut count = existing.saturating_sub(deleted);
-    for (_, refusal) in updates.iter().zip(rejections).filter(|(it, refusal)| is_creation(it) && refusal.is_none()) {
+    for (_, rejection) in
+        updates.iter().zip(rejections).filter(|(it, rejection)| is_creation(it) && rejection.is_none())
+    {
         if count >= max_refs {
-            *refusal = Some(TOO_MANY_REFS);
+            *rejection = Some(TOO_MANY_REFS);
         } else {
             count += 1;
         }
@@ -309,15 +313,15 @@ async fn check_conflicts(
     }
     let directories: Vec<&str> =
         updates.iter().filter(|it| is_creation(it)).flat_map(|it| it.name.parent_names()).collect();
-    let is_deletion = |(update, refusal): &(&&RefUpdate, &Option<_>)| update.new.is_none() && refusal.is_none();
+    let is_deletion = |(update, rejection): &(&&RefUpdate, &Option<_>)| update.new.is_none() && rejection.is_none();
     let deleted: Vec<&str> =
         updates.iter().zip(&rejections).filter(is_deletion).map(|(it, _)| it.name.as_str()).collect();
     let conflicting = ref_update::find_name_conflicts(connection, id, &new, &directories, &deleted).await?;
     // New refs of the same batch may also conflict with each other.
     let mut created_parents: HashSet<&str> = HashSet::new();
     let mut created_names: HashSet<&str> = HashSet::new();
-    for (it, refusal) in updates.iter().zip(&mut rejections) {
-        if !is_creation(it) || refusal.is_some() {
+    for (it, rejection) in updates.iter().zip(&mut rejections) {
+        if !is_creation(it) || rejection.is_some() {
             continue;
         }
         let name = it.name.as_str();
@@ -329,7 +333,7 @@ async fn check_conflicts(
             || conflicting.range(prefix.clone()..).next().is_some_and(|other| other.starts_with(&prefix))
             || created_parents.contains(name);
         if is_blocked {
-            *refusal = Some(NAME_CONFLICT);
+            *rejection = Some(NAME_CONFLICT);
         } else {
             created_names.insert(name);
             created_parents.extend(it.name.parent_names());

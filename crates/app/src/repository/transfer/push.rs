@@ -48,7 +48,7 @@ pub async fn receive(
     match outcome {
         Ok(rejections) => {
             let results =
-                names().zip(&rejections).map(|(name, refusal)| (name, refusal.as_deref().map_or(Ok(()), Err)));
+                names().zip(&rejections).map(|(name, rejection)| (name, rejection.as_deref().map_or(Ok(()), Err)));
             reporter.report(Ok(()), results).await?;
         }
         Err(error) => {
@@ -157,7 +157,7 @@ async fn validate_and_apply(
     let (mut rejections, updates) =
         check_objects(policy, repository, quarantine, &request.commands, name_results).await?;
     if request.capabilities.atomic && rejections.iter().any(Option::is_some) {
-        rejections.iter_mut().for_each(|refusal| _ = refusal.get_or_insert_with(|| "atomic push failed".into()));
+        rejections.iter_mut().for_each(|rejection| _ = rejection.get_or_insert_with(|| "atomic push failed".into()));
         return Ok(rejections);
     }
     if updates.is_empty() {
@@ -179,8 +179,8 @@ async fn validate_and_apply(
         update_local_cache(app, cached_repository, &update_result, files, repository).await;
     }
     let mut later_rejections = update_result.rejections.into_iter();
-    for refusal in rejections.iter_mut().filter(|refusal| refusal.is_none()) {
-        *refusal = later_rejections.next().flatten().map(str::to_owned);
+    for rejection in rejections.iter_mut().filter(|rejection| rejection.is_none()) {
+        *rejection = later_rejections.next().flatten().map(str::to_owned);
     }
     Ok(rejections)
 }

@@ -191,11 +191,11 @@ fn verify(
     let (stored_digest, is_signed) = (&trailer[..DIGEST_BYTES], trailer[DIGEST_BYTES] == 1);
     match (is_signed, key) {
         (true, None) => {
-            return ReceiptReadResult::Untrusted("it is signed; set encryption.key to the key of that time");
+            return ReceiptReadResult::Untrusted("encryption.key is not set, but a key was used");
         }
         (false, Some(_)) => {
             return ReceiptReadResult::Untrusted(
-                "it is not signed: it was written without an encryption key, or by another program",
+                "its receipt is not signed: it was written without encryption.key, or by another program",
             );
         }
         _ => {}
@@ -203,19 +203,17 @@ fn verify(
     // The comparison need not take constant time: an attacker who can try digests can write to the object store
     // already, and each attempt needs a run of the command.
     if digest(key, text) != *stored_digest {
-        return ReceiptReadResult::Untrusted(
-            "its signature is invalid: it is damaged, or encryption.key was different",
-        );
+        return ReceiptReadResult::Untrusted("encryption.key is not the key that was used, or the object is damaged");
     }
     match serde_json::from_slice::<Receipt>(text) {
         Ok(receipt) if receipt.version != VERSION => {
-            ReceiptReadResult::Untrusted("it was written by a later version of holdfast")
+            ReceiptReadResult::Untrusted("its receipt was written by a later version of holdfast")
         }
         Ok(receipt) if receipt.key != object_key || receipt.sizes.iter().sum::<u64>() != parts_bytes => {
-            ReceiptReadResult::Untrusted("it belongs to another object")
+            ReceiptReadResult::Untrusted("its receipt belongs to another object")
         }
         Ok(receipt) => ReceiptReadResult::Receipt(Box::new(receipt)),
-        Err(_) => ReceiptReadResult::Untrusted("it cannot be decoded"),
+        Err(_) => ReceiptReadResult::Untrusted("its receipt cannot be decoded"),
     }
 }
 

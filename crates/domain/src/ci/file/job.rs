@@ -1,4 +1,4 @@
-//! Reads the definition of a job.
+//! Reads the definition of a job in the CI file. Each job becomes a build of the pipeline.
 
 use super::artifacts::{self, Artifacts};
 use super::cache::{self, Cache};
@@ -6,7 +6,7 @@ use super::defaults::{JobDefaults, merge_variables, read_variables};
 use super::document::NODE_WEIGHT;
 use super::environment::{self, Environment};
 use super::pattern::{Patterns, strip_slashes};
-use super::refs::RefFilters;
+use super::ref_filters::RefFilters;
 use super::section::{
     SHOULD_BE_BOOLEAN, SHOULD_BE_STRING, SHOULD_BE_STRINGS, Section, boolean, format_error, string, string_or_strings,
     strings,

@@ -74,7 +74,8 @@ fn to_rust_syntax(pattern: &str) -> String {
     translated
 }
 
-/// Returns the text between slashes, or None if the text is not enclosed in slashes.
+/// Returns the text between two slashes, or None if the text is not enclosed in them. A single slash counts as both, as
+/// existing clients expect.
 pub(super) fn strip_slashes(text: &str) -> Option<&str> {
     let rest = text.strip_prefix('/')?;
     if rest.is_empty() { Some(rest) } else { rest.strip_suffix('/') }

@@ -1,4 +1,4 @@
-//! Checks the references of jobs to stages and to other jobs.
+//! Checks the references of jobs to stages and to other jobs. Git refs are in `ref_filters`.
 
 use std::collections::HashMap;
 

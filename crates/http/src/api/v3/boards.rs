@@ -8,15 +8,15 @@ use holdfast_domain::policy::ProjectAction::{DeleteBoardList, ManageBoardLists, 
 use super::ApiResult;
 use super::projects::OneProject;
 use crate::error::ApiError;
-use crate::present::board::{BoardBody, BoardListBody, board as present, list as present_list};
-use crate::present::issue::{IssueBody, issue as present_issue};
+use crate::present::board::{BoardBody, BoardListBody, present_board, present_list};
+use crate::present::issue::{IssueBody, present_issue};
 use crate::response::{Body, PageBody};
 use crate::{Access, RequestContext, Routes, params};
 
 /// Lists the boards of a project. There is exactly one.
 async fn list(context: RequestContext, params: OneProject) -> ApiResult<PageBody<BoardBody>> {
     let board = board::show(context.app(), &context.actor, &params.id).await?;
-    let boards = if context.page.offset() == 0 { vec![present(board)] } else { Vec::new() };
+    let boards = if context.page.offset() == 0 { vec![present_board(board)] } else { Vec::new() };
     Ok(PageBody(Page::with_total(boards, context.page, 1)))
 }
 

@@ -5,12 +5,12 @@ use holdfast_domain::policy::ProjectAction::{ProtectBranches, ReadCode, WriteCod
 
 use super::ApiResult;
 use super::projects::OneProject;
-use crate::present::branch::{BackgroundWorkBody, BranchBody, RemovedBranch, branch as present};
+use crate::present::branch::{BackgroundWorkBody, BranchBody, RemovedBranch, present_branch};
 use crate::response::{Body, PageBody};
 use crate::{Access, RequestContext, Routes, params};
 
 async fn list(context: RequestContext, params: OneProject) -> ApiResult<PageBody<BranchBody>> {
-    Ok(PageBody(branch::list(context.app(), &context.actor, &params.id, context.page).await?.map(present)))
+    Ok(PageBody(branch::list(context.app(), &context.actor, &params.id, context.page).await?.map(present_branch)))
 }
 
 params! {
@@ -22,7 +22,7 @@ params! {
 }
 
 async fn show(context: RequestContext, params: OneBranch) -> ApiResult<Body<BranchBody>> {
-    Ok(Body(present(branch::show(context.app(), &context.actor, &params.id, &params.branch).await?)))
+    Ok(Body(present_branch(branch::show(context.app(), &context.actor, &params.id, &params.branch).await?)))
 }
 
 params! {
@@ -37,7 +37,7 @@ params! {
 
 async fn create(context: RequestContext, params: CreateBranch) -> ApiResult<Body<BranchBody>> {
     let branch = branch::create(context.app(), &context.actor, &params.id, &params.branch_name, &params.r#ref).await?;
-    Ok(Body(present(branch)))
+    Ok(Body(present_branch(branch)))
 }
 
 async fn delete(context: RequestContext, params: OneBranch) -> ApiResult<Body<RemovedBranch>> {
@@ -59,11 +59,11 @@ async fn protect(context: RequestContext, params: ProtectBranch) -> ApiResult<Bo
     let ProtectBranch { branch: OneBranch { id, branch }, developers_can_push: push, developers_can_merge: merge } =
         params;
     let (push, merge) = (push.unwrap_or(false), merge.unwrap_or(false));
-    Ok(Body(present(branch::protect(context.app(), &context.actor, &id, &branch, push, merge).await?)))
+    Ok(Body(present_branch(branch::protect(context.app(), &context.actor, &id, &branch, push, merge).await?)))
 }
 
 async fn unprotect(context: RequestContext, params: OneBranch) -> ApiResult<Body<BranchBody>> {
-    Ok(Body(present(branch::unprotect(context.app(), &context.actor, &params.id, &params.branch).await?)))
+    Ok(Body(present_branch(branch::unprotect(context.app(), &context.actor, &params.id, &params.branch).await?)))
 }
 
 async fn delete_merged(context: RequestContext, params: OneProject) -> ApiResult<Body<BackgroundWorkBody>> {

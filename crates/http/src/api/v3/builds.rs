@@ -6,7 +6,7 @@ use holdfast_domain::ids::BuildId;
 use holdfast_domain::policy::ProjectAction::{ManageBuilds, ReadBuilds};
 
 use super::ApiResult;
-use crate::present::build::{BuildBody, build as present};
+use crate::present::build::{BuildBody, present_build};
 use crate::response::{Body, Created, PageBody};
 use crate::user_content::{ArtifactResponse, TraceResponse};
 use crate::{Access, RequestContext, Routes, choice, params};
@@ -51,7 +51,7 @@ params! {
 
 async fn list(context: RequestContext, params: ListBuilds) -> ApiResult<PageBody<BuildBody>> {
     let page = build::list(context.app(), &context.actor, &params.id, to_statuses(params.scope), context.page).await?;
-    Ok(PageBody(page.map(|it| present(it, context.site()))))
+    Ok(PageBody(page.map(|it| present_build(it, context.site()))))
 }
 
 params! {
@@ -73,7 +73,7 @@ async fn list_for_commit(context: RequestContext, params: BuildsOfCommit) -> Api
         context.page,
     )
     .await?;
-    Ok(PageBody(page.map(|it| present(it, context.site()))))
+    Ok(PageBody(page.map(|it| present_build(it, context.site()))))
 }
 
 params! {
@@ -84,7 +84,10 @@ params! {
 }
 
 async fn show(context: RequestContext, params: OneBuild) -> ApiResult<Body<BuildBody>> {
-    Ok(Body(present(build::show(context.app(), &context.actor, &params.id, params.build_id).await?, context.site())))
+    Ok(Body(present_build(
+        build::show(context.app(), &context.actor, &params.id, params.build_id).await?,
+        context.site(),
+    )))
 }
 
 async fn show_trace(context: RequestContext, params: OneBuild) -> ApiResult<TraceResponse> {
@@ -113,35 +116,38 @@ async fn download_latest_artifacts(context: RequestContext, params: ArtifactsOfR
 }
 
 async fn cancel(context: RequestContext, params: OneBuild) -> ApiResult<Created<BuildBody>> {
-    Ok(Created(present(
+    Ok(Created(present_build(
         build::cancel(context.app(), &context.actor, &params.id, params.build_id).await?,
         context.site(),
     )))
 }
 
 async fn retry(context: RequestContext, params: OneBuild) -> ApiResult<Created<BuildBody>> {
-    Ok(Created(present(
+    Ok(Created(present_build(
         build::retry(context.app(), &context.actor, &params.id, params.build_id).await?,
         context.site(),
     )))
 }
 
 async fn erase(context: RequestContext, params: OneBuild) -> ApiResult<Created<BuildBody>> {
-    Ok(Created(present(
+    Ok(Created(present_build(
         build::erase(context.app(), &context.actor, &params.id, params.build_id).await?,
         context.site(),
     )))
 }
 
 async fn keep_artifacts(context: RequestContext, params: OneBuild) -> ApiResult<Body<BuildBody>> {
-    Ok(Body(present(
+    Ok(Body(present_build(
         build::keep_artifacts(context.app(), &context.actor, &params.id, params.build_id).await?,
         context.site(),
     )))
 }
 
 async fn play(context: RequestContext, params: OneBuild) -> ApiResult<Body<BuildBody>> {
-    Ok(Body(present(build::play(context.app(), &context.actor, &params.id, params.build_id).await?, context.site())))
+    Ok(Body(present_build(
+        build::play(context.app(), &context.actor, &params.id, params.build_id).await?,
+        context.site(),
+    )))
 }
 
 pub fn routes(routes: &mut Routes) {

@@ -5,7 +5,7 @@ use holdfast_domain::ci::Status;
 use holdfast_domain::policy::ProjectAction::{ManageBuilds, ReadBuilds};
 
 use super::ApiResult;
-use crate::present::build::{StatusBody, status as present};
+use crate::present::build::{StatusBody, present_status};
 use crate::response::{Created, PageBody};
 use crate::{Access, RequestContext, Routes, choice, params};
 
@@ -29,7 +29,7 @@ async fn list(context: RequestContext, params: StatusesOfCommit) -> ApiResult<Pa
     let StatusesOfCommit { id, sha, r#ref: ref_name, stage, name, all } = params;
     let input = ListStatuses { ref_name, stage, name, all: all.unwrap_or(false) };
     let page = commit_status::list(context.app(), &context.actor, &id, &sha, input, context.page).await?;
-    Ok(PageBody(page.map(|it| present(it, context.site()))))
+    Ok(PageBody(page.map(|it| present_status(it, context.site()))))
 }
 
 choice! {
@@ -81,7 +81,7 @@ async fn set(context: RequestContext, params: SetStatusOfCommit) -> ApiResult<Cr
         coverage: params.coverage,
     };
     let saved = commit_status::set(context.app(), &context.actor, &params.id, &params.sha, input).await?;
-    Ok(Created(present(saved, context.site())))
+    Ok(Created(present_status(saved, context.site())))
 }
 
 pub fn routes(routes: &mut Routes) {

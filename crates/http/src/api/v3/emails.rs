@@ -5,12 +5,12 @@ use holdfast_domain::policy::InstanceAction::{ManageOwnAccount, ManageUsers};
 
 use super::ApiResult;
 use crate::error::ApiError;
-use crate::present::email::{EmailBody, email as present};
+use crate::present::email::{EmailBody, present_email};
 use crate::response::{Body, Created, PageBody};
 use crate::{Access, RequestContext, Routes, params};
 
 async fn list_own(context: RequestContext, (): ()) -> ApiResult<PageBody<EmailBody>> {
-    Ok(PageBody(email::list_own(context.app(), &context.actor, context.page).await?.map(present)))
+    Ok(PageBody(email::list_own(context.app(), &context.actor, context.page).await?.map(present_email)))
 }
 
 params! {
@@ -20,7 +20,7 @@ params! {
 }
 
 async fn show_own(context: RequestContext, params: OwnEmail) -> ApiResult<Body<EmailBody>> {
-    Ok(Body(present(email::show_own(context.app(), &context.actor, params.id).await?)))
+    Ok(Body(present_email(email::show_own(context.app(), &context.actor, params.id).await?)))
 }
 
 params! {
@@ -31,12 +31,12 @@ params! {
 }
 
 async fn create_own(context: RequestContext, params: CreateEmail) -> ApiResult<Created<EmailBody>> {
-    Ok(Created(present(email::create_own(context.app(), &context.actor, &params.email).await?)))
+    Ok(Created(present_email(email::create_own(context.app(), &context.actor, &params.email).await?)))
 }
 
 /// Deletes an email address of the current user. Returns null if it does not exist.
 async fn delete_own(context: RequestContext, params: OwnEmail) -> ApiResult<Body<Option<EmailBody>>> {
-    Ok(Body(email::delete_own(context.app(), &context.actor, params.id).await?.map(present)))
+    Ok(Body(email::delete_own(context.app(), &context.actor, params.id).await?.map(present_email)))
 }
 
 params! {
@@ -47,7 +47,9 @@ params! {
 }
 
 async fn list_for_user(context: RequestContext, params: EmailsOfUser) -> ApiResult<PageBody<EmailBody>> {
-    Ok(PageBody(email::list_for_user(context.app(), &context.actor, params.uid, context.page).await?.map(present)))
+    Ok(PageBody(
+        email::list_for_user(context.app(), &context.actor, params.uid, context.page).await?.map(present_email),
+    ))
 }
 
 params! {
@@ -62,7 +64,7 @@ params! {
 /// Adds an email address to a user. Invalid values result in 404, as the specification requires.
 async fn create_for_user(context: RequestContext, params: CreateEmailFor) -> ApiResult<Created<EmailBody>> {
     let created = email::create_for_user(context.app(), &context.actor, params.uid, &params.email).await;
-    Ok(Created(present(created.map_err(|error| ApiError::from(error).invalid_as_not_found())?)))
+    Ok(Created(present_email(created.map_err(|error| ApiError::from(error).invalid_as_not_found())?)))
 }
 
 params! {
@@ -74,7 +76,7 @@ params! {
 }
 
 async fn delete_for_user(context: RequestContext, params: EmailOfUser) -> ApiResult<Body<EmailBody>> {
-    Ok(Body(present(email::delete_for_user(context.app(), &context.actor, params.uid, params.id).await?)))
+    Ok(Body(present_email(email::delete_for_user(context.app(), &context.actor, params.uid, params.id).await?)))
 }
 
 pub fn routes(routes: &mut Routes) {

@@ -6,13 +6,13 @@ use holdfast_domain::policy::ProjectAction::Read;
 
 use super::ApiResult;
 use super::projects::OneProject;
-use crate::present::event::{EventBody, event as present};
+use crate::present::event::{EventBody, present_event};
 use crate::response::PageBody;
 use crate::{Access, RequestContext, Routes, params};
 
 async fn list_for_project(context: RequestContext, params: OneProject) -> ApiResult<PageBody<EventBody>> {
     let page = feed::list_for_project(context.app(), &context.actor, &params.id, context.page).await?;
-    Ok(PageBody(page.map(|event| present(event, context.site()))))
+    Ok(PageBody(page.map(|event| present_event(event, context.site()))))
 }
 
 params! {
@@ -23,7 +23,7 @@ params! {
 
 async fn list_for_user(context: RequestContext, params: OneUser) -> ApiResult<PageBody<EventBody>> {
     let page = feed::list_for_user(context.app(), &context.actor, params.id, context.page).await?;
-    Ok(PageBody(page.map(|event| present(event, context.site()))))
+    Ok(PageBody(page.map(|event| present_event(event, context.site()))))
 }
 
 pub fn routes(routes: &mut Routes) {

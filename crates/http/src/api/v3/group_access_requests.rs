@@ -6,19 +6,19 @@ use holdfast_domain::policy::GroupAction;
 
 use super::ApiResult;
 use super::groups::OneGroup;
-use crate::present::access_request::{AccessRequestBody, access_request as present};
-use crate::present::member::{MemberBody, member as present_member};
+use crate::present::access_request::{AccessRequestBody, present_access_request};
+use crate::present::member::{MemberBody, present_member};
 use crate::response::{Body, Created, PageBody};
 use crate::{Access, RequestContext, Routes, params};
 
 async fn list(context: RequestContext, params: OneGroup) -> ApiResult<PageBody<AccessRequestBody>> {
     let page = access_request::list(context.app(), &context.actor, &params.id, context.page).await?;
-    Ok(PageBody(page.map(|request| present(request, context.site()))))
+    Ok(PageBody(page.map(|request| present_access_request(request, context.site()))))
 }
 
 async fn create(context: RequestContext, params: OneGroup) -> ApiResult<Created<AccessRequestBody>> {
     let request = access_request::create(context.app(), &context.actor, &params.id).await?;
-    Ok(Created(present(request, context.site())))
+    Ok(Created(present_access_request(request, context.site())))
 }
 
 params! {

@@ -6,7 +6,7 @@ use holdfast_domain::ids::UserId;
 use holdfast_domain::policy::GroupAction;
 
 use super::ApiResult;
-use crate::present::member::{MemberBody, member as present};
+use crate::present::member::{MemberBody, present_member};
 use crate::response::{Body, Created, PageBody};
 use crate::{Access, RequestContext, Routes, params};
 
@@ -21,7 +21,7 @@ params! {
 async fn list(context: RequestContext, params: ListMembers) -> ApiResult<PageBody<MemberBody>> {
     let query = params.query.filter(|term| !term.is_empty());
     let page = member::list(context.app(), &context.actor, &params.id, query.as_deref(), context.page).await?;
-    Ok(PageBody(page.map(|member| present(member, context.site()))))
+    Ok(PageBody(page.map(|member| present_member(member, context.site()))))
 }
 
 params! {
@@ -34,7 +34,7 @@ params! {
 
 async fn show(context: RequestContext, params: OneMember) -> ApiResult<Body<MemberBody>> {
     let member = member::show(context.app(), &context.actor, &params.id, params.user_id).await?;
-    Ok(Body(present(member, context.site())))
+    Ok(Body(present_member(member, context.site())))
 }
 
 params! {
@@ -52,18 +52,18 @@ params! {
 async fn create(context: RequestContext, params: SaveMember) -> ApiResult<Created<MemberBody>> {
     let membership = Membership { access_level: params.access_level, expires_at: params.expires_at };
     let member = member::create(context.app(), &context.actor, &params.id, params.user_id, membership).await?;
-    Ok(Created(present(member, context.site())))
+    Ok(Created(present_member(member, context.site())))
 }
 
 async fn update(context: RequestContext, params: SaveMember) -> ApiResult<Body<MemberBody>> {
     let membership = Membership { access_level: params.access_level, expires_at: params.expires_at };
     let member = member::update(context.app(), &context.actor, &params.id, params.user_id, membership).await?;
-    Ok(Body(present(member, context.site())))
+    Ok(Body(present_member(member, context.site())))
 }
 
 async fn delete(context: RequestContext, params: OneMember) -> ApiResult<Body<MemberBody>> {
     let member = member::delete(context.app(), &context.actor, &params.id, params.user_id).await?;
-    Ok(Body(present(member, context.site())))
+    Ok(Body(present_member(member, context.site())))
 }
 
 pub fn routes(routes: &mut Routes) {

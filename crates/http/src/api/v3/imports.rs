@@ -4,16 +4,16 @@ use holdfast_domain::policy::ProjectAction::Update;
 
 use super::ApiResult;
 use super::projects::OneProject;
-use crate::present::import::{ImportBody, import as present};
+use crate::present::import::{ImportBody, present_import};
 use crate::response::Body;
 use crate::{Access, RequestContext, Routes};
 
 async fn show(context: RequestContext, params: OneProject) -> ApiResult<Body<ImportBody>> {
-    Ok(Body(present(import::show(context.app(), &context.actor, &params.id).await?)))
+    Ok(Body(present_import(import::show(context.app(), &context.actor, &params.id).await?)))
 }
 
 async fn cancel(context: RequestContext, params: OneProject) -> ApiResult<Body<ImportBody>> {
-    Ok(Body(present(import::cancel(context.app(), &context.actor, &params.id).await?)))
+    Ok(Body(present_import(import::cancel(context.app(), &context.actor, &params.id).await?)))
 }
 
 pub fn routes(routes: &mut Routes) {

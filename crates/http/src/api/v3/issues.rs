@@ -17,7 +17,7 @@ use super::ApiResult;
 use super::project_lists::Sort;
 use crate::error::ApiError;
 use crate::params::LabelTitles;
-use crate::present::issue::{IssueBody, issue as present};
+use crate::present::issue::{IssueBody, present_issue};
 use crate::response::{Body, BodyIfChanged, Created, CreatedIfChanged, PageBody};
 use crate::{Access, RequestContext, Routes, choice, params};
 
@@ -74,7 +74,7 @@ params! {
 
 async fn list_own(context: RequestContext, params: OwnIssues) -> ApiResult<PageBody<IssueBody>> {
     let page = issue_list::list_own(context.app(), &context.actor, params.filter.into_input(), context.page).await?;
-    Ok(PageBody(page.map(|issue| present(issue, context.site()))))
+    Ok(PageBody(page.map(|issue| present_issue(issue, context.site()))))
 }
 
 params! {
@@ -87,7 +87,7 @@ params! {
 async fn list_for_group(context: RequestContext, params: GroupIssues) -> ApiResult<PageBody<IssueBody>> {
     let input = params.filter.into_input();
     let page = issue_list::list_for_group(context.app(), &context.actor, &params.id, input, context.page).await?;
-    Ok(PageBody(page.map(|issue| present(issue, context.site()))))
+    Ok(PageBody(page.map(|issue| present_issue(issue, context.site()))))
 }
 
 params! {
@@ -102,7 +102,7 @@ params! {
 async fn list(context: RequestContext, params: ProjectIssues) -> ApiResult<PageBody<IssueBody>> {
     let input = ListIssues { iid: params.iid, ..params.filter.into_input() };
     let page = issue_list::list(context.app(), &context.actor, &params.id, input, context.page).await?;
-    Ok(PageBody(page.map(|issue| present(issue, context.site()))))
+    Ok(PageBody(page.map(|issue| present_issue(issue, context.site()))))
 }
 
 params! {
@@ -115,7 +115,7 @@ params! {
 
 async fn show(context: RequestContext, params: OneIssue) -> ApiResult<Body<IssueBody>> {
     let issue = issue::show(context.app(), &context.actor, &params.id, params.issue_id).await?;
-    Ok(Body(present(issue, context.site())))
+    Ok(Body(present_issue(issue, context.site())))
 }
 
 params! {
@@ -176,7 +176,7 @@ async fn create(context: RequestContext, params: CreateIssueParams) -> ApiResult
     let changes =
         IssueChanges { title: Some(params.title), requested_at: params.created_at, ..params.attributes.into_changes() };
     let issue = issue::create(context.app(), &context.actor, &params.id, changes).await?;
-    Ok(Created(present(issue, context.site())))
+    Ok(Created(present_issue(issue, context.site())))
 }
 
 choice! {
@@ -221,12 +221,12 @@ async fn update(context: RequestContext, params: UpdateIssue) -> ApiResult<Body<
         return Err(ApiError::at_least_one_required(&names));
     }
     let issue = issue::update(context.app(), &context.actor, &params.id, params.issue_id, changes).await?;
-    Ok(Body(present(issue, context.site())))
+    Ok(Body(present_issue(issue, context.site())))
 }
 
 async fn delete(context: RequestContext, params: OneIssue) -> ApiResult<Body<IssueBody>> {
     let issue = issue::delete(context.app(), &context.actor, &params.id, params.issue_id).await?;
-    Ok(Body(present(issue, context.site())))
+    Ok(Body(present_issue(issue, context.site())))
 }
 
 params! {
@@ -243,17 +243,17 @@ async fn move_issue(context: RequestContext, params: MoveIssue) -> ApiResult<Cre
     let issue =
         issue_move::move_issue(context.app(), &context.actor, &params.id, params.issue_id, params.to_project_id)
             .await?;
-    Ok(Created(present(issue, context.site())))
+    Ok(Created(present_issue(issue, context.site())))
 }
 
 async fn subscribe(context: RequestContext, params: OneIssue) -> ApiResult<CreatedIfChanged<IssueBody>> {
     let issue = issue::set_subscribed(context.app(), &context.actor, &params.id, params.issue_id, true).await?;
-    Ok(CreatedIfChanged(issue.map(|issue| present(issue, context.site()))))
+    Ok(CreatedIfChanged(issue.map(|issue| present_issue(issue, context.site()))))
 }
 
 async fn unsubscribe(context: RequestContext, params: OneIssue) -> ApiResult<BodyIfChanged<IssueBody>> {
     let issue = issue::set_subscribed(context.app(), &context.actor, &params.id, params.issue_id, false).await?;
-    Ok(BodyIfChanged(issue.map(|issue| present(issue, context.site()))))
+    Ok(BodyIfChanged(issue.map(|issue| present_issue(issue, context.site()))))
 }
 
 pub fn routes(routes: &mut Routes) {

@@ -6,12 +6,12 @@ use holdfast_domain::policy::ProjectAction::{ManageLabels, Read, Subscribe};
 use super::ApiResult;
 use super::projects::OneProject;
 use crate::error::ApiError;
-use crate::present::label::{LabelBody, label as present};
+use crate::present::label::{LabelBody, present_label};
 use crate::response::{Body, BodyIfChanged, CreatedIfChanged, PageBody};
 use crate::{Access, RequestContext, Routes, params};
 
 async fn list(context: RequestContext, params: OneProject) -> ApiResult<PageBody<LabelBody>> {
-    Ok(PageBody(label::list(context.app(), &context.actor, &params.id, context.page).await?.map(present)))
+    Ok(PageBody(label::list(context.app(), &context.actor, &params.id, context.page).await?.map(present_label)))
 }
 
 params! {
@@ -35,7 +35,7 @@ async fn create(context: RequestContext, params: CreateLabel) -> ApiResult<Body<
         description: params.description,
         priority: params.priority,
     };
-    Ok(Body(present(label::create(context.app(), &context.actor, &params.id, changes).await?)))
+    Ok(Body(present_label(label::create(context.app(), &context.actor, &params.id, changes).await?)))
 }
 
 params! {
@@ -63,7 +63,7 @@ async fn update(context: RequestContext, params: UpdateLabel) -> ApiResult<Body<
         description: params.description,
         priority: params.priority,
     };
-    Ok(Body(present(label::update(context.app(), &context.actor, &params.id, &params.name, changes).await?)))
+    Ok(Body(present_label(label::update(context.app(), &context.actor, &params.id, &params.name, changes).await?)))
 }
 
 params! {
@@ -75,7 +75,7 @@ params! {
 }
 
 async fn delete(context: RequestContext, params: DeleteLabel) -> ApiResult<Body<LabelBody>> {
-    Ok(Body(present(label::delete(context.app(), &context.actor, &params.id, &params.name).await?)))
+    Ok(Body(present_label(label::delete(context.app(), &context.actor, &params.id, &params.name).await?)))
 }
 
 params! {
@@ -88,12 +88,12 @@ params! {
 
 async fn subscribe(context: RequestContext, params: OneLabel) -> ApiResult<CreatedIfChanged<LabelBody>> {
     let label = label::subscribe(context.app(), &context.actor, &params.id, &params.label_id).await?;
-    Ok(CreatedIfChanged(label.map(present)))
+    Ok(CreatedIfChanged(label.map(present_label)))
 }
 
 async fn unsubscribe(context: RequestContext, params: OneLabel) -> ApiResult<BodyIfChanged<LabelBody>> {
     let label = label::unsubscribe(context.app(), &context.actor, &params.id, &params.label_id).await?;
-    Ok(BodyIfChanged(label.map(present)))
+    Ok(BodyIfChanged(label.map(present_label)))
 }
 
 pub fn routes(routes: &mut Routes) {

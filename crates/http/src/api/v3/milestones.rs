@@ -7,8 +7,8 @@ use holdfast_domain::policy::ProjectAction::{ManageMilestones, ReadIssues, ReadM
 
 use super::ApiResult;
 use crate::error::ApiError;
-use crate::present::issue::{IssueBody, issue as present_issue};
-use crate::present::milestone::{MilestoneBody, milestone as present};
+use crate::present::issue::{IssueBody, present_issue};
+use crate::present::milestone::{MilestoneBody, present_milestone};
 use crate::response::{Body, Created, PageBody};
 use crate::{Access, RequestContext, Routes, choice, params};
 
@@ -33,7 +33,7 @@ async fn list(context: RequestContext, params: ListMilestones) -> ApiResult<Page
         State::All => None,
     };
     let page = milestone::list(context.app(), &context.actor, &params.id, closed, &params.iid, context.page).await?;
-    Ok(PageBody(page.map(present)))
+    Ok(PageBody(page.map(present_milestone)))
 }
 
 params! {
@@ -45,7 +45,7 @@ params! {
 }
 
 async fn show(context: RequestContext, params: OneMilestone) -> ApiResult<Body<MilestoneBody>> {
-    Ok(Body(present(milestone::show(context.app(), &context.actor, &params.id, params.milestone_id).await?)))
+    Ok(Body(present_milestone(milestone::show(context.app(), &context.actor, &params.id, params.milestone_id).await?)))
 }
 
 params! {
@@ -78,7 +78,7 @@ params! {
 
 async fn create(context: RequestContext, params: CreateMilestone) -> ApiResult<Created<MilestoneBody>> {
     let changes = MilestoneChanges { title: Some(params.title), ..params.attributes.into_changes() };
-    Ok(Created(present(milestone::create(context.app(), &context.actor, &params.id, changes).await?)))
+    Ok(Created(present_milestone(milestone::create(context.app(), &context.actor, &params.id, changes).await?)))
 }
 
 choice! {
@@ -115,7 +115,9 @@ async fn update(context: RequestContext, params: UpdateMilestone) -> ApiResult<B
             "state_event",
         ]));
     }
-    Ok(Body(present(milestone::update(context.app(), &context.actor, &params.id, params.milestone_id, changes).await?)))
+    Ok(Body(present_milestone(
+        milestone::update(context.app(), &context.actor, &params.id, params.milestone_id, changes).await?,
+    )))
 }
 
 async fn list_issues(context: RequestContext, params: OneMilestone) -> ApiResult<PageBody<IssueBody>> {

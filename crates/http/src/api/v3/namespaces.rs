@@ -3,7 +3,7 @@ use holdfast_app::namespaces::namespace;
 use holdfast_domain::policy::InstanceAction::ListGroups;
 
 use super::ApiResult;
-use crate::present::namespace::{NamespaceBody, namespace as present};
+use crate::present::namespace::{NamespaceBody, present_namespace};
 use crate::response::PageBody;
 use crate::{Access, RequestContext, Routes, params};
 
@@ -16,7 +16,9 @@ params! {
 
 async fn list(context: RequestContext, params: ListNamespaces) -> ApiResult<PageBody<NamespaceBody>> {
     let search = params.search.filter(|term| !term.is_empty());
-    Ok(PageBody(namespace::list(context.app(), &context.actor, search.as_deref(), context.page).await?.map(present)))
+    Ok(PageBody(
+        namespace::list(context.app(), &context.actor, search.as_deref(), context.page).await?.map(present_namespace),
+    ))
 }
 
 pub fn routes(routes: &mut Routes) {

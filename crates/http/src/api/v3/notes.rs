@@ -8,13 +8,13 @@ use holdfast_domain::policy::ProjectAction::{CreateIssue, ReadIssues};
 use super::ApiResult;
 use super::issues::OneIssue;
 use crate::error::ApiError;
-use crate::present::note::{NoteBody, note as present};
+use crate::present::note::{NoteBody, present_note};
 use crate::response::{Body, Created, PageBody};
 use crate::{Access, RequestContext, Routes, params};
 
 async fn list(context: RequestContext, params: OneIssue) -> ApiResult<PageBody<NoteBody>> {
     let page = note::list(context.app(), &context.actor, &params.id, params.issue_id, context.page).await?;
-    Ok(PageBody(page.map(|note| present(note, context.site()))))
+    Ok(PageBody(page.map(|note| present_note(note, context.site()))))
 }
 
 params! {
@@ -28,7 +28,7 @@ params! {
 
 async fn show(context: RequestContext, params: OneNote) -> ApiResult<Body<NoteBody>> {
     let note = note::show(context.app(), &context.actor, &params.id, params.issue_id, params.note_id).await?;
-    Ok(Body(present(note, context.site())))
+    Ok(Body(present_note(note, context.site())))
 }
 
 params! {
@@ -48,7 +48,7 @@ async fn create(context: RequestContext, params: CreateNote) -> ApiResult<Create
     let issue = params.issue_id;
     let note = note::create(context.app(), &context.actor, &params.id, issue, &params.body, params.created_at).await;
     let note = note.map_err(|error| ApiError::from(error).invalid_as_not_found())?;
-    Ok(Created(present(note, context.site())))
+    Ok(Created(present_note(note, context.site())))
 }
 
 params! {
@@ -65,12 +65,12 @@ params! {
 async fn update(context: RequestContext, params: UpdateNote) -> ApiResult<Body<NoteBody>> {
     let (issue, id) = (params.issue_id, params.note_id);
     let note = note::update(context.app(), &context.actor, &params.id, issue, id, &params.body).await?;
-    Ok(Body(present(note, context.site())))
+    Ok(Body(present_note(note, context.site())))
 }
 
 async fn delete(context: RequestContext, params: OneNote) -> ApiResult<Body<NoteBody>> {
     let note = note::delete(context.app(), &context.actor, &params.id, params.issue_id, params.note_id).await?;
-    Ok(Body(present(note, context.site())))
+    Ok(Body(present_note(note, context.site())))
 }
 
 pub fn routes(routes: &mut Routes) {

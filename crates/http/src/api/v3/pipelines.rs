@@ -6,13 +6,13 @@ use holdfast_domain::policy::ProjectAction::{ManageBuilds, ReadBuilds};
 
 use super::ApiResult;
 use super::projects::OneProject;
-use crate::present::pipeline::{PipelineBody, pipeline as present};
+use crate::present::pipeline::{PipelineBody, present_pipeline};
 use crate::response::{Body, Created, PageBody};
 use crate::{Access, RequestContext, Routes, params};
 
 async fn list(context: RequestContext, params: OneProject) -> ApiResult<PageBody<PipelineBody>> {
     let page = pipeline::list(context.app(), &context.actor, &params.id, context.page).await?;
-    Ok(PageBody(page.map(|it| present(it, context.site()))))
+    Ok(PageBody(page.map(|it| present_pipeline(it, context.site()))))
 }
 
 params! {
@@ -24,7 +24,7 @@ params! {
 
 async fn show(context: RequestContext, params: OnePipeline) -> ApiResult<Body<PipelineBody>> {
     let pipeline = pipeline::show(context.app(), &context.actor, &params.id, params.pipeline_id).await?;
-    Ok(Body(present(pipeline, context.site())))
+    Ok(Body(present_pipeline(pipeline, context.site())))
 }
 
 params! {
@@ -37,17 +37,17 @@ params! {
 
 async fn create(context: RequestContext, params: CreatePipeline) -> ApiResult<Created<PipelineBody>> {
     let pipeline = creation::create(context.app(), &context.actor, &params.id, &params.r#ref).await?;
-    Ok(Created(present(pipeline, context.site())))
+    Ok(Created(present_pipeline(pipeline, context.site())))
 }
 
 async fn retry(context: RequestContext, params: OnePipeline) -> ApiResult<Created<PipelineBody>> {
     let retried = pipeline::retry(context.app(), &context.actor, &params.id, params.pipeline_id).await?;
-    Ok(Created(present(retried, context.site())))
+    Ok(Created(present_pipeline(retried, context.site())))
 }
 
 async fn cancel(context: RequestContext, params: OnePipeline) -> ApiResult<Body<PipelineBody>> {
     let canceled = pipeline::cancel(context.app(), &context.actor, &params.id, params.pipeline_id).await?;
-    Ok(Body(present(canceled, context.site())))
+    Ok(Body(present_pipeline(canceled, context.site())))
 }
 
 pub fn routes(routes: &mut Routes) {

@@ -6,13 +6,15 @@ use holdfast_domain::policy::ProjectAction::ManageHooks;
 
 use super::ApiResult;
 use super::projects::OneProject;
-use crate::present::hook::{HookBody, hook as present};
+use crate::present::hook::{HookBody, present_hook};
 use crate::response::{Body, BodyIfAny, Created, PageBody};
 use crate::{Access, RequestContext, Routes, params};
 
 async fn list(context: RequestContext, params: OneProject) -> ApiResult<PageBody<HookBody>> {
     Ok(PageBody(
-        hook::list(context.app(), &context.actor, &HookScope::Project(params.id), context.page).await?.map(present),
+        hook::list(context.app(), &context.actor, &HookScope::Project(params.id), context.page)
+            .await?
+            .map(present_hook),
     ))
 }
 
@@ -24,7 +26,9 @@ params! {
 }
 
 async fn show(context: RequestContext, params: OneHook) -> ApiResult<Body<HookBody>> {
-    Ok(Body(present(hook::show(context.app(), &context.actor, &HookScope::Project(params.id), params.hook_id).await?)))
+    Ok(Body(present_hook(
+        hook::show(context.app(), &context.actor, &HookScope::Project(params.id), params.hook_id).await?,
+    )))
 }
 
 params! {
@@ -86,7 +90,7 @@ async fn create(context: RequestContext, params: CreateHook) -> ApiResult<Create
     let hook =
         hook::create(context.app(), &context.actor, &HookScope::Project(params.id), params.attributes.into_changes())
             .await?;
-    Ok(Created(present(hook)))
+    Ok(Created(present_hook(hook)))
 }
 
 params! {
@@ -99,12 +103,14 @@ params! {
 
 async fn update(context: RequestContext, params: UpdateHook) -> ApiResult<Body<HookBody>> {
     let changes = params.attributes.into_changes();
-    Ok(Body(present(hook::update(context.app(), &context.actor, &params.id, params.hook_id, changes).await?)))
+    Ok(Body(present_hook(hook::update(context.app(), &context.actor, &params.id, params.hook_id, changes).await?)))
 }
 
 async fn delete(context: RequestContext, params: OneHook) -> ApiResult<BodyIfAny<HookBody>> {
     Ok(BodyIfAny(
-        hook::delete(context.app(), &context.actor, &HookScope::Project(params.id), params.hook_id).await?.map(present),
+        hook::delete(context.app(), &context.actor, &HookScope::Project(params.id), params.hook_id)
+            .await?
+            .map(present_hook),
     ))
 }
 

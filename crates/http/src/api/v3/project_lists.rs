@@ -6,7 +6,7 @@ use holdfast_domain::page::Page;
 use holdfast_domain::policy::InstanceAction::{ListAllProjects, ListProjects as BrowseProjects};
 
 use super::ApiResult;
-use crate::present::project::{ListedProject, ProjectView, project, simple};
+use crate::present::project::{ListedProject, ProjectView, present_project, simple};
 use crate::response::PageBody;
 use crate::{Access, RequestContext, Routes, choice, params};
 
@@ -87,7 +87,7 @@ pub fn present_page(
 ) -> Page<ListedProject> {
     page.map(|it| match is_simple {
         Some(true) => ListedProject::Simple(simple(&it, context.site())),
-        _ => ListedProject::Full(Box::new(project(&it, view, context.actor.role(), context.site()))),
+        _ => ListedProject::Full(Box::new(present_project(&it, view, context.actor.role(), context.site()))),
     })
 }
 

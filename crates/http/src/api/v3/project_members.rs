@@ -11,7 +11,7 @@ use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::ApiResult;
-use crate::present::member::{MemberBody, member as present};
+use crate::present::member::{MemberBody, present_member};
 use crate::response::{Body, Created, PageBody};
 use crate::{Access, RequestContext, Routes, params};
 
@@ -26,7 +26,7 @@ params! {
 async fn list(context: RequestContext, params: ListMembers) -> ApiResult<PageBody<MemberBody>> {
     let query = params.query.filter(|term| !term.is_empty());
     let page = member::list(context.app(), &context.actor, &params.id, query.as_deref(), context.page).await?;
-    Ok(PageBody(page.map(|member| present(member, context.site()))))
+    Ok(PageBody(page.map(|member| present_member(member, context.site()))))
 }
 
 params! {
@@ -39,7 +39,7 @@ params! {
 
 async fn show(context: RequestContext, params: OneMember) -> ApiResult<Body<MemberBody>> {
     let member = member::show(context.app(), &context.actor, &params.id, params.user_id).await?;
-    Ok(Body(present(member, context.site())))
+    Ok(Body(present_member(member, context.site())))
 }
 
 params! {
@@ -57,13 +57,13 @@ params! {
 async fn create(context: RequestContext, params: SaveMember) -> ApiResult<Created<MemberBody>> {
     let membership = Membership { access_level: params.access_level, expires_at: params.expires_at };
     let member = member::create(context.app(), &context.actor, &params.id, params.user_id, membership).await?;
-    Ok(Created(present(member, context.site())))
+    Ok(Created(present_member(member, context.site())))
 }
 
 async fn update(context: RequestContext, params: SaveMember) -> ApiResult<Body<MemberBody>> {
     let membership = Membership { access_level: params.access_level, expires_at: params.expires_at };
     let member = member::update(context.app(), &context.actor, &params.id, params.user_id, membership).await?;
-    Ok(Body(present(member, context.site())))
+    Ok(Body(present_member(member, context.site())))
 }
 
 /// The removed member, or a message if there was no such member.
@@ -89,7 +89,7 @@ impl ToSchema for RemovedMember {
 async fn delete(context: RequestContext, params: OneMember) -> ApiResult<Body<RemovedMember>> {
     let member = member::delete(context.app(), &context.actor, &params.id, params.user_id).await?;
     let none = RemovedMember::NoMember { message: "Access revoked", id: params.user_id.get() };
-    Ok(Body(member.map_or(none, |member| RemovedMember::Member(present(member, context.site())))))
+    Ok(Body(member.map_or(none, |member| RemovedMember::Member(present_member(member, context.site())))))
 }
 
 pub fn routes(routes: &mut Routes) {

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::ApiResult;
 use crate::error::{ApiError, project_limit_message};
-use crate::present::project::{ProjectBody, ProjectView, project as present};
+use crate::present::project::{ProjectBody, ProjectView, present_project};
 use crate::response::{Body, Created};
 use crate::{Access, RequestContext, Routes, params};
 
@@ -19,7 +19,7 @@ params! {
 }
 
 pub fn present_single(project: &Project, context: &RequestContext) -> ProjectBody {
-    present(project, ProjectView::Single, context.actor.role(), context.site())
+    present_project(project, ProjectView::Single, context.actor.role(), context.site())
 }
 
 async fn show(context: RequestContext, params: OneProject) -> ApiResult<Body<ProjectBody>> {

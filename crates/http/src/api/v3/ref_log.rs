@@ -6,7 +6,7 @@ use holdfast_app::repository::refs::{ref_log, ref_restore};
 use holdfast_domain::policy::ProjectAction::{ReadRefLog, WriteCode};
 
 use super::ApiResult;
-use crate::present::ref_log::{RefLogBody, RestoredBody, entry as present, restored};
+use crate::present::ref_log::{RefLogBody, RestoredBody, present_entry, restored};
 use crate::response::{Created, PageBody};
 use crate::{Access, RequestContext, Routes, params};
 
@@ -22,7 +22,7 @@ async fn list(context: RequestContext, params: RefLog) -> ApiResult<PageBody<Ref
     let site = context.site();
     let page =
         ref_log::list(context.app(), &context.actor, &params.id, params.ref_name.as_deref(), context.page).await?;
-    Ok(PageBody(page.map(|entry| present(entry, site))))
+    Ok(PageBody(page.map(|entry| present_entry(entry, site))))
 }
 
 params! {

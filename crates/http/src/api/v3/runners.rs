@@ -8,7 +8,7 @@ use holdfast_domain::policy::ProjectAction::ManageCi;
 use super::ApiResult;
 use crate::error::ApiError;
 use crate::params::CommaSeparated;
-use crate::present::runner::{RunnerBody, RunnerDetail, detail, runner as present};
+use crate::present::runner::{RunnerBody, RunnerDetail, detail, present_runner};
 use crate::response::{Body, Created, PageBody};
 use crate::{Access, RequestContext, Routes, choice, params};
 
@@ -50,7 +50,7 @@ async fn list(context: RequestContext, params: ListRunners) -> ApiResult<PageBod
         State::Online => RunnerFilter::Online,
     });
     let page = runner::list(context.app(), &context.actor, scope, context.page).await?;
-    Ok(PageBody(page.map(|it| present(&it))))
+    Ok(PageBody(page.map(|it| present_runner(&it))))
 }
 
 params! {
@@ -62,7 +62,7 @@ params! {
 
 async fn list_all(context: RequestContext, params: ListAllRunners) -> ApiResult<PageBody<RunnerBody>> {
     let page = runner::list_all(context.app(), &context.actor, params.scope.map(to_scope), context.page).await?;
-    Ok(PageBody(page.map(|it| present(&it))))
+    Ok(PageBody(page.map(|it| present_runner(&it))))
 }
 
 params! {
@@ -106,7 +106,7 @@ async fn update(context: RequestContext, params: UpdateRunner) -> ApiResult<Body
 }
 
 async fn delete(context: RequestContext, params: OneRunner) -> ApiResult<Body<RunnerBody>> {
-    Ok(Body(present(&runner::delete(context.app(), &context.actor, params.id).await?)))
+    Ok(Body(present_runner(&runner::delete(context.app(), &context.actor, params.id).await?)))
 }
 
 params! {
@@ -120,7 +120,7 @@ params! {
 async fn list_for_project(context: RequestContext, params: RunnersOfProject) -> ApiResult<PageBody<RunnerBody>> {
     let scope = params.scope.map(to_scope);
     let page = runner::list_for_project(context.app(), &context.actor, &params.id, scope, context.page).await?;
-    Ok(PageBody(page.map(|it| present(&it))))
+    Ok(PageBody(page.map(|it| present_runner(&it))))
 }
 
 params! {
@@ -132,11 +132,11 @@ params! {
 }
 
 async fn assign(context: RequestContext, params: RunnerOfProject) -> ApiResult<Created<RunnerBody>> {
-    Ok(Created(present(&runner::assign(context.app(), &context.actor, &params.id, params.runner_id).await?)))
+    Ok(Created(present_runner(&runner::assign(context.app(), &context.actor, &params.id, params.runner_id).await?)))
 }
 
 async fn unassign(context: RequestContext, params: RunnerOfProject) -> ApiResult<Body<RunnerBody>> {
-    Ok(Body(present(&runner::unassign(context.app(), &context.actor, &params.id, params.runner_id).await?)))
+    Ok(Body(present_runner(&runner::unassign(context.app(), &context.actor, &params.id, params.runner_id).await?)))
 }
 
 pub fn routes(routes: &mut Routes) {

@@ -1,11 +1,12 @@
 use axum::http::{Method, StatusCode};
 use holdfast_app::accounts::session;
+use holdfast_app::client::client_network;
 
 use super::ApiResult;
 use crate::error::ApiError;
 use crate::present::user::{self, SessionBody};
 use crate::response::Created;
-use crate::{Access, RequestContext, Routes, client_address, params};
+use crate::{Access, RequestContext, Routes, params};
 
 params! {
     struct SignIn {
@@ -27,8 +28,7 @@ async fn create(context: RequestContext, params: SignIn) -> ApiResult<Created<Se
         }
     };
     let session =
-        session::create(context.app(), &login, &params.password, &client_address::throttle_key(context.address))
-            .await?;
+        session::create(context.app(), &login, &params.password, &client_network(context.address).to_string()).await?;
     Ok(Created(user::session(session, context.site())))
 }
 

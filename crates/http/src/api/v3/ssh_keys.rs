@@ -5,12 +5,12 @@ use holdfast_domain::policy::InstanceAction::{ManageOwnAccount, ManageUsers};
 
 use super::ApiResult;
 use crate::error::ApiError;
-use crate::present::ssh_key::{SshKeyBody, ssh_key as present};
+use crate::present::ssh_key::{SshKeyBody, present_ssh_key};
 use crate::response::{Body, Created, PageBody};
 use crate::{Access, RequestContext, Routes, params};
 
 async fn list_own(context: RequestContext, (): ()) -> ApiResult<PageBody<SshKeyBody>> {
-    Ok(PageBody(ssh_key::list_own(context.app(), &context.actor, context.page).await?.map(present)))
+    Ok(PageBody(ssh_key::list_own(context.app(), &context.actor, context.page).await?.map(present_ssh_key)))
 }
 
 params! {
@@ -20,7 +20,7 @@ params! {
 }
 
 async fn show_own(context: RequestContext, params: OwnKey) -> ApiResult<Body<SshKeyBody>> {
-    Ok(Body(present(ssh_key::show_own(context.app(), &context.actor, params.id).await?)))
+    Ok(Body(present_ssh_key(ssh_key::show_own(context.app(), &context.actor, params.id).await?)))
 }
 
 params! {
@@ -34,12 +34,12 @@ params! {
 
 async fn create_own(context: RequestContext, params: CreateKey) -> ApiResult<Created<SshKeyBody>> {
     let key = ssh_key::create_own(context.app(), &context.actor, &params.title, &params.key).await?;
-    Ok(Created(present(key)))
+    Ok(Created(present_ssh_key(key)))
 }
 
 /// Deletes an SSH key of the current user. Returns null if it does not exist.
 async fn delete_own(context: RequestContext, params: OwnKey) -> ApiResult<Body<Option<SshKeyBody>>> {
-    Ok(Body(ssh_key::delete_own(context.app(), &context.actor, params.id).await?.map(present)))
+    Ok(Body(ssh_key::delete_own(context.app(), &context.actor, params.id).await?.map(present_ssh_key)))
 }
 
 params! {
@@ -50,7 +50,9 @@ params! {
 }
 
 async fn list_for_user(context: RequestContext, params: KeysOfUser) -> ApiResult<PageBody<SshKeyBody>> {
-    Ok(PageBody(ssh_key::list_for_user(context.app(), &context.actor, params.uid, context.page).await?.map(present)))
+    Ok(PageBody(
+        ssh_key::list_for_user(context.app(), &context.actor, params.uid, context.page).await?.map(present_ssh_key),
+    ))
 }
 
 params! {
@@ -67,7 +69,7 @@ params! {
 /// Adds an SSH key to a user. Invalid values result in 404, as the specification requires.
 async fn create_for_user(context: RequestContext, params: CreateKeyFor) -> ApiResult<Created<SshKeyBody>> {
     let created = ssh_key::create_for_user(context.app(), &context.actor, params.uid, &params.title, &params.key).await;
-    Ok(Created(present(created.map_err(|error| ApiError::from(error).invalid_as_not_found())?)))
+    Ok(Created(present_ssh_key(created.map_err(|error| ApiError::from(error).invalid_as_not_found())?)))
 }
 
 params! {
@@ -79,7 +81,7 @@ params! {
 }
 
 async fn delete_for_user(context: RequestContext, params: KeyOfUser) -> ApiResult<Body<SshKeyBody>> {
-    Ok(Body(present(ssh_key::delete_for_user(context.app(), &context.actor, params.uid, params.id).await?)))
+    Ok(Body(present_ssh_key(ssh_key::delete_for_user(context.app(), &context.actor, params.uid, params.id).await?)))
 }
 
 pub fn routes(routes: &mut Routes) {

@@ -5,7 +5,7 @@ use holdfast_domain::ids::HookId;
 use holdfast_domain::policy::InstanceAction;
 
 use super::ApiResult;
-use crate::present::delivery::{DeliveryBody, ReplayBody, ShownDeliveryBody, delivery as present, detail};
+use crate::present::delivery::{DeliveryBody, ReplayBody, ShownDeliveryBody, detail, present_delivery};
 use crate::response::{Body, Created, PageBody};
 use crate::{Access, RequestContext, Routes, params};
 
@@ -17,7 +17,7 @@ params! {
 
 async fn list(context: RequestContext, params: OneHook) -> ApiResult<PageBody<DeliveryBody>> {
     let page = delivery::list(context.app(), &context.actor, &HookScope::Instance, params.id, context.page).await?;
-    Ok(PageBody(page.map(present)))
+    Ok(PageBody(page.map(present_delivery)))
 }
 
 params! {
@@ -37,7 +37,7 @@ async fn show(context: RequestContext, params: OneDelivery) -> ApiResult<Body<Sh
 async fn replay(context: RequestContext, params: OneDelivery) -> ApiResult<Created<DeliveryBody>> {
     let replayed =
         delivery::replay(context.app(), &context.actor, &HookScope::Instance, params.id, params.delivery_id).await?;
-    Ok(Created(present(replayed)))
+    Ok(Created(present_delivery(replayed)))
 }
 
 params! {

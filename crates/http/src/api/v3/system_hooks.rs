@@ -6,13 +6,15 @@ use holdfast_domain::policy::InstanceAction::ManageHooks;
 
 use super::ApiResult;
 use crate::present::hook::{
-    DeletedSystemHookBody, SystemHookBody, TestPayloadBody, deleted_system_hook, system_hook as present, test_payload,
+    DeletedSystemHookBody, SystemHookBody, TestPayloadBody, deleted_system_hook, present_system_hook, test_payload,
 };
 use crate::response::{Body, Created, PageBody};
 use crate::{Access, RequestContext, Routes, params};
 
 async fn list(context: RequestContext, (): ()) -> ApiResult<PageBody<SystemHookBody>> {
-    Ok(PageBody(hook::list(context.app(), &context.actor, &HookScope::Instance, context.page).await?.map(present)))
+    Ok(PageBody(
+        hook::list(context.app(), &context.actor, &HookScope::Instance, context.page).await?.map(present_system_hook),
+    ))
 }
 
 params! {
@@ -39,7 +41,9 @@ async fn create(context: RequestContext, params: CreateHook) -> ApiResult<Create
         enable_ssl_verification: params.enable_ssl_verification,
         ..HookChanges::default()
     };
-    Ok(Created(vec![present(hook::create(context.app(), &context.actor, &HookScope::Instance, changes).await?)]))
+    Ok(Created(vec![present_system_hook(
+        hook::create(context.app(), &context.actor, &HookScope::Instance, changes).await?,
+    )]))
 }
 
 params! {

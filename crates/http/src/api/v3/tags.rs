@@ -7,7 +7,7 @@ use holdfast_domain::policy::ProjectAction::{ReadCode, WriteCode};
 use super::ApiResult;
 use super::projects::OneProject;
 use crate::error::ApiError;
-use crate::present::tag::{ReleaseBody, RemovedTag, ShownTag, TagBody, detail, tag as present};
+use crate::present::tag::{ReleaseBody, RemovedTag, ShownTag, TagBody, detail, present_tag};
 use crate::response::{Body, Created, PageBody};
 use crate::{Access, RequestContext, Routes, params};
 
@@ -33,11 +33,11 @@ async fn create(context: RequestContext, params: NewTag) -> ApiResult<Created<Ta
         release_description: params.release_description,
     };
     let result = tag::create(context.app(), &context.actor, &params.id, input).await;
-    Ok(Created(present(result.map_err(|error| ApiError::from(error).invalid_as_not_allowed())?)))
+    Ok(Created(present_tag(result.map_err(|error| ApiError::from(error).invalid_as_not_allowed())?)))
 }
 
 async fn list(context: RequestContext, params: OneProject) -> ApiResult<PageBody<TagBody>> {
-    Ok(PageBody(tag::list(context.app(), &context.actor, &params.id, context.page).await?.map(present)))
+    Ok(PageBody(tag::list(context.app(), &context.actor, &params.id, context.page).await?.map(present_tag)))
 }
 
 params! {

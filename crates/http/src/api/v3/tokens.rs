@@ -8,7 +8,7 @@ use holdfast_domain::ids::TokenId;
 use holdfast_domain::policy::InstanceAction::ManageOwnAccount;
 
 use super::ApiResult;
-use crate::present::token::{NewTokenBody, TokenBody, token as present_token};
+use crate::present::token::{NewTokenBody, TokenBody, present_token};
 use crate::response::{Body, Created, PageBody};
 use crate::{Access, RequestContext, Routes, params};
 

@@ -7,13 +7,13 @@ use super::ApiResult;
 use super::projects::OneProject;
 use crate::error::ApiError;
 use crate::params::StringMap;
-use crate::present::trigger::{TriggerBody, TriggeredPipelineBody, trigger as present};
+use crate::present::trigger::{TriggerBody, TriggeredPipelineBody, present_trigger};
 use crate::response::{Body, Created, PageBody};
 use crate::{Access, RequestContext, Routes, params};
 
 async fn list(context: RequestContext, params: OneProject) -> ApiResult<PageBody<TriggerBody>> {
     let page = trigger::list(context.app(), &context.actor, &params.id, context.page).await?;
-    Ok(PageBody(page.map(|it| present(it, context.site()))))
+    Ok(PageBody(page.map(|it| present_trigger(it, context.site()))))
 }
 
 params! {
@@ -25,7 +25,10 @@ params! {
 }
 
 async fn show(context: RequestContext, params: OneTrigger) -> ApiResult<Body<TriggerBody>> {
-    Ok(Body(present(trigger::show(context.app(), &context.actor, &params.id, &params.token).await?, context.site())))
+    Ok(Body(present_trigger(
+        trigger::show(context.app(), &context.actor, &params.id, &params.token).await?,
+        context.site(),
+    )))
 }
 
 params! {
@@ -38,11 +41,14 @@ params! {
 
 async fn create(context: RequestContext, params: CreateTrigger) -> ApiResult<Created<TriggerBody>> {
     let trigger = trigger::create(context.app(), &context.actor, &params.id, params.description.as_deref()).await?;
-    Ok(Created(present(trigger, context.site())))
+    Ok(Created(present_trigger(trigger, context.site())))
 }
 
 async fn delete(context: RequestContext, params: OneTrigger) -> ApiResult<Body<TriggerBody>> {
-    Ok(Body(present(trigger::delete(context.app(), &context.actor, &params.id, &params.token).await?, context.site())))
+    Ok(Body(present_trigger(
+        trigger::delete(context.app(), &context.actor, &params.id, &params.token).await?,
+        context.site(),
+    )))
 }
 
 params! {

@@ -5,12 +5,12 @@ use holdfast_domain::policy::ProjectAction::ManageCi;
 
 use super::ApiResult;
 use super::projects::OneProject;
-use crate::present::variable::{VariableBody, variable as present};
+use crate::present::variable::{VariableBody, present_variable};
 use crate::response::{Body, Created, PageBody};
 use crate::{Access, RequestContext, Routes, params};
 
 async fn list(context: RequestContext, params: OneProject) -> ApiResult<PageBody<VariableBody>> {
-    Ok(PageBody(variable::list(context.app(), &context.actor, &params.id, context.page).await?.map(present)))
+    Ok(PageBody(variable::list(context.app(), &context.actor, &params.id, context.page).await?.map(present_variable)))
 }
 
 params! {
@@ -22,7 +22,7 @@ params! {
 }
 
 async fn show(context: RequestContext, params: OneVariable) -> ApiResult<Body<VariableBody>> {
-    Ok(Body(present(variable::show(context.app(), &context.actor, &params.id, &params.key).await?)))
+    Ok(Body(present_variable(variable::show(context.app(), &context.actor, &params.id, &params.key).await?)))
 }
 
 params! {
@@ -37,7 +37,7 @@ params! {
 
 async fn create(context: RequestContext, params: CreateVariable) -> ApiResult<Created<VariableBody>> {
     let variable = variable::create(context.app(), &context.actor, &params.id, &params.key, &params.value).await?;
-    Ok(Created(present(variable)))
+    Ok(Created(present_variable(variable)))
 }
 
 params! {
@@ -50,11 +50,11 @@ params! {
 
 async fn update(context: RequestContext, params: UpdateVariable) -> ApiResult<Body<VariableBody>> {
     let UpdateVariable { variable: OneVariable { id, key }, value } = params;
-    Ok(Body(present(variable::update(context.app(), &context.actor, &id, &key, value.as_deref()).await?)))
+    Ok(Body(present_variable(variable::update(context.app(), &context.actor, &id, &key, value.as_deref()).await?)))
 }
 
 async fn delete(context: RequestContext, params: OneVariable) -> ApiResult<Body<VariableBody>> {
-    Ok(Body(present(variable::delete(context.app(), &context.actor, &params.id, &params.key).await?)))
+    Ok(Body(present_variable(variable::delete(context.app(), &context.actor, &params.id, &params.key).await?)))
 }
 
 pub fn routes(routes: &mut Routes) {

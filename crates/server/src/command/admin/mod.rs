@@ -17,7 +17,7 @@ use holdfast_app::{Actor, App, Entropy, Error};
 use holdfast_domain::Field;
 use holdfast_domain::page::PageRequest;
 
-use super::{block_on, build_app, print};
+use super::{block_on, build_app, ensure_database_ready, print};
 use crate::configuration::Configuration;
 
 #[derive(Subcommand)]
@@ -31,9 +31,10 @@ pub enum Command {
     /// Inspect, check, repack and restore repositories.
     #[command(subcommand)]
     Repo(repo::Command),
-    /// Find lost pushes in the object store, and re-apply them.
+    /// Find lost pushes in the object store, and restore them.
     ///
-    /// Lists pushes that are in the object store but not in the database. With --apply they are re-applied.
+    /// Lists pushes that are in the object store but not in the database. With --apply they are restored. Exits with 1 if
+    /// some pushes could not be checked or restored.
     Recover(recover::Arguments),
     /// Show the registration token for shared runners.
     RunnerToken {
@@ -160,12 +161,13 @@ pub enum TokenCommand {
 
 pub fn run(configuration: &Configuration, command: Command) -> anyhow::Result<()> {
     block_on(async {
+        ensure_database_ready(configuration).await?;
         let app = build_app(configuration)?;
         match command {
             Command::User(command) => run_user(&app, command).await,
             Command::Token(command) => run_token(&app, command).await,
             Command::Repo(command) => repo::run(&app, command).await,
-            Command::Recover(arguments) => recover::run(&app, arguments).await,
+            Command::Recover(arguments) => recover::run(configuration, &app, arguments).await,
             Command::RunnerToken { reset } => {
                 let token = match reset {
                     true => runner::reset_registration_token(&app, &Actor::Operator).await,
@@ -321,9 +323,8 @@ fn cli_error(error: Error) -> anyhow::Error {
         Error::DatabaseUnavailable(cause) => {
             anyhow!("the database cannot be reached: {cause}; run `holdfast doctor` for details")
         }
-        Error::Internal(cause) if cause.to_string().contains("does not exist") => {
-            anyhow!("the database has no schema yet ({cause}); run `holdfast migrate`")
-        }
+        // Without its causes, which repeat the text and contain the response of S3.
+        Error::ObjectStore(_) => anyhow!("{error}"),
         other => other.into(),
     }
 }

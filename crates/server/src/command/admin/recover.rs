@@ -5,12 +5,14 @@ use clap::Args;
 use holdfast_app::repository::recovery::{self, LostPushState, ObjectTotals, PushFilter};
 use holdfast_app::repository::transfer::receipt::Receipt;
 use holdfast_app::{Actor, App};
+use holdfast_store::objects::Options;
 
 use super::{cli_error, print};
+use crate::configuration::Configuration;
 
 #[derive(Args)]
 pub struct Arguments {
-    /// Re-apply the pushes that can be restored. Without this they are only listed.
+    /// Restore the pushes that can be restored. Without this they are only listed.
     #[arg(long)]
     apply: bool,
     /// Include pushes that the database knows as started and not finished. Some of them may have been rejected by the
@@ -22,7 +24,15 @@ pub struct Arguments {
     only: Vec<String>,
 }
 
-pub async fn run(app: &App, arguments: Arguments) -> anyhow::Result<()> {
+pub async fn run(configuration: &Configuration, app: &App, arguments: Arguments) -> anyhow::Result<()> {
+    let (database, storage) = (configuration.database_location(), &configuration.storage.url);
+    // Opening the object store would create the directory.
+    if let Options::Directory(directory) = configuration.storage.options()?
+        && !directory.is_dir()
+    {
+        bail!("the directory {} does not exist: set storage.url to the object store of before", directory.display());
+    }
+    print(format!("searching {storage} for pushes that are not in the database {database}"))?;
     let scope = PushFilter { includes_unfinished: arguments.unfinished, only_keys: arguments.only };
     let found = recovery::search(app, &Actor::Operator, &scope).await.map_err(cli_error)?;
     let (mut done, mut open, mut failed) = (0, 0, 0);
@@ -40,7 +50,7 @@ pub async fn run(app: &App, arguments: Arguments) -> anyhow::Result<()> {
                     }
                     Err(error) => {
                         failed += 1;
-                        format!("failed: {}", cli_error(error))
+                        format!("cannot be restored: {}", cli_error(error))
                     }
                 }
             }
@@ -49,14 +59,17 @@ pub async fn run(app: &App, arguments: Arguments) -> anyhow::Result<()> {
                 format!("can be restored{}", part(*refs))
             }
             LostPushState::Contested { name } => {
-                format!("conflicts with another push to {name} from the same base; select one with --only")
+                format!(
+                    "cannot be restored: it conflicts with another push to {name} from the same base; select one with \
+                     --only"
+                )
             }
-            LostPushState::Present => "already applied: the refs have the values of this push".into(),
-            LostPushState::Logged => "already in the ref log".into(),
-            LostPushState::NoProject => "project not found".into(),
+            LostPushState::Present => "is not lost: the refs have the values of this push".into(),
+            LostPushState::Logged => "is not lost: it is in the ref log".into(),
+            LostPushState::NoProject => "cannot be restored: the project does not exist".into(),
             LostPushState::RefChanged { name, current: is } => {
                 format!(
-                    "cannot be applied: {name} is {}",
+                    "cannot be restored: {name} is {}",
                     is.as_ref().map_or("missing".into(), |is| format!("now at {is}"))
                 )
             }
@@ -64,7 +77,7 @@ pub async fn run(app: &App, arguments: Arguments) -> anyhow::Result<()> {
         print(format!("{}\n  {text}\n  object: {}", describe(&lost.receipt), lost.key))?;
     }
     for (key, why) in &found.untrusted {
-        print(format!("{key}\n  receipt not trusted: {why}"))?;
+        print(format!("{key}\n  cannot be checked: {why}"))?;
     }
     if found.filtered_out > 0 && scope.only_keys.is_empty() {
         print(format!(
@@ -78,14 +91,26 @@ pub async fn run(app: &App, arguments: Arguments) -> anyhow::Result<()> {
             "{count} more objects ({bytes} bytes) without a receipt are not in the database: from maintenance or imports"
         ))?;
     }
+    if found.objects == 0 {
+        print("the object store has no packs; check storage.url")?;
+    }
     match (done, open, failed) {
-        (0, 0, 0) => print("no pushes to restore"),
-        (done, 0, 0) => print(format!("pushes restored: {done}")),
-        (done, 0, failed) => bail!("{done} pushes restored, {failed} failed; see above"),
+        (0, 0, 0) => print("no pushes to restore")?,
+        (done, 0, 0) => print(format!("{} restored", count_pushes(done)))?,
+        (done, 0, failed) => bail!("{} restored, {failed} cannot be restored; see above", count_pushes(done)),
         (_, open, _) => {
-            print(format!("{open} pushes can be restored; apply them with `holdfast admin recover --apply`"))
+            let pushes = count_pushes(open);
+            print(format!("{pushes} can be restored; restore with `holdfast admin recover --apply`"))?
         }
     }
+    match found.untrusted.first() {
+        None => Ok(()),
+        Some((_, why)) => bail!("{} cannot be checked: {why}", count_pushes(found.untrusted.len())),
+    }
+}
+
+fn count_pushes(count: usize) -> String {
+    if count == 1 { "1 push".into() } else { format!("{count} pushes") }
 }
 
 fn describe(receipt: &Receipt) -> String {

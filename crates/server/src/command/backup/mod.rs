@@ -38,8 +38,12 @@ pub struct Restore {
     /// Directory of the backups.
     directory: PathBuf,
     /// Restore the last backup made before this time, such as 2026-11-16T04:00:00Z [default: the last backup]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     at: Option<DateTime<Utc>>,
+}
+
+fn parse_time(text: &str) -> Result<DateTime<Utc>, &'static str> {
+    text.parse().map_err(|_| "write it as 2026-11-16T04:00:00Z")
 }
 
 fn open_objects(directory: &Path) -> Objects {
@@ -53,7 +57,8 @@ pub fn create(configuration: &Configuration, arguments: &Create) -> anyhow::Resu
     std::fs::create_dir_all(directory.join("objects"))
         .with_context(|| format!("cannot write to {}", directory.display()))?;
     block_on(async {
-        let moment = DatabaseSnapshot::open(configuration.direct_url()).await?;
+        let moment = DatabaseSnapshot::open(configuration.direct_url()).await;
+        let moment = moment.map_err(|error| configuration.database_error(error))?;
         let unfinished = directory.join(format!("unfinished-{}", backup_set::format_name(moment.taken_at)));
         std::fs::create_dir(&unfinished)?;
         let result = write_backup(configuration, directory, &unfinished, moment).await;
@@ -106,8 +111,15 @@ async fn write_backup(
         lost_before: lost,
     };
     let set = manifest.finish(directory, unfinished)?;
-    print(format!("{} is complete: {} new objects, {} bytes", set.name, copied.count, copied.bytes))?;
+    print(format!("{} is {}", set.name, describe_result(&set.manifest, copied.count, copied.bytes)))?;
     Ok(set)
+}
+
+fn describe_result(manifest: &Manifest, new_objects: u64, bytes: u64) -> String {
+    match manifest.lost_before.len() {
+        0 => format!("complete: {new_objects} new objects, {bytes} bytes"),
+        lost => format!("INCOMPLETE: {lost} of {} objects are missing", manifest.objects),
+    }
 }
 
 /// Writes the keys of all objects of the snapshot to a file, and returns their number.
@@ -128,7 +140,8 @@ pub fn restore(configuration: &Configuration, arguments: &Restore) -> anyhow::Re
     let storage = Objects::new(configuration.storage.options()?);
     block_on(async {
         let set = BackupSet::find(&arguments.directory, arguments.at)?;
-        if !backup::is_empty(configuration.direct_url()).await? {
+        let is_empty = backup::is_empty(configuration.direct_url()).await;
+        if !is_empty.map_err(|error| configuration.database_error(error))? {
             bail!(
                 "the database {} is not empty: set database.url to an empty database",
                 configuration.database_location()
@@ -138,8 +151,10 @@ pub fn restore(configuration: &Configuration, arguments: &Restore) -> anyhow::Re
         // Objects are restored first, because copying them can be repeated. The database must be empty before it is
         // restored, so its restore comes last.
         let source = open_objects(&arguments.directory);
-        let CopySummary { missing, .. } =
+        print(format!("copying {} objects", set.manifest.objects))?;
+        let CopySummary { count, bytes, missing } =
             copy(&source, &storage, &set.directory.join(backup_set::OBJECTS_FILE), set.manifest.objects).await?;
+        print(format!("copied {count} objects, {bytes} bytes"))?;
         let lost: Vec<&String> = missing.iter().filter(|key| !set.manifest.is_missing(key)).collect();
         if let Some(first) = lost.first() {
             bail!("{} objects are missing in the backup, for example {first}: the backup is damaged", lost.len());
@@ -153,4 +168,31 @@ pub fn restore(configuration: &Configuration, arguments: &Restore) -> anyhow::Re
              holdfast serve",
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_backup_that_lacks_objects_is_not_called_complete() {
+        let mut manifest = Manifest {
+            format: FORMAT_VERSION,
+            program: String::new(),
+            at: DateTime::UNIX_EPOCH,
+            schema: 1,
+            objects: 2,
+            removed_meanwhile: Vec::new(),
+            lost_before: Vec::new(),
+        };
+        assert_eq!(describe_result(&manifest, 2, 10), "complete: 2 new objects, 10 bytes");
+        manifest.lost_before.push("packs/a".into());
+        assert_eq!(describe_result(&manifest, 1, 5), "INCOMPLETE: 1 of 2 objects are missing");
+    }
+
+    #[test]
+    fn a_wrong_time_is_rejected_with_an_example() {
+        assert!(parse_time("2026-11-16T04:00:00Z").is_ok());
+        assert_eq!(parse_time("2026-11-16 04:00"), Err("write it as 2026-11-16T04:00:00Z"));
+    }
 }

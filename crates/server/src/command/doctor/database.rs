@@ -19,6 +19,13 @@ pub fn server(configuration: &Configuration, info: &Result<ServerInfo, migrate::
     let location = configuration.database_location();
     let info = match info {
         Ok(info) => info,
+        Err(error) if error.is_tls() => {
+            return problem(
+                format!("{location}: {error}"),
+                "set sslmode and sslrootcert in database.url: sslmode=verify-full with \
+                 sslrootcert=/path/of/the/certificate/authority.pem, and the host name that the certificate is for",
+            );
+        }
         Err(error) => {
             return problem(
                 format!("{location}: {error}"),
@@ -39,6 +46,12 @@ pub fn server(configuration: &Configuration, info: &Result<ServerInfo, migrate::
         problem(
             format!("{location} has the encoding {}", info.encoding),
             "create the database again with the encoding 'UTF8'",
+        )
+    } else if configuration.database.is_remote() && !configuration.database.requires_tls() {
+        warning(
+            format!("PostgreSQL {version} at {location}; the connection need not be encrypted (sslmode)"),
+            "add ?sslmode=verify-full to database.url, or sslmode=require to encrypt without checking the certificate, \
+             unless the network is private",
         )
     } else {
         ok(format!("PostgreSQL {version} at {location}"))
@@ -70,19 +83,19 @@ pub async fn secrets(configuration: &Configuration) -> anyhow::Result<Finding> {
     }
     let app = build_app(configuration)?;
     let can_decrypt = async {
-        Ok::<_, holdfast_app::Error>(
-            variable::can_decrypt_stored(&app, &Actor::Operator).await?
-                && token::can_decrypt_stored(&app, &Actor::Operator).await?,
-        )
+        let variables = variable::can_decrypt_stored(&app, &Actor::Operator).await?;
+        let tokens = token::can_decrypt_stored(&app, &Actor::Operator).await?;
+        Ok::<_, holdfast_app::Error>([variables, tokens].into_iter().flatten().reduce(|first, second| first && second))
     };
     Ok(match can_decrypt.await {
-        Ok(true) => ok("an encryption key is set"),
-        Ok(false) => problem(
+        Ok(Some(true)) => ok("the encryption key decrypts the stored CI variables and webhook tokens"),
+        Ok(None) => ok("an encryption key is set; nothing is encrypted with it yet"),
+        Ok(Some(false)) => problem(
             "the encryption key does not decrypt the stored CI variables and webhook tokens",
             "set encryption.key to the previous key; if that key is lost, set the variables and tokens again",
         ),
         // Other checks report a database that is unreachable or empty.
-        Err(_) => ok("an encryption key is set; it could not be checked against the database"),
+        Err(_) => ok("an encryption key is set; it was not checked against stored values"),
     })
 }
 
@@ -131,7 +144,7 @@ pub fn pool(configuration: &Configuration, info: &ServerInfo) -> Finding {
             "lower database.max_connections, or raise max_connections in postgresql.conf",
         );
     }
-    ok(format!("{requested} of the server's {limit} connections"))
+    ok(format!("this process uses at most {requested} of the server's {limit} connections"))
 }
 
 /// With a larger difference between clocks, leases expire too early or too late.

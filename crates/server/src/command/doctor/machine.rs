@@ -1,6 +1,5 @@
 //! Checks of this machine for `doctor`: settings, user, limits, git, SSH and backup programs.
 
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use holdfast_app::repository::git_runtime::GitRuntime;
@@ -31,7 +30,7 @@ pub fn address(configuration: &Configuration) -> Finding {
     ok(url.to_string())
 }
 
-/// Checks that the trusted proxies are not all machines of the Internet.
+/// Checks that the trusted proxies are not all machines of the Internet, and not forgotten.
 pub fn proxies(configuration: &Configuration) -> Finding {
     let networks = &configuration.server.trusted_proxies;
     if let Some(network) = networks.iter().find(|network| network.prefix_len() == 0) {
@@ -44,22 +43,19 @@ pub fn proxies(configuration: &Configuration) -> Finding {
         );
     }
     match networks.len() {
+        0 if configuration.server.external_url.scheme() == "https" => warning(
+            "none are trusted, although server.external_url is https: all clients count as one address",
+            "set server.trusted_proxies to the address of the proxy",
+        ),
         0 => ok("none are trusted"),
         count => ok(format!("{count} trusted networks")),
     }
 }
 
-/// Configuration file of the Debian package.
-const PACKAGED_CONFIG: &str = "/etc/holdfast/holdfast.toml";
-
 pub fn settings(file: Option<&Path>) -> Finding {
     match file {
         Some(file) => ok(file.display().to_string()),
-        None if Path::new(PACKAGED_CONFIG).exists() => warning(
-            format!("only defaults and environment variables are used: {PACKAGED_CONFIG} is not read"),
-            "export HOLDFAST_CONFIG=/etc/holdfast/holdfast.toml, unless this is intended",
-        ),
-        None => ok("defaults and environment variables"),
+        None => ok("no file is read: defaults and environment variables"),
     }
 }
 
@@ -73,13 +69,8 @@ pub fn user() -> Finding {
     }
 }
 
-/// Returns whether root runs this and the directory belongs to another user. A test would create files there that the
-/// service cannot use.
-pub fn is_owned_by_other(directory: &Path) -> bool {
-    let owner = directory.ancestors().find_map(|path| std::fs::metadata(path).ok()).map(|metadata| metadata.uid());
-    geteuid().is_root() && owner.is_some_and(|owner| owner != 0)
-}
-
+/// Returns the finding for a directory of another user. A test by root would create files there that the service cannot
+/// use.
 pub fn skipped(subject: impl std::fmt::Display) -> Finding {
     warning(
         format!("{subject} was not tested: it belongs to another user"),
@@ -118,14 +109,20 @@ pub async fn git(configuration: &Configuration) -> Finding {
         return problem(format!("{program} is version {version}, which is too old"), "install git 2.39 or later");
     }
     let parent = &git_runtime.settings.cache_directory;
-    if is_owned_by_other(parent) {
+    if cache::find_other_owner(parent).is_some() {
         return skipped(parent.display());
+    }
+    if let Some(directory) = cache::find_unwritable(parent) {
+        return problem(
+            format!("{} is not writable: pushes fail", directory.display()),
+            "give the cache to the user of the service, for example with `chown -R holdfast:holdfast /var/cache/holdfast`",
+        );
     }
     let cache = match git_runtime.cache() {
         Ok(cache) => cache,
         Err(error) => {
             return problem(
-                format!("{}: {error}", parent.display()),
+                error.to_string(),
                 "give this user write access to it, or set git.cache_directory (HOLDFAST__GIT__CACHE_DIRECTORY)",
             );
         }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::bail;
 use holdfast_store::objects::Options;
-use holdfast_store::{Objects, server_info};
+use holdfast_store::{Objects, cache, server_info};
 
 use super::{block_on, print};
 use crate::configuration::{Configuration, InvalidSetting};
@@ -40,12 +40,14 @@ fn problem(text: impl Into<String>, fix: &'static str) -> Finding {
 
 #[derive(Default)]
 struct Report {
-    error_count: usize,
+    errors: usize,
+    warnings: usize,
 }
 
 impl Report {
     fn print(&mut self, subject: &str, finding: Finding) -> anyhow::Result<()> {
-        self.error_count += usize::from(matches!(finding, Finding::Error { .. }));
+        self.errors += usize::from(matches!(finding, Finding::Error { .. }));
+        self.warnings += usize::from(matches!(finding, Finding::Warning { .. }));
         let (word, what, fix) = match finding {
             Finding::Ok(what) => ("ok", what, None),
             Finding::Warning { text: what, fix: cure } => ("warning", what, Some(cure)),
@@ -88,16 +90,20 @@ pub fn run(file: Option<&Path>, configuration: Result<Configuration, InvalidSett
         report.print("ssh", machine::ssh(&configuration)?)?;
         report.print("backup", machine::backup(info.as_ref().ok()))
     })?;
-    match report.error_count {
+    match report.errors {
         0 => Ok(()),
-        wrong => bail!("{wrong} problem(s) found"),
+        errors => bail!("{}, {}", count(errors, "error"), count(report.warnings, "warning")),
     }
+}
+
+fn count(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 async fn storage(configuration: &Configuration) -> anyhow::Result<Finding> {
     let (url, options) = (&configuration.storage.url, configuration.storage.options()?);
     if let Options::Directory(directory) = &options
-        && machine::is_owned_by_other(directory)
+        && cache::find_other_owner(directory).is_some()
     {
         return Ok(machine::skipped(url));
     }

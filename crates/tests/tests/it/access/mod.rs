@@ -138,7 +138,7 @@ async fn every_role_gets_the_status_in_the_access_table() {
             fixture.restore().await;
         }
         if !is_unchanged {
-            wrong.push(format!("{} {}: read or refused, but something changed", entry.route, entry.path));
+            wrong.push(format!("{} {}: read or rejected, but something changed", entry.route, entry.path));
             fixture.restore().await;
         }
     }
@@ -170,7 +170,7 @@ fn the_access_table_matches_the_declared_policy() {
 }
 
 fn is_allowed(access: Access, path: &str, role: &str) -> bool {
-    let standing = match role {
+    let instance_role = match role {
         "anonymous" => InstanceRole::Anonymous,
         "external" => InstanceRole::External,
         "administrator" => InstanceRole::Administrator,
@@ -181,9 +181,9 @@ fn is_allowed(access: Access, path: &str, role: &str) -> bool {
         Visibility::ALL.into_iter().find(|visibility| path.contains(&format!("{{{}", visibility.as_str())));
     match access {
         Access::Anyone => true,
-        Access::Instance(action) => action.is_allowed(standing),
-        Access::Group(action) => action.is_allowed(visibility.expect("a group in the path"), standing, level),
-        Access::Project(action) => action.is_allowed(visibility.expect("a project in the path"), standing, level),
+        Access::Instance(action) => action.is_allowed(instance_role),
+        Access::Group(action) => action.is_allowed(visibility.expect("a group in the path"), instance_role, level),
+        Access::Project(action) => action.is_allowed(visibility.expect("a project in the path"), instance_role, level),
     }
 }
 

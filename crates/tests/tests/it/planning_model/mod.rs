@@ -68,8 +68,8 @@ async fn set_up(rng: SeededRng) -> (Driver, [i64; 2]) {
     for name in ["olga", "mike", "dora", "rita", "gus", "sam", "eve", "shy", "bud", "lea", "lew"] {
         let is_external = name == "eve";
         let (id, client) = server.user_with(UserChanges { external: Some(is_external), ..user_attributes(name) }).await;
-        let standing = if is_external { Role::External } else { Role::Ordinary };
-        model.users.insert(id.get(), User { role: standing, is_blocked: false });
+        let role = if is_external { Role::External } else { Role::Ordinary };
+        model.users.insert(id.get(), User { role, is_blocked: false });
         clients.insert(id.get(), client);
         ids.push(id.get());
     }

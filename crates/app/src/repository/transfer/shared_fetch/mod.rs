@@ -74,7 +74,7 @@ impl SharedFetches {
     pub(in crate::repository) fn new(max_disk_bytes: u64) -> Self {
         let build_cache = |bytes| {
             moka::sync::Cache::builder()
-                .weigher(|_, spool: &Arc<SharedResponse>| match spool.retained() {
+                .weigher(|_, response: &Arc<SharedResponse>| match response.retained() {
                     Some(Retained::InMemory(bytes) | Retained::InFile(bytes)) => {
                         u32::try_from(bytes).unwrap_or(u32::MAX)
                     }
@@ -130,7 +130,7 @@ impl SharedFetches {
         if let Some(reader) = existing.as_ref().and_then(SharedResponse::join) {
             return (reader, true);
         }
-        in_progress.retain(|_, spool| spool.strong_count() > 0);
+        in_progress.retain(|_, response| response.strong_count() > 0);
         let response = SharedResponse::new(&self.budget, directory, existing.is_some());
         in_progress.insert(key, Arc::downgrade(&response));
         (response.join().expect("a new shared response can be joined"), false)

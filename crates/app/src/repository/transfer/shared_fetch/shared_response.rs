@@ -187,7 +187,7 @@ pub struct ResponseReader {
 
 impl ResponseReader {
     #[cfg(test)]
-    pub fn spool(&self) -> &Arc<SharedResponse> {
+    pub fn response(&self) -> &Arc<SharedResponse> {
         &self.response
     }
 

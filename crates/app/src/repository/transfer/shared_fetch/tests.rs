@@ -211,7 +211,7 @@ async fn a_late_reader_starts_a_response_that_others_share() {
     let (third, is_shared) = join(key);
     assert!(is_shared);
     let (other, is_shared) = join(FetchKey([2; 32]));
-    assert!(!is_shared && !Weak::ptr_eq(&Arc::downgrade(other.spool()), &Arc::downgrade(third.spool())));
+    assert!(!is_shared && !Weak::ptr_eq(&Arc::downgrade(other.response()), &Arc::downgrade(third.response())));
     let stream = shared_fetches
         .stream_to_client(third, Some(key), async { unreachable!("it is being made") })
         .await

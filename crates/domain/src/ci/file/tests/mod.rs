@@ -3,7 +3,7 @@ mod example;
 mod generated;
 mod keys;
 mod limits;
-mod refs;
+mod ref_filters;
 mod yaml;
 
 use super::{CiFile, Job, PipelineTarget, read};

@@ -97,7 +97,7 @@ fn or_default<T: Default>(app: &App, event: &StoredEvent, found: Result<T>) -> R
     match found {
         Err(Error::NotFound(_)) => Ok(T::default()),
         Err(error @ (Error::Git(_) | Error::Internal(_))) if is_old => {
-            tracing::warn!(%error, "push payload sent without repository details");
+            tracing::warn!(%error, "push event sent without repository details");
             Ok(T::default())
         }
         other => other,

@@ -1,4 +1,5 @@
-//! Bodies of deliveries, as existing clients expect.
+//! Builds the body of a delivery from the payload of its event, in the format that existing clients expect. Bodies are
+//! built once: see [`super::stored_body`].
 
 mod issue;
 mod pipeline;
@@ -11,8 +12,8 @@ use serde_json::{Value, json};
 
 use crate::{App, Result};
 
-/// Returns the body for an event. Push events have fewer details for hooks of the instance than for hooks of a project.
-pub(super) async fn body(app: &App, event: &StoredEvent, is_project_hook: bool) -> Result<Value> {
+/// Builds the body for an event. Push events have fewer details for hooks of the instance than for hooks of a project.
+pub(super) async fn build(app: &App, event: &StoredEvent, is_project_hook: bool) -> Result<Value> {
     let site = &app.settings.site;
     Ok(match EventKind::from_str_opt(&event.kind) {
         Some(EventKind::Push) => push::push(app, event, is_project_hook).await?,

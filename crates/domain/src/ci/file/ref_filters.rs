@@ -46,11 +46,11 @@ impl RefFilter {
             Some((name, project)) => (name, Some(project.to_owned())),
             None => (text, None),
         };
-        let name = match strip_slashes(name) {
+        let matcher = match strip_slashes(name) {
             Some(pattern) => RefMatcher::Pattern(patterns.compile(pattern)?),
             None => RefMatcher::Name(name.to_owned()),
         };
-        Some(Self { matcher: name, project })
+        Some(Self { matcher, project })
     }
 
     fn matches(&self, target: &PipelineTarget<'_>) -> bool {
