@@ -21,7 +21,7 @@ use holdfast_store::worker::removed_members::{self, GroupMember, ProjectMember, 
 use crate::{Result, events};
 
 /// Maximum number of events that are built and written at once. The number is arbitrary.
-const EVENT_BATCH_SIZE: i64 = 500;
+const EVENT_BATCH_SIZE: i64 = 2000;
 
 /// Publishes the events of a project's memberships.
 pub(crate) async fn publish_for_project(

@@ -87,10 +87,10 @@ const COLUMNS: &str = "\
 const JOINS: &str = " join pipelines p on p.id = b.pipeline_id left join artifacts a on a.build_id = b.id \
      left join traces t on t.build_id = b.id ";
 
-/// Returns a query for the builds that meet a condition.
-fn select_where(condition: &'static str) -> QueryBuilder<Postgres> {
+/// Returns a query for builds. `rest` is the condition, and what follows it, such as an order or a lock.
+fn select_where(rest: &'static str) -> QueryBuilder<Postgres> {
     let mut query = QueryBuilder::new("select ");
-    query.push(COLUMNS).push(" from builds b").push(JOINS).push("where ").push(condition);
+    query.push(COLUMNS).push(" from builds b").push(JOINS).push("where ").push(rest);
     query
 }
 

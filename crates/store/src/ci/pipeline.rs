@@ -53,10 +53,10 @@ const COLUMNS: &str = "\
     p.id, p.project_id, p.user_id, p.ref, p.tag, p.sha, p.before_sha, p.commit, p.status, p.yaml_errors, p.duration, \
     p.created_at, p.updated_at, p.started_at, p.finished_at";
 
-/// Returns a query for the pipelines that meet a condition.
-fn select_where(condition: &'static str) -> QueryBuilder<Postgres> {
+/// Returns a query for pipelines. `rest` is the condition, and what follows it, such as an order or a lock.
+fn select_where(rest: &'static str) -> QueryBuilder<Postgres> {
     let mut query = QueryBuilder::new("select ");
-    query.push(COLUMNS).push(" from pipelines p where ").push(condition);
+    query.push(COLUMNS).push(" from pipelines p where ").push(rest);
     query
 }
 

@@ -40,10 +40,10 @@ const COLUMNS: &str = "\
     r.id, r.description, r.active, r.shared, r.locked, r.run_untagged, r.tags, r.longest_run as max_run_seconds, \
     r.name, r.version, r.revision, r.platform, r.architecture, r.contacted_at";
 
-/// Returns a query for the runners that meet a condition.
-fn select_where(condition: &'static str) -> QueryBuilder<Postgres> {
+/// Returns a query for runners. `rest` is the condition, and what follows it, such as an order or a lock.
+fn select_where(rest: &'static str) -> QueryBuilder<Postgres> {
     let mut query = QueryBuilder::new("select ");
-    query.push(COLUMNS).push(" from runners r where ").push(condition);
+    query.push(COLUMNS).push(" from runners r where ").push(rest);
     query
 }
 

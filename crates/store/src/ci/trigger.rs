@@ -67,10 +67,10 @@ const COLUMNS: &str = "\
     coalesce(t.token_start, left(t.token, 4)) as token_start, t.encrypted_token, \
     case when t.token_digest is null then t.token end as clear_token, t.description, t.created_at, t.updated_at, t.last_used";
 
-/// Returns a query for the triggers that meet a condition.
-fn select_where(condition: &'static str) -> QueryBuilder<Postgres> {
+/// Returns a query for triggers. `rest` is the condition, and what follows it, such as an order or a lock.
+fn select_where(rest: &'static str) -> QueryBuilder<Postgres> {
     let mut query = QueryBuilder::new("select ");
-    query.push(COLUMNS).push(" from triggers t where ").push(condition);
+    query.push(COLUMNS).push(" from triggers t where ").push(rest);
     query
 }
 

@@ -174,12 +174,13 @@ pub enum ProjectRef {
     Path { namespace: String, project: String },
 }
 
-/// Returns a query for the projects that meet a condition, as seen by the viewer $1 on the day $2.
-fn select_where(condition: &'static str) -> QueryBuilder<Postgres> {
+/// Returns a query for projects, as seen by the viewer $1 on the day $2. `rest` is the condition, and what follows it,
+/// such as an order or a lock.
+fn select_where(rest: &'static str) -> QueryBuilder<Postgres> {
     let mut query = QueryBuilder::new("select ");
     query.push(PROJECT_COLUMNS);
     query.push(" from (values ($1::bigint, $2::date)) viewer (id, today) cross join projects p").push(PROJECT_JOINS);
-    query.push("where ").push(condition);
+    query.push("where ").push(rest);
     query
 }
 

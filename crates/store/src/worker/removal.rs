@@ -1,8 +1,8 @@
 //! Deletion of projects and users in two phases (ADR 0008).
 //!
 //! The request detaches the project from its namespace, so that it is not found anymore. A job deletes its contents in
-//! batches. The caller publishes the events of what is deleted in the same transaction, before it calls these functions:
-//! they read the rows.
+//! batches. The caller publishes the events of what is deleted in the same transaction, before it calls these functions,
+//! because the events are built from the rows.
 
 use chrono::{DateTime, Utc};
 use holdfast_domain::ids::{JobId, NamespaceId, ProjectId, UserId};

@@ -73,7 +73,8 @@ pub async fn apply(app: &App, actor: &Actor, lost: &LostPush) -> Result<usize> {
         None => None,
     };
     let author = pusher.as_ref().and_then(|pusher| pusher.current_user().ok());
-    let updates = read_updates(quarantine.repository().clone(), repository.clone(), applicable).await?;
+    let updates =
+        read_updates(quarantine.repository().clone(), repository.clone(), applicable, author.is_some()).await?;
     // No upload intent is inserted: if this fails, the sweep must not delete the object.
     let bytes = lost.upload_intent.map_or_else(|| PackBytes::Recovered(lost.key.clone()), PackBytes::Uploaded);
     let origin =
@@ -163,6 +164,7 @@ async fn read_updates(
     bare: BareRepository,
     repository: Arc<OpenRepository>,
     applicable: ApplicableUpdates,
+    has_author: bool,
 ) -> Result<Vec<PlannedUpdate>> {
     let reading = tokio::task::spawn_blocking(move || {
         let reader = Reader::open(&bare)?;
@@ -171,7 +173,11 @@ async fn read_updates(
             Ok(RefUpdate { name, old, new: new.map(target).transpose()? })
         };
         let updates: Vec<RefUpdate> = applicable.into_iter().map(to_update).collect::<Result<_>>()?;
-        PlannedUpdate::read_all(&reader, &repository, updates)
+        // Without an author, no event is recorded that would list the commits.
+        match has_author {
+            true => PlannedUpdate::read_all(&reader, &repository, updates),
+            false => Ok(updates.into_iter().map(PlannedUpdate::from).collect()),
+        }
     });
     reading.await.map_err(|panicked| Error::Internal(panicked.into()))?
 }

@@ -143,7 +143,7 @@ pub(super) async fn update_single_ref(
 ) -> Result<Option<&'static str>> {
     let origin = RefUpdateOrigin { user: Some(current_user.account.id()), channel: RefUpdateChannel::Api };
     // Neither a new ref to an existing object nor a deletion adds commits.
-    let planned = PlannedUpdate { needs_pipeline: update.new.is_some(), ..PlannedUpdate::from(update) };
+    let planned = PlannedUpdate { may_get_pipeline: update.new.is_some(), ..PlannedUpdate::from(update) };
     let batch =
         RefUpdateBatch { release_notes, ..RefUpdateBatch::new(repository, vec![planned], Some(current_user), origin) };
     let result = ref_update::apply(app, batch).await?;

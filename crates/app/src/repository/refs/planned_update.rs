@@ -16,19 +16,19 @@ pub struct PlannedUpdate {
     pub update: RefUpdate,
     /// What its event lists. Empty if the update adds no commits, or is one of many.
     pub commits: AddedCommits,
-    /// Whether it may get a pipeline, because its commit may have a CI file.
-    pub needs_pipeline: bool,
+    /// Whether a job checks for a CI file and creates a pipeline.
+    pub may_get_pipeline: bool,
 }
 
 impl From<RefUpdate> for PlannedUpdate {
     /// Plans an update that adds no commits and gets no pipeline.
     fn from(update: RefUpdate) -> Self {
-        Self { update, commits: AddedCommits::default(), needs_pipeline: false }
+        Self { update, commits: AddedCommits::default(), may_get_pipeline: false }
     }
 }
 
 impl PlannedUpdate {
-    /// Plans updates that may add commits, and reads these. The updates get no pipelines.
+    /// Plans updates that may add commits, and reads these. [`read_ci_file`](Self::read_ci_file) decides about pipelines.
     pub fn read_all(reader: &Reader, repository: &OpenRepository, updates: Vec<RefUpdate>) -> Result<Vec<Self>> {
         let head = repository.refs.head_target();
         let mut planned: Vec<Self> = updates.into_iter().map(Self::from).collect();
@@ -42,7 +42,7 @@ impl PlannedUpdate {
     pub fn read_ci_file(&mut self, reader: &Reader) -> Result<()> {
         let name = &self.update.name;
         if let Some(new) = self.update.new.filter(|_| name.as_branch().or(name.as_tag()).is_some()) {
-            self.needs_pipeline = ci_file::may_exist_at(reader, new.peeled_or_self())?;
+            self.may_get_pipeline = ci_file::may_exist_at(reader, new.peeled_or_self())?;
         }
         Ok(())
     }

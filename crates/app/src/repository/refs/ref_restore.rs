@@ -121,7 +121,7 @@ async fn apply_restore(
     if !connectivity::is_fully_connected(&app.git_runtime.git, objects.repository(), old, &known_tips).await? {
         return Err(Error::Conflict(format!("The previous target of {name} has been pruned")));
     }
-    let updates = plan(&objects, policy, repository.clone(), ref_name, command).await?;
+    let updates = plan(&objects, policy, repository.clone(), ref_name, command, actor.current_user().is_ok()).await?;
     let channel = if matches!(actor, Actor::Operator) { RefUpdateChannel::Cli } else { RefUpdateChannel::Api };
     let origin = RefUpdateOrigin { user: actor.user_id(), channel };
     let batch = RefUpdateBatch {
@@ -143,13 +143,18 @@ async fn plan(
     repository: Arc<OpenRepository>,
     name: RefName,
     command: PushCommand,
+    has_author: bool,
 ) -> Result<Vec<PlannedUpdate>> {
     let check_and_read = move |reader: &Reader| -> Result<PolicyResult<_>> {
         let update = match policy.check_objects(reader, &name, &command)? {
             Ok(update) => update,
             Err(rejection) => return Ok(Err(rejection)),
         };
-        let mut updates = PlannedUpdate::read_all(reader, &repository, vec![update])?;
+        // Without an author, no event is recorded that would list the commits.
+        let mut updates = match has_author {
+            true => PlannedUpdate::read_all(reader, &repository, vec![update])?,
+            false => vec![PlannedUpdate::from(update)],
+        };
         if repository.project.features.builds_enabled {
             for planned in &mut updates {
                 planned.read_ci_file(reader)?;

@@ -214,7 +214,7 @@ async fn enqueue_jobs(
         }
     }
     if project.features.builds_enabled {
-        let candidates = batch.updates.iter().filter(|it| it.needs_pipeline);
+        let candidates = batch.updates.iter().filter(|it| it.may_get_pipeline);
         let pushed: Vec<PushedRef> = candidates.filter_map(|it| to_pushed(&it.update)).collect();
         if !pushed.is_empty() {
             pipelines::enqueue(connection, project.id, author, generation, &pushed).await?;

@@ -192,7 +192,7 @@ async fn write_annotated_tag(
     let (id, pack) = tag::write(&app.git_runtime.git, &quarantine, annotated_tag).await?;
     let update = RefUpdate { name, old: None, new: Some(RefTarget { id, peeled: Some(target) }) };
     let origin = RefUpdateOrigin { user: Some(current_user.account.id()), channel: RefUpdateChannel::Api };
-    let updates = vec![PlannedUpdate { needs_pipeline: true, ..PlannedUpdate::from(update) }];
+    let updates = vec![PlannedUpdate { may_get_pipeline: true, ..PlannedUpdate::from(update) }];
     let stored =
         store_pack(app, &pack, Some(IntendedPush { repository, updates: &updates, origin, is_atomic: true })).await?;
     let files = Some((&pack, stored.sizes));

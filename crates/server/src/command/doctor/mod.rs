@@ -90,10 +90,11 @@ pub fn run(file: Option<&Path>, configuration: Result<Configuration, InvalidSett
         report.print("ssh", machine::ssh(&configuration)?)?;
         report.print("backup", machine::backup(info.as_ref().ok()))
     })?;
-    match report.errors {
-        0 => Ok(()),
-        errors => bail!("{}, {}", count(errors, "error"), count(report.warnings, "warning")),
+    let summary = format!("{}, {}", count(report.errors, "error"), count(report.warnings, "warning"));
+    if report.errors > 0 {
+        bail!(summary);
     }
+    print(summary)
 }
 
 fn count(number: usize, noun: &str) -> String {
