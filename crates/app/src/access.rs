@@ -29,6 +29,7 @@ pub fn authorize_own_account(actor: &Actor) -> Result<&CurrentUser> {
 }
 
 /// Loads a group and checks that the actor may perform this action on it.
+#[crate::boxed]
 pub async fn authorize_group(
     app: &App,
     connection: &mut Connection,
@@ -40,6 +41,7 @@ pub async fn authorize_group(
 }
 
 /// Like [`authorize_group`], but also returns the access level of the actor in the group.
+#[crate::boxed]
 pub async fn authorize_group_with_level(
     app: &App,
     connection: &mut Connection,
@@ -71,6 +73,7 @@ async fn is_member_within(app: &App, connection: &mut Connection, actor: &Actor,
 
 /// Like [`authorize_group`], but locks the group until the end of the transaction. The permission is checked again
 /// under the lock, and nobody else changes the group or its members until the commit.
+#[crate::boxed]
 pub async fn lock_group(
     app: &App,
     connection: &mut Connection,
@@ -84,6 +87,7 @@ pub async fn lock_group(
 }
 
 /// Loads a project and checks that the actor may perform this action on it.
+#[crate::boxed]
 pub async fn authorize_project(
     app: &App,
     connection: &mut Connection,
@@ -96,6 +100,7 @@ pub async fn authorize_project(
 }
 
 /// Like [`authorize_project`], but locks the project until the end of the transaction.
+#[crate::boxed]
 pub async fn lock_project(
     app: &App,
     connection: &mut Connection,
@@ -120,6 +125,7 @@ pub async fn lock_project(
 
 /// Like [`lock_project`], but first locks the project's namespace (`FOR SHARE`). Until the end of the transaction
 /// neither of them is deleted or changes its visibility. Code that locks both must lock the namespace first.
+#[crate::boxed]
 pub async fn lock_project_and_namespace(
     app: &App,
     connection: &mut Connection,

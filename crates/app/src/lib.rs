@@ -41,6 +41,10 @@ pub use encryption::EncryptionKey;
 pub use entropy::Entropy;
 pub use error::{Error, Resource, Result};
 
+/// Makes an `async fn` return a boxed future. Without it, the optimizing compiler would compile the body of a use case
+/// in the crates that call it, and not here: twice, and again after every change of a caller (ADR 0033).
+pub(crate) use async_recursion::async_recursion as boxed;
+
 use accounts::password::Passwords;
 use ci::CiSettings;
 use ci::long_poll::LongPollRegistry;

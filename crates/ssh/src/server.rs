@@ -66,7 +66,7 @@ pub async fn serve(
             // Excess connections are dropped at once: letting them wait would cost as much as serving them.
             Ok((socket, address)) => {
                 if let Some(admitted) = acceptor.try_admit(address.ip()) {
-                    drop(connections.spawn(acceptor.clone().handle_socket(socket, admitted)));
+                    acceptor.spawn_connection(&connections, socket, admitted);
                 }
             }
             Err(error) => {
@@ -178,6 +178,11 @@ impl ConnectionAcceptor {
         let connection = self.connections.try_admit(peer)?;
         let unauthenticated = self.unauthenticated.try_admit_early_drop(peer, self.context.app.random_fraction())?;
         Some(AdmittedConnection { connection, unauthenticated })
+    }
+
+    /// Serves a connection in a task of its own. Not generic, so that it is compiled in this crate (ADR 0033).
+    fn spawn_connection(&self, connections: &TaskTracker, socket: TcpStream, admitted: AdmittedConnection) {
+        drop(connections.spawn(self.clone().handle_socket(socket, admitted)));
     }
 
     async fn handle_socket(self, socket: TcpStream, admitted: AdmittedConnection) {

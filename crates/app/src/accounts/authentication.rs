@@ -29,7 +29,8 @@ pub struct Credentials<'a> {
 
 /// Authenticates a request by its token. Without a token the actor is anonymous; a token that is unknown, revoked,
 /// expired or owned by a blocked user fails.
-pub async fn authenticate(app: &App, credentials: Credentials<'_>, needed: Scope) -> Result<Actor> {
+#[crate::boxed]
+pub async fn authenticate<'a>(app: &'a App, credentials: Credentials<'a>, needed: Scope) -> Result<Actor> {
     let Some(secret) = credentials.token else { return Ok(Actor::Anonymous(credentials.address)) };
     let now = app.clock.now();
     let mut connection = app.database.connection().await?;
@@ -87,6 +88,7 @@ pub async fn authenticate(app: &App, credentials: Credentials<'_>, needed: Scope
 const CI_JOB_USERNAME: &str = "gitlab-ci-token";
 
 /// Authenticates a request of git by a username and a password, or by a token in place of either.
+#[crate::boxed]
 pub async fn authenticate_basic(app: &App, name: &str, secret: &str, address: &str) -> Result<Actor> {
     if name == CI_JOB_USERNAME {
         return job_token::authenticate(app, secret).await;
@@ -108,6 +110,7 @@ pub async fn authenticate_basic(app: &App, name: &str, secret: &str, address: &s
 }
 
 /// Returns the owner of an SSH key. The caller has verified that the client holds the private key.
+#[crate::boxed]
 pub async fn authenticate_key(app: &App, fingerprint: &str) -> Result<Actor> {
     let mut connection = app.database.connection().await?;
     let owner = ssh_key::find_owner(&mut connection, fingerprint).await?.ok_or(Error::Unauthenticated)?;

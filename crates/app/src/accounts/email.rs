@@ -17,26 +17,31 @@ pub use holdfast_store::accounts::email::Email;
 use super::user::find_existing;
 use crate::{Actor, App, Error, Resource, Result, access};
 
+#[crate::boxed]
 pub async fn list_own(app: &App, actor: &Actor, page: PageRequest) -> Result<Page<Email>> {
     Ok(email::list(&app.database, access::authorize_own_account(actor)?.account.id(), page).await?)
 }
 
+#[crate::boxed]
 pub async fn list_for_user(app: &App, actor: &Actor, user: UserId, page: PageRequest) -> Result<Page<Email>> {
     access::authorize_instance(actor, InstanceAction::ManageUsers)?;
     find_existing(app, user).await?;
     Ok(email::list(&app.database, user, page).await?)
 }
 
+#[crate::boxed]
 pub async fn show_own(app: &App, actor: &Actor, id: EmailId) -> Result<Email> {
     let user = access::authorize_own_account(actor)?.account.id();
     let found = email::find(&mut *app.database.connection().await?, user, id).await?;
     found.ok_or(Error::NotFound(Resource::Record))
 }
 
+#[crate::boxed]
 pub async fn create_own(app: &App, actor: &Actor, address: &str) -> Result<Email> {
     create(app, access::authorize_own_account(actor)?.account.id(), address).await
 }
 
+#[crate::boxed]
 pub async fn create_for_user(app: &App, actor: &Actor, user: UserId, address: &str) -> Result<Email> {
     access::authorize_instance(actor, InstanceAction::ManageUsers)?;
     find_existing(app, user).await?;
@@ -59,10 +64,12 @@ async fn create(app: &App, user: UserId, address: &str) -> Result<Email> {
 }
 
 /// Deletes an address of the current user. Returns None if it does not exist.
+#[crate::boxed]
 pub async fn delete_own(app: &App, actor: &Actor, id: EmailId) -> Result<Option<Email>> {
     delete(app, access::authorize_own_account(actor)?.account.id(), id).await
 }
 
+#[crate::boxed]
 pub async fn delete_for_user(app: &App, actor: &Actor, user: UserId, id: EmailId) -> Result<Email> {
     access::authorize_instance(actor, InstanceAction::ManageUsers)?;
     find_existing(app, user).await?;

@@ -10,6 +10,7 @@ use crate::{App, Error, Result};
 /// The algorithms of the host keys. The second one is for clients that do not support the first.
 const ALGORITHMS: [Algorithm; 2] = [Algorithm::Ed25519, Algorithm::Ecdsa { curve: EcdsaCurve::NistP256 }];
 
+#[crate::boxed]
 pub async fn load_or_create(app: &App) -> Result<Vec<PrivateKey>> {
     let mut keys = Vec::with_capacity(ALGORITHMS.len());
     for algorithm in ALGORITHMS {

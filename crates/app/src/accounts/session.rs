@@ -45,6 +45,7 @@ async fn verify_throttled(app: &App, login: &str, password: &str, address: &str)
 
 /// Signs a user in and issues a session token. `login` is a username or a primary address; `address` is the address of
 /// the client.
+#[crate::boxed]
 pub async fn create(app: &App, login: &str, password: &str, address: &str) -> Result<Session> {
     let (id, hash) = verify_throttled(app, login, password, address).await?;
     let now = app.clock.now();

@@ -17,26 +17,31 @@ use super::user::find_existing;
 use crate::error::OnConstraint;
 use crate::{Actor, App, Error, Resource, Result, access, events};
 
+#[crate::boxed]
 pub async fn list_own(app: &App, actor: &Actor, page: PageRequest) -> Result<Page<SshKey>> {
     Ok(ssh_key::list(&app.database, access::authorize_own_account(actor)?.account.id(), page).await?)
 }
 
+#[crate::boxed]
 pub async fn list_for_user(app: &App, actor: &Actor, user: UserId, page: PageRequest) -> Result<Page<SshKey>> {
     access::authorize_instance(actor, InstanceAction::ManageUsers)?;
     find_existing(app, user).await?;
     Ok(ssh_key::list(&app.database, user, page).await?)
 }
 
+#[crate::boxed]
 pub async fn show_own(app: &App, actor: &Actor, id: SshKeyId) -> Result<SshKey> {
     let user = access::authorize_own_account(actor)?.account.id();
     let found = ssh_key::find(&mut *app.database.connection().await?, user, id).await?;
     found.ok_or(Error::NotFound(Resource::Record))
 }
 
+#[crate::boxed]
 pub async fn create_own(app: &App, actor: &Actor, title: &str, key: &str) -> Result<SshKey> {
     create(app, &access::authorize_own_account(actor)?.account.summary, title, key).await
 }
 
+#[crate::boxed]
 pub async fn create_for_user(app: &App, actor: &Actor, user: UserId, title: &str, key: &str) -> Result<SshKey> {
     access::authorize_instance(actor, InstanceAction::ManageUsers)?;
     create(app, &find_existing(app, user).await?.summary(), title, key).await
@@ -65,10 +70,12 @@ async fn create(app: &App, user: &UserSummary, title: &str, key: &str) -> Result
 }
 
 /// Deletes a key of the current user. Returns None if it does not exist.
+#[crate::boxed]
 pub async fn delete_own(app: &App, actor: &Actor, id: SshKeyId) -> Result<Option<SshKey>> {
     delete(app, &access::authorize_own_account(actor)?.account.summary, id).await
 }
 
+#[crate::boxed]
 pub async fn delete_for_user(app: &App, actor: &Actor, user: UserId, id: SshKeyId) -> Result<SshKey> {
     access::authorize_instance(actor, InstanceAction::ManageUsers)?;
     delete(app, &find_existing(app, user).await?.summary(), id).await?.ok_or(Error::NotFound(Resource::Key))

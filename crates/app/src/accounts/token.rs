@@ -23,6 +23,7 @@ pub struct CreateToken {
 }
 
 /// Creates a token for the current user. Its scopes must be a subset of the scopes of the token in use.
+#[crate::boxed]
 pub async fn create_own(app: &App, actor: &Actor, input: CreateToken) -> Result<(Token, String)> {
     let current_user = access::authorize_own_account(actor)?;
     if Scopes::parse(&input.scopes).is_ok_and(|wanted| !current_user.scopes.is_superset_of(&wanted)) {
@@ -31,6 +32,7 @@ pub async fn create_own(app: &App, actor: &Actor, input: CreateToken) -> Result<
     create(app, current_user.account.id(), input).await
 }
 
+#[crate::boxed]
 pub async fn create_for_user(app: &App, actor: &Actor, user: UserId, input: CreateToken) -> Result<(Token, String)> {
     access::authorize_instance(actor, InstanceAction::ManageUsers)?;
     create(app, user, input).await
@@ -63,19 +65,23 @@ async fn create(app: &App, user: UserId, input: CreateToken) -> Result<(Token, S
     Ok((token, secret))
 }
 
+#[crate::boxed]
 pub async fn list_own(app: &App, actor: &Actor, page: PageRequest) -> Result<Page<Token>> {
     Ok(token::list(&app.database, access::authorize_own_account(actor)?.account.id(), page).await?)
 }
 
+#[crate::boxed]
 pub async fn list_for_user(app: &App, actor: &Actor, user: UserId, page: PageRequest) -> Result<Page<Token>> {
     access::authorize_instance(actor, InstanceAction::ManageUsers)?;
     Ok(token::list(&app.database, user, page).await?)
 }
 
+#[crate::boxed]
 pub async fn revoke_own(app: &App, actor: &Actor, id: TokenId) -> Result<()> {
     revoke(app, access::authorize_own_account(actor)?.account.id(), id).await
 }
 
+#[crate::boxed]
 pub async fn revoke_for_user(app: &App, actor: &Actor, user: UserId, id: TokenId) -> Result<()> {
     access::authorize_instance(actor, InstanceAction::ManageUsers)?;
     revoke(app, user, id).await

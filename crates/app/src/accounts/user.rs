@@ -21,6 +21,7 @@ use crate::actor::CurrentUser;
 use crate::error::OnConstraint;
 use crate::{Actor, App, Error, Resource, Result, access, events};
 
+#[crate::boxed]
 pub async fn list(app: &App, actor: &Actor, filter: Filter, page: PageRequest) -> Result<Page<User>> {
     access::authorize_instance(actor, InstanceAction::ReadUsers)?;
     // Only administrators may see which users are external.
@@ -33,6 +34,7 @@ pub async fn list(app: &App, actor: &Actor, filter: Filter, page: PageRequest) -
     Ok(user::list(&app.database, &filter, page).await?)
 }
 
+#[crate::boxed]
 pub async fn show(app: &App, actor: &Actor, id: UserId) -> Result<User> {
     access::authorize_instance(actor, InstanceAction::ReadUsers)?;
     let found = user::find_with_ghost(&mut *app.database.connection().await?, id).await?;
@@ -40,6 +42,7 @@ pub async fn show(app: &App, actor: &Actor, id: UserId) -> Result<User> {
 }
 
 /// Returns the current user. Needs no query if authentication has loaded the profile.
+#[crate::boxed]
 pub async fn show_own(app: &App, actor: &Actor) -> Result<User> {
     let current_user = access::authorize_own_account(actor)?;
     match &current_user.profile {
@@ -49,6 +52,7 @@ pub async fn show_own(app: &App, actor: &Actor) -> Result<User> {
 }
 
 /// Finds a user by username, for the command line.
+#[crate::boxed]
 pub async fn show_by_username(app: &App, actor: &Actor, username: &str) -> Result<User> {
     access::authorize_instance(actor, InstanceAction::ReadUsers)?;
     let found = user::find_by_username(&mut *app.database.connection().await?, username).await?;
@@ -164,6 +168,7 @@ impl UserChanges {
     }
 }
 
+#[crate::boxed]
 pub async fn create(app: &App, actor: &Actor, changes: UserChanges) -> Result<User> {
     access::authorize_instance(actor, InstanceAction::ManageUsers)?;
     let blank = Attributes {
@@ -213,6 +218,7 @@ pub async fn create(app: &App, actor: &Actor, changes: UserChanges) -> Result<Us
 }
 
 /// Updates the attributes of a user. A new password deletes the user's sessions; personal tokens stay valid.
+#[crate::boxed]
 pub async fn update(app: &App, actor: &Actor, id: UserId, changes: UserChanges) -> Result<User> {
     access::authorize_instance(actor, InstanceAction::ManageUsers)?;
     let new_password = changes.password.clone().value();
@@ -247,6 +253,7 @@ pub async fn update(app: &App, actor: &Actor, id: UserId, changes: UserChanges) 
 }
 
 /// Sets a new password and deletes the user's sessions.
+#[crate::boxed]
 pub async fn reset_password(app: &App, actor: &Actor, id: UserId, new_password: &str) -> Result<()> {
     access::authorize_instance(actor, InstanceAction::ManageUsers)?;
     let problem = |problem| Violations::single("password", problem);
@@ -263,6 +270,7 @@ pub async fn reset_password(app: &App, actor: &Actor, id: UserId, new_password: 
 
 /// Deletes a user and the projects in the user's namespace. Issues, notes and events of the user elsewhere are
 /// reassigned to the ghost account. Returns None if there is no such user.
+#[crate::boxed]
 pub async fn delete(app: &App, actor: &Actor, id: UserId) -> Result<Option<User>> {
     access::authorize_instance(actor, InstanceAction::ManageUsers)?;
     let now = app.clock.now();
@@ -297,12 +305,14 @@ pub async fn delete(app: &App, actor: &Actor, id: UserId) -> Result<Option<User>
 }
 
 /// Blocks a user. Returns false if the user is blocked already.
+#[crate::boxed]
 pub async fn block(app: &App, actor: &Actor, id: UserId) -> Result<bool> {
     const REFUSAL: &str = "LDAP blocked users cannot be modified by the API";
     set_state(app, actor, id, UserState::Blocked, REFUSAL).await
 }
 
 /// Unblocks a user. Returns false if the user is active already.
+#[crate::boxed]
 pub async fn unblock(app: &App, actor: &Actor, id: UserId) -> Result<bool> {
     const REFUSAL: &str = "LDAP blocked users cannot be unblocked by the API";
     set_state(app, actor, id, UserState::Active, REFUSAL).await
@@ -331,6 +341,7 @@ async fn set_state(
 
 /// Sets or lifts the block of an account by a directory such as LDAP. It overrides the state that users have set, and
 /// lifts no block but its own. Returns whether the state changed.
+#[crate::boxed]
 pub async fn set_directory_block(app: &App, actor: &Actor, id: UserId, is_blocked: bool) -> Result<bool> {
     access::authorize_instance(actor, InstanceAction::ManageUsers)?;
     let mut transaction = app.database.begin().await?;

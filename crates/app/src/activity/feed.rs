@@ -13,6 +13,7 @@ use crate::projects::list::viewer;
 use crate::projects::project::ProjectRef;
 use crate::{Actor, App, Error, Resource, Result, access};
 
+#[crate::boxed]
 pub async fn list_for_project(
     app: &App,
     actor: &Actor,
@@ -33,6 +34,7 @@ pub async fn list_for_project(
 }
 
 /// Lists the events of a user that the current user may see.
+#[crate::boxed]
 pub async fn list_for_user(app: &App, actor: &Actor, user: UserId, page: PageRequest) -> Result<Page<Event>> {
     access::authorize_instance(actor, InstanceAction::ReadUsers)?;
     let mut connection = app.database.connection().await?;

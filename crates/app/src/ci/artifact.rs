@@ -30,6 +30,7 @@ async fn download(app: &App, build: BuildId) -> Result<ArtifactDownload> {
     Ok(ArtifactDownload { file_name: found.file_name, bytes: found.bytes, content })
 }
 
+#[crate::boxed]
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, id: BuildId) -> Result<ArtifactDownload> {
     let mut connection = app.database.connection().await?;
     let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadBuilds).await?;
@@ -39,6 +40,7 @@ pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, id: BuildId) -
 }
 
 /// Returns the artifacts of the build with this name in the newest successful pipeline of a ref.
+#[crate::boxed]
 pub async fn show_latest(
     app: &App,
     actor: &Actor,
@@ -54,6 +56,7 @@ pub async fn show_latest(
 }
 
 /// Returns the artifacts of a build to a running build of the same pipeline, authorized by the latter's token.
+#[crate::boxed]
 pub async fn show_for_build(app: &App, id: BuildId, token: &str) -> Result<ArtifactDownload> {
     let shares_pipeline = job::shares_pipeline(&mut *app.database.connection().await?, id, &digest(token)).await?;
     if !shares_pipeline {
@@ -63,6 +66,7 @@ pub async fn show_for_build(app: &App, id: BuildId, token: &str) -> Result<Artif
 }
 
 /// Deletes the artifacts of a running build, authorized by that build's own token.
+#[crate::boxed]
 pub async fn delete_own(app: &App, id: BuildId, token: &str) -> std::result::Result<(), RunnerError> {
     let mut transaction = app.database.begin().await?;
     let pipeline_id = authorize_build(&mut transaction, id, BuildCredential::JobToken(token)).await?.pipeline;
@@ -82,6 +86,7 @@ pub struct ArtifactUpload {
 
 /// Begins an upload. The intent row is written before the bytes (ADR 0011), and nothing refers to the object until
 /// [`ArtifactUpload::finish`].
+#[crate::boxed]
 pub async fn begin_upload(app: &App, build: BuildId, token: &str) -> std::result::Result<ArtifactUpload, RunnerError> {
     let mut connection = app.database.connection().await.map_err(Error::from)?;
     authorize_build(&mut connection, build, BuildCredential::JobToken(token)).await?;

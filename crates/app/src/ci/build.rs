@@ -18,6 +18,7 @@ use crate::repository::open_repository::open_repository;
 use crate::{Actor, App, Error, Resource, Result, access};
 
 /// Lists the builds of a project, newest first. Unless `statuses` is empty, lists only builds with one of them.
+#[crate::boxed]
 pub async fn list(
     app: &App,
     actor: &Actor,
@@ -32,6 +33,7 @@ pub async fn list(
 }
 
 /// Like [`list`], but lists the builds of one commit.
+#[crate::boxed]
 pub async fn list_for_commit(
     app: &App,
     actor: &Actor,
@@ -46,6 +48,7 @@ pub async fn list_for_commit(
     Ok(build_list::list(&app.database, repository.project.id, &scope, page, app.clock.now()).await?)
 }
 
+#[crate::boxed]
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, id: BuildId) -> Result<Build> {
     let mut connection = app.database.connection().await?;
     let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadBuilds).await?;
@@ -88,6 +91,7 @@ impl LockedBuild {
 }
 
 /// Cancels a build. A finished build stays as it is.
+#[crate::boxed]
 pub async fn cancel(app: &App, actor: &Actor, project: &ProjectRef, id: BuildId) -> Result<Build> {
     let mut locked = lock(app, actor, project, id).await?;
     locked.pipeline.apply_event(id, BuildEvent::Cancel, app.clock.now());
@@ -96,6 +100,7 @@ pub async fn cancel(app: &App, actor: &Actor, project: &ProjectRef, id: BuildId)
 
 /// Runs a build again and returns the new build. It shows the current user as its user, but has the rights of the
 /// pipeline's user.
+#[crate::boxed]
 pub async fn retry(app: &App, actor: &Actor, project: &ProjectRef, id: BuildId) -> Result<Build> {
     let now = app.clock.now();
     let mut locked = lock(app, actor, project, id).await?;
@@ -108,6 +113,7 @@ pub async fn retry(app: &App, actor: &Actor, project: &ProjectRef, id: BuildId) 
 }
 
 /// Starts a manual build. It shows the current user as its user, but has the rights of the pipeline's user.
+#[crate::boxed]
 pub async fn play(app: &App, actor: &Actor, project: &ProjectRef, id: BuildId) -> Result<Build> {
     let now = app.clock.now();
     let mut locked = lock(app, actor, project, id).await?;
@@ -120,6 +126,7 @@ pub async fn play(app: &App, actor: &Actor, project: &ProjectRef, id: BuildId) -
 }
 
 /// Erases a build: deletes its trace and artifacts, and keeps the record.
+#[crate::boxed]
 pub async fn erase(app: &App, actor: &Actor, project: &ProjectRef, id: BuildId) -> Result<Build> {
     let mut locked = lock(app, actor, project, id).await?;
     let build = &locked.build;
@@ -136,6 +143,7 @@ pub async fn erase(app: &App, actor: &Actor, project: &ProjectRef, id: BuildId) 
 }
 
 /// Removes the expiry date of a build's artifacts.
+#[crate::boxed]
 pub async fn keep_artifacts(app: &App, actor: &Actor, project: &ProjectRef, id: BuildId) -> Result<Build> {
     let mut locked = lock(app, actor, project, id).await?;
     let found = artifact::find(&mut locked.transaction, id, app.clock.now()).await?;

@@ -26,6 +26,7 @@ pub struct ListStatuses {
     pub all: bool,
 }
 
+#[crate::boxed]
 pub async fn list(
     app: &App,
     actor: &Actor,
@@ -56,6 +57,7 @@ pub struct SetStatus {
 const MAX_STATUSES: usize = 1000;
 
 /// Sets an external status of a commit: updates the active status of the same name, or creates a new one.
+#[crate::boxed]
 pub async fn set(app: &App, actor: &Actor, project: &ProjectRef, sha: &str, input: SetStatus) -> Result<Build> {
     let repository = open_repository(app, actor, project, ProjectAction::ManageBuilds).await?;
     let found = revision::resolve(app, &repository, sha).await?;

@@ -25,6 +25,7 @@ use crate::repository::open_repository::{OpenRepository, open_repository};
 use crate::{Actor, App, Error, Result};
 
 /// Creates a pipeline for the tip of a branch or tag, even if the commit message contains `[ci skip]`.
+#[crate::boxed]
 pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, ref_name: &str) -> Result<Pipeline> {
     let repository = open_repository(app, actor, project, ProjectAction::ManageBuilds).await?;
     let user = actor.current_user()?.account.id();
@@ -308,6 +309,7 @@ const LINT_RETRY_AFTER: Duration = Duration::from_secs(2);
 
 /// Returns the error in a CI file, or `None` if it is valid. There is no permission check, so this has permits of its
 /// own: too many lint requests delay each other, but no pipeline.
+#[crate::boxed]
 pub async fn lint(app: &App, text: String) -> Result<Option<String>> {
     if text.len() as u64 > ci_file::MAX_BYTES {
         return Ok(Some(TOO_LARGE.to_owned()));

@@ -48,6 +48,7 @@ pub enum JobResponse {
 }
 
 /// Claims a build for a runner. A request with `last_update` waits for one, up to the timeout of long polls.
+#[crate::boxed]
 pub async fn request(app: &App, token: &str, info: &RunnerInfo, last_update: Option<&str>) -> Result<JobResponse> {
     let deadline = Instant::now() + last_update.map_or(Duration::ZERO, |_| app.settings.ci.long_poll_timeout);
     loop {

@@ -15,6 +15,7 @@ use crate::{Actor, App, Error, Resource, Result, access};
 /// Maximum number of projects on one list. Arbitrary; more are better served by an internal mirror or a public project.
 const MAX_PROJECTS: i64 = 200;
 
+#[crate::boxed]
 pub async fn list(app: &App, actor: &Actor, target: &ProjectRef, page: PageRequest) -> Result<Page<AllowedProject>> {
     let mut connection = app.database.connection().await?;
     let target = access::authorize_project(app, &mut connection, actor, target, ProjectAction::ManageCi).await?;
@@ -23,6 +24,7 @@ pub async fn list(app: &App, actor: &Actor, target: &ProjectRef, page: PageReque
 }
 
 /// Allows builds of `source`, which the current user must be able to see, to read `target`. Returns the id of `target`.
+#[crate::boxed]
 pub async fn create(app: &App, actor: &Actor, target: &ProjectRef, source: ProjectId) -> Result<ProjectId> {
     let mut transaction = app.database.begin().await?;
     let target = access::lock_project(app, &mut transaction, actor, target, ProjectAction::ManageCi).await?;
@@ -42,6 +44,7 @@ pub async fn create(app: &App, actor: &Actor, target: &ProjectRef, source: Proje
 }
 
 /// Removes `source` from the list, even if the current user cannot see it. Returns the id of `target`.
+#[crate::boxed]
 pub async fn delete(app: &App, actor: &Actor, target: &ProjectRef, source: ProjectId) -> Result<ProjectId> {
     let mut transaction = app.database.begin().await?;
     let target = access::lock_project(app, &mut transaction, actor, target, ProjectAction::ManageCi).await?;

@@ -15,6 +15,7 @@ use crate::projects::project::{Project, ProjectRef};
 use crate::{Actor, App, Error, Resource, Result, access};
 
 /// Lists the pipelines of a project, newest first.
+#[crate::boxed]
 pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequest) -> Result<Page<Pipeline>> {
     let mut connection = app.database.connection().await?;
     let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadBuilds).await?;
@@ -22,6 +23,7 @@ pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequ
     Ok(pipeline::list(&app.database, project.id, page).await?)
 }
 
+#[crate::boxed]
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, id: PipelineId) -> Result<Pipeline> {
     let mut connection = app.database.connection().await?;
     let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadBuilds).await?;
@@ -43,6 +45,7 @@ async fn lock(app: &App, actor: &Actor, project: &ProjectRef, id: PipelineId) ->
 
 /// Runs the failed and canceled builds of a pipeline again, stage by stage, with the rights of the pipeline's user. The
 /// returned pipeline is always pending, as existing clients expect.
+#[crate::boxed]
 pub async fn retry(app: &App, actor: &Actor, project: &ProjectRef, id: PipelineId) -> Result<Pipeline> {
     let now = app.clock.now();
     let (mut transaction, mut locked) = lock(app, actor, project, id).await?;
@@ -59,6 +62,7 @@ pub async fn retry(app: &App, actor: &Actor, project: &ProjectRef, id: PipelineI
 }
 
 /// Cancels all builds of a pipeline that have not finished.
+#[crate::boxed]
 pub async fn cancel(app: &App, actor: &Actor, project: &ProjectRef, id: PipelineId) -> Result<Pipeline> {
     let now = app.clock.now();
     let (mut transaction, mut locked) = lock(app, actor, project, id).await?;

@@ -13,6 +13,7 @@ pub struct BuildQueueStats {
     pub oldest_pending: Duration,
 }
 
+#[crate::boxed]
 pub async fn stats(app: &App) -> Result<BuildQueueStats> {
     let overview = queue::overview(&mut *app.database.connection().await?).await?;
     let BuildQueueOverview { pending, oldest } = overview;

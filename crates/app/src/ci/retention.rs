@@ -11,6 +11,7 @@ const BATCH_SIZE: i64 = 100;
 
 /// Deletes expired artifacts and unreferenced objects, archives traces that are still buffered, and converts trigger
 /// tokens that are stored in clear. Part of the daily cleanup.
+#[crate::boxed]
 pub async fn delete_expired(app: &App) -> Result<()> {
     let now = app.clock.now();
     while artifact::delete_expired_batch(&mut *app.database.connection().await?, now, BATCH_SIZE).await? > 0 {}

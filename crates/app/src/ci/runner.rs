@@ -40,6 +40,7 @@ fn store_filter(app: &App, filter: RunnerFilter) -> runner::RunnerFilter {
 }
 
 /// Lists the runners of projects that the current user manages.
+#[crate::boxed]
 pub async fn list(app: &App, actor: &Actor, filter: Option<RunnerFilter>, page: PageRequest) -> Result<Page<Runner>> {
     access::authorize_instance(actor, InstanceAction::ReadRunners)?;
     let user = actor.current_user()?.account.id();
@@ -48,6 +49,7 @@ pub async fn list(app: &App, actor: &Actor, filter: Option<RunnerFilter>, page: 
 }
 
 /// Lists all runners of the instance.
+#[crate::boxed]
 pub async fn list_all(
     app: &App,
     actor: &Actor,
@@ -59,6 +61,7 @@ pub async fn list_all(
 }
 
 /// Lists the runners of a project, and shared runners.
+#[crate::boxed]
 pub async fn list_for_project(
     app: &App,
     actor: &Actor,
@@ -112,6 +115,7 @@ async fn with_projects(
     Ok(RunnerWithProjects { runner, projects })
 }
 
+#[crate::boxed]
 pub async fn show(app: &App, actor: &Actor, id: RunnerId) -> Result<RunnerWithProjects> {
     access::authorize_instance(actor, InstanceAction::ReadRunners)?;
     let mut connection = app.database.connection().await?;
@@ -152,6 +156,7 @@ pub struct RunnerChanges {
     pub locked: Option<bool>,
 }
 
+#[crate::boxed]
 pub async fn update(app: &App, actor: &Actor, id: RunnerId, changes: RunnerChanges) -> Result<RunnerWithProjects> {
     let mut transaction = app.database.begin().await?;
     let current = lock(app, &mut transaction, actor, id).await?;
@@ -198,6 +203,7 @@ pub(super) fn check_attributes(attributes: &RunnerAttributes) -> Result<()> {
     Ok(violations.into_result()?)
 }
 
+#[crate::boxed]
 pub async fn delete(app: &App, actor: &Actor, id: RunnerId) -> Result<Runner> {
     let mut transaction = app.database.begin().await?;
     let found = lock(app, &mut transaction, actor, id).await?;
@@ -210,6 +216,7 @@ pub async fn delete(app: &App, actor: &Actor, id: RunnerId) -> Result<Runner> {
 }
 
 /// Assigns a runner to a project. The actor must manage CI in the project, and be allowed to change the runner.
+#[crate::boxed]
 pub async fn assign(app: &App, actor: &Actor, project: &ProjectRef, id: RunnerId) -> Result<Runner> {
     let mut transaction = app.database.begin().await?;
     let project = access::authorize_project(app, &mut transaction, actor, project, ProjectAction::ManageCi).await?;
@@ -227,6 +234,7 @@ pub async fn assign(app: &App, actor: &Actor, project: &ProjectRef, id: RunnerId
     Ok(found)
 }
 
+#[crate::boxed]
 pub async fn unassign(app: &App, actor: &Actor, project: &ProjectRef, id: RunnerId) -> Result<Runner> {
     let mut transaction = app.database.begin().await?;
     let project = access::authorize_project(app, &mut transaction, actor, project, ProjectAction::ManageCi).await?;
@@ -245,12 +253,14 @@ pub async fn unassign(app: &App, actor: &Actor, project: &ProjectRef, id: Runner
 }
 
 /// Returns the registration token of the instance, which registers shared runners.
+#[crate::boxed]
 pub async fn registration_token(app: &App, actor: &Actor) -> Result<String> {
     access::authorize_instance(actor, InstanceAction::ManageRunners)?;
     Ok(runner::registration_token(&mut *app.database.connection().await?).await?)
 }
 
 /// Replaces the registration token of the instance. Registered runners are not affected.
+#[crate::boxed]
 pub async fn reset_registration_token(app: &App, actor: &Actor) -> Result<String> {
     access::authorize_instance(actor, InstanceAction::ManageRunners)?;
     let token = app.entropy.hex::<20>();

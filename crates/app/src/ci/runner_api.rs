@@ -53,6 +53,7 @@ fn new_token(app: &App) -> String {
 }
 
 /// Registers a runner with the registration token of the instance or of a project.
+#[crate::boxed]
 pub async fn register(
     app: &App,
     secret: &str,
@@ -81,17 +82,20 @@ pub async fn register(
     Ok(RegisteredRunner { id, token })
 }
 
+#[crate::boxed]
 pub async fn verify(app: &App, token: &str) -> Result<Runner> {
     let found = store_runner::find_by_token(&mut *app.database.connection().await?, &digest(token)).await?;
     found.ok_or(Error::Forbidden(None))
 }
 
+#[crate::boxed]
 pub async fn unregister(app: &App, token: &str) -> Result<()> {
     let id = verify(app, token).await?.id;
     Ok(store_runner::delete(&mut *app.database.connection().await?, id).await?)
 }
 
 /// Replaces the token of a runner. The old token becomes invalid.
+#[crate::boxed]
 pub async fn reset_token(app: &App, token: &str) -> Result<RegisteredRunner> {
     let id = verify(app, token).await?.id;
     let token = new_token(app);
@@ -131,15 +135,17 @@ pub(super) async fn authorize_build(
 }
 
 /// Returns a build if it is running and the credential matches. Called before the body of a request is read.
-pub async fn verify_build(
-    app: &App,
+#[crate::boxed]
+pub async fn verify_build<'a>(
+    app: &'a App,
     id: BuildId,
-    credential: BuildCredential<'_>,
+    credential: BuildCredential<'a>,
 ) -> std::result::Result<ClaimedBuild, RunnerError> {
     authorize_build(&mut *app.database.connection().await?, id, credential).await
 }
 
 /// Returns the user that uploads of a build are counted for: the user of its pipeline, or `None` if that user is gone.
+#[crate::boxed]
 pub async fn find_pipeline_user(app: &App, build: &ClaimedBuild) -> Result<Option<UserId>> {
     let found = pipeline::find(&mut *app.database.connection().await?, build.project, build.pipeline).await?;
     Ok(found.and_then(|pipeline| pipeline.user_id))
@@ -154,6 +160,7 @@ pub enum AppendResult {
 }
 
 /// Appends a chunk to the trace of a running build. Fails the build if the trace becomes too long.
+#[crate::boxed]
 pub async fn append_trace(
     app: &App,
     id: BuildId,
@@ -198,11 +205,12 @@ pub enum BuildOutcome {
 }
 
 /// Records a heartbeat of a running build. The runner may send the whole trace so far with it.
-pub async fn heartbeat(
-    app: &App,
+#[crate::boxed]
+pub async fn heartbeat<'a>(
+    app: &'a App,
     id: BuildId,
-    credential: BuildCredential<'_>,
-    full_trace: Option<&[u8]>,
+    credential: BuildCredential<'a>,
+    full_trace: Option<&'a [u8]>,
 ) -> std::result::Result<(), RunnerError> {
     let mut transaction = app.database.begin().await?;
     authorize_build(&mut transaction, id, credential).await?;
@@ -214,12 +222,13 @@ pub async fn heartbeat(
 }
 
 /// Finishes a running build with the outcome that its runner reports.
-pub async fn finish_build(
-    app: &App,
+#[crate::boxed]
+pub async fn finish_build<'a>(
+    app: &'a App,
     id: BuildId,
-    credential: BuildCredential<'_>,
+    credential: BuildCredential<'a>,
     outcome: BuildOutcome,
-    full_trace: Option<&[u8]>,
+    full_trace: Option<&'a [u8]>,
 ) -> std::result::Result<(), RunnerError> {
     let now = app.clock.now();
     let mut transaction = app.database.begin().await?;

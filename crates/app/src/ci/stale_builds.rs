@@ -14,6 +14,7 @@ const PENDING_TIMEOUT: TimeDelta = TimeDelta::days(1);
 const BATCH_SIZE: i64 = 100;
 
 /// Fails all builds that are stale now. An error does not affect the other builds; the next run tries again.
+#[crate::boxed]
 pub async fn run(app: &App) -> Result<()> {
     let mut last_error = None;
     let mut after = 0;

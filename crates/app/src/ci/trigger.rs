@@ -52,6 +52,7 @@ fn associated_data(project: ProjectId, digest: &[u8]) -> String {
     format!("trigger {project} {}", hex::encode(digest))
 }
 
+#[crate::boxed]
 pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequest) -> Result<Page<TriggerWithToken>> {
     let mut connection = app.database.connection().await?;
     let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ManageCi).await?;
@@ -77,6 +78,7 @@ async fn find<'a>(
     Ok((by_id.ok_or(Error::NotFound(Resource::Trigger))?, None))
 }
 
+#[crate::boxed]
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, name: &str) -> Result<TriggerWithToken> {
     let mut connection = app.database.connection().await?;
     let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ManageCi).await?;
@@ -84,6 +86,7 @@ pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, name: &str) ->
     Ok(with_visible_token(app, actor, found, token))
 }
 
+#[crate::boxed]
 pub async fn create(
     app: &App,
     actor: &Actor,
@@ -130,6 +133,7 @@ pub(super) async fn convert_clear_tokens(app: &App) -> Result<()> {
     }
 }
 
+#[crate::boxed]
 pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, name: &str) -> Result<TriggerWithToken> {
     let mut transaction = app.database.begin().await?;
     let project = access::authorize_project(app, &mut transaction, actor, project, ProjectAction::ManageCi).await?;
@@ -143,6 +147,7 @@ pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, name: &str) 
 const MAX_VARIABLES: usize = 100;
 
 /// Starts a pipeline with a trigger token. The pipeline runs as the trigger's owner, who must still have permission.
+#[crate::boxed]
 pub async fn fire(
     app: &App,
     project: &ProjectRef,

@@ -46,6 +46,7 @@ fn encrypt(app: &App, project: ProjectId, key: &str, value: &str) -> Result<Encr
     })
 }
 
+#[crate::boxed]
 pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequest) -> Result<Page<Variable>> {
     let mut connection = app.database.connection().await?;
     let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ManageCi).await?;
@@ -56,6 +57,7 @@ pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequ
 
 /// Returns whether this node has the key that variables were encrypted with. Checks one variable; returns `None` if there
 /// is none.
+#[crate::boxed]
 pub async fn can_decrypt_stored(app: &App, actor: &Actor) -> Result<Option<bool>> {
     access::authorize_instance(actor, InstanceAction::OperateInstance)?;
     let sample = variable::find_any(&mut *app.database.connection().await?).await?;
@@ -67,12 +69,14 @@ async fn find(app: &App, connection: &mut Connection, project: ProjectId, key: &
     decrypt(app, project, found)
 }
 
+#[crate::boxed]
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, key: &str) -> Result<Variable> {
     let mut connection = app.database.connection().await?;
     let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ManageCi).await?;
     find(app, &mut connection, project.id, key).await
 }
 
+#[crate::boxed]
 pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, key: &str, value: &str) -> Result<Variable> {
     let mut transaction = app.database.begin().await?;
     let project = access::lock_project(app, &mut transaction, actor, project, ProjectAction::ManageCi).await?;
@@ -95,6 +99,7 @@ pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, key: &str, v
     Ok(Variable { key: key.to_owned(), value: value.to_owned() })
 }
 
+#[crate::boxed]
 pub async fn update(
     app: &App,
     actor: &Actor,
@@ -115,6 +120,7 @@ pub async fn update(
     Ok(saved)
 }
 
+#[crate::boxed]
 pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, key: &str) -> Result<Variable> {
     let mut transaction = app.database.begin().await?;
     let project = access::lock_project(app, &mut transaction, actor, project, ProjectAction::ManageCi).await?;

@@ -22,6 +22,7 @@ async fn find_hook(app: &App, connection: &mut Connection, actor: &Actor, scope:
 }
 
 /// Lists the deliveries of a hook, newest first.
+#[crate::boxed]
 pub async fn list(
     app: &App,
     actor: &Actor,
@@ -45,6 +46,7 @@ pub struct DeliveryDetail {
     pub body: Option<Value>,
 }
 
+#[crate::boxed]
 pub async fn show(app: &App, actor: &Actor, scope: &HookScope, hook: HookId, sequence: i64) -> Result<DeliveryDetail> {
     let mut connection = app.database.connection().await?;
     find_hook(app, &mut connection, actor, scope, hook).await?;
@@ -68,6 +70,7 @@ pub async fn show(app: &App, actor: &Actor, scope: &HookScope, hook: HookId, seq
 
 /// Sends a delivery again. The new delivery is queued behind all pending ones, with a new sequence number and the
 /// original id.
+#[crate::boxed]
 pub async fn replay(app: &App, actor: &Actor, scope: &HookScope, hook: HookId, sequence: i64) -> Result<Delivery> {
     let mut transaction = app.database.begin().await?;
     find_hook(app, &mut transaction, actor, scope, hook).await?;
@@ -80,6 +83,7 @@ pub async fn replay(app: &App, actor: &Actor, scope: &HookScope, hook: HookId, s
 
 /// Replays all deliveries from this sequence number on, at once, and returns how many there are. Pending deliveries
 /// before it are skipped.
+#[crate::boxed]
 pub async fn replay_from(app: &App, actor: &Actor, scope: &HookScope, hook: HookId, sequence: i64) -> Result<i64> {
     let mut transaction = app.database.begin().await?;
     find_hook(app, &mut transaction, actor, scope, hook).await?;

@@ -42,6 +42,7 @@ impl HookScope {
     }
 }
 
+#[crate::boxed]
 pub async fn list(app: &App, actor: &Actor, scope: &HookScope, page: PageRequest) -> Result<Page<Hook>> {
     let mut connection = app.database.connection().await?;
     let owner = scope.authorize(app, &mut connection, actor).await?;
@@ -49,6 +50,7 @@ pub async fn list(app: &App, actor: &Actor, scope: &HookScope, page: PageRequest
     Ok(hook::list(&app.database, owner, page).await?)
 }
 
+#[crate::boxed]
 pub async fn show(app: &App, actor: &Actor, scope: &HookScope, id: HookId) -> Result<Hook> {
     let mut connection = app.database.connection().await?;
     let owner = scope.authorize(app, &mut connection, actor).await?;
@@ -133,6 +135,7 @@ impl HookChanges {
 /// Maximum number of hooks of one project, and of the instance. An event fans out to all of them in one transaction.
 const MAX_HOOKS: i64 = 10_000;
 
+#[crate::boxed]
 pub async fn create(app: &App, actor: &Actor, scope: &HookScope, changes: HookChanges) -> Result<Hook> {
     let mut transaction = app.database.begin().await?;
     let owner = scope.authorize(app, &mut transaction, actor).await?;
@@ -156,6 +159,7 @@ pub async fn create(app: &App, actor: &Actor, scope: &HookScope, changes: HookCh
 ///
 /// Pending deliveries of a failing hook are sent at once, because the change has most likely fixed it. If a dispatcher
 /// is serving the hook, its next batch uses the new attributes.
+#[crate::boxed]
 pub async fn update(app: &App, actor: &Actor, project: &ProjectRef, id: HookId, changes: HookChanges) -> Result<Hook> {
     let mut transaction = app.database.begin().await?;
     let project = access::lock_project(app, &mut transaction, actor, project, ProjectAction::ManageHooks).await?;
@@ -179,6 +183,7 @@ pub async fn update(app: &App, actor: &Actor, project: &ProjectRef, id: HookId, 
 }
 
 /// Deletes a hook and returns it, or `None` if there is no such hook.
+#[crate::boxed]
 pub async fn delete(app: &App, actor: &Actor, scope: &HookScope, id: HookId) -> Result<Option<Hook>> {
     let mut connection = app.database.connection().await?;
     let owner = scope.authorize(app, &mut connection, actor).await?;
@@ -207,6 +212,7 @@ const TEST_PAYLOAD: TestPayload = TestPayload {
 
 /// Enqueues a test delivery and returns its payload. The outcome is shown among the hook's deliveries only: a response
 /// that depended on it would reveal something about hosts that only this server can reach.
+#[crate::boxed]
 pub async fn test(app: &App, actor: &Actor, id: HookId) -> Result<TestPayload> {
     let mut transaction = app.database.begin().await?;
     let owner = HookScope::Instance.authorize(app, &mut transaction, actor).await?;

@@ -50,6 +50,7 @@ pub(super) fn decrypt(app: &App, hook: HookId, stored: &StoredToken) -> Result<O
 
 /// Returns whether this node has the key that tokens were encrypted with. Checks one token; returns `None` if there is
 /// none.
+#[crate::boxed]
 pub async fn can_decrypt_stored(app: &App, actor: &Actor) -> Result<Option<bool>> {
     access::authorize_instance(actor, InstanceAction::OperateInstance)?;
     let sample = hook::find_encrypted_token(&mut *app.database.connection().await?).await?;

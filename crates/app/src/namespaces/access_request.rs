@@ -13,6 +13,7 @@ pub use holdfast_store::namespaces::access_request::AccessRequest;
 use super::member::{Member, Membership};
 use crate::{Actor, App, Error, Resource, Result, access};
 
+#[crate::boxed]
 pub async fn list(app: &App, actor: &Actor, group: &GroupRef, page: PageRequest) -> Result<Page<AccessRequest>> {
     let mut connection = app.database.connection().await?;
     let group = access::authorize_group(app, &mut connection, actor, group, GroupAction::ManageMembers).await?;
@@ -20,6 +21,7 @@ pub async fn list(app: &App, actor: &Actor, group: &GroupRef, page: PageRequest)
     Ok(access_request::list(&app.database, MembershipScope::Group(group.id), page).await?)
 }
 
+#[crate::boxed]
 pub async fn create(app: &App, actor: &Actor, group: &GroupRef) -> Result<AccessRequest> {
     let mut transaction = app.database.begin().await?;
     let group = access::lock_group(app, &mut transaction, actor, group, GroupAction::RequestAccess).await?;
@@ -38,6 +40,7 @@ pub async fn create(app: &App, actor: &Actor, group: &GroupRef) -> Result<Access
 }
 
 /// Approves an access request: the requester becomes a member.
+#[crate::boxed]
 pub async fn approve(app: &App, actor: &Actor, group: &GroupRef, user: UserId, level: Option<i64>) -> Result<Member> {
     let mut transaction = app.database.begin().await?;
     let group = access::lock_group(app, &mut transaction, actor, group, GroupAction::ManageMembers).await?;
@@ -50,6 +53,7 @@ pub async fn approve(app: &App, actor: &Actor, group: &GroupRef, user: UserId, l
 }
 
 /// Deletes an access request. Requesters can delete their own; others need the permission to manage members.
+#[crate::boxed]
 pub async fn delete(app: &App, actor: &Actor, group: &GroupRef, user: UserId) -> Result<()> {
     let is_self = actor.user_id() == Some(user);
     let needed = if is_self { GroupAction::RequestAccess } else { GroupAction::ManageMembers };

@@ -26,6 +26,7 @@ pub struct ListGroups {
 
 /// Lists groups: all of them for administrators, and for others the groups in which they are members or, with
 /// `all_available`, all groups that they can see.
+#[crate::boxed]
 pub async fn list(app: &App, actor: &Actor, input: ListGroups, page: PageRequest) -> Result<Page<Group>> {
     access::authorize_instance(actor, InstanceAction::ListGroups)?;
     let user = actor.current_user()?.account.id();
@@ -39,6 +40,7 @@ pub async fn list(app: &App, actor: &Actor, input: ListGroups, page: PageRequest
     Ok(group::list(&app.database, &filter, page).await?)
 }
 
+#[crate::boxed]
 pub async fn list_owned(app: &App, actor: &Actor, page: PageRequest) -> Result<Page<Group>> {
     access::authorize_instance(actor, InstanceAction::ListGroups)?;
     let scope = GroupScope::OwnedBy(actor.current_user()?.account.id());
@@ -77,6 +79,7 @@ impl GroupChanges {
 }
 
 /// Creates a group with the current user as its first owner.
+#[crate::boxed]
 pub async fn create(app: &App, actor: &Actor, changes: GroupChanges) -> Result<Group> {
     access::authorize_instance(actor, InstanceAction::CreateGroup)?;
     let creator = &actor.current_user()?.account;
@@ -104,6 +107,7 @@ pub async fn create(app: &App, actor: &Actor, changes: GroupChanges) -> Result<G
     Ok(group)
 }
 
+#[crate::boxed]
 pub async fn update(app: &App, actor: &Actor, group: &GroupRef, changes: GroupChanges) -> Result<Group> {
     let mut transaction = app.database.begin().await?;
     let before = access::lock_group(app, &mut transaction, actor, group, GroupAction::Update).await?;
@@ -130,6 +134,7 @@ pub async fn update(app: &App, actor: &Actor, group: &GroupRef, changes: GroupCh
 }
 
 /// Deletes a group and its projects at once. A job removes the content of the projects afterwards (ADR 0008).
+#[crate::boxed]
 pub async fn delete(app: &App, actor: &Actor, group: &GroupRef) -> Result<Group> {
     let mut transaction = app.database.begin().await?;
     let found = access::authorize_group(app, &mut transaction, actor, group, GroupAction::Delete).await?;

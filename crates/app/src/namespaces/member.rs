@@ -16,6 +16,7 @@ pub use holdfast_store::namespaces::member::Member;
 
 use crate::{Actor, App, Error, Resource, Result, access, events};
 
+#[crate::boxed]
 pub async fn list(
     app: &App,
     actor: &Actor,
@@ -29,6 +30,7 @@ pub async fn list(
     Ok(member::list(&app.database, MembershipScope::Group(group.id), query, page, app.today()).await?)
 }
 
+#[crate::boxed]
 pub async fn show(app: &App, actor: &Actor, group: &GroupRef, user: UserId) -> Result<Member> {
     let mut connection = app.database.connection().await?;
     let group = access::authorize_group(app, &mut connection, actor, group, GroupAction::ReadMembers).await?;
@@ -52,6 +54,7 @@ impl Membership {
     }
 }
 
+#[crate::boxed]
 pub async fn create(
     app: &App,
     actor: &Actor,
@@ -71,6 +74,7 @@ pub async fn create(
     add_and_publish(app, transaction, &group, user, level, membership.expires_at.value()).await
 }
 
+#[crate::boxed]
 pub async fn update(
     app: &App,
     actor: &Actor,
@@ -93,6 +97,7 @@ pub async fn update(
 }
 
 /// Removes a member. Members can remove themselves; others need the permission to manage members.
+#[crate::boxed]
 pub async fn delete(app: &App, actor: &Actor, group: &GroupRef, user: UserId) -> Result<Member> {
     let is_self = actor.user_id() == Some(user);
     let needed = if is_self { GroupAction::ReadMembers } else { GroupAction::ManageMembers };

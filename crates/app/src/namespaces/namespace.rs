@@ -9,6 +9,7 @@ pub use holdfast_store::namespaces::namespace::Namespace;
 use crate::{Actor, App, Result, access};
 
 /// Lists the namespaces in which the current user can create projects. Administrators see all namespaces.
+#[crate::boxed]
 pub async fn list(app: &App, actor: &Actor, search: Option<&str>, page: PageRequest) -> Result<Page<Namespace>> {
     access::authorize_instance(actor, InstanceAction::ListGroups)?;
     let current_user = actor.current_user()?;

@@ -29,12 +29,14 @@ fn board_id(project: &Project) -> BoardId {
     project.id.get().into()
 }
 
+#[crate::boxed]
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef) -> Result<Board> {
     let mut connection = app.database.connection().await?;
     let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadBoards).await?;
     Ok(Board { id: board_id(&project), lists: board_list::list_all(&mut connection, project.id).await? })
 }
 
+#[crate::boxed]
 pub async fn list_lists(
     app: &App,
     actor: &Actor,
@@ -57,6 +59,7 @@ async fn find_list(connection: &mut Connection, project: &Project, id: BoardList
     board_list::find(connection, project.id, id).await?.ok_or(Error::NotFound(Resource::Record))
 }
 
+#[crate::boxed]
 pub async fn show_list(
     app: &App,
     actor: &Actor,
@@ -72,6 +75,7 @@ pub async fn show_list(
 
 /// Appends a list at the right end of the board. A missing label is reported before missing permission, as existing
 /// clients expect.
+#[crate::boxed]
 pub async fn create_list(
     app: &App,
     actor: &Actor,
@@ -97,6 +101,7 @@ pub async fn create_list(
 }
 
 /// Moves a list to another position on the board.
+#[crate::boxed]
 pub async fn move_list(
     app: &App,
     actor: &Actor,
@@ -119,6 +124,7 @@ pub async fn move_list(
 }
 
 /// Deletes a board list and returns it as it was before.
+#[crate::boxed]
 pub async fn delete_list(
     app: &App,
     actor: &Actor,
@@ -136,6 +142,7 @@ pub async fn delete_list(
 }
 
 /// Lists the open issues of a board list.
+#[crate::boxed]
 pub async fn list_issues(
     app: &App,
     actor: &Actor,
@@ -153,6 +160,7 @@ pub async fn list_issues(
 
 /// Moves an issue from one list to another by changing its labels. None stands for the backlog: the issues that are in
 /// no list.
+#[crate::boxed]
 pub async fn move_between_lists(
     app: &App,
     actor: &Actor,

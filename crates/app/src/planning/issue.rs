@@ -21,12 +21,14 @@ use super::system_note;
 use crate::projects::project::{Project, ProjectRef};
 use crate::{Actor, App, Error, Resource, Result, access};
 
+#[crate::boxed]
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, id: IssueId) -> Result<Issue> {
     let mut connection = app.database.connection().await?;
     let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadIssues).await?;
     find_visible(&mut connection, actor, &project, id).await
 }
 
+#[crate::boxed]
 pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, changes: IssueChanges) -> Result<Issue> {
     let mut transaction = app.database.begin().await?;
     let project = access::lock_project(app, &mut transaction, actor, project, ProjectAction::CreateIssue).await?;
@@ -143,6 +145,7 @@ fn can_edit(actor: &Actor, project: &Project, issue: &Issue) -> bool {
     is_own || access::can(actor, project, ProjectAction::ManageIssues)
 }
 
+#[crate::boxed]
 pub async fn update(
     app: &App,
     actor: &Actor,
@@ -232,6 +235,7 @@ pub(super) async fn save(
 }
 
 /// Deletes an issue with its notes, and returns it as it was before.
+#[crate::boxed]
 pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, id: IssueId) -> Result<Issue> {
     let mut transaction = app.database.begin().await?;
     let project = access::lock_project(app, &mut transaction, actor, project, ProjectAction::DeleteIssue).await?;
@@ -252,6 +256,7 @@ pub(crate) async fn delete_locked(connection: &mut Connection, id: IssueId) -> R
 }
 
 /// Subscribes the current user to an issue or unsubscribes them. Returns None if nothing changed.
+#[crate::boxed]
 pub async fn set_subscribed(
     app: &App,
     actor: &Actor,

@@ -61,6 +61,7 @@ impl ListIssues {
 }
 
 /// Lists the issues of a project. With several labels, an issue must have one of them.
+#[crate::boxed]
 pub async fn list(
     app: &App,
     actor: &Actor,
@@ -119,6 +120,7 @@ pub(super) async fn list_for_label(
 
 /// Lists the issues of a group's projects that the current user can see. With several labels, an issue must have all of
 /// them.
+#[crate::boxed]
 pub async fn list_for_group(
     app: &App,
     actor: &Actor,
@@ -133,6 +135,7 @@ pub async fn list_for_group(
 }
 
 /// Lists the issues that the current user has written, in all projects.
+#[crate::boxed]
 pub async fn list_own(app: &App, actor: &Actor, input: ListIssues, page: PageRequest) -> Result<Page<Issue>> {
     access::authorize_instance(actor, InstanceAction::ListIssues)?;
     let scope = IssueScope::Author(actor.current_user()?.account.id());

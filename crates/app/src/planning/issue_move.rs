@@ -16,6 +16,7 @@ use crate::projects::project::{Project, ProjectRef};
 use crate::{Actor, App, Error, Result, access};
 
 /// Creates a copy of an issue with its notes and a new number in another project, and closes the original.
+#[crate::boxed]
 pub async fn move_issue(
     app: &App,
     actor: &Actor,

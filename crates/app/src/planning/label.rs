@@ -26,6 +26,7 @@ fn viewer(actor: &Actor, project: &Project) -> LabelViewer {
 }
 
 /// Lists the labels of a project. The list is empty if issues and merge requests are disabled.
+#[crate::boxed]
 pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequest) -> Result<Page<Label>> {
     let mut connection = app.database.connection().await?;
     let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::Read).await?;
@@ -68,6 +69,7 @@ impl LabelChanges {
     }
 }
 
+#[crate::boxed]
 pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, changes: LabelChanges) -> Result<Label> {
     let mut transaction = app.database.begin().await?;
     let project = access::lock_project(app, &mut transaction, actor, project, ProjectAction::ManageLabels).await?;
@@ -80,6 +82,7 @@ pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, changes: Lab
     Ok(created)
 }
 
+#[crate::boxed]
 pub async fn update(
     app: &App,
     actor: &Actor,
@@ -105,6 +108,7 @@ pub async fn update(
 }
 
 /// Deletes a label and its board list, and returns it as it was before.
+#[crate::boxed]
 pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, title: &str) -> Result<Label> {
     let mut transaction = app.database.begin().await?;
     let project = access::lock_project(app, &mut transaction, actor, project, ProjectAction::ManageLabels).await?;
@@ -118,6 +122,7 @@ pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, title: &str)
 }
 
 /// Subscribes the current user to a label. Returns None if the user is subscribed already.
+#[crate::boxed]
 pub async fn subscribe(app: &App, actor: &Actor, project: &ProjectRef, label: &LabelRef) -> Result<Option<Label>> {
     let mut connection = app.database.connection().await?;
     let (project, label) = find_subscribable(app, &mut connection, actor, project, label).await?;
@@ -128,6 +133,7 @@ pub async fn subscribe(app: &App, actor: &Actor, project: &ProjectRef, label: &L
 }
 
 /// Removes the current user's subscription to a label. Returns None if there is none.
+#[crate::boxed]
 pub async fn unsubscribe(app: &App, actor: &Actor, project: &ProjectRef, label: &LabelRef) -> Result<Option<Label>> {
     let mut connection = app.database.connection().await?;
     let (project, label) = find_subscribable(app, &mut connection, actor, project, label).await?;

@@ -21,6 +21,7 @@ use crate::projects::project::{Project, ProjectRef};
 use crate::{Actor, App, Error, Resource, Result, access};
 
 /// Lists the milestones of a project, newest first.
+#[crate::boxed]
 pub async fn list(
     app: &App,
     actor: &Actor,
@@ -36,6 +37,7 @@ pub async fn list(
     Ok(milestone::list(&app.database, project.id, closed, numbers, page).await?)
 }
 
+#[crate::boxed]
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, id: MilestoneId) -> Result<Milestone> {
     let mut connection = app.database.connection().await?;
     let project =
@@ -48,6 +50,7 @@ async fn find(connection: &mut Connection, project: &Project, id: MilestoneId) -
 }
 
 /// Lists the issues of a milestone that the current user can see.
+#[crate::boxed]
 pub async fn list_issues(
     app: &App,
     actor: &Actor,
@@ -104,6 +107,7 @@ impl MilestoneChanges {
     }
 }
 
+#[crate::boxed]
 pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, changes: MilestoneChanges) -> Result<Milestone> {
     let mut transaction = app.database.begin().await?;
     let project = access::lock_project(app, &mut transaction, actor, project, ProjectAction::ManageMilestones).await?;
@@ -114,6 +118,7 @@ pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, changes: Mil
     record_and_commit(app, transaction, actor, &project, created, Some(Action::Created)).await
 }
 
+#[crate::boxed]
 pub async fn update(
     app: &App,
     actor: &Actor,

@@ -22,6 +22,7 @@ use crate::projects::project::{Project, ProjectRef};
 use crate::{Actor, App, Error, Resource, Result, access};
 
 /// Lists the notes of an issue, oldest first.
+#[crate::boxed]
 pub async fn list(
     app: &App,
     actor: &Actor,
@@ -36,6 +37,7 @@ pub async fn list(
     Ok(note::list(&app.database, issue.id, confidential_access(actor, &project), page).await?)
 }
 
+#[crate::boxed]
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, issue: IssueId, id: NoteId) -> Result<Note> {
     let mut connection = app.database.connection().await?;
     let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadIssues).await?;
@@ -63,6 +65,7 @@ fn check_body(body: &str) -> std::result::Result<(), Violations> {
     violations.into_result()
 }
 
+#[crate::boxed]
 pub async fn create(
     app: &App,
     actor: &Actor,
@@ -97,6 +100,7 @@ pub async fn create(
 }
 
 /// Changes the body of a note. Only its author and users who can moderate notes may.
+#[crate::boxed]
 pub async fn update(
     app: &App,
     actor: &Actor,
@@ -120,6 +124,7 @@ pub async fn update(
 }
 
 /// Deletes a note and returns it as it was before. Only its author and users who can moderate notes may.
+#[crate::boxed]
 pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, issue: IssueId, id: NoteId) -> Result<Note> {
     let mut transaction = app.database.begin().await?;
     let (_, issue, note) = lock_editable(app, &mut transaction, actor, project, issue, id).await?;

@@ -13,6 +13,7 @@ use crate::namespaces::access_request::AccessRequest;
 use crate::namespaces::member::{Member, Membership};
 use crate::{Actor, App, Error, Resource, Result, access};
 
+#[crate::boxed]
 pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequest) -> Result<Page<AccessRequest>> {
     let mut connection = app.database.connection().await?;
     let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ManageMembers).await?;
@@ -20,6 +21,7 @@ pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequ
     Ok(access_request::list(&app.database, MembershipScope::Project(project.id), page).await?)
 }
 
+#[crate::boxed]
 pub async fn create(app: &App, actor: &Actor, project: &ProjectRef) -> Result<AccessRequest> {
     let mut transaction = app.database.begin().await?;
     let project = access::lock_project(app, &mut transaction, actor, project, ProjectAction::RequestAccess).await?;
@@ -36,6 +38,7 @@ pub async fn create(app: &App, actor: &Actor, project: &ProjectRef) -> Result<Ac
 }
 
 /// Approves an access request: the requester becomes a member.
+#[crate::boxed]
 pub async fn approve(
     app: &App,
     actor: &Actor,
@@ -54,6 +57,7 @@ pub async fn approve(
 }
 
 /// Deletes an access request. Requesters can delete their own; others need the permission to manage members.
+#[crate::boxed]
 pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, user: UserId) -> Result<()> {
     let is_self = actor.user_id() == Some(user);
     let needed = if is_self { ProjectAction::RequestAccess } else { ProjectAction::ManageMembers };

@@ -18,6 +18,7 @@ use super::project::{
 use crate::{Actor, App, Error, Resource, Result, access, events};
 
 /// Forks a project. `namespace` is the id or the path of a namespace in which the current user may create projects.
+#[crate::boxed]
 pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, namespace: &str) -> Result<Project> {
     let mut transaction = app.database.begin().await?;
     let source = access::authorize_project(app, &mut transaction, actor, project, ProjectAction::Fork).await?;

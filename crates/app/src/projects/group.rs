@@ -11,6 +11,7 @@ use super::project::Project;
 use crate::{Actor, App, Result, access};
 
 /// Lists the projects of a group and those shared with it, as far as the current user can see them.
+#[crate::boxed]
 pub async fn list(
     app: &App,
     actor: &Actor,
@@ -34,6 +35,7 @@ pub struct GroupDetail {
     pub shared_projects: Vec<Project>,
 }
 
+#[crate::boxed]
 pub async fn show(app: &App, actor: &Actor, group: &GroupRef) -> Result<GroupDetail> {
     let mut connection = app.database.connection().await?;
     let (group, level) =

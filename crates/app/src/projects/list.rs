@@ -36,6 +36,7 @@ impl ListProjects {
     }
 }
 
+#[crate::boxed]
 pub async fn list(
     app: &App,
     actor: &Actor,

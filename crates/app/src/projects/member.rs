@@ -16,6 +16,7 @@ use crate::namespaces::member::{Member, Membership};
 use crate::{Actor, App, Error, Resource, Result, access, events};
 
 /// Lists the direct members of a project. Members of its group are not included.
+#[crate::boxed]
 pub async fn list(
     app: &App,
     actor: &Actor,
@@ -29,6 +30,7 @@ pub async fn list(
     Ok(member::list(&app.database, MembershipScope::Project(project.id), query, page, app.today()).await?)
 }
 
+#[crate::boxed]
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, user: UserId) -> Result<Member> {
     let mut connection = app.database.connection().await?;
     let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadMembers).await?;
@@ -37,6 +39,7 @@ pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, user: UserId) 
 }
 
 /// Adds a member. An existing membership does not change and is returned.
+#[crate::boxed]
 pub async fn create(
     app: &App,
     actor: &Actor,
@@ -52,6 +55,7 @@ pub async fn create(
     }
 }
 
+#[crate::boxed]
 pub async fn update(
     app: &App,
     actor: &Actor,
@@ -73,6 +77,7 @@ pub async fn update(
 
 /// Removes a member. Members can remove themselves; others need the permission to manage members. Returns None if there
 /// is no such member.
+#[crate::boxed]
 pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, user: UserId) -> Result<Option<Member>> {
     let is_self = actor.user_id() == Some(user);
     let needed = if is_self { ProjectAction::ReadMembers } else { ProjectAction::ManageMembers };

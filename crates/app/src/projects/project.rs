@@ -25,6 +25,7 @@ pub use holdfast_store::projects::project::{Features, Owner, Project, ProjectNam
 use crate::error::OnConstraint;
 use crate::{Actor, App, Error, Resource, Result, access, events};
 
+#[crate::boxed]
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef) -> Result<Project> {
     let mut connection = app.database.connection().await?;
     access::authorize_project(app, &mut connection, actor, project, ProjectAction::Read).await
@@ -142,6 +143,7 @@ impl ProjectChanges {
 }
 
 /// Creates a project in the current user's namespace, or in another one where the user may.
+#[crate::boxed]
 pub async fn create(
     app: &App,
     actor: &Actor,
@@ -159,6 +161,7 @@ pub async fn create(
 }
 
 /// Creates a project on behalf of another user, in that user's namespace or in any other.
+#[crate::boxed]
 pub async fn create_for(
     app: &App,
     actor: &Actor,
@@ -258,6 +261,7 @@ pub(super) async fn is_below_project_limit(connection: &mut Connection, creator:
     Ok(project::count_in_namespace(connection, namespace_id, limit).await? < limit)
 }
 
+#[crate::boxed]
 pub async fn update(app: &App, actor: &Actor, project: &ProjectRef, changes: ProjectChanges) -> Result<Project> {
     let mut transaction = app.database.begin().await?;
     let before =
@@ -322,6 +326,7 @@ pub async fn update(app: &App, actor: &Actor, project: &ProjectRef, changes: Pro
 }
 
 /// Archives or unarchives a project. No content can be added to an archived project.
+#[crate::boxed]
 pub async fn set_archived(app: &App, actor: &Actor, project: &ProjectRef, is_archived: bool) -> Result<Project> {
     let mut transaction = app.database.begin().await?;
     let before = access::lock_project(app, &mut transaction, actor, project, ProjectAction::Archive).await?;
@@ -330,6 +335,7 @@ pub async fn set_archived(app: &App, actor: &Actor, project: &ProjectRef, is_arc
 }
 
 /// Deletes a project at once. A job removes its content afterwards (ADR 0008).
+#[crate::boxed]
 pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef) -> Result<()> {
     let mut transaction = app.database.begin().await?;
     let requested = project;

@@ -26,6 +26,7 @@ pub struct NewShare {
     pub expires_at: Option<NaiveDate>,
 }
 
+#[crate::boxed]
 pub async fn create(
     app: &App,
     actor: &Actor,
@@ -54,6 +55,7 @@ pub async fn create(
     Ok(NewShare { id, project: project.id, group: group.id, access_level, expires_at })
 }
 
+#[crate::boxed]
 pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, group: NamespaceId) -> Result<()> {
     let mut transaction = app.database.begin().await?;
     let project = access::lock_project(app, &mut transaction, actor, project, ProjectAction::Share).await?;

@@ -7,6 +7,7 @@ use super::project::{Project, ProjectRef, commit_and_reload};
 use crate::{Actor, App, Result, access};
 
 /// Stars a project. Returns None if the current user has starred it already.
+#[crate::boxed]
 pub async fn create(app: &App, actor: &Actor, project: &ProjectRef) -> Result<Option<Project>> {
     let mut transaction = app.database.begin().await?;
     let project = access::authorize_project(app, &mut transaction, actor, project, ProjectAction::Star).await?;
@@ -17,6 +18,7 @@ pub async fn create(app: &App, actor: &Actor, project: &ProjectRef) -> Result<Op
 }
 
 /// Removes the current user's star. Returns None if there is none.
+#[crate::boxed]
 pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef) -> Result<Option<Project>> {
     let mut transaction = app.database.begin().await?;
     let project = access::authorize_project(app, &mut transaction, actor, project, ProjectAction::Star).await?;

@@ -11,6 +11,7 @@ use crate::error::OnConstraint;
 use crate::{Actor, App, Error, Result, access, events};
 
 /// Moves a project to a group. The visibility of the project and of its forks is lowered to that of the group.
+#[crate::boxed]
 pub async fn transfer(app: &App, actor: &Actor, group: &GroupRef, project_ref: &ProjectRef) -> Result<Group> {
     access::authorize_instance(actor, InstanceAction::TransferProject)?;
     let mut transaction = app.database.begin().await?;

@@ -20,6 +20,7 @@ pub struct UploadLink {
 ///
 /// The row is inserted before the bytes are stored, and marked as stored afterwards (ADR 0011). After a crash in
 /// between, the sweep finds the row and deletes it with the bytes. No connection is held while the bytes are sent.
+#[crate::boxed]
 pub async fn create(
     app: &App,
     actor: &Actor,
@@ -61,6 +62,7 @@ pub struct Download {
     pub content: ByteStream,
 }
 
+#[crate::boxed]
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, secret: &str, file_name: &str) -> Result<Download> {
     let found = {
         let mut connection = app.database.connection().await?;

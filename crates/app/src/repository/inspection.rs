@@ -43,6 +43,7 @@ pub struct RepositoryInfo {
 
 const MAX_MEMBERS: i64 = 10;
 
+#[crate::boxed]
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef) -> Result<RepositoryInfo> {
     access::authorize_instance(actor, InstanceAction::OperateInstance)?;
     let repository = open_repository(app, actor, project, ProjectAction::Read).await?;
@@ -85,6 +86,7 @@ pub struct FsckReport {
 
 /// Checks a repository with `git fsck`. Downloads every pack, whatever this node has cached. If `is_quick` is set, it
 /// checks that all objects exist, but not their content.
+#[crate::boxed]
 pub async fn check(app: &App, actor: &Actor, project: &ProjectRef, is_quick: bool) -> Result<FsckReport> {
     access::authorize_instance(actor, InstanceAction::OperateInstance)?;
     let repository = open_repository(app, actor, project, ProjectAction::Read).await?;

@@ -18,6 +18,7 @@ pub struct OpenRepository {
 }
 
 /// Authorizes an action on a project and loads the refs of its repository.
+#[crate::boxed]
 pub async fn open_repository(
     app: &App,
     actor: &Actor,

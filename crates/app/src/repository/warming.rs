@@ -16,6 +16,7 @@ const MAX_CONCURRENT_REPOSITORIES: usize = 2;
 const MAX_REPOSITORIES: i64 = 200;
 
 /// Warms the cache. Returns the number of repositories that are up to date.
+#[crate::boxed]
 pub async fn warm(app: &App) -> Result<usize> {
     let cache = app.git_runtime.cache()?;
     let recently_used = cache.recently_used();

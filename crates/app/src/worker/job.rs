@@ -10,6 +10,7 @@ pub use holdfast_store::worker::job::Job;
 
 use crate::{Actor, App, Error, Resource, Result, access};
 
+#[crate::boxed]
 pub async fn list(app: &App, actor: &Actor, limit: i64) -> Result<Vec<Job>> {
     access::authorize_instance(actor, InstanceAction::OperateInstance)?;
     Ok(job::list(&app.database, limit).await?)
@@ -23,6 +24,7 @@ pub struct JobStats {
     pub failed: i64,
 }
 
+#[crate::boxed]
 pub async fn stats(app: &App) -> Result<JobStats> {
     let queue = job::overview(&app.database).await?;
     let oldest_pending = queue.oldest.and_then(|since| (app.clock.now() - since).to_std().ok()).unwrap_or_default();
@@ -30,6 +32,7 @@ pub async fn stats(app: &App) -> Result<JobStats> {
 }
 
 /// Runs a job again at once, even if it has failed permanently.
+#[crate::boxed]
 pub async fn retry(app: &App, actor: &Actor, id: JobId) -> Result<()> {
     access::authorize_instance(actor, InstanceAction::OperateInstance)?;
     if job::retry(&app.database, id).await? { Ok(()) } else { Err(Error::NotFound(Resource::Record)) }

@@ -21,7 +21,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::try_join_all;
+use futures_util::future::{BoxFuture, try_join_all};
 use graphile_worker::{IntoTaskHandlerResult, TaskHandler, Worker, WorkerContext, WorkerOptions, WorkerRecoveryConfig};
 use holdfast_domain::ids::{JobId, ProjectId, UserId};
 use holdfast_domain::policy::InstanceAction;
@@ -297,8 +297,8 @@ async fn start(options: WorkerOptions) -> Result<Worker> {
 }
 
 /// Runs jobs until `stop` completes, then finishes the jobs that are running.
-pub async fn run(app: Arc<App>, concurrency: Concurrency, stop: impl Future<Output = ()> + Send) -> Result<()> {
-    let mut stop = std::pin::pin!(stop);
+#[crate::boxed]
+pub async fn run(app: Arc<App>, concurrency: Concurrency, mut stop: BoxFuture<'static, ()>) -> Result<()> {
     let startup = async {
         // The daily job may not have run for a while if no node was up.
         sweep::create_partitions(&app).await?;
@@ -327,12 +327,14 @@ pub async fn run(app: Arc<App>, concurrency: Concurrency, stop: impl Future<Outp
 }
 
 /// Runs the daily cleanup now.
+#[crate::boxed]
 pub async fn sweep_now(app: &App, actor: &Actor) -> Result<()> {
     access::authorize_instance(actor, InstanceAction::OperateInstance)?;
     sweep::sweep(app).await
 }
 
 /// Runs the jobs that are due now, and returns.
+#[crate::boxed]
 pub async fn run_once(app: &Arc<App>) -> Result<()> {
     let options = with_general_tasks(worker_options(app, 1))?.define_job::<Import>();
     start(options).await?.run_once().await.map_err(|error| Error::Internal(error.into()))

@@ -22,6 +22,7 @@ const OBJECT_BATCH_SIZE: i64 = 100;
 /// Maximum number of builds that one statement deletes. Their traces, artifacts and queue entries are deleted with them.
 const BUILD_BATCH_SIZE: i64 = 100;
 
+#[crate::boxed]
 pub async fn remove_projects(app: &App, id: JobId) -> Result<()> {
     while let Some(project) = removal::next_project(&mut *app.database.connection().await?, id).await? {
         remove_uploads(app, project).await?;
@@ -106,6 +107,7 @@ pub(super) async fn remove_upload_objects(app: &App, uploads: Vec<UploadObject>)
 
 /// Reassigns the contributions of a deleted user in projects of others to the ghost account, in batches. Issues that
 /// were assigned to the user become unassigned.
+#[crate::boxed]
 pub async fn reassign_author(app: &App, id: JobId, author: UserId) -> Result<()> {
     let ghost = ghost::find_or_insert(&mut *app.database.connection().await?, app.clock.now()).await?;
     while issue::reassign_batch(&mut *app.database.connection().await?, author, ghost, BATCH_SIZE).await? > 0 {}

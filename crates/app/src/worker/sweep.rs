@@ -17,6 +17,7 @@ use crate::hooks::token;
 use crate::projects::project::load;
 use crate::{App, Error, Result, events};
 
+#[crate::boxed]
 pub async fn sweep(app: &App) -> Result<()> {
     let now = app.clock.now();
     let results = [

@@ -173,7 +173,9 @@ async fn run_worker(app: Arc<App>, concurrency: Concurrency) {
             _ = interval.tick() => {}
             () = app.shutdown.cancelled() => break,
         }
-        if let Err(error) = worker::run(app.clone(), concurrency, app.shutdown.cancelled()).await {
+        if let Err(error) =
+            worker::run(app.clone(), concurrency, Box::pin(app.shutdown.clone().cancelled_owned())).await
+        {
             tracing::warn!(%error, "background worker stopped, restarting");
         }
     }
@@ -184,7 +186,7 @@ async fn serve_hooks(app: Arc<App>) {
     if app.settings.hooks.concurrency == 0 {
         return;
     }
-    if let Err(error) = dispatch::run(app.clone(), app.shutdown.cancelled()).await {
+    if let Err(error) = dispatch::run(app.clone(), Box::pin(app.shutdown.clone().cancelled_owned())).await {
         tracing::error!(%error, "webhook dispatcher failed to start");
     }
 }

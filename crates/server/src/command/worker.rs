@@ -26,13 +26,13 @@ pub fn run(configuration: &Configuration) -> anyhow::Result<()> {
         serve::ensure_schema_current(configuration).await?;
         tracing::info!(?concurrency, version = env!("CARGO_PKG_VERSION"), "worker started");
         let shutdown = app.shutdown.clone();
-        let stop = async {
+        let stop = async move {
             if let Err(error) = serve::shutdown_signal().await {
                 tracing::error!(%error, "listening for signals failed");
             }
             shutdown.cancel();
         };
-        worker::run(app, concurrency, stop).await?;
+        worker::run(app, concurrency, Box::pin(stop)).await?;
         tracing::info!("worker stopped");
         Ok(())
     })

@@ -106,7 +106,7 @@ async fn slow_imports_do_not_block_other_jobs() {
     let other = create_import(&eve, "other", &url).await;
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let concurrency = Concurrency { jobs: 1, imports: 2 };
-    let working = tokio::spawn(worker::run(server.app.clone(), concurrency, async { drop(stopped.await) }));
+    let working = tokio::spawn(worker::run(server.app.clone(), concurrency, Box::pin(async { drop(stopped.await) })));
     wait_for_phase(&mallory, first, "receiving").await;
     // A second import of the same user does not take the other worker.
     wait_for_phase(&eve, other, "receiving").await;
@@ -324,7 +324,7 @@ async fn an_import_can_be_canceled_while_packing() {
     let project = create_import(&ada, "p", &start_source(dumb_source(tree.path())).await).await;
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let concurrency = Concurrency { jobs: 1, imports: 1 };
-    let working = tokio::spawn(worker::run(server.app.clone(), concurrency, async { drop(stopped.await) }));
+    let working = tokio::spawn(worker::run(server.app.clone(), concurrency, Box::pin(async { drop(stopped.await) })));
     wait_for_phase(&ada, project, "storing").await;
     let canceled = ada.delete(&format!("/projects/{project}/import")).await;
     assert_eq!((canceled.status, &canceled.body["phase"]), (200, &json!("canceled")));
@@ -573,7 +573,7 @@ async fn import_passwords_are_deleted_and_never_exposed() {
     let project = create_import(&ada, "running", &running.in_url(&start_source(endless_source()).await)).await;
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let concurrency = Concurrency { jobs: 1, imports: 1 };
-    let working = tokio::spawn(worker::run(server.app.clone(), concurrency, async { drop(stopped.await) }));
+    let working = tokio::spawn(worker::run(server.app.clone(), concurrency, Box::pin(async { drop(stopped.await) })));
     wait_for_phase(&ada, project, "receiving").await;
     let deadline = Instant::now() + PHASE_TIMEOUT;
     let arguments = loop {

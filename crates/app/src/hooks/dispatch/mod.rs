@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use chrono::TimeDelta;
 use futures_util::FutureExt;
-use futures_util::future::join_all;
+use futures_util::future::{BoxFuture, join_all};
 use holdfast_domain::hooks::Lane;
 use holdfast_store::commit;
 use holdfast_store::hooks::queue::{self, LaneRequest, LeasedHook, PendingDelivery};
@@ -173,7 +173,8 @@ fn body_key(leased: &LeasedHook, delivery: &PendingDelivery) -> BodyKey {
 }
 
 /// Runs fan-out and dispatch until `stop` completes, then finishes the batches that are in progress.
-pub async fn run(app: Arc<App>, stop: impl Future<Output = ()> + Send) -> Result<()> {
+#[crate::boxed]
+pub async fn run(app: Arc<App>, stop: BoxFuture<'static, ()>) -> Result<()> {
     let dispatcher = Arc::new(Dispatcher::new(app)?);
     let stop = stop.shared();
     let (wakeup, (results, completed)) = (Notify::new(), mpsc::unbounded_channel());
@@ -295,6 +296,7 @@ async fn record_results(dispatcher: &Dispatcher, wakeup: &Notify, mut completed:
 }
 
 /// Fans out all events, sends all deliveries that are due now, and returns.
+#[crate::boxed]
 pub async fn run_once(app: &Arc<App>) -> Result<()> {
     let dispatcher = Arc::new(Dispatcher::new(app.clone())?);
     while fan_out::run_batch(app).await? == Some(true) {}
@@ -322,6 +324,7 @@ pub struct HookStats {
     pub pending_fan_out: i64,
 }
 
+#[crate::boxed]
 pub async fn stats(app: &App) -> Result<HookStats> {
     let found = queue::overview(&mut *app.database.connection().await?).await?;
     let waits = found.waiting_since.map(|since| app.clock.now() - since);

@@ -23,6 +23,7 @@ use crate::repository::transfer::fetch::{self, ResponseStream};
 use crate::{Actor, App, Error, Resource, Result};
 
 /// Serves `git archive --remote`. Rejects a commit that no ref of this project reaches.
+#[crate::boxed]
 pub async fn serve(app: &App, repository: &OpenRepository, request: &ArchiveRequest) -> Result<ResponseStream> {
     let commit: ObjectId = revision::resolve(app, repository, &request.revision).await?.ok_or_else(|| {
         Error::Rejected(format!("{:?} is not a branch, a tag or a commit id of this repository", request.revision))
@@ -42,6 +43,7 @@ pub struct Archive {
 }
 
 /// Returns an archive of a revision, or of the default branch if none is given.
+#[crate::boxed]
 pub async fn show(
     app: &App,
     actor: &Actor,

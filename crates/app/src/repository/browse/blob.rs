@@ -22,6 +22,7 @@ pub struct Blob {
 }
 
 /// Returns the content of a file at a commit.
+#[crate::boxed]
 pub async fn show_at_path(app: &App, actor: &Actor, project: &ProjectRef, revision: &str, path: &str) -> Result<Blob> {
     let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
     let commit = revision::resolve(app, &repository, revision).await?.ok_or(Error::NotFound(Resource::Commit))?;
@@ -31,6 +32,7 @@ pub async fn show_at_path(app: &App, actor: &Actor, project: &ProjectRef, revisi
 }
 
 /// Returns a blob by its id, or by the beginning of its id.
+#[crate::boxed]
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, id: &str) -> Result<Blob> {
     let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
     let id = object_lookup::find_reachable(app, &repository, id, Kind::Blob)

@@ -47,6 +47,7 @@ const MAX_LINES: u64 = 5000;
 const MAX_BYTES: u64 = 512_000;
 
 /// Compares two revisions: the commits that `to` has and `from` has not, and the changes since their merge base.
+#[crate::boxed]
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, from: &str, to: &str) -> Result<Comparison> {
     let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
     let from = revision::resolve(app, &repository, from).await?.ok_or(Error::NotFound(Resource::Commit))?;

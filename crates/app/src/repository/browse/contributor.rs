@@ -30,6 +30,7 @@ const JOB_TIMEOUT: Duration = Duration::from_secs(20);
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Lists the contributors to the default branch, the one with the newest commit first. Merges are not counted.
+#[crate::boxed]
 pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequest) -> Result<Page<Contributor>> {
     let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
     let tip = repository.refs.head_target().ok_or(Error::NotFound(Resource::Literal("404 Not Found")))?;

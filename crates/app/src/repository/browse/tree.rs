@@ -27,6 +27,7 @@ pub struct ListTree {
 
 /// Lists the entries of a directory: directories, then files, then submodules, each in git's order. The list is empty
 /// if there is no such directory.
+#[crate::boxed]
 pub async fn list(
     app: &App,
     actor: &Actor,

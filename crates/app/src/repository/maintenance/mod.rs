@@ -130,6 +130,7 @@ pub(super) const ALREADY_RUNNING: &str = "Maintenance of this repository is alre
 
 /// Runs the maintenance of a repository. Packs that are pushed meanwhile are not affected: they are not in the pack
 /// list that was read.
+#[crate::boxed]
 pub async fn maintain(app: &App, actor: &Actor, project: &ProjectRef, scope: RepackScope) -> Result<MaintenanceReport> {
     access::authorize_instance(actor, InstanceAction::OperateInstance)?;
     let repository = open_repository(app, actor, project, ProjectAction::Read).await?;

@@ -49,6 +49,7 @@ fn damaged(lost: &LostPush, how: &str) -> Error {
 
 /// Applies a lost push again and returns the number of updated refs. A second call returns a conflict, since the refs
 /// no longer have their old values.
+#[crate::boxed]
 pub async fn apply(app: &App, actor: &Actor, lost: &LostPush) -> Result<usize> {
     access::authorize_instance(actor, InstanceAction::OperateInstance)?;
     let receipt = &lost.receipt;

@@ -89,6 +89,7 @@ pub struct ObjectTotals {
 const BATCH_SIZE: usize = 1000;
 
 /// Searches the object store for lost pushes and classifies them.
+#[crate::boxed]
 pub async fn search(app: &App, actor: &Actor, filter: &PushFilter) -> Result<SearchResult> {
     access::authorize_instance(actor, InstanceAction::OperateInstance)?;
     let mut found = SearchResult::default();

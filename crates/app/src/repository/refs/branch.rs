@@ -29,6 +29,7 @@ pub struct Branch {
 }
 
 /// Lists the branches of a project, sorted by name.
+#[crate::boxed]
 pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequest) -> Result<Page<Branch>> {
     let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
     let total = repository.refs.count(RefKind::Branches);
@@ -43,6 +44,7 @@ fn to_branch(name: String, commit: Commit, rules: &[Rule]) -> Branch {
     Branch { protection: Protection::for_branch(rules, &name), name, commit }
 }
 
+#[crate::boxed]
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, name: &str) -> Result<Branch> {
     let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
     let found = repository.refs.find(&format!("refs/heads/{name}")).ok_or(Error::NotFound(Resource::Branch))?;
@@ -56,6 +58,7 @@ async fn load_branch(app: &App, repository: &OpenRepository, name: &str, id: Obj
 }
 
 /// Creates a branch at a branch, a tag or a commit.
+#[crate::boxed]
 pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, name: &str, start_point: &str) -> Result<Branch> {
     let repository = open_repository(app, actor, project, ProjectAction::WriteCode).await?;
     let rejected = |text: &str| Error::Rejected(text.into());
@@ -80,6 +83,7 @@ pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, name: &str, 
 }
 
 /// Deletes a branch and returns its name, which the API echoes.
+#[crate::boxed]
 pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, name: &str) -> Result<String> {
     let repository = open_repository(app, actor, project, ProjectAction::WriteCode).await?;
     let full = format!("refs/heads/{name}");
@@ -100,6 +104,7 @@ pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, name: &str) 
 }
 
 /// Protects a branch: only masters may push and merge, and developers if these flags allow it.
+#[crate::boxed]
 pub async fn protect(
     app: &App,
     actor: &Actor,
@@ -116,6 +121,7 @@ pub async fn protect(
 }
 
 /// Deletes the protection rule with the name of a branch. A rule that covers several branches stays.
+#[crate::boxed]
 pub async fn unprotect(app: &App, actor: &Actor, project: &ProjectRef, name: &str) -> Result<Branch> {
     let (repository, id) = find_protectable(app, actor, project, name).await?;
     protection::delete(&mut *app.database.connection().await?, repository.project.id, name).await?;

@@ -21,6 +21,7 @@ use crate::repository::open_repository::{OpenRepository, open_repository};
 use crate::{Actor, App, Error, Result};
 
 /// Enqueues a job that deletes the merged branches of a project.
+#[crate::boxed]
 pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef) -> Result<()> {
     let repository = open_repository(app, actor, project, ProjectAction::WriteCode).await?;
     let user = actor.current_user()?.account.id();

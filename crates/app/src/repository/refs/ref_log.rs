@@ -20,6 +20,7 @@ pub struct RestorableEntry {
 }
 
 /// Lists the ref log of a project, newest first, or that of one ref if a name is given.
+#[crate::boxed]
 pub async fn list(
     app: &App,
     actor: &Actor,

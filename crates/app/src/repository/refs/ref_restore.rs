@@ -41,6 +41,7 @@ enum RestoreSelector {
 }
 
 /// Restores a ref to its value before the update of this generation.
+#[crate::boxed]
 pub async fn restore(
     app: &App,
     actor: &Actor,
@@ -52,11 +53,13 @@ pub async fn restore(
 }
 
 /// Restores a ref to its value before its last update.
+#[crate::boxed]
 pub async fn restore_last(app: &App, actor: &Actor, project: &ProjectRef, name: &str) -> Result<RestoredRef> {
     restore_selected(app, actor, project, &full_name(name), RestoreSelector::Last).await
 }
 
 /// Restores a deleted branch to its last value.
+#[crate::boxed]
 pub async fn restore_branch(app: &App, actor: &Actor, project: &ProjectRef, branch: &str) -> Result<RestoredRef> {
     restore_selected(app, actor, project, &format!("refs/heads/{branch}"), RestoreSelector::Deletion).await
 }

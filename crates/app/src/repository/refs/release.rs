@@ -12,6 +12,7 @@ use crate::repository::open_repository::{OpenRepository, open_repository};
 use crate::{Actor, App, Error, Resource, Result};
 
 /// Creates the release of a tag that has none yet.
+#[crate::boxed]
 pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, tag: &str, description: &str) -> Result<()> {
     let repository = open_repository(app, actor, project, ProjectAction::WriteCode).await?;
     check_text("description", description)?;
@@ -22,6 +23,7 @@ pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, tag: &str, d
     Ok(commit(transaction).await?)
 }
 
+#[crate::boxed]
 pub async fn update(app: &App, actor: &Actor, project: &ProjectRef, tag: &str, description: &str) -> Result<()> {
     let repository = open_repository(app, actor, project, ProjectAction::WriteCode).await?;
     check_text("description", description)?;

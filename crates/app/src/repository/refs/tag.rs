@@ -47,6 +47,7 @@ pub struct CreateTag {
 }
 
 /// Lists the tags of a project, sorted by name in descending order.
+#[crate::boxed]
 pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequest) -> Result<Page<Tag>> {
     let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
     let total = repository.refs.count(RefKind::Tags);
@@ -67,6 +68,7 @@ pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequ
     Ok(Page::with_total(tags.collect(), page, total))
 }
 
+#[crate::boxed]
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, name: &str) -> Result<Tag> {
     let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
     let target = repository.refs.find(&format!("refs/tags/{name}")).ok_or(Error::NotFound(Resource::Tag))?;
@@ -108,6 +110,7 @@ async fn read_tags(
 
 /// Deletes a tag with its release and returns its name, which the API echoes. As in a push, developers create tags, and
 /// only masters change existing ones.
+#[crate::boxed]
 pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, name: &str) -> Result<String> {
     let repository = open_repository(app, actor, project, ProjectAction::WriteCode).await?;
     let full = format!("refs/tags/{name}");
@@ -125,6 +128,7 @@ pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, name: &str) 
 }
 
 /// Creates a tag at a branch, another tag or a commit. The tag is annotated if it has a message.
+#[crate::boxed]
 pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, input: CreateTag) -> Result<Tag> {
     let repository = open_repository(app, actor, project, ProjectAction::WriteCode).await?;
     let current_user = actor.current_user()?;

@@ -36,6 +36,7 @@ impl Bundle {
 
 /// Returns the bundle of a repository: its base pack, if no other repository lists it and all of its objects are still
 /// reachable. Only public projects have one, since clients download it without credentials.
+#[crate::boxed]
 pub async fn find(app: &App, repository: &OpenRepository) -> Result<Option<Arc<Bundle>>> {
     let (id, generation) = (repository.project.repository.id, repository.refs.generation);
     if repository.project.visibility != Visibility::Public {
@@ -96,6 +97,7 @@ const MAX_UPDATED_REFS: i64 = 10_000;
 const MAX_TIPS: usize = 1000;
 
 /// Returns the content of a bundle, or `None` if its pack was replaced since it was found.
+#[crate::boxed]
 pub async fn open_content(app: &App, repository: &OpenRepository, bundle: &Bundle) -> Result<Option<ResponseStream>> {
     let cached_repository = app.cached_repository(repository.project.repository.id, repository.refs.generation).await?;
     let path = cached_repository.bare.pack_dir().join(format!("{}.pack", cache::pack_file_stem(&bundle.pack)));

@@ -64,6 +64,7 @@ pub type ResponseStream = BoxStream<'static, io::Result<Bytes>>;
 
 /// Serves one fetch request. Rejects an id that no ref of this project reaches, wherever its object is stored. Each
 /// request is checked before it joins a shared response.
+#[crate::boxed]
 pub async fn serve(
     app: &App,
     repository: &OpenRepository,

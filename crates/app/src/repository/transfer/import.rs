@@ -29,6 +29,7 @@ use crate::repository::refs::ref_update::{self, RefUpdate, RefUpdateBatch};
 use crate::{Actor, App, Error, Resource, Result, access};
 
 /// Returns the state of an import.
+#[crate::boxed]
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef) -> Result<Import> {
     let mut connection = app.database.connection().await?;
     let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::Update).await?;
@@ -36,6 +37,7 @@ pub async fn show(app: &App, actor: &Actor, project: &ProjectRef) -> Result<Impo
 }
 
 /// Cancels an import and returns its state. Data that is already in the repository stays.
+#[crate::boxed]
 pub async fn cancel(app: &App, actor: &Actor, project: &ProjectRef) -> Result<Import> {
     let mut connection = app.database.connection().await?;
     let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::Update).await?;

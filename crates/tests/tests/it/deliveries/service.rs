@@ -19,7 +19,7 @@ struct RunningService {
 
 fn start(app: Arc<App>) -> RunningService {
     let (stop, stopped) = oneshot::channel::<()>();
-    let service = async move { dispatch::run(app, async { drop(stopped.await) }).await.unwrap() };
+    let service = async move { dispatch::run(app, Box::pin(async { drop(stopped.await) })).await.unwrap() };
     RunningService { stop, ended: tokio::spawn(service) }
 }
 
