@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 
-/// Settings for CI.
+/// The settings of pipelines, builds and runners, converted from the configuration.
 #[derive(Clone, Debug)]
 pub struct CiSettings {
     /// Maximum duration of a build.

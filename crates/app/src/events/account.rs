@@ -31,7 +31,7 @@ pub fn user_destroyed(user: &User) -> OutboxEvent {
 fn key_event(kind: EventKind, key: &SshKey, username: &str) -> OutboxEvent {
     let payload = json!({
         "created_at": format_time(key.created_at),
-        // A key never changes.
+        // A key is never updated, so this is the time of its creation.
         "updated_at": format_time(key.created_at),
         "id": key.id,
         "key": key.key,

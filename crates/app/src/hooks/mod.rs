@@ -21,7 +21,7 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use ipnet::IpNet;
 
-/// Settings for webhooks.
+/// The settings of webhooks and their deliveries, converted from the configuration.
 #[derive(Clone, Debug)]
 pub struct HookSettings {
     /// Networks that hooks may call although their addresses are not public.

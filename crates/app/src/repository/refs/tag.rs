@@ -34,7 +34,7 @@ pub struct Tag {
     pub message: Option<String>,
     /// `None` if the tag points at another kind of object.
     pub commit: Option<Commit>,
-    /// The release notes.
+    /// The notes of the release that belongs to the tag, if there is one.
     pub release: Option<String>,
 }
 

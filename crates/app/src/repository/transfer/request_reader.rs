@@ -11,8 +11,8 @@ use tokio::io::{AsyncRead, ReadBuf};
 use crate::client::{ClientKey, KeyedPermit};
 use crate::{App, Result};
 
-/// The maximum size of a fetch request, which is in memory until it has been served. A request for 100,000 refs has 5
-/// MB.
+/// The maximum size of a fetch request, which is in memory until it has been served. A request for 100,000 refs
+/// has 5 MB.
 pub const MAX_REQUEST_BYTES: usize = 8 << 20;
 
 /// A request up to this size needs no permit while it is read: nearly all are shorter.
