@@ -2,9 +2,7 @@
 
 The statement is taken from PostgreSQL's log, separately for each size, so that there is no copy to maintain."""
 
-import json
-
-from harness import BaseCase, Load, compare, growth, post, same_answers
+from harness import BaseCase, Load, capture, compare, growth, same_answers
 
 SIZES = {"small": "projects_small", "large": "projects_large"}
 # A word that about 0.3 % of the projects of bench/seed contain.
@@ -51,11 +49,8 @@ class Case(BaseCase):
         pages = [statement for statement in environment.statements(ours.ids) if " as total from " in statement.sql]
         if len(pages) != 1:
             raise RuntimeError(f"{len(pages)} statements read the page of {ours.path}")
-        captured = json.dumps(vars(pages[0]) | {"rows": 20})
-        status, body = post(instance.reference.port, "/captured", captured, "application/json")
-        if status != 200:
-            raise RuntimeError(f"the reference does not take the statement of {ours.path}: {body.decode()}")
-        return ours, Load(f"{name} reference", instance.reference, f"/captured/{int(body)}", seconds)
+        captured = capture(instance.reference, pages[0], rows=20)
+        return ours, Load(f"{name} reference", instance.reference, captured, seconds)
 
     def check(self, _environment):
         for pair in self._pairs.values():

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from . import proc
-from .http import get
+from .http import get, post
 
 SCRIPT = Path(__file__).parent.parent / "wrk.lua"
 
@@ -22,6 +22,14 @@ def wrk(server, path, seconds, connections, arguments=()):
     if counted["errors"] or not counted["requests"]:
         raise RuntimeError(f"{url} failed under load: {done.stdout}")
     return counted
+
+
+def capture(reference, statement, rows):
+    """Gives the reference a statement of the server, and returns the path where it runs the statement."""
+    status, body = post(reference.port, "/captured", json.dumps(vars(statement) | {"rows": rows}), "application/json")
+    if status != 200:
+        raise RuntimeError(f"the reference does not take this statement: {body.decode()}\n{statement.sql}")
+    return f"/captured/{int(body)}"
 
 
 class Load:

@@ -10,7 +10,7 @@ use holdfast_domain::AccessLevel;
 use holdfast_domain::policy::{Feature, GroupAction, InstanceAction, InstanceRole, ProjectAction};
 use holdfast_store::Connection;
 use holdfast_store::ci::job_token_allowlist;
-use holdfast_store::namespaces::group::{self, Group, GroupRef, GroupWithLevel};
+use holdfast_store::namespaces::group::{self, Group, GroupRef};
 use holdfast_store::namespaces::namespace;
 use holdfast_store::projects::project::{self, Project, ProjectRef};
 
@@ -49,8 +49,12 @@ pub async fn authorize_group_with_level(
     group: &GroupRef,
     action: GroupAction,
 ) -> Result<(Group, Option<AccessLevel>)> {
-    let found = group::find_with_level(connection, group, actor.user_id(), app.today()).await?;
-    let GroupWithLevel { group, level } = found.ok_or(Error::NotFound(Resource::Group))?;
+    let found = match actor.prefetched().and_then(|prefetched| prefetched.take_group(group)) {
+        Some(found) => Some(found),
+        None => group::find_with_level(connection, group, actor.user_id(), app.today()).await?,
+    };
+    let found = found.ok_or(Error::NotFound(Resource::Group))?;
+    let (level, group) = (found.level(), found.group);
     let is_allowed = |action: GroupAction| action.is_allowed(group.visibility, actor.role(), level);
     if !is_allowed(GroupAction::Read) && !is_member_within(app, connection, actor, &group).await? {
         return Err(Error::NotFound(Resource::Group));
@@ -95,8 +99,23 @@ pub async fn authorize_project(
     project: &ProjectRef,
     action: ProjectAction,
 ) -> Result<Project> {
-    let found = project::find(connection, project, actor.user_id(), app.today()).await?;
+    let found = match actor.prefetched().and_then(|prefetched| prefetched.take_project(project)) {
+        Some(found) => Some(found),
+        None => project::find(connection, project, actor.user_id(), app.today()).await?,
+    };
     authorize_loaded(connection, found.ok_or(Error::NotFound(Resource::Project))?, actor, action).await
+}
+
+/// Like [`authorize_project`], for use cases that need no connection for anything else. None is acquired if the project
+/// was read together with the token.
+#[crate::boxed]
+pub async fn read_project(app: &App, actor: &Actor, project: &ProjectRef, action: ProjectAction) -> Result<Project> {
+    let prefetched = actor.prefetched().and_then(|prefetched| prefetched.take_project(project));
+    match prefetched {
+        // The rights of a build also depend on other projects, but a build's project is never prefetched.
+        Some(found) if actor.job_token_scope().is_none() => check_policy(found, actor, action),
+        _ => self::authorize_project(app, &mut *app.database.connection().await?, actor, project, action).await,
+    }
 }
 
 /// Like [`authorize_project`], but locks the project until the end of the transaction.
@@ -108,9 +127,12 @@ pub async fn lock_project(
     project: &ProjectRef,
     action: ProjectAction,
 ) -> Result<Project> {
-    let id = match project {
-        ProjectRef::Id(id) => *id,
-        ProjectRef::Path { .. } => self::authorize_project(app, connection, actor, project, action).await?.id,
+    // The locked row is read anew, so that only the id of a prefetched project is used.
+    let prefetched = actor.prefetched().and_then(|prefetched| prefetched.take_project(project));
+    let id = match (project, prefetched) {
+        (ProjectRef::Id(id), _) => *id,
+        (ProjectRef::Path { .. }, Some(found)) => found.id,
+        (ProjectRef::Path { .. }, None) => self::authorize_project(app, connection, actor, project, action).await?.id,
     };
     if let Some(found) = project::try_lock(connection, id, actor.user_id(), app.today()).await? {
         return authorize_loaded(connection, found, actor, action).await;

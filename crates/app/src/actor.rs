@@ -8,6 +8,7 @@ use holdfast_domain::policy::InstanceRole;
 use holdfast_store::accounts::user::{Account, User};
 
 use crate::client::ClientKey;
+use crate::prefetched::Prefetched;
 use crate::{Error, Result};
 
 /// The party on whose behalf a use case runs.
@@ -32,6 +33,7 @@ pub struct CurrentUser {
     pub impersonated_by: Option<UserId>,
     /// Set if the actor is a build: it may read code and nothing else.
     pub job_token_scope: Option<JobTokenScope>,
+    pub(crate) prefetched: Prefetched,
 }
 
 /// The projects whose code a build may read.
@@ -42,6 +44,20 @@ pub struct JobTokenScope {
     /// Whether the build has the rights of the user that it acts as. If so, it may also read projects that this user
     /// may read and that have the build's project on their job token allow list.
     pub has_users_rights: bool,
+}
+
+impl CurrentUser {
+    /// Creates a user who acts with all scopes, on their own behalf.
+    pub(crate) fn new(account: Account) -> Self {
+        Self {
+            account,
+            profile: None,
+            scopes: Scopes::all(),
+            impersonated_by: None,
+            job_token_scope: None,
+            prefetched: Prefetched::default(),
+        }
+    }
 }
 
 impl Actor {
@@ -87,6 +103,14 @@ impl Actor {
             Self::User(user) => Ok(user),
             Self::Anonymous(_) => Err(Error::Unauthenticated),
             Self::Operator => Err(Error::Forbidden(Some("The command line has no user account"))),
+        }
+    }
+
+    /// Returns the project or group that was read together with the token. See [`Prefetched`].
+    pub(crate) fn prefetched(&self) -> Option<&Prefetched> {
+        match self {
+            Self::User(user) => Some(&user.prefetched),
+            Self::Anonymous(_) | Self::Operator => None,
         }
     }
 

@@ -19,6 +19,7 @@ pub mod large_response;
 pub mod namespaces;
 mod network;
 pub mod planning;
+pub mod prefetched;
 pub mod progress_budget;
 pub mod projects;
 mod redaction;

@@ -11,7 +11,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use gix::ObjectId;
-use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process_group, prlimit};
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process_group, prlimit, setpriority_process};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 
@@ -128,6 +128,10 @@ impl Git {
 /// made run forever.
 const MAX_CPU_SECONDS: u64 = 4 * 3600;
 
+/// The niceness of git processes. They run for milliseconds to minutes, and must not delay the requests that this
+/// process answers in less than one. The kernel derives the priority of their I/O from it.
+const NICENESS: i32 = 5;
+
 /// A git command that has not been started yet.
 pub struct Command {
     inner: tokio::process::Command,
@@ -214,6 +218,7 @@ impl Command {
         for (resource, limit) in [(Resource::Data, limit), (Resource::Core, core), (Resource::Cpu, time)] {
             prlimit(group, resource, limit).ok();
         }
+        setpriority_process(group, NICENESS).ok();
         Ok(GitProcess { child, name: self.name, group })
     }
 

@@ -23,6 +23,9 @@ use futures_util::future::BoxFuture;
 use holdfast_app::accounts::authentication::{Credentials, authenticate};
 use holdfast_app::client::{ClientKey, KeyedPermit, client_network};
 use holdfast_app::large_response::MAX_SMALL_BYTES;
+use holdfast_app::namespaces::group::GroupRef;
+use holdfast_app::prefetched::RequestTarget;
+use holdfast_app::projects::project::ProjectRef;
 use holdfast_app::{Actor, App};
 use holdfast_domain::accounts::Scope;
 use holdfast_domain::page::PageRequest;
@@ -30,7 +33,7 @@ use holdfast_domain::policy::InstanceAction;
 use hyper::body::Body as _;
 
 use crate::error::ApiError;
-use crate::params::{self, ParamSet, RawParams};
+use crate::params::{self, FromValue, ParamSet, RawParams};
 use crate::permitted_body::PermittedBody;
 use crate::response::{ApiResponse, BodyBytes, ResponseContext};
 use crate::{Access, Context, InstanceUrls, body, client_address};
@@ -118,10 +121,11 @@ pub(crate) async fn dispatch(
         let (parts, body) = request.into_parts();
         let mut raw = RawParams::from_path_and_query(&parts, &path)?;
         let scope = required_scope(&parts.method, parts.uri.path());
+        let target = request_target(access, &parts.method, &raw);
         let (raw, actor, _permit) = if endpoint.takes_file {
             // Uploads are large, so the client authenticates before the body is read, and a permit bounds how many are
             // in memory.
-            let actor = match authenticate_request(&context, access, scope, &parts, &raw).await? {
+            let actor = match authenticate_request(&context, access, scope, target.as_ref(), &parts, &raw).await? {
                 actor @ Actor::User(_) => actor,
                 _ => return Err(holdfast_app::Error::Unauthenticated.into()),
             };
@@ -137,7 +141,7 @@ pub(crate) async fn dispatch(
             // An invalid token in the header or the query is rejected before the body is read.
             let presented = identity(&credentials(access, &parts, &raw));
             let actor = match presented.0 {
-                Some(_) => Some(authenticate_request(&context, access, scope, &parts, &raw).await?),
+                Some(_) => Some(authenticate_request(&context, access, scope, target.as_ref(), &parts, &raw).await?),
                 None => None,
             };
             let client = actor
@@ -148,7 +152,7 @@ pub(crate) async fn dispatch(
             // The body may contain another token, or another user to act as.
             let actor = match actor {
                 Some(actor) if presented == identity(&credentials(access, &parts, &raw)) => actor,
-                _ => authenticate_request(&context, access, scope, &parts, &raw).await?,
+                _ => authenticate_request(&context, access, scope, target.as_ref(), &parts, &raw).await?,
             };
             (raw, actor, permit)
         };
@@ -244,9 +248,23 @@ fn credentials<'a>(access: Access, parts: &'a Parts, raw: &'a RawParams) -> Cred
             token: raw.text("private_token").or_else(|| header("private-token")),
             sudo: raw.text("sudo").or_else(|| header("sudo")),
             needs_profile: access == Access::Instance(InstanceAction::ManageOwnAccount),
+            target: None,
             address,
         },
     }
+}
+
+/// Returns the project or group that a request names in its path, if it should be read together with the token. A write
+/// locks what it names and reads it then, so that only the id is useful to it.
+fn request_target(access: Access, method: &Method, raw: &RawParams) -> Option<RequestTarget> {
+    let id = raw.value("id")?.ok()?;
+    let target = match access {
+        Access::Project(_) => RequestTarget::Project(FromValue::from_value(id).ok()?),
+        Access::Group(_) => RequestTarget::Group(FromValue::from_value(id).ok()?),
+        Access::Anyone | Access::Instance(_) => return None,
+    };
+    let is_id = matches!(target, RequestTarget::Project(ProjectRef::Id(_)) | RequestTarget::Group(GroupRef::Id(_)));
+    (is_read(method) || !is_id).then_some(target)
 }
 
 fn identity(credentials: &Credentials<'_>) -> (Option<String>, Option<String>) {
@@ -258,10 +276,12 @@ pub(crate) async fn authenticate_request(
     context: &Context,
     access: Access,
     scope: Scope,
+    target: Option<&RequestTarget>,
     parts: &Parts,
     raw: &RawParams,
 ) -> Result<Actor, ApiError> {
-    let actor = authenticate(&context.app, credentials(access, parts, raw), scope).await;
+    let credentials = Credentials { target, ..credentials(access, parts, raw) };
+    let actor = authenticate(&context.app, credentials, scope).await;
     match &actor {
         Ok(Actor::User(current_user)) => {
             let span = tracing::Span::current();
@@ -281,8 +301,11 @@ pub(crate) async fn authenticate_request(
 /// Returns the scope that a token needs; `path` is relative to `/api/v3`. Reading users has a scope of its own, which
 /// does not include their events in projects.
 fn required_scope(method: &Method, path: &str) -> Scope {
-    let is_read = matches!(*method, Method::GET | Method::HEAD);
     let area = path.split('/').nth(1);
     let is_account = matches!(area, Some("user" | "users")) && !path.ends_with("/events");
-    if is_read && is_account { Scope::ReadUser } else { Scope::Api }
+    if is_read(method) && is_account { Scope::ReadUser } else { Scope::Api }
+}
+
+fn is_read(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD)
 }

@@ -34,8 +34,8 @@ pub async fn serve(
     let attempt = async {
         let path = path.map_err(|_| ApiError::route_not_found())?;
         let raw = RawParams::from_path_and_query(&parts, &path)?;
-        let actor =
-            authenticate_request(&context, Access::Project(ProjectAction::Read), Scope::Api, &parts, &raw).await?;
+        let access = Access::Project(ProjectAction::Read);
+        let actor = authenticate_request(&context, access, Scope::Api, None, &parts, &raw).await?;
         let OneFile { namespace, project, secret, file } = params::read(&raw)?;
         let project = ProjectRef::Path { namespace, project };
         Ok::<_, ApiError>(upload::show(&context.app, &actor, &project, &secret, &file).await?)

@@ -5,13 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{ConnectOptions, Connection as _, PgPool};
+use sqlx::{ConnectOptions, PgPool};
 
 use crate::Result;
+use crate::connection_pool::{ConnectionPool, PoolUsage, PooledConnection};
 use crate::page::LargeListCache;
-
-pub type Connection = sqlx::PgConnection;
-pub type Transaction = sqlx::Transaction<'static, sqlx::Postgres>;
+use crate::transaction::Transaction;
 
 /// Checks that a text can be the URL of a PostgreSQL database. The error does not repeat the URL, which may contain a
 /// password.
@@ -34,14 +33,6 @@ pub struct Options {
     pub statement_timeout: Duration,
 }
 
-/// How many connections of the pool are in use, idle, or not yet opened.
-#[derive(Clone, Copy, Debug)]
-pub struct PoolUsage {
-    pub busy: u32,
-    pub idle: u32,
-    pub unopened: u32,
-}
-
 /// The state of the database's replicas.
 #[derive(Clone, Copy, Debug, sqlx::FromRow)]
 pub struct ReplicationStatus {
@@ -51,17 +42,19 @@ pub struct ReplicationStatus {
     pub lag_seconds: Option<f64>,
 }
 
-const LIVENESS_CHECK_AFTER: Duration = Duration::from_secs(1);
+/// The number of connections that the job queue uses, out of all connections of a node. Its statements are short.
+const QUEUE_CONNECTIONS: u32 = 2;
 
 #[derive(Clone)]
 pub struct Database {
-    pool: PgPool,
+    pool: Arc<ConnectionPool>,
+    queue_pool: PgPool,
     pub(crate) large_lists: Arc<LargeListCache>,
 }
 
 impl Database {
-    /// Creates the pool without opening a connection: a node starts while its database is unavailable, and reports that
-    /// it is not ready.
+    /// Creates the pools without opening a connection: a node starts while its database is unavailable, and reports
+    /// that it is not ready.
     pub fn new(options: &Options) -> Result<Self> {
         let connect_options = PgConnectOptions::from_str(&options.url)?
             .application_name("holdfast")
@@ -75,46 +68,44 @@ impl Database {
             ])
             .log_slow_statements(tracing::log::LevelFilter::Warn, Duration::from_secs(1))
             .log_statements(tracing::log::LevelFilter::Trace);
-        let pool = PgPoolOptions::new()
-            .max_connections(options.max_connections)
+        let queue_pool = PgPoolOptions::new()
+            .max_connections(QUEUE_CONNECTIONS)
             .acquire_timeout(options.acquire_timeout)
-            .test_before_acquire(false)
-            .before_acquire(|connection, metadata| {
-                Box::pin(async move {
-                    // A connection that was in use a moment ago is not checked: the check costs a round trip.
-                    if metadata.idle_for > LIVENESS_CHECK_AFTER {
-                        connection.ping().await?;
-                    }
-                    Ok(true)
-                })
-            })
-            .connect_lazy_with(connect_options);
-        Ok(Self { pool, large_lists: Arc::default() })
+            .connect_lazy_with(connect_options.clone());
+        let max_connections = options.max_connections.saturating_sub(QUEUE_CONNECTIONS).max(1) as usize;
+        let pool = Arc::new(ConnectionPool::new(connect_options, max_connections, options.acquire_timeout));
+        Ok(Self { pool, queue_pool, large_lists: Arc::default() })
     }
 
-    pub async fn connection(&self) -> Result<sqlx::pool::PoolConnection<sqlx::Postgres>> {
-        Ok(self.pool.acquire().await?)
+    pub async fn connection(&self) -> Result<PooledConnection> {
+        self.pool.acquire().await
     }
 
     pub async fn begin(&self) -> Result<Transaction> {
-        Ok(self.pool.begin().await?)
+        Transaction::begin(self.pool.acquire().await?).await
     }
 
     /// Returns whether the database responds and has the schema that this program needs, or a later one.
     pub async fn is_ready(&self) -> Result<bool> {
         const QUERY: &str = "select exists (select from _sqlx_migrations where version >= $1 and success)";
-        Ok(sqlx::query_scalar(QUERY).bind(crate::migrate::newest_version()).fetch_one(&self.pool).await?)
+        let mut connection = self.connection().await?;
+        Ok(sqlx::query_scalar(QUERY).bind(crate::migrate::newest_version()).fetch_one(&mut *connection).await?)
     }
 
     /// Returns the pool for the job queue, which executes its own statements.
-    pub fn pool(&self) -> &PgPool {
-        &self.pool
+    pub fn queue_pool(&self) -> &PgPool {
+        &self.queue_pool
     }
 
+    /// Returns how many of the node's connections are in use, including those of the job queue.
     pub fn pool_usage(&self) -> PoolUsage {
-        let (open, idle) = (self.pool.size(), self.pool.num_idle() as u32);
-        let unopened = self.pool.options().get_max_connections().saturating_sub(open);
-        PoolUsage { busy: open.saturating_sub(idle), idle, unopened }
+        let usage = self.pool.usage();
+        let (open, idle) = (self.queue_pool.size(), self.queue_pool.num_idle() as u32);
+        PoolUsage {
+            busy: usage.busy + open.saturating_sub(idle),
+            idle: usage.idle + idle,
+            unopened: usage.unopened + QUEUE_CONNECTIONS.saturating_sub(open),
+        }
     }
 
     pub async fn replication_status(&self) -> Result<ReplicationStatus> {
@@ -124,10 +115,7 @@ impl Database {
     }
 
     pub async fn close(&self) {
-        self.pool.close().await;
+        self.pool.close();
+        self.queue_pool.close().await;
     }
-}
-
-pub async fn commit(transaction: Transaction) -> Result<()> {
-    Ok(transaction.commit().await?)
 }

@@ -6,9 +6,11 @@
 
 pub mod accounts;
 pub mod activity;
+pub mod authentication;
 pub mod backup;
 pub mod cache;
 pub mod ci;
+mod connection_pool;
 pub mod database;
 pub mod error;
 pub mod fault_injection;
@@ -23,9 +25,12 @@ pub mod repository;
 mod search;
 pub mod server_info;
 mod text;
+mod transaction;
 pub mod worker;
 
 pub use cache::Cache;
-pub use database::{Connection, Database, Options, Transaction, commit};
+pub use connection_pool::{Connection, PoolUsage, PooledConnection};
+pub use database::{Database, Options};
 pub use error::{Error, Result};
 pub use objects::Objects;
+pub use transaction::{Transaction, commit};

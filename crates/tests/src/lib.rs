@@ -294,6 +294,10 @@ impl Server {
         *self.now.lock().expect("no test panics while holding it") += duration;
     }
 
+    pub fn database_url(&self) -> &str {
+        &self.database_url
+    }
+
     /// Opens a database connection, for setup that no endpoint offers.
     pub async fn database(&self) -> sqlx::PgConnection {
         use sqlx::Connection;

@@ -3,13 +3,15 @@
 use std::net::IpAddr;
 
 use chrono::TimeDelta;
-use holdfast_domain::accounts::{Scope, Scopes, TokenKind};
+use holdfast_domain::accounts::{Scope, TokenKind};
 use holdfast_store::accounts::{ssh_key, token, user};
+use holdfast_store::authentication;
 
 use super::job_token;
 use super::secret::digest;
 use super::session;
 use crate::actor::CurrentUser;
+use crate::prefetched::{Prefetched, RequestTarget};
 use crate::{Actor, App, Error, Resource, Result};
 
 /// How far `last_used_at` may lag behind. A write with every request would cost more than the request.
@@ -23,6 +25,8 @@ pub struct Credentials<'a> {
     pub sudo: Option<&'a str>,
     /// Whether the request needs the complete user, because it is about the current user's own profile.
     pub needs_profile: bool,
+    /// The project or group that the request names. It is read together with the token.
+    pub target: Option<&'a RequestTarget>,
     /// The address of the client.
     pub address: Option<IpAddr>,
 }
@@ -35,29 +39,42 @@ pub async fn authenticate<'a>(app: &'a App, credentials: Credentials<'a>, needed
     let now = app.clock.now();
     let mut connection = app.database.connection().await?;
     let digest = digest(secret);
-    let (token, account, profile) = if credentials.needs_profile {
-        let found = token::find_active_by_digest_with_profile(&mut connection, &digest, now).await?;
-        let found = found.ok_or(Error::Unauthenticated)?;
-        ((found.token_id, found.scopes, found.last_used_at), found.user.account(), Some(Box::new(found.user)))
+    // An administrator who acts as another user sees the target with the rights of that user.
+    let target = credentials.target.filter(|_| credentials.sudo.is_none());
+    let (token, account, profile, prefetched) = if credentials.needs_profile {
+        let found = authentication::find_active_with_profile(&mut connection, &digest, now).await?;
+        let (token, user) = found.ok_or(Error::Unauthenticated)?;
+        (token, user.account(), Some(Box::new(user)), Prefetched::default())
     } else {
-        let found = token::find_active_by_digest(&mut connection, &digest, now).await?;
-        let found = found.ok_or(Error::Unauthenticated)?;
-        ((found.token_id, found.scopes, found.last_used_at), found.user, None)
+        let (found, prefetched) = match target {
+            Some(RequestTarget::Project(project)) => {
+                let found = authentication::find_active_with_project(&mut connection, &digest, now, project).await?;
+                let (found, project_found) = found.ok_or(Error::Unauthenticated)?;
+                (Some(found), project_found.map(|found| Prefetched::project(project, found)))
+            }
+            Some(RequestTarget::Group(group)) => {
+                let found = authentication::find_active_with_group(&mut connection, &digest, now, group).await?;
+                let (found, group_found) = found.ok_or(Error::Unauthenticated)?;
+                (Some(found), group_found.map(|found| Prefetched::group(group, found)))
+            }
+            None => (authentication::find_active(&mut connection, &digest, now).await?, None),
+        };
+        let (token, account) = found.ok_or(Error::Unauthenticated)?;
+        (token, account, None, prefetched.unwrap_or_default())
     };
-    let (id, scopes, last_used_at) = token;
     if !account.is_active() {
         return Err(Error::Unauthenticated);
     }
-    if last_used_at.is_none_or(|at| at < now - LAST_USED_PRECISION) {
+    if token.last_used_at.is_none_or(|at| at < now - LAST_USED_PRECISION) {
         // A failure does not fail the request: a read-only database still serves reads.
-        if let Err(error) = token::record_use(&mut connection, id, now).await {
+        if let Err(error) = token::record_use(&mut connection, token.id, now).await {
             tracing::warn!(%error, "recording token use failed");
         }
     }
-    if !scopes.allow(needed) {
+    if !token.scopes.allow(needed) {
         return Err(Error::InsufficientScope { needed: needed.as_str() });
     }
-    let current_user = CurrentUser { account, profile, scopes, impersonated_by: None, job_token_scope: None };
+    let current_user = CurrentUser { profile, scopes: token.scopes, prefetched, ..CurrentUser::new(account) };
     let Some(sudo_login) = credentials.sudo else { return Ok(Actor::User(Box::new(current_user))) };
     if !current_user.account.admin {
         return Err(Error::Forbidden(Some("Must be admin to use sudo")));
@@ -75,13 +92,9 @@ pub async fn authenticate<'a>(app: &'a App, credentials: Credentials<'a>, needed
     }
     let impersonated_by = Some(current_user.account.id());
     let (account, profile) = (target.account(), Some(Box::new(target)));
-    Ok(Actor::User(Box::new(CurrentUser {
-        account,
-        profile,
-        scopes: current_user.scopes,
-        impersonated_by,
-        job_token_scope: None,
-    })))
+    let current_user =
+        CurrentUser { profile, scopes: current_user.scopes, impersonated_by, ..CurrentUser::new(account) };
+    Ok(Actor::User(Box::new(current_user)))
 }
 
 /// The username that builds send with their token. It is reserved, so no user can have it.
@@ -89,24 +102,24 @@ const CI_JOB_USERNAME: &str = "gitlab-ci-token";
 
 /// Authenticates a request of git by a username and a password, or by a token in place of either.
 #[crate::boxed]
-pub async fn authenticate_basic(app: &App, name: &str, secret: &str, address: &str) -> Result<Actor> {
+pub async fn authenticate_basic(
+    app: &App,
+    name: &str,
+    secret: &str,
+    target: &RequestTarget,
+    address: &str,
+) -> Result<Actor> {
     if name == CI_JOB_USERNAME {
         return job_token::authenticate(app, secret).await;
     }
     let token =
         [secret, name].into_iter().find(|text| TokenKind::ALL.iter().any(|kind| text.starts_with(kind.prefix())));
     if let Some(token) = token {
-        return authenticate(app, Credentials { token: Some(token), ..Credentials::default() }, Scope::Api).await;
+        let credentials = Credentials { token: Some(token), target: Some(target), ..Credentials::default() };
+        return authenticate(app, credentials, Scope::Api).await;
     }
     let user = session::verify_password(app, name, secret, address).await?;
-    let current_user = CurrentUser {
-        account: user.account(),
-        profile: None,
-        scopes: Scopes::all(),
-        impersonated_by: None,
-        job_token_scope: None,
-    };
-    Ok(Actor::User(Box::new(current_user)))
+    Ok(Actor::User(Box::new(CurrentUser::new(user.account()))))
 }
 
 /// Returns the owner of an SSH key. The caller has verified that the client holds the private key.
@@ -116,11 +129,5 @@ pub async fn authenticate_key(app: &App, fingerprint: &str) -> Result<Actor> {
     let owner = ssh_key::find_owner(&mut connection, fingerprint).await?.ok_or(Error::Unauthenticated)?;
     let user = user::find(&mut connection, owner).await?.filter(user::User::is_active);
     let account = user.ok_or(Error::Unauthenticated)?.account();
-    Ok(Actor::User(Box::new(CurrentUser {
-        account,
-        profile: None,
-        scopes: Scopes::all(),
-        impersonated_by: None,
-        job_token_scope: None,
-    })))
+    Ok(Actor::User(Box::new(CurrentUser::new(account))))
 }

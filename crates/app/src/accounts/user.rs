@@ -1,6 +1,6 @@
 //! Users.
 
-use holdfast_domain::accounts::{EmailAddress, Scopes, UserState, password};
+use holdfast_domain::accounts::{EmailAddress, UserState, password};
 use holdfast_domain::ids::UserId;
 use holdfast_domain::namespaces::NamespacePath;
 use holdfast_domain::page::{Page, PageRequest};
@@ -392,14 +392,5 @@ fn username_taken() -> Error {
 /// Returns the actor for a user on whose behalf a job runs. Returns None if the user is blocked or deleted.
 pub(crate) async fn actor_for_user(app: &App, id: UserId) -> Result<Option<Actor>> {
     let found = user::find(&mut *app.database.connection().await?, id).await?.filter(User::is_active);
-    Ok(found.map(|user| {
-        let current_user = CurrentUser {
-            account: user.account(),
-            profile: None,
-            scopes: Scopes::all(),
-            impersonated_by: None,
-            job_token_scope: None,
-        };
-        Actor::User(Box::new(current_user))
-    }))
+    Ok(found.map(|user| Actor::User(Box::new(CurrentUser::new(user.account())))))
 }

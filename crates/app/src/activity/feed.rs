@@ -20,9 +20,7 @@ pub async fn list_for_project(
     project: &ProjectRef,
     page: PageRequest,
 ) -> Result<Page<Event>> {
-    let mut connection = app.database.connection().await?;
-    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::Read).await?;
-    drop(connection);
+    let project = access::read_project(app, actor, project, ProjectAction::Read).await?;
     let max_audience = if access::can(actor, &project, ProjectAction::ManageIssues) {
         Audience::IssueManagers
     } else if access::can(actor, &project, ProjectAction::ReadCode) {

@@ -26,9 +26,7 @@ pub async fn list(
     statuses: Vec<Status>,
     page: PageRequest,
 ) -> Result<Page<Build>> {
-    let mut connection = app.database.connection().await?;
-    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadBuilds).await?;
-    drop(connection);
+    let project = access::read_project(app, actor, project, ProjectAction::ReadBuilds).await?;
     Ok(build_list::list(&app.database, project.id, &BuildFilter::Project(statuses), page, app.clock.now()).await?)
 }
 

@@ -17,9 +17,7 @@ use crate::{Actor, App, Error, Resource, Result, access};
 /// Lists the pipelines of a project, newest first.
 #[crate::boxed]
 pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequest) -> Result<Page<Pipeline>> {
-    let mut connection = app.database.connection().await?;
-    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadBuilds).await?;
-    drop(connection);
+    let project = access::read_project(app, actor, project, ProjectAction::ReadBuilds).await?;
     Ok(pipeline::list(&app.database, project.id, page).await?)
 }
 

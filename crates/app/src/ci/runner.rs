@@ -69,9 +69,7 @@ pub async fn list_for_project(
     filter: Option<RunnerFilter>,
     page: PageRequest,
 ) -> Result<Page<Runner>> {
-    let mut connection = app.database.connection().await?;
-    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ManageCi).await?;
-    drop(connection);
+    let project = access::read_project(app, actor, project, ProjectAction::ManageCi).await?;
     Ok(runner::list(&app.database, RunnerScope::Project(project.id), filter.map(|it| store_filter(app, it)), page)
         .await?)
 }

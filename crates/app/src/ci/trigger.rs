@@ -54,9 +54,7 @@ fn associated_data(project: ProjectId, digest: &[u8]) -> String {
 
 #[crate::boxed]
 pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequest) -> Result<Page<TriggerWithToken>> {
-    let mut connection = app.database.connection().await?;
-    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ManageCi).await?;
-    drop(connection);
+    let project = access::read_project(app, actor, project, ProjectAction::ManageCi).await?;
     Ok(trigger::list(&app.database, project.id, page).await?.map(|it| with_visible_token(app, actor, it, None)))
 }
 

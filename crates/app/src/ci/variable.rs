@@ -48,9 +48,7 @@ fn encrypt(app: &App, project: ProjectId, key: &str, value: &str) -> Result<Encr
 
 #[crate::boxed]
 pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequest) -> Result<Page<Variable>> {
-    let mut connection = app.database.connection().await?;
-    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ManageCi).await?;
-    drop(connection);
+    let project = access::read_project(app, actor, project, ProjectAction::ManageCi).await?;
     let found = variable::list(&app.database, project.id, page).await?;
     found.try_map(|it| decrypt(app, project.id, it))
 }

@@ -44,9 +44,7 @@ pub async fn list_lists(
     board: BoardId,
     page: PageRequest,
 ) -> Result<Page<BoardList>> {
-    let mut connection = app.database.connection().await?;
-    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadBoards).await?;
-    drop(connection);
+    let project = access::read_project(app, actor, project, ProjectAction::ReadBoards).await?;
     check(&project, board)?;
     Ok(board_list::list(&app.database, project.id, page).await?)
 }

@@ -28,9 +28,7 @@ fn viewer(actor: &Actor, project: &Project) -> LabelViewer {
 /// Lists the labels of a project. The list is empty if issues and merge requests are disabled.
 #[crate::boxed]
 pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequest) -> Result<Page<Label>> {
-    let mut connection = app.database.connection().await?;
-    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::Read).await?;
-    drop(connection);
+    let project = access::read_project(app, actor, project, ProjectAction::Read).await?;
     if !access::is_feature_enabled(&project, Feature::IssuesOrMergeRequests) {
         return Ok(Page::with_total(Vec::new(), page, 0));
     }

@@ -30,10 +30,7 @@ pub async fn list(
     numbers: &[i64],
     page: PageRequest,
 ) -> Result<Page<Milestone>> {
-    let mut connection = app.database.connection().await?;
-    let project =
-        access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadMilestones).await?;
-    drop(connection);
+    let project = access::read_project(app, actor, project, ProjectAction::ReadMilestones).await?;
     Ok(milestone::list(&app.database, project.id, closed, numbers, page).await?)
 }
 

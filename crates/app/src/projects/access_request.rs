@@ -15,9 +15,7 @@ use crate::{Actor, App, Error, Resource, Result, access};
 
 #[crate::boxed]
 pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequest) -> Result<Page<AccessRequest>> {
-    let mut connection = app.database.connection().await?;
-    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ManageMembers).await?;
-    drop(connection);
+    let project = access::read_project(app, actor, project, ProjectAction::ManageMembers).await?;
     Ok(access_request::list(&app.database, MembershipScope::Project(project.id), page).await?)
 }
 

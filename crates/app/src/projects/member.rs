@@ -24,9 +24,7 @@ pub async fn list(
     query: Option<&str>,
     page: PageRequest,
 ) -> Result<Page<Member>> {
-    let mut connection = app.database.connection().await?;
-    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadMembers).await?;
-    drop(connection);
+    let project = access::read_project(app, actor, project, ProjectAction::ReadMembers).await?;
     Ok(member::list(&app.database, MembershipScope::Project(project.id), query, page, app.today()).await?)
 }
 
@@ -111,12 +109,15 @@ pub(super) async fn add_and_publish(
     membership: Membership,
 ) -> Result<Option<Member>> {
     let level = check_level(&membership, app.today())?;
-    let unknown = || Error::NotFound(Resource::User);
-    user::find(&mut transaction, user).await?.ok_or_else(unknown)?;
     let now = app.clock.now();
-    let inserted =
-        member::add_to_project(&mut transaction, project.id, user, level, membership.expires_at.value(), now).await;
-    let Some(member) = inserted.on_constraint("project_members_user_id_fkey", unknown)? else { return Ok(None) };
+    let expires_at = membership.expires_at.value();
+    let unknown = || Error::NotFound(Resource::User);
+    let inserted = member::add_to_project(&mut transaction, project.id, user, level, expires_at, now).await;
+    let Some(member) = inserted.on_constraint("project_members_user_id_fkey", unknown)? else {
+        // The user is a member already, or does not exist.
+        user::find(&mut transaction, user).await?.ok_or_else(unknown)?;
+        return Ok(None);
+    };
     let outbox_event = events::project::member_added(project, &member.user, level, now);
     event::record(&mut transaction, NewEvent::for_project(project.id, user, Action::Joined), Some(&outbox_event), now)
         .await?;

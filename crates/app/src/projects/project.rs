@@ -27,8 +27,7 @@ use crate::{Actor, App, Error, Resource, Result, access, events};
 
 #[crate::boxed]
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef) -> Result<Project> {
-    let mut connection = app.database.connection().await?;
-    access::authorize_project(app, &mut connection, actor, project, ProjectAction::Read).await
+    access::read_project(app, actor, project, ProjectAction::Read).await
 }
 
 /// Returns whether the viewer may see the token with which runners are registered.

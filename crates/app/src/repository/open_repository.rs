@@ -25,9 +25,7 @@ pub async fn open_repository(
     project: &ProjectRef,
     action: ProjectAction,
 ) -> Result<OpenRepository> {
-    let mut connection = app.database.connection().await?;
-    let project = access::authorize_project(app, &mut connection, actor, project, action).await?;
-    drop(connection);
+    let project = access::read_project(app, actor, project, action).await?;
     let state = &project.repository;
     let refs =
         app.git_runtime.snapshots.get_or_load(&app.database, state.id, state.generation, state.head.as_deref()).await?;

@@ -265,7 +265,7 @@ impl Concurrency {
 
 fn worker_options(app: &Arc<App>, concurrency: usize) -> WorkerOptions {
     WorkerOptions::default()
-        .pg_pool(app.database.pool().clone())
+        .pg_pool(app.database.queue_pool().clone())
         .concurrency(concurrency)
         // Poll only: LISTEN would hold a connection permanently, which a connection pooler does not allow.
         .use_notification_delivery(false)

@@ -5,6 +5,7 @@
 
 mod changes;
 mod commit;
+mod connectivity;
 mod history;
 mod tree;
 

@@ -19,7 +19,7 @@ pub struct TreeEntry {
 }
 
 /// The kind of a tree entry, in the order in which entries are listed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EntryKind {
     Directory,
     /// A file or a symbolic link.

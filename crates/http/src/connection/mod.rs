@@ -109,7 +109,7 @@ impl Connections {
         // Otherwise each chunk of a streamed response could wait up to 40 ms for the client's delayed acknowledgment.
         socket.set_nodelay(true).ok();
         SockRef::from(&socket).set_tcp_notsent_lowat(MAX_UNSENT_BYTES).ok();
-        let mut socket = PacedSocket { socket, timer: StallTimer::new(self.budget()) };
+        let mut socket = PacedSocket { socket, timer: StallTimer::new(self.budget()), turn_bytes: 0 };
         // Whether the client may still be sending the body of a request that has been answered.
         let has_unread_body = Arc::new(AtomicBool::new(false));
         {
@@ -167,19 +167,40 @@ async fn discard(socket: &mut PacedSocket) {
 struct PacedSocket {
     socket: TcpStream,
     timer: StallTimer,
+    /// The number of bytes that were written since the socket last yielded or was full.
+    turn_bytes: usize,
 }
 
+/// After this many bytes a connection lets the others take their turn. A client on a fast network accepts many megabytes
+/// at once, and the small responses of this thread would wait for as long as it takes to copy them.
+const MAX_TURN_BYTES: usize = 256 << 10;
+
 impl PacedSocket {
+    /// Returns whether the connection has used its turn. If so, it is polled again after the others.
+    fn must_yield(&mut self, context: &Context<'_>) -> bool {
+        let is_over = self.turn_bytes >= MAX_TURN_BYTES;
+        if is_over {
+            self.turn_bytes = 0;
+            context.waker().wake_by_ref();
+        }
+        is_over
+    }
+
     fn check_stalled(&mut self, result: Poll<io::Result<usize>>, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         match result {
             Poll::Ready(written) => {
-                self.timer.progress(written.as_ref().copied().unwrap_or_default());
+                let bytes = written.as_ref().copied().unwrap_or_default();
+                self.turn_bytes += bytes;
+                self.timer.progress(bytes);
                 Poll::Ready(written)
             }
             Poll::Pending if self.timer.poll_stalled(context).is_ready() => {
                 Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client stopped reading the response")))
             }
-            Poll::Pending => Poll::Pending,
+            Poll::Pending => {
+                self.turn_bytes = 0;
+                Poll::Pending
+            }
         }
     }
 }
@@ -196,6 +217,9 @@ impl AsyncRead for PacedSocket {
 
 impl AsyncWrite for PacedSocket {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        if self.must_yield(context) {
+            return Poll::Pending;
+        }
         let written = Pin::new(&mut self.socket).poll_write(context, bytes);
         self.check_stalled(written, context)
     }
@@ -205,6 +229,9 @@ impl AsyncWrite for PacedSocket {
         context: &mut Context<'_>,
         buffers: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        if self.must_yield(context) {
+            return Poll::Pending;
+        }
         let written = Pin::new(&mut self.socket).poll_write_vectored(context, buffers);
         self.check_stalled(written, context)
     }

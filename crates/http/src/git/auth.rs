@@ -14,6 +14,7 @@ use base64::engine::general_purpose::STANDARD;
 use futures_util::TryStreamExt;
 use holdfast_app::accounts::authentication::authenticate_basic;
 use holdfast_app::client::client_network;
+use holdfast_app::prefetched::RequestTarget;
 use holdfast_app::projects::project::ProjectRef;
 use holdfast_app::repository::open_repository::{OpenRepository, open_repository};
 use holdfast_app::{Actor, Error};
@@ -52,13 +53,15 @@ impl Service {
     }
 }
 
-pub async fn authenticate(context: &Context, parts: &Parts) -> Result<Actor, PlainTextError> {
+/// Authenticates a request about a project.
+pub async fn authenticate(context: &Context, parts: &Parts, project: &ProjectRef) -> Result<Actor, PlainTextError> {
     let address = client_address::from_extensions(parts);
     let actor = match parts.headers.get(header::AUTHORIZATION) {
         None => Ok(Actor::Anonymous(Some(address))),
         Some(value) => match parse_basic(value) {
             Some((name, secret)) => {
-                authenticate_basic(&context.app, &name, &secret, &client_network(address).to_string()).await
+                let target = RequestTarget::Project(project.clone());
+                authenticate_basic(&context.app, &name, &secret, &target, &client_network(address).to_string()).await
             }
             None => Err(Error::Unauthenticated),
         },
@@ -131,8 +134,9 @@ pub async fn accept_rpc(
         return Err(PlainTextError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "This is not a git request."));
     }
     let input = decode_body(&parts, body)?;
-    let actor = authenticate(context, &parts).await?;
-    let repository = open_project(context, &actor, &project_ref(namespace, &project), service).await?;
+    let project = project_ref(namespace, &project);
+    let actor = authenticate(context, &parts, &project).await?;
+    let repository = open_project(context, &actor, &project, service).await?;
     Ok(GitRequest { actor, repository, version: protocol_version(&parts), input })
 }
 

@@ -17,9 +17,9 @@ pub async fn serve(
     request: Request,
 ) -> Result<Response, PlainTextError> {
     let (parts, _) = request.into_parts();
-    let actor = auth::authenticate(&context, &parts).await?;
-    let repository =
-        auth::open_project(&context, &actor, &auth::project_ref(namespace, &project), Service::UploadPack).await?;
+    let project = auth::project_ref(namespace, &project);
+    let actor = auth::authenticate(&context, &parts, &project).await?;
+    let repository = auth::open_project(&context, &actor, &project, Service::UploadPack).await?;
     let path = repository.project.full_path();
     let text = format!(
         "{path} is a git repository. Clone it with one of these commands:\n\n  git clone {}\n  git clone {}\n",

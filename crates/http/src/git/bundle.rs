@@ -20,9 +20,9 @@ pub async fn serve(
     request: Request,
 ) -> Result<Response, PlainTextError> {
     let (parts, _) = request.into_parts();
-    let actor = auth::authenticate(&context, &parts).await?;
-    let repository =
-        auth::open_project(&context, &actor, &auth::project_ref(namespace, &project), Service::UploadPack).await?;
+    let project = auth::project_ref(namespace, &project);
+    let actor = auth::authenticate(&context, &parts, &project).await?;
+    let repository = auth::open_project(&context, &actor, &project, Service::UploadPack).await?;
     let not_found = || PlainTextError::new(StatusCode::NOT_FOUND, "This project has no bundle at present.");
     let bundle = bundle::find(&context.app, &repository).await?.ok_or_else(not_found)?;
     let content = bundle::open_content(&context.app, &repository, &bundle).await?.ok_or_else(not_found)?;

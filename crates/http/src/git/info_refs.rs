@@ -26,9 +26,10 @@ pub async fn serve(
         let text = "This server supports only the smart HTTP protocol. Use git 1.6.6 or later.";
         return Err(PlainTextError::new(StatusCode::FORBIDDEN, text));
     };
-    let actor = auth::authenticate(&context, &parts).await?;
     let requested_path = format!("{namespace}/{}", project.strip_suffix(".git").unwrap_or(&project));
-    let repository = auth::open_project(&context, &actor, &auth::project_ref(namespace, &project), service).await?;
+    let project = auth::project_ref(namespace, &project);
+    let actor = auth::authenticate(&context, &parts, &project).await?;
+    let repository = auth::open_project(&context, &actor, &project, service).await?;
     let full_path = repository.project.full_path();
     if !full_path.eq_ignore_ascii_case(&requested_path) {
         let address = format!("/{full_path}.git/info/refs?service={}", service.name());

@@ -6,8 +6,8 @@ use holdfast_app::App;
 use holdfast_app::ci::queue;
 use holdfast_app::hooks::dispatch;
 use holdfast_app::worker::job;
+use holdfast_store::PoolUsage;
 use holdfast_store::cache::HitCounts;
-use holdfast_store::database::PoolUsage;
 use metrics_exporter_prometheus::PrometheusHandle;
 
 /// Updates the metrics that are read on demand, and renders all metrics in the text format of Prometheus.

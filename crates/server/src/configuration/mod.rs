@@ -135,7 +135,7 @@ impl Configuration {
     /// Checks the constraints that types do not express, such as ranges.
     fn check(&self) -> Result<(), InvalidSetting> {
         let ranges = [
-            ("database.max_connections", self.database.max_connections.into(), 1, 10_000),
+            ("database.max_connections", self.database.max_connections.into(), 3, 10_000),
             ("database.acquire_timeout_seconds", self.database.acquire_timeout_seconds, 1, 86_400),
             ("database.statement_timeout_seconds", self.database.statement_timeout_seconds, 1, 86_400),
             ("storage.max_upload_bytes", self.storage.max_upload_bytes as u64, 1, 1 << 30),
@@ -360,7 +360,7 @@ mod tests {
             ("HOLDFAST__SERVER__LISTEN", "everywhere", "server.listen"),
             ("HOLDFAST__SERVER__EXTERNAL_URL", "ftp://example.com", "server.external_url"),
             ("HOLDFAST__DATABASE__MAX_CONNECTIONS", "many", "database.max_connections"),
-            ("HOLDFAST__DATABASE__MAX_CONNECTIONS", "0", "database.max_connections"),
+            ("HOLDFAST__DATABASE__MAX_CONNECTIONS", "2", "database.max_connections"),
             ("HOLDFAST__LOG__FORMAT", "xml", "log.format"),
             ("HOLDFAST__MONITORING__LISTEN", "8081", "monitoring.listen"),
             ("HOLDFAST__ACCOUNTS__PROJECTS_LIMIT", "-1", "accounts.projects_limit"),

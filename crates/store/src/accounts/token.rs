@@ -4,10 +4,8 @@ use chrono::{DateTime, Utc};
 use holdfast_domain::accounts::{Scopes, TokenKind};
 use holdfast_domain::ids::{TokenId, UserId};
 use holdfast_domain::page::{Page, PageRequest};
-use sqlx::postgres::PgRow;
 use sqlx::{Postgres, QueryBuilder};
 
-use super::user::{ACCOUNT_COLUMNS, Account, USER_COLUMNS, User};
 use crate::page::{PagedQuery, Total, table_alias};
 use crate::{Connection, Database, Result};
 
@@ -29,47 +27,6 @@ impl Token {
     pub fn is_active(&self, now: DateTime<Utc>) -> bool {
         self.revoked_at.is_none() && self.expires_at.is_none_or(|end| end > now)
     }
-}
-
-/// An active token that a client has sent, with its user: an [`Account`] or a complete [`User`].
-#[derive(Clone, Debug, sqlx::FromRow)]
-pub struct AuthenticatedToken<U: for<'r> sqlx::FromRow<'r, PgRow>> {
-    #[sqlx(try_from = "i64")]
-    pub token_id: TokenId,
-    #[sqlx(try_from = "Vec<String>")]
-    pub scopes: Scopes,
-    pub last_used_at: Option<DateTime<Utc>>,
-    #[sqlx(flatten)]
-    pub user: U,
-}
-
-/// The columns of an [`AuthenticatedToken`], before those of its user.
-const TOKEN_COLUMNS: &str = "t.id as token_id, t.scopes, t.last_used_at, ";
-
-/// The tables and the condition of the queries for a token that is neither revoked nor expired, and for its user `u`.
-const FROM_ACTIVE_TOKENS: &str = " from tokens t join users u on u.id = t.user_id
-    where t.digest = $1 and t.revoked_at is null and (t.expires_at is null or t.expires_at > $2)";
-
-/// Finds a token that is neither revoked nor expired, with the account of its user.
-pub async fn find_active_by_digest(
-    connection: &mut Connection,
-    digest: &[u8],
-    now: DateTime<Utc>,
-) -> Result<Option<AuthenticatedToken<Account>>> {
-    let mut query = QueryBuilder::new("select ");
-    query.push(TOKEN_COLUMNS).push(ACCOUNT_COLUMNS).push(FROM_ACTIVE_TOKENS);
-    Ok(query.build_query_as().bind(digest).bind(now).fetch_optional(connection).await?)
-}
-
-/// Like [`find_active_by_digest`], but loads the complete user, for requests about the user's own profile.
-pub async fn find_active_by_digest_with_profile(
-    connection: &mut Connection,
-    digest: &[u8],
-    now: DateTime<Utc>,
-) -> Result<Option<AuthenticatedToken<User>>> {
-    let mut query = QueryBuilder::new("select ");
-    query.push(TOKEN_COLUMNS).push(USER_COLUMNS).push(FROM_ACTIVE_TOKENS);
-    Ok(query.build_query_as().bind(digest).bind(now).fetch_optional(connection).await?)
 }
 
 pub async fn record_use(connection: &mut Connection, id: TokenId, now: DateTime<Utc>) -> Result<()> {

@@ -70,9 +70,8 @@ impl User {
 }
 
 /// The part of a user that determines the user's permissions. It is read with every request.
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug)]
 pub struct Account {
-    #[sqlx(flatten)]
     pub summary: UserSummary,
     pub admin: bool,
     pub external: bool,
@@ -97,10 +96,6 @@ impl Account {
         }
     }
 }
-
-/// The columns of [`Account`], of a table with the alias `u`.
-pub(crate) const ACCOUNT_COLUMNS: &str =
-    "u.id, u.username, u.name, u.email, u.state, u.admin, u.external, u.can_create_group, u.projects_limit";
 
 /// The part of a user that is shown in other resources.
 #[derive(Clone, Debug, sqlx::FromRow)]

@@ -26,30 +26,30 @@ pub struct Group {
 }
 
 /// The columns of a group `n`.
-const COLUMNS: &str = "\
+pub(crate) const COLUMNS: &str = "\
     n.id, n.name, n.path, n.description, n.visibility_level, n.request_access_enabled, n.lfs_enabled, n.created_at, \
     n.updated_at";
 
 /// A reference to a group in a request.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GroupRef {
     Id(NamespaceId),
     Path(String),
 }
 
 /// A group, with the access level of a user in it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, sqlx::FromRow)]
 pub struct GroupWithLevel {
+    #[sqlx(flatten)]
     pub group: Group,
-    /// None if the user is not a member.
-    pub level: Option<AccessLevel>,
+    access_level: Option<i16>,
 }
 
-#[derive(sqlx::FromRow)]
-struct GroupWithLevelRow {
-    #[sqlx(flatten)]
-    group: Group,
-    access_level: Option<i16>,
+impl GroupWithLevel {
+    /// Returns the level of the user, or None if the user is not a member.
+    pub fn level(&self) -> Option<AccessLevel> {
+        self.access_level?.try_into().ok()
+    }
 }
 
 /// Returns a query for the groups that meet a condition, with the access level of the user $1 on the day $2.
@@ -68,7 +68,7 @@ async fn find_row(
     id: NamespaceId,
     user: Option<UserId>,
     today: NaiveDate,
-) -> Result<Option<GroupWithLevelRow>> {
+) -> Result<Option<GroupWithLevel>> {
     let mut query = select_with_level("n.id = $3");
     let query = query.build_query_as().bind(user.map(UserId::get)).bind(today).bind(id.get());
     Ok(query.fetch_optional(connection).await?)
@@ -81,25 +81,21 @@ pub async fn find_with_level(
     user: Option<UserId>,
     today: NaiveDate,
 ) -> Result<Option<GroupWithLevel>> {
-    let row = match group {
-        GroupRef::Id(id) => find_row(connection, *id, user, today).await?,
+    match group {
+        GroupRef::Id(id) => find_row(connection, *id, user, today).await,
         GroupRef::Path(path) => {
             let path = path.to_ascii_lowercase();
             let mut query = select_with_level("lower(n.path) = $3");
             let query = query.build_query_as().bind(user.map(UserId::get)).bind(today).bind(&path);
             match query.fetch_optional(&mut *connection).await? {
-                Some(found) => Some(found),
+                Some(found) => Ok(Some(found)),
                 None => match redirect::resolve_group(connection, &path).await? {
-                    Some(id) => find_row(connection, id, user, today).await?,
-                    None => None,
+                    Some(id) => find_row(connection, id, user, today).await,
+                    None => Ok(None),
                 },
             }
         }
-    };
-    Ok(row.map(|row| GroupWithLevel {
-        group: row.group,
-        level: row.access_level.and_then(|level| level.try_into().ok()),
-    }))
+    }
 }
 
 /// Returns the existing groups among `ids`.

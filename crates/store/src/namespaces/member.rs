@@ -96,8 +96,8 @@ pub async fn find(
     Ok(query.bind(scope.id()).bind(user.get()).bind(today).fetch_optional(connection).await?)
 }
 
-/// Adds a member to a project and deletes the user's access request. Returns None if the user is a member already. An
-/// expired membership is replaced by a new one.
+/// Adds a member to a project and deletes the user's access request. Returns None if the user is a member already or
+/// does not exist. An expired membership is replaced by a new one.
 pub async fn add_to_project(
     connection: &mut Connection,
     project: ProjectId,
@@ -108,7 +108,8 @@ pub async fn add_to_project(
 ) -> Result<Option<Member>> {
     const QUERY: &str = "\
         with m as (insert into project_members as m (project_id, user_id, access_level, expires_at, created_at) \
-          values ($1, $2, $3, $4, $5) on conflict (project_id, user_id) do update \
+          select $1, u.id, $3, $4, $5 from users u where u.id = $2 and not u.ghost \
+          on conflict (project_id, user_id) do update \
           set access_level = excluded.access_level, expires_at = excluded.expires_at, \
             created_at = excluded.created_at \
           where m.expires_at <= $6 returning user_id, access_level, expires_at, created_at), \

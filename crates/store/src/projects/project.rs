@@ -142,7 +142,7 @@ impl Project {
 }
 
 /// The columns of `p` and of [`PROJECT_JOINS`].
-pub(super) const PROJECT_COLUMNS: &str = "\
+pub(crate) const PROJECT_COLUMNS: &str = "\
     p.id, p.creator_id, p.name, p.path, p.description, p.visibility_level, p.archived, p.issues_enabled, \
     p.merge_requests_enabled, p.wiki_enabled, p.builds_enabled, p.snippets_enabled, \
     p.container_registry_enabled, p.shared_runners_enabled, p.public_builds, p.lfs_enabled, \
@@ -164,11 +164,19 @@ pub(super) const PROJECT_COLUMNS: &str = "\
 
 /// Joins the namespace, its owner and the repository to the projects `p`, as seen by `viewer (id, today)`. A deleted
 /// project has no namespace, so it is left out.
-pub(super) const PROJECT_JOINS: &str = " join namespaces n on n.id = p.namespace_id left join users o on o.id = n.owner_id \
+pub(crate) const PROJECT_JOINS: &str = " join namespaces n on n.id = p.namespace_id left join users o on o.id = n.owner_id \
      join repositories r on r.project_id = p.id ";
 
+/// The condition for the project with the id $3.
+pub(crate) const ID_CONDITION: &str = "p.id = $3";
+
+/// The condition for the project with the path $4 in the namespace with the path $3, both in lower case.
+pub(crate) const PATH_CONDITION: &str = "\
+    lower(n.path) = $3 and regexp_replace(lower(p.path), '(\\.wiki)+$', '') = regexp_replace($4, '(\\.wiki)+$', '') \
+    and lower(p.path) = $4";
+
 /// A reference to a project in a request.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProjectRef {
     Id(ProjectId),
     Path { namespace: String, project: String },
@@ -213,7 +221,7 @@ async fn find_by_id(
     viewer: Option<UserId>,
     today: NaiveDate,
 ) -> Result<Option<Project>> {
-    let mut query = select_where("p.id = $3");
+    let mut query = select_where(ID_CONDITION);
     let query = query.build_query_as().bind(viewer.map(UserId::get)).bind(today);
     Ok(query.bind(id.get()).fetch_optional(connection).await?)
 }
@@ -225,10 +233,7 @@ async fn find_by_path(
     viewer: Option<UserId>,
     today: NaiveDate,
 ) -> Result<Option<Project>> {
-    let mut query = select_where(
-        "lower(n.path) = $3 and regexp_replace(lower(p.path), '(\\.wiki)+$', '') = regexp_replace($4, '(\\.wiki)+$', '') \
-         and lower(p.path) = $4",
-    );
+    let mut query = select_where(PATH_CONDITION);
     let query = query.build_query_as().bind(viewer.map(UserId::get)).bind(today);
     Ok(query.bind(namespace).bind(path).fetch_optional(connection).await?)
 }
@@ -254,7 +259,7 @@ pub async fn next_namespace_batch(
     Ok(query.bind(after.map_or(0, ProjectId::get)).bind(limit).fetch_all(connection).await?)
 }
 
-async fn with_associations(
+pub(crate) async fn with_associations(
     connection: &mut Connection,
     found: Option<Project>,
     viewer: Option<UserId>,

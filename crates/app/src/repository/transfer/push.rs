@@ -205,11 +205,26 @@ async fn reject_disconnected(
         // Only current values of refs end a walk: the old value that the client sends is checked later.
         likely_tips.extend(std::str::from_utf8(&command.name).ok().and_then(|name| find_ref_id(repository, name)));
     }
+    let new: HashSet<ObjectId> =
+        commands.iter().zip(&*results).filter(|(_, result)| result.is_ok()).filter_map(|(it, _)| it.new).collect();
+    let new: Vec<ObjectId> = new.into_iter().collect();
     let received = match pack.cloned() {
         None => ReceivedObjects::default(),
         Some(pack) => {
-            let reading = tokio::task::spawn_blocking(move || pack.received_objects());
-            reading.await.map_err(|panicked| Error::Internal(panicked.into()))??
+            let (bare, new, known) = (quarantine.repository().clone(), new.clone(), likely_tips.clone());
+            let checking = tokio::task::spawn_blocking(move || {
+                let received = pack.received_objects()?;
+                // An error is no evidence either, and git reports it better.
+                let is_connected = Reader::open(&bare)
+                    .and_then(|reader| reader.is_evidently_connected(&new, &known, &received))
+                    .unwrap_or(false);
+                Ok::<_, Error>((received, is_connected))
+            });
+            let (received, is_connected) = checking.await.map_err(|panicked| Error::Internal(panicked.into()))??;
+            if is_connected {
+                return Ok(());
+            }
+            received
         }
     };
     let check = async |new: &[ObjectId]| {
@@ -222,9 +237,6 @@ async fn reject_disconnected(
         )
         .await
     };
-    let new: HashSet<ObjectId> =
-        commands.iter().zip(&*results).filter(|(_, result)| result.is_ok()).filter_map(|(it, _)| it.new).collect();
-    let new: Vec<ObjectId> = new.into_iter().collect();
     if check(&new).await? {
         return Ok(());
     }
