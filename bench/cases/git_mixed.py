@@ -102,7 +102,7 @@ class Case(GitCase):
 
     def results(self, measured):
         return [
-            *self.within(measured, "mixed", "alone", "p99", at_most=3.0),
+            *self.within(measured, "mixed", "alone", "p99", at_most=2.5),
             *self.within(measured, "mixed", "alone", "p50"),
             *self.within(measured, "mixed", "alone", "rate"),
             *self.alone(self.targets, measured, "mixed", "clones"),

@@ -46,7 +46,7 @@ class Case(GitCase):
         commits = self.commits("medium")
         return {
             "1 commit": Push(commits, "one", pushes=10, commits_each=1, at_most=1.2),
-            "1,000 commits": Push(commits, "thousand", pushes=1, commits_each=1000, at_most=1.15),
+            "1,000 commits": Push(commits, "thousand", pushes=1, commits_each=1000, at_most=1.1),
         }
 
     def after(self, environment):

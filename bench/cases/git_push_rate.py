@@ -68,7 +68,7 @@ class Case(GitCase):
     def operations(self, _git):
         small, medium = self.commits("small"), self.commits("medium")
         return {
-            "8 repositories": ByClients(small, "rate", self.distinct, 4, {"at_least": 0.9}),
+            "8 repositories": ByClients(small, "rate", self.distinct, 4, {"at_least": 0.95}),
             "8 repositories, clients by hand": ByHand(small, "rate-hand", self.distinct, 10, {}),
             "1 repository": ByClients(medium, "rate-one", self.one, 4, {}),
             "1 repository, clients by hand": ByHand(medium, "rate-one-hand", self.one, 10, {}),

@@ -25,7 +25,7 @@ LISTS = {
 
 
 class Case(BaseCase):
-    at_least = 0.7
+    at_least = 0.75
     growth_at_most = 1.1
 
     def measurements(self, environment):

@@ -123,9 +123,9 @@ class RateCase(ContentCase):
 
     def results(self, measured):
         results = [
-            *self.within(measured, self.what, "git cat-file", "rate", at_least=0.5),
+            *self.within(measured, self.what, "git cat-file", "rate"),
             *self.within(measured, self.what, "git cat-file by pipes", "rate"),
-            *self.within(measured, self.what, "GET /user", "rate"),
+            *self.within(measured, self.what, "GET /user", "rate", at_least=0.8),
         ]
         for what in (self.what, "GET /user"):
             figures = measured[self.measurement_name(what, self.local)]

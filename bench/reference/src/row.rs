@@ -23,6 +23,7 @@ impl Serialize for Row {
                 "INT2" => entry!(i16),
                 "INT4" => entry!(i32),
                 "INT8" => entry!(i64),
+                "TEXT[]" => entry!(Vec<String>),
                 "TEXT" => entry!(&str),
                 "DATE" => entry!(NaiveDate),
                 "TIMESTAMPTZ" => entry!(DateTime<Utc>),
