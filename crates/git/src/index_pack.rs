@@ -52,6 +52,14 @@ impl ReceivedObjects {
     pub fn contains(&self, id: ObjectId) -> bool {
         self.0.as_ref().is_some_and(|index| index.contains(id))
     }
+
+    pub fn len(&self) -> usize {
+        self.0.as_ref().map_or(0, |index| index.0.num_objects() as usize)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
 }
 
 impl IndexedPack {

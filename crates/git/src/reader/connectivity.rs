@@ -8,8 +8,11 @@ use super::{EntryKind, Kind, Reader, TreeEntry, unreadable};
 use crate::Result;
 use crate::index_pack::ReceivedObjects;
 
-/// Maximum number of commits and tree entries that are read. Git checks larger pushes.
-const MAX_VISITED: usize = 200_000;
+/// Maximum number of objects of a push that is checked here. For more objects, starting git costs less than its faster
+/// walk saves.
+const MAX_RECEIVED: usize = 300;
+/// Maximum number of commits and tree entries that are read. Git checks pushes to repositories with larger directories.
+const MAX_VISITED: usize = 50_000;
 /// Maximum depth of directories that are read. The check is recursive.
 const MAX_DEPTH: usize = 100;
 
@@ -32,6 +35,9 @@ impl Reader {
         known: &[ObjectId],
         received: &ReceivedObjects,
     ) -> Result<bool> {
+        if received.len() > MAX_RECEIVED {
+            return Ok(false);
+        }
         let commits = known.iter().copied().collect();
         let mut check = Check { reader: self, received, commits, trees: HashSet::new(), visited: 0 };
         let mut pending = Vec::new();
