@@ -22,6 +22,15 @@ pub fn authorize_instance(actor: &Actor, action: InstanceAction) -> Result<()> {
     if action.is_allowed(actor.role()) { Ok(()) } else { Err(actor.access_denied()) }
 }
 
+/// Fails unless the actor may list public projects and groups.
+pub(crate) fn authorize_exploration(app: &App, actor: &Actor) -> Result<()> {
+    authorize_instance(actor, InstanceAction::ExplorePublic)?;
+    match actor {
+        Actor::Anonymous(_) if !app.settings.web.public_projects => Err(actor.access_denied()),
+        _ => Ok(()),
+    }
+}
+
 /// Returns the current user, who must be allowed to manage their own account.
 pub fn authorize_own_account(actor: &Actor) -> Result<&CurrentUser> {
     authorize_instance(actor, InstanceAction::ManageOwnAccount)?;
@@ -164,6 +173,12 @@ pub async fn lock_project_and_namespace(
     Ok(locked)
 }
 
+/// Returns whether the actor may perform an action on a project that it has been authorized to read. Takes features and
+/// archiving into account.
+pub(crate) fn is_authorized(actor: &Actor, project: &Project, action: ProjectAction) -> bool {
+    check_action(project, actor, action).is_ok()
+}
+
 /// Returns whether the actor's role and access level allow an action on a project that it has been authorized for.
 /// Ignores features and whether the project is archived.
 pub(crate) fn can(actor: &Actor, project: &Project, action: ProjectAction) -> bool {
@@ -200,28 +215,33 @@ async fn is_build_allowed(connection: &mut Connection, project: &Project, build:
 /// The part of [`authorize_project`] that needs no database: checks role, access level, features and archiving, and
 /// returns the project.
 fn check_policy(project: Project, actor: &Actor, action: ProjectAction) -> Result<Project> {
+    check_action(&project, actor, action)?;
+    Ok(project)
+}
+
+fn check_action(project: &Project, actor: &Actor, action: ProjectAction) -> Result<()> {
     // A build may read its own project, regardless of the user that it acts as.
     let is_own = actor.job_token_scope().is_some_and(|build| build.project == project.id);
-    if !is_own && !can(actor, &project, ProjectAction::Read) {
+    if !is_own && !can(actor, project, ProjectAction::Read) {
         return Err(Error::NotFound(Resource::Project));
     }
     if actor.job_token_scope().is_some() && action != ProjectAction::ReadCode {
         return Err(Error::Forbidden(Some("A build may only download code")));
     }
     if is_own {
-        return Ok(project);
+        return Ok(());
     }
     // A disabled feature is not available to administrators either.
-    if let Some(feature) = action.required_feature().filter(|feature| !is_feature_enabled(&project, *feature)) {
+    if let Some(feature) = action.required_feature().filter(|feature| !is_feature_enabled(project, *feature)) {
         return Err(Error::Forbidden(Some(feature.disabled_message())));
     }
-    if !can(actor, &project, action) || (action == ProjectAction::ReadBuilds && !can_see_builds(actor, &project)) {
+    if !can(actor, project, action) || (action == ProjectAction::ReadBuilds && !can_see_builds(actor, project)) {
         return Err(actor.access_denied());
     }
     if project.archived && action.adds_content() {
         return Err(Error::Forbidden(Some("The project is archived. Unarchive it to change its content")));
     }
-    Ok(project)
+    Ok(())
 }
 
 fn can_see_builds(actor: &Actor, project: &Project) -> bool {

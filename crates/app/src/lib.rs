@@ -29,7 +29,7 @@ pub mod worker;
 
 use std::sync::Arc;
 
-use chrono::NaiveDate;
+use chrono::{DateTime, NaiveDate, Utc};
 use holdfast_domain::InstanceUrls;
 use holdfast_store::{Database, Objects};
 use ipnet::IpNet;
@@ -62,6 +62,8 @@ pub struct Settings {
     pub projects_limit: i32,
     pub can_create_group: bool,
     pub session_lifetime_days: u32,
+    /// How long after the user entered the password a browser session may act on credentials, in minutes.
+    pub confirm_minutes: u32,
     pub sign_ins_per_minute: u32,
     pub git: GitSettings,
     pub maintenance: MaintenanceSettings,
@@ -72,6 +74,14 @@ pub struct Settings {
     /// The key for secrets at rest. Without it CI variables cannot be stored, and tokens of hooks are stored in clear.
     pub encryption_key: Option<EncryptionKey>,
     pub site: InstanceUrls,
+    pub web: WebSettings,
+}
+
+/// Runtime settings of the web interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WebSettings {
+    /// Whether anonymous visitors may list public projects and groups.
+    pub public_projects: bool,
 }
 
 /// Maximum number of CI files that are parsed at once to create pipelines.
@@ -128,6 +138,10 @@ impl App {
     /// Returns a random number from 0 to 1.
     pub fn random_fraction(&self) -> f64 {
         f64::from(u32::from_be_bytes(self.entropy.bytes())) / f64::from(u32::MAX)
+    }
+
+    pub fn now(&self) -> DateTime<Utc> {
+        self.clock.now()
     }
 
     pub fn today(&self) -> NaiveDate {

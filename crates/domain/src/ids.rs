@@ -38,6 +38,7 @@ ids! {
     SshKeyId,
     EmailId,
     TokenId,
+    BrowserSessionId,
     ProjectId,
     HookId,
     RepositoryId,

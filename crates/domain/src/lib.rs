@@ -18,6 +18,7 @@ pub mod planning;
 pub mod policy;
 pub mod projects;
 pub mod repository;
+pub mod site;
 pub mod text;
 pub mod violations;
 pub mod visibility;

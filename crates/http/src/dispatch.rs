@@ -21,7 +21,7 @@ use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use futures_util::future::BoxFuture;
 use holdfast_app::accounts::authentication::{Credentials, authenticate};
-use holdfast_app::client::{ClientKey, KeyedPermit, client_network};
+use holdfast_app::client::ClientKey;
 use holdfast_app::large_response::MAX_SMALL_BYTES;
 use holdfast_app::namespaces::group::GroupRef;
 use holdfast_app::prefetched::RequestTarget;
@@ -30,18 +30,16 @@ use holdfast_app::{Actor, App};
 use holdfast_domain::accounts::Scope;
 use holdfast_domain::page::PageRequest;
 use holdfast_domain::policy::InstanceAction;
+use holdfast_http_core::{PermittedBody, body, client_address};
 use hyper::body::Body as _;
 
 use crate::error::ApiError;
 use crate::params::{self, FromValue, ParamSet, RawParams};
-use crate::permitted_body::PermittedBody;
 use crate::response::{ApiResponse, BodyBytes, ResponseContext};
-use crate::{Access, Context, InstanceUrls, body, client_address};
+use crate::{Access, Context, InstanceUrls};
 
 /// Maximum size of the other fields and the boundaries of a form that contains a file. Arbitrary.
 const MULTIPART_OVERHEAD_BYTES: usize = 64 << 10;
-/// Bodies up to this size need no permit. Nearly all are shorter.
-const MAX_SMALL_BODY_BYTES: usize = 64 << 10;
 
 /// The context of a request that is passed to its endpoint beside the parameters.
 pub struct RequestContext {
@@ -130,7 +128,7 @@ pub(crate) async fn dispatch(
                 _ => return Err(holdfast_app::Error::Unauthenticated.into()),
             };
             let permit = context.upload_permits.acquire(actor.client()).await;
-            let max_bytes = context.limits.max_upload_bytes;
+            let max_bytes = context.limits.settings.max_upload_bytes;
             let body = body::read(body, max_bytes + MULTIPART_OVERHEAD_BYTES).await.ok_or_else(ApiError::too_large)?;
             raw.read_body(&parts, body).await?;
             if raw.largest_file() > max_bytes {
@@ -147,7 +145,7 @@ pub(crate) async fn dispatch(
             let client = actor
                 .as_ref()
                 .map_or_else(|| ClientKey::from_address(client_address::from_extensions(&parts)), Actor::client);
-            let (body, permit) = read_body(&context, client, body).await?;
+            let (body, permit) = context.limits.read_body(client, body).await?;
             raw.read_body(&parts, body).await?;
             // The body may contain another token, or another user to act as.
             let actor = match actor {
@@ -191,24 +189,6 @@ pub(crate) async fn dispatch(
         Ok(response.map(|body| Body::new(PermittedBody::new(body, permit))))
     };
     attempt.await.unwrap_or_else(ApiError::into_response)
-}
-
-/// Reads a body. A permit is acquired only for the rest of a long body, after its start has arrived, so that clients
-/// that do not send what they announced hold no permits. The caller holds the permit as long as the body is in memory.
-async fn read_body(
-    context: &Context,
-    client: ClientKey,
-    mut body: Body,
-) -> Result<(Vec<u8>, Option<KeyedPermit>), ApiError> {
-    let limit = context.limits.max_body_bytes;
-    let start = body::read_start(&mut body, MAX_SMALL_BODY_BYTES.min(limit)).await;
-    let (start, is_whole) = start.filter(|(start, _)| start.len() <= limit).ok_or_else(ApiError::too_large)?;
-    if is_whole {
-        return Ok((start, None));
-    }
-    let permit = context.body_permits.acquire(client).await;
-    let whole = body::read_rest(start, body, limit).await.ok_or_else(ApiError::too_large)?;
-    Ok((whole, Some(permit)))
 }
 
 /// Calls the endpoint and presents its result.
@@ -282,19 +262,14 @@ pub(crate) async fn authenticate_request(
 ) -> Result<Actor, ApiError> {
     let credentials = Credentials { target, ..credentials(access, parts, raw) };
     let actor = authenticate(&context.app, credentials, scope).await;
-    match &actor {
-        Ok(Actor::User(current_user)) => {
-            let span = tracing::Span::current();
-            span.record("user", current_user.account.id().get());
-            current_user.impersonated_by.inspect(|administrator| {
-                span.record("sudo_by", administrator.get());
-            });
-            context.user_throttle.check(|| current_user.account.id().to_string())?;
-        }
-        Ok(_) | Err(_) => {
-            context.anonymous_throttle.check(|| client_network(client_address::from_extensions(parts)).to_string())?
-        }
+    if let Ok(Actor::User(current_user)) = &actor {
+        let span = tracing::Span::current();
+        span.record("user", current_user.account.id().get());
+        current_user.impersonated_by.inspect(|administrator| {
+            span.record("sudo_by", administrator.get());
+        });
     }
+    context.limits.count_request(actor.as_ref().ok(), client_address::from_extensions(parts))?;
     Ok(actor?)
 }
 

@@ -8,6 +8,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use holdfast_app::Resource;
 use holdfast_domain::Violations;
+use holdfast_http_core::RequestError;
 use serde_json::{Value, json};
 
 #[derive(Debug)]
@@ -42,10 +43,6 @@ impl ApiError {
 
     pub fn timed_out() -> Self {
         Self::message(StatusCode::SERVICE_UNAVAILABLE, "503 The request took too long and was canceled")
-    }
-
-    pub fn body_timed_out() -> Self {
-        Self::message(StatusCode::REQUEST_TIMEOUT, "408 The request body did not arrive in time")
     }
 
     pub fn at_least_one_required(names: &[&str]) -> Self {
@@ -94,6 +91,27 @@ fn violations_json(violations: &Violations) -> Value {
         .map(|(field, messages)| (field.to_owned(), json!(messages)))
         .collect::<serde_json::Map<_, _>>()
         .into()
+}
+
+impl From<RequestError> for ApiError {
+    fn from(error: RequestError) -> Self {
+        let status = error.status();
+        match error {
+            RequestError::UnknownPath => Self::route_not_found(),
+            RequestError::InvalidHost => {
+                Self::error(status, "400 Bad Request: exactly one valid Host header is required")
+            }
+            RequestError::InvalidParams(texts) => Self::error(status, texts.join(", ")),
+            RequestError::TooManyParams => Self::error(status, "too many parameters"),
+            RequestError::MalformedBody => Self::error(status, "message body does not match declared format"),
+            RequestError::UnsupportedContentType(content_type) => {
+                Self::error(status, format!("The requested content-type '{content_type}' is not supported."))
+            }
+            RequestError::TooLarge => Self::too_large(),
+            RequestError::BodyTimedOut => Self::message(status, "408 The request body did not arrive in time"),
+            RequestError::TimedOut => Self::timed_out(),
+        }
+    }
 }
 
 impl From<holdfast_app::Error> for ApiError {
@@ -175,6 +193,11 @@ impl IntoResponse for ApiError {
         }
         response
     }
+}
+
+/// Responds to a request that the middleware rejects.
+pub fn request_error_response(error: RequestError) -> Response {
+    ApiError::from(error).into_response()
 }
 
 /// Responds 404 at once, without reading the body of the request.

@@ -9,11 +9,11 @@ use holdfast_app::projects::project::ProjectRef;
 use holdfast_app::projects::upload;
 use holdfast_domain::accounts::Scope;
 use holdfast_domain::policy::ProjectAction;
+use holdfast_http_core::{OCTET_STREAM, UserContent};
 
 use crate::dispatch::authenticate_request;
 use crate::error::ApiError;
 use crate::params::RawParams;
-use crate::user_content::{OCTET_STREAM, UserContent};
 use crate::{Access, Context, params};
 
 params! {

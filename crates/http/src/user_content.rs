@@ -1,55 +1,19 @@
-//! Responses with content that users stored: files, traces, artifacts, archives and uploads.
-//!
-//! The content is served from the host of the instance, so browsers must never interpret it as a page: the content type
-//! is never guessed and never executable, and a sandbox applies if the browser displays the content.
+//! Responses of the API with content that users stored. [`UserContent`] has the headers that make them safe.
 
-use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use holdfast_app::ci::artifact::ArtifactDownload;
 use holdfast_app::ci::trace::Trace;
 use holdfast_app::repository::browse::archive::{Archive, ArchiveFormat};
 use holdfast_app::repository::browse::blob::Blob;
-use holdfast_app::repository::transfer::fetch::ResponseStream as Content;
 use holdfast_domain::ids::BuildId;
+use holdfast_http_core::{OCTET_STREAM, TEXT_PLAIN, UserContent};
 use utoipa::openapi::schema::{ObjectBuilder, SchemaFormat, Type};
 use utoipa::openapi::{KnownFormat, RefOr, Schema};
 
 use crate::response::{ApiResponse, ResponseContext};
 
-pub struct UserContent {
-    pub content_type: &'static str,
-    pub bytes: Option<u64>,
-    /// File name under which the browser saves the content. It must need no escaping in a header; callers pass
-    /// sanitized names.
-    pub attachment: Option<String>,
-    pub cache_control: &'static str,
-}
-
-const TEXT_PLAIN: &str = "text/plain";
-pub const OCTET_STREAM: &str = "application/octet-stream";
 const ZIP: &str = "application/zip";
-
-impl UserContent {
-    pub fn respond(self, content: Content) -> Response {
-        let headers = [
-            (header::CONTENT_TYPE, HeaderValue::from_static(self.content_type)),
-            (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
-            (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'")),
-            (header::CACHE_CONTROL, HeaderValue::from_static(self.cache_control)),
-        ];
-        let mut response = (StatusCode::OK, headers, Body::from_stream(content)).into_response();
-        if let Some(bytes) = self.bytes {
-            response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(bytes));
-        }
-        let disposition =
-            self.attachment.map(|name| HeaderValue::from_str(&format!("attachment; filename=\"{name}\"")));
-        if let Some(Ok(disposition)) = disposition {
-            response.headers_mut().insert(header::CONTENT_DISPOSITION, disposition);
-        }
-        response
-    }
-}
 
 fn binary_schema() -> RefOr<Schema> {
     let binary = SchemaFormat::KnownFormat(KnownFormat::Binary);

@@ -74,7 +74,11 @@ enum Command {
     #[command(subcommand)]
     Config(config::Command),
     /// Print the routes of the API.
-    Routes,
+    Routes {
+        /// Print the pages of the web interface instead.
+        #[arg(long)]
+        pages: bool,
+    },
     /// Print the OpenAPI document of the API.
     Openapi,
     /// Print the permission matrix.
@@ -151,7 +155,8 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Runner(runner) => runner::run(arguments.config.as_deref(), runner),
         Command::RunnerSandbox(_) => unreachable!("main has returned the exit code of the sandbox"),
         Command::Config(config) => config::run(file.as_deref(), &config),
-        Command::Routes => documents::routes(),
+        Command::Routes { pages: false } => documents::routes(),
+        Command::Routes { pages: true } => documents::pages(),
         Command::Openapi => documents::openapi(&load()?),
         Command::Permissions => documents::permissions(),
         Command::Completions { shell } => documents::completions(Arguments::command(), shell),

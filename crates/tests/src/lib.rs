@@ -2,6 +2,7 @@
 //!
 //! The clock stands still and random numbers are seeded, so that whole response bodies can be compared.
 
+mod browser;
 mod client;
 pub mod database;
 mod git;
@@ -26,13 +27,14 @@ use holdfast_app::repository::maintenance::MaintenanceSettings;
 use holdfast_app::{Actor, App, Clock, EncryptionKey, Entropy, Settings};
 use holdfast_domain::Field;
 use holdfast_domain::ids::UserId;
-use holdfast_http::{Connections, InstanceUrls, Limits};
+use holdfast_http::{Connections, InstanceUrls, Limits, RequestLimits};
 use holdfast_store::{Database, Objects, Options, objects};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+pub use browser::{Browser, PageForm, PageResponse, has_attribute};
 pub use client::{Client, TestResponse};
 pub use git::{GitOutcome, WorkTree, git_programs};
 pub use receiver::{ReceivedRequest, Receiver};
@@ -76,6 +78,7 @@ impl Default for Setup {
                 projects_limit: 100,
                 can_create_group: true,
                 session_lifetime_days: 30,
+                confirm_minutes: 15,
                 sign_ins_per_minute: 0,
                 git: GitSettings {
                     program: "git".into(),
@@ -118,6 +121,7 @@ impl Default for Setup {
                     max_artifact_bytes: 16 << 20,
                 },
                 encryption_key: Some(EncryptionKey::new([7; 32])),
+                web: holdfast_app::WebSettings { public_projects: true },
             },
             limits: Limits {
                 max_body_bytes: 1 << 20,
@@ -228,6 +232,19 @@ impl Server {
         Client::new(&self.base_url, None)
     }
 
+    /// Returns a browser that is not signed in.
+    pub fn browser(&self) -> Browser {
+        Browser::new(&self.base_url, &self.app.settings.site.url(""))
+    }
+
+    /// Returns a browser in which this user is signed in with [`PASSWORD`].
+    pub async fn sign_in(&self, username: &str) -> Browser {
+        let browser = self.browser();
+        let response = browser.sign_in(username, PASSWORD).await;
+        assert_eq!(response.status, 303, "{}", response.text);
+        browser
+    }
+
     pub fn with_token(&self, token: &str) -> Client {
         Client::new(&self.base_url, Some(token))
     }
@@ -327,11 +344,13 @@ fn database_options(url: &str) -> Options {
     }
 }
 
-/// Serves on a free port and returns its address.
+/// Serves the API, git, runners and pages on a free port and returns its address.
 async fn serve(app: Arc<App>, limits: Limits) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("it is bound").to_string();
-    let router = holdfast_http::router(app, limits.clone());
+    let request_limits = Arc::new(RequestLimits::new(limits.clone()));
+    let pages = holdfast_web::router(app.clone(), request_limits.clone());
+    let router = holdfast_http::router_with_pages(app, request_limits, pages);
     let connections = Connections::new("http", router, &limits);
     tokio::spawn(async move {
         loop {

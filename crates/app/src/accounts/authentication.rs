@@ -2,10 +2,12 @@
 
 use std::net::IpAddr;
 
-use chrono::TimeDelta;
 use holdfast_domain::accounts::{Scope, TokenKind};
-use holdfast_store::accounts::{ssh_key, token, user};
-use holdfast_store::authentication;
+use holdfast_store::accounts::user::{Account, User};
+use holdfast_store::accounts::{ssh_key, user};
+use holdfast_store::authentication::credential::Credential;
+use holdfast_store::authentication::token::ActiveToken;
+use holdfast_store::{Connection, authentication};
 
 use super::job_token;
 use super::secret::digest;
@@ -13,9 +15,6 @@ use super::session;
 use crate::actor::CurrentUser;
 use crate::prefetched::{Prefetched, RequestTarget};
 use crate::{Actor, App, Error, Resource, Result};
-
-/// How far `last_used_at` may lag behind. A write with every request would cost more than the request.
-const LAST_USED_PRECISION: TimeDelta = TimeDelta::minutes(10);
 
 /// The credentials of a request, and how it wants to act.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,41 +35,11 @@ pub struct Credentials<'a> {
 #[crate::boxed]
 pub async fn authenticate<'a>(app: &'a App, credentials: Credentials<'a>, needed: Scope) -> Result<Actor> {
     let Some(secret) = credentials.token else { return Ok(Actor::Anonymous(credentials.address)) };
-    let now = app.clock.now();
     let mut connection = app.database.connection().await?;
-    let digest = digest(secret);
     // An administrator who acts as another user sees the target with the rights of that user.
     let target = credentials.target.filter(|_| credentials.sudo.is_none());
-    let (token, account, profile, prefetched) = if credentials.needs_profile {
-        let found = authentication::find_active_with_profile(&mut connection, &digest, now).await?;
-        let (token, user) = found.ok_or(Error::Unauthenticated)?;
-        (token, user.account(), Some(Box::new(user)), Prefetched::default())
-    } else {
-        let (found, prefetched) = match target {
-            Some(RequestTarget::Project(project)) => {
-                let found = authentication::find_active_with_project(&mut connection, &digest, now, project).await?;
-                let (found, project_found) = found.ok_or(Error::Unauthenticated)?;
-                (Some(found), project_found.map(|found| Prefetched::project(project, found)))
-            }
-            Some(RequestTarget::Group(group)) => {
-                let found = authentication::find_active_with_group(&mut connection, &digest, now, group).await?;
-                let (found, group_found) = found.ok_or(Error::Unauthenticated)?;
-                (Some(found), group_found.map(|found| Prefetched::group(group, found)))
-            }
-            None => (authentication::find_active(&mut connection, &digest, now).await?, None),
-        };
-        let (token, account) = found.ok_or(Error::Unauthenticated)?;
-        (token, account, None, prefetched.unwrap_or_default())
-    };
-    if !account.is_active() {
-        return Err(Error::Unauthenticated);
-    }
-    if token.last_used_at.is_none_or(|at| at < now - LAST_USED_PRECISION) {
-        // A failure does not fail the request: a read-only database still serves reads.
-        if let Err(error) = token::record_use(&mut connection, token.id, now).await {
-            tracing::warn!(%error, "recording token use failed");
-        }
-    }
+    let found = find_credential::<ActiveToken>(app, &mut connection, secret, target, credentials.needs_profile).await?;
+    let FoundCredential { credential: token, account, profile, prefetched } = found.ok_or(Error::Unauthenticated)?;
     if !token.scopes.allow(needed) {
         return Err(Error::InsufficientScope { needed: needed.as_str() });
     }
@@ -95,6 +64,52 @@ pub async fn authenticate<'a>(app: &'a App, credentials: Credentials<'a>, needed
     let current_user =
         CurrentUser { profile, scopes: current_user.scopes, impersonated_by, ..CurrentUser::new(account) };
     Ok(Actor::User(Box::new(current_user)))
+}
+
+/// A valid credential of an active user, with what the same statement has read.
+pub(super) struct FoundCredential<C> {
+    pub credential: C,
+    pub account: Account,
+    /// The complete user, if it was wanted.
+    pub profile: Option<Box<User>>,
+    pub prefetched: Prefetched,
+}
+
+/// Finds a valid credential by its secret, and records its use. Returns None if there is none, or its user is blocked.
+/// If the complete user is wanted, the target is not read.
+pub(super) async fn find_credential<C: Credential>(
+    app: &App,
+    connection: &mut Connection,
+    secret: &str,
+    target: Option<&RequestTarget>,
+    needs_profile: bool,
+) -> Result<Option<FoundCredential<C>>> {
+    let (now, digest) = (app.clock.now(), digest(secret));
+    let found = if needs_profile {
+        let found = authentication::find_with_profile::<C>(connection, &digest, now).await?;
+        found.map(|(credential, user)| ((credential, user.account()), Some(Box::new(user)), None))
+    } else {
+        match target {
+            Some(RequestTarget::Project(project)) => {
+                let found = authentication::find_with_project::<C>(connection, &digest, now, project).await?;
+                found.map(|(found, target)| (found, None, target.map(|it| Prefetched::project(project, it))))
+            }
+            Some(RequestTarget::Group(group)) => {
+                let found = authentication::find_with_group::<C>(connection, &digest, now, group).await?;
+                found.map(|(found, target)| (found, None, target.map(|it| Prefetched::group(group, it))))
+            }
+            None => authentication::find::<C>(connection, &digest, now).await?.map(|found| (found, None, None)),
+        }
+    };
+    let Some(((credential, account), profile, prefetched)) = found.filter(|((_, account), ..)| account.is_active())
+    else {
+        return Ok(None);
+    };
+    // A failure does not fail the request: a read-only database still serves reads.
+    if let Err(error) = credential.record_use(connection, now).await {
+        tracing::warn!(%error, "recording the use of a credential failed");
+    }
+    Ok(Some(FoundCredential { credential, account, profile, prefetched: prefetched.unwrap_or_default() }))
 }
 
 /// The username that builds send with their token. It is reserved, so no user can have it.

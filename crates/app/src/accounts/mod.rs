@@ -1,6 +1,7 @@
 //! Users, their credentials, and authentication.
 
 pub mod authentication;
+pub mod browser_session;
 pub mod email;
 pub mod host_key;
 mod job_token;
@@ -10,3 +11,4 @@ pub mod session;
 pub mod ssh_key;
 pub mod token;
 pub mod user;
+mod user_changes;

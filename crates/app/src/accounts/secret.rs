@@ -1,6 +1,5 @@
 //! Random secrets that are issued to clients. Only their digests are stored.
 
-use holdfast_domain::accounts::TokenKind;
 use sha2::{Digest, Sha256};
 
 use crate::App;
@@ -11,7 +10,7 @@ pub(crate) fn digest(secret: &str) -> Vec<u8> {
 
 impl App {
     /// Generates a secret of 160 random bits behind a prefix that shows its kind.
-    pub(crate) fn new_secret(&self, kind: TokenKind) -> String {
-        format!("{}{}", kind.prefix(), hex::encode(self.entropy.bytes::<20>()))
+    pub(crate) fn new_secret(&self, prefix: &str) -> String {
+        format!("{prefix}{}", hex::encode(self.entropy.bytes::<20>()))
     }
 }

@@ -52,7 +52,7 @@ async fn create(app: &App, user: UserId, input: CreateToken) -> Result<(Token, S
         violations.add("expires_at", "must be a day to come");
     }
     violations.into_result()?;
-    let secret = app.new_secret(TokenKind::Personal);
+    let secret = app.new_secret(TokenKind::Personal.prefix());
     let new = NewToken {
         user,
         kind: TokenKind::Personal,

@@ -1,15 +1,15 @@
 //! Users.
 
-use holdfast_domain::accounts::{EmailAddress, UserState, password};
-use holdfast_domain::ids::UserId;
-use holdfast_domain::namespaces::NamespacePath;
+use holdfast_domain::Violations;
+use holdfast_domain::accounts::{UserState, password};
+use holdfast_domain::ids::{BrowserSessionId, UserId};
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::InstanceAction;
 use holdfast_domain::violations::{BLANK, TAKEN};
-use holdfast_domain::{Field, Violations};
+use holdfast_store::Connection;
 use holdfast_store::accounts::identity::{self, Identity};
 use holdfast_store::accounts::user::{self, Attributes};
-use holdfast_store::accounts::{email, ghost, token};
+use holdfast_store::accounts::{browser_session, email, ghost, token};
 use holdfast_store::activity::event;
 use holdfast_store::namespaces::{group, namespace};
 use holdfast_store::projects::star;
@@ -17,6 +17,10 @@ use holdfast_store::worker::removal;
 
 pub use holdfast_store::accounts::user::{Filter, User, UserSummary};
 
+pub use super::user_changes::{ProfileChanges, UserChanges};
+
+use super::session::{WRONG_PASSWORD, verify_current_password};
+use super::user_changes::{ValidatedChanges, current_attributes};
 use crate::actor::CurrentUser;
 use crate::error::OnConstraint;
 use crate::{Actor, App, Error, Resource, Result, access, events};
@@ -51,7 +55,7 @@ pub async fn show_own(app: &App, actor: &Actor) -> Result<User> {
     }
 }
 
-/// Finds a user by username, for the command line.
+/// Finds a user by username, for a page or for the command line.
 #[crate::boxed]
 pub async fn show_by_username(app: &App, actor: &Actor, username: &str) -> Result<User> {
     access::authorize_instance(actor, InstanceAction::ReadUsers)?;
@@ -61,111 +65,6 @@ pub async fn show_by_username(app: &App, actor: &Actor, username: &str) -> Resul
 
 pub(super) async fn find_existing(app: &App, id: UserId) -> Result<User> {
     user::find(&mut *app.database.connection().await?, id).await?.ok_or(Error::NotFound(Resource::User))
-}
-
-/// The attributes that a creation or an update sets.
-#[derive(Clone, Default)]
-pub struct UserChanges {
-    pub email: Field<String>,
-    pub username: Field<String>,
-    pub name: Field<String>,
-    pub password: Field<String>,
-    pub skype: Field<String>,
-    pub linkedin: Field<String>,
-    pub twitter: Field<String>,
-    pub website_url: Field<String>,
-    pub organization: Field<String>,
-    pub bio: Field<String>,
-    pub location: Field<String>,
-    pub projects_limit: Option<i32>,
-    pub admin: Option<bool>,
-    pub can_create_group: Option<bool>,
-    pub external: Option<bool>,
-    pub provider: Field<String>,
-    pub extern_uid: Field<String>,
-}
-
-/// Validated attributes, and the values that are stored separately.
-struct ValidatedChanges {
-    attributes: Attributes,
-    password: Option<String>,
-    identity: Option<Identity>,
-}
-
-impl UserChanges {
-    fn apply(self, current: Attributes) -> Result<ValidatedChanges> {
-        let became_external = self.external == Some(true) && !current.external;
-        let attributes = Attributes {
-            username: self.username.or(current.username),
-            name: self.name.or(current.name),
-            email: self.email.or(current.email),
-            admin: self.admin.unwrap_or(current.admin),
-            external: self.external.unwrap_or(current.external),
-            // A user who becomes external may create neither groups nor projects, unless the request allows it
-            // explicitly.
-            can_create_group: self.can_create_group.unwrap_or(current.can_create_group && !became_external),
-            projects_limit: self.projects_limit.unwrap_or(if became_external { 0 } else { current.projects_limit }),
-            bio: self.bio.or_nullable(current.bio),
-            location: self.location.or_nullable(current.location),
-            skype: self.skype.or(current.skype),
-            linkedin: self.linkedin.or(current.linkedin),
-            twitter: self.twitter.or(current.twitter),
-            website_url: self.website_url.or(current.website_url),
-            organization: self.organization.or(current.organization),
-        };
-        // An empty password counts as absent.
-        let password = self.password.value().filter(|password| !password.is_empty());
-        let mut violations = Violations::default();
-        let address = violations.check("email", EmailAddress::parse(&attributes.email));
-        if let Some(password) = &password {
-            violations.check(
-                "password",
-                password::check(password, &[&attributes.username, &attributes.name, &attributes.email]),
-            );
-        }
-        if attributes.name.trim().is_empty() {
-            violations.add("name", BLANK);
-        }
-        violations.check("username", NamespacePath::parse(&attributes.username));
-        if attributes.projects_limit < 0 {
-            violations.add("projects_limit", "must be greater than or equal to 0");
-        }
-        violations.check_length("bio", attributes.bio.as_deref().unwrap_or_default(), 255);
-        let lines = [
-            ("name", attributes.name.as_str()),
-            ("location", attributes.location.as_deref().unwrap_or_default()),
-            ("skype", &attributes.skype),
-            ("linkedin", &attributes.linkedin),
-            ("twitter", &attributes.twitter),
-            ("website_url", &attributes.website_url),
-            ("organization", &attributes.organization),
-        ];
-        for (field, text) in lines {
-            violations.check_single_line(field, text);
-        }
-        let non_empty = |text: String| Some(text).filter(|text| !text.is_empty());
-        let provider = self.provider.value().and_then(non_empty);
-        let extern_uid = self.extern_uid.value().and_then(non_empty);
-        let identity = match (provider, extern_uid) {
-            (Some(provider), Some(extern_uid)) => {
-                violations.check_single_line("provider", &provider);
-                violations.check_single_line("extern_uid", &extern_uid);
-                Some(Identity { provider, extern_uid })
-            }
-            (None, None) => None,
-            (None, Some(_)) => {
-                violations.add("provider", BLANK);
-                None
-            }
-            (Some(_), None) => {
-                violations.add("extern_uid", BLANK);
-                None
-            }
-        };
-        violations.into_result()?;
-        let email = address.map_or_else(|| attributes.email.clone(), EmailAddress::into_string);
-        Ok(ValidatedChanges { attributes: Attributes { email, ..attributes }, password, identity })
-    }
 }
 
 #[crate::boxed]
@@ -217,6 +116,12 @@ pub async fn create(app: &App, actor: &Actor, changes: UserChanges) -> Result<Us
     Ok(user)
 }
 
+/// Deletes the session tokens of a user, and the browser sessions except `kept`. Personal tokens stay valid.
+async fn end_sessions(connection: &mut Connection, id: UserId, kept: Option<BrowserSessionId>) -> Result<()> {
+    token::delete_sessions(connection, id).await?;
+    Ok(browser_session::delete_all_for_user(connection, id, kept).await?)
+}
+
 /// Updates the attributes of a user. A new password deletes the user's sessions; personal tokens stay valid.
 #[crate::boxed]
 pub async fn update(app: &App, actor: &Actor, id: UserId, changes: UserChanges) -> Result<User> {
@@ -242,7 +147,7 @@ pub async fn update(app: &App, actor: &Actor, id: UserId, changes: UserChanges) 
     }
     if let Some(hash) = hash {
         user::update_password(&mut transaction, id, &hash, now).await?;
-        token::delete_sessions(&mut transaction, id).await?;
+        end_sessions(&mut transaction, id, None).await?;
     }
     if let Some(identity) = &identity {
         upsert_identity(&mut transaction, id, identity).await?;
@@ -250,6 +155,54 @@ pub async fn update(app: &App, actor: &Actor, id: UserId, changes: UserChanges) 
     let user = user::find(&mut transaction, id).await?.ok_or(Error::NotFound(Resource::User))?;
     holdfast_store::commit(transaction).await?;
     Ok(user)
+}
+
+/// Updates the profile of the current user.
+#[crate::boxed]
+pub async fn update_own(app: &App, actor: &Actor, changes: ProfileChanges) -> Result<User> {
+    let id = access::authorize_own_account(actor)?.account.id();
+    let mut transaction = app.database.begin().await?;
+    let before = user::lock(&mut transaction, id).await?.ok_or(Error::NotFound(Resource::User))?;
+    let ValidatedChanges { attributes, .. } = UserChanges::from(changes).apply(current_attributes(&before))?;
+    user::update(&mut transaction, id, &attributes, app.clock.now()).await?;
+    let user = user::find(&mut transaction, id).await?.ok_or(Error::NotFound(Resource::User))?;
+    holdfast_store::commit(transaction).await?;
+    Ok(user)
+}
+
+/// A new password for the current user.
+#[derive(Clone, Copy)]
+pub struct ChangePassword<'a> {
+    pub current_password: &'a str,
+    pub new_password: &'a str,
+    /// The browser session that changes the password. It stays valid.
+    pub session: Option<BrowserSessionId>,
+}
+
+/// Changes the password of the current user, and ends all other sessions. Personal tokens stay valid. The current
+/// password counts as an attempt to sign in.
+#[crate::boxed]
+pub async fn change_own_password<'a>(app: &'a App, actor: &'a Actor, input: ChangePassword<'a>) -> Result<()> {
+    let account = &access::authorize_own_account(actor)?.account;
+    let user = &account.summary;
+    let old_hash = verify_current_password(app, user, "current_password", input.current_password).await?;
+    password::check(input.new_password, &[&user.username, &user.name, &user.email])
+        .map_err(|problem| Violations::single("new_password", problem))?;
+    let new_hash = app.hash_password(input.new_password).await?;
+    let now = app.clock.now();
+    let mut transaction = app.database.begin().await?;
+    user::lock(&mut transaction, user.id).await?.ok_or(Error::NotFound(Resource::User))?;
+    if user::password_hash(&mut transaction, user.id).await? != Some(old_hash) {
+        // The password was changed while it was being verified.
+        return Err(Violations::single("current_password", WRONG_PASSWORD).into());
+    }
+    user::update_password(&mut transaction, user.id, &new_hash, now).await?;
+    end_sessions(&mut transaction, user.id, input.session).await?;
+    if let Some(session) = input.session {
+        browser_session::confirm(&mut transaction, user.id, session, now).await?;
+    }
+    holdfast_store::commit(transaction).await?;
+    Ok(())
 }
 
 /// Sets a new password and deletes the user's sessions.
@@ -263,7 +216,7 @@ pub async fn reset_password(app: &App, actor: &Actor, id: UserId, new_password: 
     let user = user::lock(&mut transaction, id).await?.ok_or(Error::NotFound(Resource::User))?;
     password::check(new_password, &[&user.username, &user.name, &user.email]).map_err(problem)?;
     user::update_password(&mut transaction, id, &hash, app.clock.now()).await?;
-    token::delete_sessions(&mut transaction, id).await?;
+    end_sessions(&mut transaction, id, None).await?;
     holdfast_store::commit(transaction).await?;
     Ok(())
 }
@@ -335,6 +288,10 @@ async fn set_state(
         return Ok(false);
     }
     user::update_state(&mut transaction, id, new_state, app.clock.now()).await?;
+    if new_state != UserState::Active {
+        // Tokens work again when the block is lifted; browsers have to sign in again.
+        browser_session::delete_all_for_user(&mut transaction, id, None).await?;
+    }
     holdfast_store::commit(transaction).await?;
     Ok(true)
 }
@@ -351,34 +308,17 @@ pub async fn set_directory_block(app: &App, actor: &Actor, id: UserId, is_blocke
     }
     let state = if is_blocked { UserState::DirectoryBlocked } else { UserState::Active };
     user::update_state(&mut transaction, id, state, app.clock.now()).await?;
+    if is_blocked {
+        browser_session::delete_all_for_user(&mut transaction, id, None).await?;
+    }
     holdfast_store::commit(transaction).await?;
     Ok(true)
 }
 
-async fn upsert_identity(connection: &mut holdfast_store::Connection, id: UserId, identity: &Identity) -> Result<()> {
+async fn upsert_identity(connection: &mut Connection, id: UserId, identity: &Identity) -> Result<()> {
     identity::upsert(connection, id, identity)
         .await
         .on_constraint("identities_extern_uid_key", || Violations::single("extern_uid", TAKEN).into())
-}
-
-fn current_attributes(user: &User) -> Attributes {
-    let user = user.clone();
-    Attributes {
-        username: user.username,
-        name: user.name,
-        email: user.email,
-        admin: user.admin,
-        external: user.external,
-        can_create_group: user.can_create_group,
-        projects_limit: user.projects_limit,
-        bio: user.bio,
-        location: user.location,
-        skype: user.skype,
-        linkedin: user.linkedin,
-        twitter: user.twitter,
-        website_url: user.website_url,
-        organization: user.organization,
-    }
 }
 
 fn email_taken() -> Error {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use holdfast_domain::ci::FailureReason;
 use holdfast_domain::ids::BuildId;
+use holdfast_domain::site::ProjectLinks;
 use holdfast_store::ci::job;
 use holdfast_store::ci::queue;
 use holdfast_store::ci::runner::{self, Runner, RunnerInfo};
@@ -136,7 +137,7 @@ async fn load_job(
         dependencies.retain(|it| names.contains(&it.name));
     }
     let path = format!("{}/{}", details.namespace_path, details.project_path);
-    let address = app.settings.site.url(&format!("/{path}.git"));
+    let address = app.settings.site.url(&ProjectLinks::new(&path).git());
     let repository_url = address.replacen("://", &format!("://gitlab-ci-token:{token}@"), 1);
     let default_timeout = app.settings.ci.build_timeout.num_seconds();
     let timeout_seconds = runner.max_run_seconds.map_or(default_timeout, |seconds| default_timeout.min(seconds.into()));

@@ -5,6 +5,7 @@ use holdfast_domain::ci::{BuildEvent, Status};
 use holdfast_domain::ids::{BuildId, PipelineId};
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
+use holdfast_store::ci::build_list::{self, Build};
 use holdfast_store::ci::pipeline;
 use holdfast_store::{Connection, Transaction, commit};
 
@@ -12,6 +13,7 @@ pub use holdfast_store::ci::pipeline::{CommitSummary, Pipeline};
 
 use super::pipeline_state::LockedPipeline;
 use crate::projects::project::{Project, ProjectRef};
+use crate::repository::refs::ref_address::RefAddresses;
 use crate::{Actor, App, Error, Resource, Result, access};
 
 /// Lists the pipelines of a project, newest first.
@@ -19,6 +21,52 @@ use crate::{Actor, App, Error, Resource, Result, access};
 pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequest) -> Result<Page<Pipeline>> {
     let project = access::read_project(app, actor, project, ProjectAction::ReadBuilds).await?;
     Ok(pipeline::list(&app.database, project.id, page).await?)
+}
+
+/// The pipelines of a project, with what their page shows.
+pub struct ProjectPipelines {
+    pub project: Project,
+    pub pipelines: Page<Pipeline>,
+    pub refs: RefAddresses,
+}
+
+/// Like [`list`], but also returns the project and the addresses of its refs.
+#[crate::boxed]
+pub async fn list_with_project(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    page: PageRequest,
+) -> Result<ProjectPipelines> {
+    let project = access::read_project(app, actor, project, ProjectAction::ReadBuilds).await?;
+    let pipelines = pipeline::list(&app.database, project.id, page).await?;
+    let refs = RefAddresses::load(app, actor, &project).await?;
+    Ok(ProjectPipelines { project, pipelines, refs })
+}
+
+/// A pipeline with what its page shows.
+pub struct PipelineWithBuilds {
+    pub project: Project,
+    pub pipeline: Pipeline,
+    /// The latest build of each name, and the external statuses, sorted by stage.
+    pub builds: Vec<Build>,
+    pub refs: RefAddresses,
+}
+
+#[crate::boxed]
+pub async fn show_with_builds(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    id: PipelineId,
+) -> Result<PipelineWithBuilds> {
+    let mut connection = app.database.connection().await?;
+    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadBuilds).await?;
+    let pipeline = find(&mut connection, &project, id).await?;
+    let builds = build_list::list_latest(&mut connection, id, app.clock.now()).await?;
+    drop(connection);
+    let refs = RefAddresses::load(app, actor, &project).await?;
+    Ok(PipelineWithBuilds { project, pipeline, builds, refs })
 }
 
 #[crate::boxed]

@@ -3,6 +3,7 @@
 
 use holdfast_domain::InstanceUrls;
 use holdfast_domain::ci::file::When;
+use holdfast_domain::site::ProjectLinks;
 use holdfast_store::ci::job::JobDetails;
 use holdfast_store::ci::runner::Runner;
 
@@ -86,7 +87,7 @@ fn instance_variables(site: &InstanceUrls, details: &JobDetails, runner: &Runner
         (&["CI_PROJECT_NAME"], details.project_path.clone()),
         (&["CI_PROJECT_PATH"], path.clone()),
         (&["CI_PROJECT_NAMESPACE"], details.namespace_path.clone()),
-        (&["CI_PROJECT_URL"], site.url(&format!("/{path}"))),
+        (&["CI_PROJECT_URL"], site.url(ProjectLinks::new(&path).home())),
         (&["CI_SERVER_NAME"], "Holdfast".into()),
         (&["CI_SERVER_VERSION"], env!("CARGO_PKG_VERSION").into()),
         (&["CI_SERVER_REVISION"], "0".into()),

@@ -2,7 +2,7 @@
 
 use holdfast_domain::namespaces::{GroupName, NamespacePath};
 use holdfast_domain::page::{Page, PageRequest};
-use holdfast_domain::policy::{GroupAction, InstanceAction, InstanceRole};
+use holdfast_domain::policy::{GroupAction, InstanceAction, min_visibility_without_membership};
 use holdfast_domain::violations::TAKEN;
 use holdfast_domain::{AccessLevel, Field, Violations, Visibility};
 use holdfast_store::activity::event;
@@ -30,14 +30,34 @@ pub struct ListGroups {
 pub async fn list(app: &App, actor: &Actor, input: ListGroups, page: PageRequest) -> Result<Page<Group>> {
     access::authorize_instance(actor, InstanceAction::ListGroups)?;
     let user = actor.current_user()?.account.id();
-    let scope = match actor.role() {
-        InstanceRole::Administrator => GroupScope::All,
-        _ if !input.all_available => GroupScope::MemberOf(user),
-        InstanceRole::Regular => GroupScope::VisibleTo(user, Visibility::Internal),
-        InstanceRole::External | InstanceRole::Anonymous => GroupScope::VisibleTo(user, Visibility::Public),
+    let scope = match visible_scope(actor) {
+        GroupScope::VisibleTo(..) if !input.all_available => GroupScope::MemberOf(user),
+        scope => scope,
     };
     let filter = Filter { scope, search: input.search, skip: input.skip, order: input.order, today: app.today() };
     Ok(group::list(&app.database, &filter, page).await?)
+}
+
+/// Lists the groups that the actor can see. An anonymous actor sees public groups.
+#[crate::boxed]
+pub async fn explore(
+    app: &App,
+    actor: &Actor,
+    search: Option<String>,
+    order: Order,
+    page: PageRequest,
+) -> Result<Page<Group>> {
+    access::authorize_exploration(app, actor)?;
+    let filter = Filter { scope: visible_scope(actor), search, skip: Vec::new(), order, today: app.today() };
+    Ok(group::list(&app.database, &filter, page).await?)
+}
+
+/// Returns the groups that the actor can see.
+fn visible_scope(actor: &Actor) -> GroupScope {
+    match min_visibility_without_membership(actor.role()) {
+        Some(min_visibility) => GroupScope::VisibleTo(actor.user_id(), min_visibility),
+        None => GroupScope::All,
+    }
 }
 
 #[crate::boxed]

@@ -3,13 +3,14 @@
 use chrono::{DateTime, Utc};
 use holdfast_domain::activity::Action;
 use holdfast_domain::ids::{IssueId, LabelId, ProjectId, UserId};
+use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::planning::{IssueState, StateEvent, issues_mentioned_in};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_store::accounts::user;
 use holdfast_store::activity::event::{self, NewEvent, Subject};
 use holdfast_store::planning::issue::{self, Attributes, CounterDelta};
 use holdfast_store::planning::label::{self, TitledLabel};
-use holdfast_store::planning::note;
+use holdfast_store::planning::note::{self, Note};
 use holdfast_store::{Connection, Transaction};
 
 pub use holdfast_store::planning::issue::Issue;
@@ -17,6 +18,7 @@ pub use holdfast_store::planning::issue::Issue;
 use super::events;
 use super::issue_update::{IssueChanges, IssueUpdate, effective_time};
 use super::issue_visibility::{audience, confidential_access, find_visible};
+use super::label::{Label, list_by_titles};
 use super::system_note;
 use crate::projects::project::{Project, ProjectRef};
 use crate::{Actor, App, Error, Resource, Result, access};
@@ -26,6 +28,36 @@ pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, id: IssueId) -
     let mut connection = app.database.connection().await?;
     let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadIssues).await?;
     find_visible(&mut connection, actor, &project, id).await
+}
+
+/// An issue with what its page shows.
+#[derive(Debug)]
+pub struct IssueWithNotes {
+    pub project: Project,
+    pub issue: Issue,
+    pub notes: Page<Note>,
+    /// The labels of the issue.
+    pub labels: Vec<Label>,
+}
+
+/// Returns an issue by its number within the project, with a page of its notes, the oldest first.
+#[crate::boxed]
+pub async fn show_with_notes(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    iid: i64,
+    page: PageRequest,
+) -> Result<IssueWithNotes> {
+    let mut connection = app.database.connection().await?;
+    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadIssues).await?;
+    let id = issue::find_id(&mut connection, project.id, iid).await?.ok_or(Error::NotFound(Resource::Issue))?;
+    let issue = find_visible(&mut connection, actor, &project, id).await?;
+    let titles: Vec<&str> = issue.labels.iter().map(String::as_str).collect();
+    let labels = list_by_titles(&mut connection, actor, &project, &titles).await?;
+    drop(connection);
+    let notes = note::list(&app.database, issue.id, confidential_access(actor, &project), page).await?;
+    Ok(IssueWithNotes { project, issue, notes, labels })
 }
 
 #[crate::boxed]

@@ -1,5 +1,7 @@
 //! Lists of issues.
 
+use std::collections::BTreeSet;
+
 use holdfast_domain::ids::{LabelId, MilestoneId};
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::{GroupAction, InstanceAction, ProjectAction};
@@ -12,6 +14,7 @@ use holdfast_store::planning::{label, milestone};
 pub use holdfast_store::planning::issue_list::SortKey;
 
 use super::issue_visibility::confidential_access;
+use super::label::{Label, list_by_titles};
 use crate::projects::list::viewer;
 use crate::projects::project::{Project, ProjectRef};
 use crate::{Actor, App, Result, access};
@@ -72,6 +75,33 @@ pub async fn list(
     let mut connection = app.database.connection().await?;
     let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadIssues).await?;
     list_for_project(app, &mut connection, actor, &project, input, page).await
+}
+
+/// The issues of a project, with what their page shows.
+#[derive(Debug)]
+pub struct ProjectIssues {
+    pub project: Project,
+    pub issues: Page<Issue>,
+    /// The labels of these issues.
+    pub labels: Vec<Label>,
+}
+
+/// Like [`list`], but also returns the project and the labels of the issues.
+#[crate::boxed]
+pub async fn list_with_labels(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    input: ListIssues,
+    page: PageRequest,
+) -> Result<ProjectIssues> {
+    let mut connection = app.database.connection().await?;
+    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadIssues).await?;
+    let issues = list_for_project(app, &mut connection, actor, &project, input, page).await?;
+    let titles: BTreeSet<&str> = issues.items.iter().flat_map(|issue| &issue.labels).map(String::as_str).collect();
+    let titles: Vec<&str> = titles.into_iter().collect();
+    let labels = list_by_titles(&mut connection, actor, &project, &titles).await?;
+    Ok(ProjectIssues { project, issues, labels })
 }
 
 pub(super) async fn list_for_project(

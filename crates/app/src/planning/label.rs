@@ -21,6 +21,19 @@ use crate::{Actor, App, Error, Resource, Result, access};
 #[derive(Clone, Debug)]
 pub struct LabelRef(pub String);
 
+/// Returns the labels with these titles, for their colors.
+pub(super) async fn list_by_titles(
+    connection: &mut Connection,
+    actor: &Actor,
+    project: &Project,
+    titles: &[&str],
+) -> Result<Vec<Label>> {
+    if titles.is_empty() {
+        return Ok(Vec::new());
+    }
+    Ok(label::list_by_titles(connection, project.id, titles, viewer(actor, project)).await?)
+}
+
 fn viewer(actor: &Actor, project: &Project) -> LabelViewer {
     LabelViewer { user: actor.user_id(), confidential_access: confidential_access(actor, project) }
 }

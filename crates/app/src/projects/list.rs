@@ -1,14 +1,16 @@
 //! Lists of projects.
 
 use holdfast_domain::Visibility;
+use holdfast_domain::ids::UserId;
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::{InstanceAction, InstanceRole, min_visibility_without_membership};
+use holdfast_store::namespaces::namespace;
 use holdfast_store::projects::list::{self, Filter, ProjectScope, Viewer};
 
 pub use holdfast_store::projects::list::{Order, SortKey};
 
 use super::project::Project;
-use crate::{Actor, App, Result, access};
+use crate::{Actor, App, Error, Resource, Result, access};
 
 /// The set of projects that a list selects from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,13 +54,51 @@ pub async fn list(
         ListScope::All => (ProjectScope::All, InstanceAction::ListAllProjects),
     };
     access::authorize_instance(actor, action)?;
+    list_in_scope(app, actor, project_scope, input, page).await
+}
+
+/// Lists the projects that the actor can see. An anonymous actor sees public projects.
+#[crate::boxed]
+pub async fn explore(app: &App, actor: &Actor, input: ListProjects, page: PageRequest) -> Result<Page<Project>> {
+    access::authorize_exploration(app, actor)?;
+    list_in_scope(app, actor, ProjectScope::Visible, input, page).await
+}
+
+async fn list_in_scope(
+    app: &App,
+    actor: &Actor,
+    scope: ProjectScope,
+    input: ListProjects,
+    page: PageRequest,
+) -> Result<Page<Project>> {
     // Administrators see no more than regular users here, because these lists are about the projects of the current
     // user.
     let role = actor.role().min(InstanceRole::Regular);
     let viewer =
         Viewer { user: actor.user_id(), min_visibility: min_visibility_without_membership(role), today: app.today() };
     let mut connection = app.database.connection().await?;
-    Ok(list::list(&mut connection, &app.database, &input.into_filter(viewer, project_scope), page).await?)
+    Ok(list::list(&mut connection, &app.database, &input.into_filter(viewer, scope), page).await?)
+}
+
+/// Lists the projects in the namespace of a user, as far as the actor can see them.
+#[crate::boxed]
+pub async fn list_for_user(
+    app: &App,
+    actor: &Actor,
+    user: UserId,
+    input: ListProjects,
+    page: PageRequest,
+) -> Result<Page<Project>> {
+    access::authorize_instance(actor, InstanceAction::ReadUsers)?;
+    let mut connection = app.database.connection().await?;
+    let namespace = namespace::find_id_for_user(&mut connection, user).await?;
+    let scope = ProjectScope::Group {
+        group: namespace.ok_or(Error::NotFound(Resource::User))?,
+        includes_own: true,
+        includes_shared: false,
+        is_member: false,
+    };
+    Ok(list::list(&mut connection, &app.database, &input.into_filter(viewer(app, actor), scope), page).await?)
 }
 
 /// Returns the viewer for the current user. Administrators see everything.

@@ -3,6 +3,7 @@
 pub mod access_request;
 pub mod fork;
 pub mod group;
+pub mod home;
 pub mod list;
 pub mod member;
 pub mod project;

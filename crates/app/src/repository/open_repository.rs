@@ -26,6 +26,11 @@ pub async fn open_repository(
     action: ProjectAction,
 ) -> Result<OpenRepository> {
     let project = access::read_project(app, actor, project, action).await?;
+    load_refs(app, actor, project).await
+}
+
+/// Loads the refs of a project that the actor has been authorized to read the code of.
+pub(crate) async fn load_refs(app: &App, actor: &Actor, project: Project) -> Result<OpenRepository> {
     let state = &project.repository;
     let refs =
         app.git_runtime.snapshots.get_or_load(&app.database, state.id, state.generation, state.head.as_deref()).await?;

@@ -1,5 +1,6 @@
 //! User accounts and their credentials.
 
+pub mod browser_session;
 mod common_passwords;
 pub mod email;
 pub mod password;

@@ -11,7 +11,7 @@ const FORMAT: &str =
     "can contain only letters, digits, '_', '-' and '.'. Cannot start with '-' or end in '.', '.git' or '.atom'.";
 
 /// Names that are the first path segment of pages or of the API.
-const RESERVED: [&str; 37] = [
+const RESERVED: [&str; 40] = [
     ".well-known",
     "admin",
     "all",
@@ -19,6 +19,7 @@ const RESERVED: [&str; 37] = [
     "assets",
     "ci",
     "dashboard",
+    "favicon.ico",
     "files",
     "gitlab-ci-token",
     "groups",
@@ -26,6 +27,7 @@ const RESERVED: [&str; 37] = [
     "help",
     "hooks",
     "issues",
+    "manifest.webmanifest",
     "merge_requests",
     "metrics",
     "new",
@@ -41,6 +43,7 @@ const RESERVED: [&str; 37] = [
     "search",
     "services",
     "sign_in",
+    "sign_out",
     "snippets",
     "static",
     "teams",

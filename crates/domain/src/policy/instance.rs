@@ -17,6 +17,8 @@ pub enum InstanceAction {
     /// Issues that the current user wrote.
     ListIssues,
     ListAllProjects,
+    /// List public projects and groups. Anonymous visitors also need the setting `web.public_projects`.
+    ExplorePublic,
     /// The `projects_limit` of the current user, or their access level in the target group, also decides.
     CreateProject,
     CreateProjectForOthers,
@@ -28,7 +30,7 @@ pub enum InstanceAction {
 }
 
 impl InstanceAction {
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::OperateInstance,
         Self::ReadUsers,
         Self::ManageUsers,
@@ -38,6 +40,7 @@ impl InstanceAction {
         Self::ListProjects,
         Self::ListIssues,
         Self::ListAllProjects,
+        Self::ExplorePublic,
         Self::CreateProject,
         Self::CreateProjectForOthers,
         Self::TransferProject,
@@ -59,6 +62,7 @@ impl InstanceAction {
             Self::ListProjects => "list the user's own, visible and starred projects",
             Self::ListIssues => "list the user's own issues",
             Self::ListAllProjects => "list all projects",
+            Self::ExplorePublic => "list public projects and groups (anonymous: if `web.public_projects` is set)",
             Self::CreateProject => "create a project (within `projects_limit`, or as master of the group)",
             Self::CreateProjectForOthers => "create a project for another user",
             Self::TransferProject => "move a project into a group",
@@ -70,6 +74,7 @@ impl InstanceAction {
 
     const fn min_role(self) -> InstanceRole {
         match self {
+            Self::ExplorePublic => InstanceRole::Anonymous,
             Self::ReadUsers
             | Self::ManageOwnAccount
             | Self::ListGroups

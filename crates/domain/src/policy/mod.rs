@@ -101,6 +101,12 @@ mod tests {
     }
 
     #[test]
+    fn anonymous_visitors_do_nothing_on_the_instance_but_explore_it() {
+        let allowed = InstanceAction::ALL.into_iter().filter(|action| action.is_allowed(InstanceRole::Anonymous));
+        assert_eq!(allowed.collect::<Vec<_>>(), [InstanceAction::ExplorePublic]);
+    }
+
+    #[test]
     fn higher_access_levels_keep_all_permissions() {
         for visibility in Visibility::ALL {
             for action in GroupAction::ALL {

@@ -20,11 +20,12 @@ use holdfast_app::repository::open_repository::{OpenRepository, open_repository}
 use holdfast_app::{Actor, Error};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_git::protocol::Version;
+use holdfast_http_core::client_address;
 use tokio::io::{AsyncRead, BufReader};
 use tokio_util::io::StreamReader;
 
+use crate::Context;
 use crate::error::ApiError;
-use crate::{Context, client_address};
 
 /// The git services that are available over HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,13 +67,10 @@ pub async fn authenticate(context: &Context, parts: &Parts, project: &ProjectRef
             None => Err(Error::Unauthenticated),
         },
     };
-    match &actor {
-        Ok(Actor::User(current_user)) => {
-            tracing::Span::current().record("user", current_user.account.id().get());
-            context.user_throttle.check(|| current_user.account.id().to_string())?;
-        }
-        _ => context.anonymous_throttle.check(|| client_network(address).to_string())?,
+    if let Ok(Actor::User(current_user)) = &actor {
+        tracing::Span::current().record("user", current_user.account.id().get());
     }
+    context.limits.count_request(actor.as_ref().ok(), address)?;
     Ok(actor?)
 }
 

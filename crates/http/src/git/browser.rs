@@ -1,4 +1,4 @@
-//! The page that browsers get for the URL of a project.
+//! What browsers get for the URL of a project on a node without the web interface.
 
 use std::sync::Arc;
 

@@ -18,11 +18,15 @@ use crate::Context;
 
 pub fn router() -> Router<Arc<Context>> {
     Router::new()
-        .route("/{namespace}/{project}", get(browser::serve))
         .route("/{namespace}/{project}/info/refs", get(info_refs::serve))
         .route("/{namespace}/{project}/bundle", get(bundle::serve))
         .route("/{namespace}/{project}/git-upload-pack", post(upload_pack::serve))
         .route("/{namespace}/{project}/git-receive-pack", post(receive_pack::serve))
+}
+
+/// Returns the route of a project's URL on a node without the web interface.
+pub fn project_url_router() -> Router<Arc<Context>> {
+    Router::new().route("/{namespace}/{project}", get(browser::serve))
 }
 
 /// Headers that forbid caching, because refs can change at any time.

@@ -9,11 +9,11 @@ use axum::response::{IntoResponse, Response};
 use holdfast_app::ci::artifact::{self, ArtifactUpload};
 use holdfast_app::ci::runner_api::{self, BuildCredential};
 use holdfast_domain::ids::BuildId;
+use holdfast_http_core::RequestBodyState;
 
 use super::protocol::Protocol;
 use super::requests::{HandlerResult, forbidden, query_param, query_token, runner_error_response, throttled_error};
 use crate::Context;
-use crate::connection::RequestBodyState;
 use crate::error::ApiError;
 use crate::response::{ApiResponse, ResponseContext};
 use crate::user_content::ArtifactResponse;

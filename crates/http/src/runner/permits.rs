@@ -6,9 +6,8 @@ use holdfast_app::ci::runner_api::{self, ClaimedBuild};
 use holdfast_app::client::{ClientKey, ClientPermits, KeyedPermit, KeyedSemaphores};
 use holdfast_app::{App, Result};
 use holdfast_domain::ids::ProjectId;
+use holdfast_http_core::client_address;
 use tokio::sync::OwnedSemaphorePermit;
-
-use crate::client_address;
 
 /// Maximum numbers of permits, in total, per user and per project.
 #[derive(Clone, Copy)]

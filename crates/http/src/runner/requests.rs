@@ -15,12 +15,13 @@ use holdfast_app::client::client_network;
 use holdfast_app::{App, Error};
 use holdfast_domain::ci::Status;
 use holdfast_domain::ids::BuildId;
+use holdfast_http_core::{body, client_address};
 use serde_json::json;
 
 use super::fields::Fields;
 use super::protocol::Protocol;
+use crate::Context;
 use crate::error::ApiError;
-use crate::{Context, body, client_address};
 
 /// Maximum size of a body without a trace, and of the start of a body that is read before its token is verified.
 /// Runners send a few kilobytes.
@@ -43,7 +44,7 @@ pub fn throttled_error(context: &Context, parts: &Parts, error: impl Into<ApiErr
     if response.status() == StatusCode::FORBIDDEN {
         let address = client_address::from_extensions(parts);
         let key = || client_network(address).to_string();
-        let counted = context.runner_token_throttle.check(key).and_then(|()| context.anonymous_throttle.check(key));
+        let counted = context.runner_token_throttle.check(key).and_then(|()| context.limits.count_anonymous(address));
         if let Err(throttled) = counted {
             return ApiError::from(throttled).into_response();
         }
@@ -64,7 +65,7 @@ impl RunnerRequest {
         let (parts, mut body) = request.into_parts();
         let reading = body::read_start(&mut body, MAX_BODY_BYTES);
         // This also serves long polls, which have no request timeout, so reading the body has a timeout of its own.
-        let read = tokio::time::timeout(context.limits.request_timeout, reading).await;
+        let read = tokio::time::timeout(context.limits.settings.request_timeout, reading).await;
         let (start, is_whole) = read.map_err(|_| ApiError::timed_out().into_response())?.ok_or_else(malformed_body)?;
         if !is_whole {
             return Err(ApiError::too_large().into_response());

@@ -8,12 +8,17 @@ use clap_complete::Shell;
 use holdfast_domain::policy::{GroupAction, InstanceAction, InstanceRole, ProjectAction};
 use holdfast_domain::{AccessLevel, Visibility};
 use holdfast_http::{api, openapi, routes};
+use holdfast_web::pages;
 
 use super::print;
 use crate::configuration::Configuration;
 
 pub fn routes() -> anyhow::Result<()> {
     print(routes::to_text(api::v3::routes().list()))
+}
+
+pub fn pages() -> anyhow::Result<()> {
+    print(pages::to_text(pages::all().list()))
 }
 
 pub fn openapi(configuration: &Configuration) -> anyhow::Result<()> {

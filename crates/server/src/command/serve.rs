@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{anyhow, bail};
+use axum::Router;
 use axum::routing::get;
 use holdfast_app::client::ConnectionLimits;
 use holdfast_app::hooks::dispatch;
 use holdfast_app::repository::warming;
 use holdfast_app::worker::Concurrency;
 use holdfast_app::{App, worker};
-use holdfast_http::{Connections, InstanceUrls};
+use holdfast_http::{Connections, InstanceUrls, Limits, RequestLimits};
 use holdfast_store::cache;
 use holdfast_store::migrate::{self, SchemaState};
 use metrics_exporter_prometheus::PrometheusHandle;
@@ -37,7 +38,7 @@ async fn serve(configuration: &Configuration, metrics: PrometheusHandle) -> anyh
     cache::ensure_own(&app.settings.git.cache_directory)?;
     let mut limits = configuration.limits();
     limits.max_connections = limits.max_connections.min(open_file_share(2));
-    let connections = Connections::new("http", holdfast_http::router(app.clone(), limits.clone()), &limits);
+    let connections = Connections::new("http", build_router(app.clone(), &limits, configuration.web.enabled), &limits);
     let (http_listener, grace) = (GracefulListener::default(), configuration.shutdown_grace());
 
     let listener = listen("server.listen", configuration.server.listen)?;
@@ -96,6 +97,16 @@ async fn serve(configuration: &Configuration, metrics: PrometheusHandle) -> anyh
     tokio::time::timeout(grace, async { tokio::join!(jobs, hooks) }).await.ok();
     tracing::info!("server stopped");
     Ok(())
+}
+
+/// Returns the router of the API, git and runners, with the web interface unless web.enabled is false.
+fn build_router(app: Arc<App>, limits: &Limits, has_pages: bool) -> Router {
+    if !has_pages {
+        return holdfast_http::router(app, limits.clone());
+    }
+    let limits = Arc::new(RequestLimits::new(limits.clone()));
+    let pages = holdfast_web::router(app.clone(), limits.clone());
+    holdfast_http::router_with_pages(app, limits, pages)
 }
 
 fn listen(key: &str, address: SocketAddr) -> anyhow::Result<TcpListener> {

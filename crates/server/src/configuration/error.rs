@@ -13,8 +13,9 @@ pub struct InvalidSetting {
 }
 
 /// What to write for a setting whose key ends with a unit.
-const UNITS: [(&str, &str); 4] = [
+const UNITS: [(&str, &str); 5] = [
     ("_seconds", "a number of seconds"),
+    ("_minutes", "a number of minutes"),
     ("_days", "a number of days"),
     ("_bytes", "a number of bytes"),
     ("_percent", "a percentage"),
@@ -128,6 +129,7 @@ mod tests {
     fn range_errors_show_the_unit_and_the_range() {
         let cases = [
             ("hooks.timeout_seconds", "write a number of seconds from 1 to 60, "),
+            ("accounts.confirm_minutes", "write a number of minutes from 1 to 60, "),
             ("hooks.retention_days", "write a number of days from 1 to 60, "),
             ("git.max_pack_bytes", "write a number of bytes from 1 to 60, "),
             ("fault_injection.fail_percent", "write a percentage from 1 to 60, "),

@@ -13,6 +13,7 @@ mod repositories;
 mod server;
 mod sources;
 mod storage;
+mod web;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -38,6 +39,7 @@ use server::Server;
 use sources::merge;
 pub use sources::show;
 use storage::Storage;
+use web::Web;
 
 /// The default configuration file. It documents every key, and no default is defined elsewhere.
 pub const DEFAULT_TOML: &str = include_str!("default.toml");
@@ -64,6 +66,7 @@ pub struct Configuration {
     pub ssh: Ssh,
     pub worker: Worker,
     pub accounts: Accounts,
+    pub web: Web,
     pub limits: LimitSettings,
     pub log: Log,
     pub telemetry: Telemetry,
@@ -88,6 +91,7 @@ pub struct Accounts {
     projects_limit: i32,
     can_create_group: bool,
     session_lifetime_days: u32,
+    confirm_minutes: u32,
 }
 
 #[derive(Debug, Deserialize)]
@@ -168,6 +172,7 @@ impl Configuration {
             ("ssh.idle_timeout_seconds", self.ssh.idle_timeout_seconds, 1, 86_400),
             ("worker.concurrency", self.worker.concurrency as u64, 0, 1000),
             ("accounts.session_lifetime_days", self.accounts.session_lifetime_days.into(), 1, 36_500),
+            ("accounts.confirm_minutes", self.accounts.confirm_minutes.into(), 1, 1440),
         ];
         for (key, value, smallest, largest) in self.server.ranges().into_iter().chain(ranges) {
             if !(smallest..=largest).contains(&value) {
@@ -292,6 +297,7 @@ impl Configuration {
             projects_limit: self.accounts.projects_limit,
             can_create_group: self.accounts.can_create_group,
             session_lifetime_days: self.accounts.session_lifetime_days,
+            confirm_minutes: self.accounts.confirm_minutes,
             sign_ins_per_minute: self.limits.sign_ins_per_minute,
             git: self.git.settings(),
             maintenance: self.maintenance.settings(),
@@ -300,6 +306,7 @@ impl Configuration {
             ci: self.ci.settings(),
             encryption_key: self.encryption.key()?,
             site: self.site()?,
+            web: self.web.settings(),
         })
     }
 
@@ -325,6 +332,8 @@ impl Configuration {
 
 #[cfg(test)]
 mod tests {
+    use holdfast_app::WebSettings;
+
     use super::*;
 
     fn load(variables: &[(&str, &str)]) -> Result<Configuration, InvalidSetting> {
@@ -337,6 +346,8 @@ mod tests {
         let configuration = load(&[]).unwrap();
         assert_eq!(configuration.server.listen.port(), 8080);
         assert_eq!(configuration.limits().trusted_proxies, []);
+        let settings = configuration.settings().unwrap();
+        assert_eq!((settings.confirm_minutes, settings.web), (15, WebSettings { public_projects: true }));
     }
 
     #[test]
@@ -346,11 +357,13 @@ mod tests {
             ("HOLDFAST__SERVER__TRUSTED_PROXIES", "10.0.0.0/8,::1/128"),
             ("HOLDFAST__ACCOUNTS__CAN_CREATE_GROUP", "false"),
             ("HOLDFAST__MONITORING__LISTEN", ""),
+            ("HOLDFAST__WEB__PUBLIC_PROJECTS", "false"),
         ])
         .unwrap();
         assert_eq!(configuration.server.listen.port(), 9000);
         assert_eq!(configuration.limits().trusted_proxies.len(), 2);
         assert!(!configuration.settings().unwrap().can_create_group);
+        assert_eq!(configuration.settings().unwrap().web, WebSettings { public_projects: false });
         assert_eq!(configuration.monitoring_listen().unwrap(), None);
     }
 
@@ -365,6 +378,8 @@ mod tests {
             ("HOLDFAST__MONITORING__LISTEN", "8081", "monitoring.listen"),
             ("HOLDFAST__ACCOUNTS__PROJECTS_LIMIT", "-1", "accounts.projects_limit"),
             ("HOLDFAST__ACCOUNTS__SESSION_LIFETIME_DAYS", "4000000000", "accounts.session_lifetime_days"),
+            ("HOLDFAST__ACCOUNTS__CONFIRM_MINUTES", "0", "accounts.confirm_minutes"),
+            ("HOLDFAST__WEB__PUBLIC_PROJECTS", "sometimes", "web.public_projects"),
             ("HOLDFAST__LOG__FILTER", "a=b=c", "log.filter"),
             ("HOLDFAST__STORAGE__URL", "ftp://example.com", "storage.url"),
             ("HOLDFAST__STORAGE__URL", "s3:///prefix", "storage.url"),

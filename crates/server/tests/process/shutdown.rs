@@ -66,7 +66,7 @@ fn request_until_refused(address: SocketAddr, responses: &Sender<()>) {
     // A timeout of the connection attempt is as good as a refusal: no request was sent yet.
     while let Ok(mut stream) = TcpStream::connect_timeout(&address, Duration::from_secs(30)) {
         stream
-            .write_all(b"POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+            .write_all(b"POST /api/nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
             .unwrap();
         let mut response = String::new();
         stream.read_to_string(&mut response).unwrap();

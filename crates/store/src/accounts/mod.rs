@@ -1,5 +1,6 @@
 //! Users and their credentials.
 
+pub mod browser_session;
 pub mod email;
 pub mod ghost;
 pub mod host_key;

@@ -29,6 +29,7 @@ impl Token {
     }
 }
 
+/// Records that a token is used now.
 pub async fn record_use(connection: &mut Connection, id: TokenId, now: DateTime<Utc>) -> Result<()> {
     sqlx::query!("update tokens set last_used_at = $2 where id = $1", id.get(), now).execute(connection).await?;
     Ok(())

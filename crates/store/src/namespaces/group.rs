@@ -133,8 +133,9 @@ pub enum GroupScope {
     /// Groups in which the user is a member of the group or of one of its projects, with any level.
     MemberWithin(UserId),
     OwnedBy(UserId),
-    /// Groups with at least this visibility, and those of [`MemberWithin`](GroupScope::MemberWithin).
-    VisibleTo(UserId, Visibility),
+    /// Groups with at least this visibility and, unless the viewer is anonymous, those of
+    /// [`MemberWithin`](GroupScope::MemberWithin).
+    VisibleTo(Option<UserId>, Visibility),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -189,10 +190,9 @@ impl Filter {
         // with `or` would have to skip every hidden group.
         let columns = if purpose.is_counting() { "n.id" } else { "n.*" };
         query.push("from (");
-        for (scope, is_public_part) in [(GroupScope::All, true), (GroupScope::MemberWithin(user), false)] {
-            if !is_public_part && purpose == Purpose::SubsetTotal {
-                break;
-            }
+        let member_part = user.filter(|_| purpose != Purpose::SubsetTotal).map(GroupScope::MemberWithin);
+        for scope in [Some(GroupScope::All), member_part].into_iter().flatten() {
+            let is_public_part = scope == GroupScope::All;
             query.push(if is_public_part { "(" } else { " union (" });
             query.push("select ").push(columns).push(" from namespaces n where ");
             if is_public_part {

@@ -116,6 +116,15 @@ pub async fn find_id(connection: &mut Connection, number_or_path: &str) -> Resul
     Ok(id.map(Into::into))
 }
 
+/// Finds a namespace by its path in any case, or by a former path. A current path takes precedence.
+pub async fn find_by_path(connection: &mut Connection, path: &str) -> Result<Option<Namespace>> {
+    const QUERY: &str = "select n.id, n.kind, n.path, n.name from (\
+           select 1 as rank, id from namespaces where lower(path) = $1 \
+           union all select 2, namespace_id from namespace_redirects where path = $1\
+         ) found join namespaces n on n.id = found.id order by found.rank limit 1";
+    Ok(sqlx::query_as(QUERY).bind(path.to_ascii_lowercase()).fetch_optional(connection).await?)
+}
+
 /// Locks the namespace's row with `FOR SHARE`, so that it does not change before the end of the transaction.
 pub async fn lock_shared(connection: &mut Connection, id: NamespaceId) -> Result<()> {
     sqlx::query_scalar!("select id from namespaces where id = $1 for share", id.get())

@@ -87,6 +87,23 @@ pub async fn find(
     Ok(query.build_query_as().fetch_optional(connection).await?)
 }
 
+/// Returns the labels of a project with these titles.
+pub async fn list_by_titles(
+    connection: &mut Connection,
+    project: ProjectId,
+    titles: &[&str],
+    viewer: LabelViewer,
+) -> Result<Vec<Label>> {
+    let titles: Vec<String> = titles.iter().map(|title| (*title).to_owned()).collect();
+    let mut query = QueryBuilder::new("select ");
+    query.push(COLUMNS).push(" from labels l cross join (values (").push_bind(viewer.user.map(UserId::get));
+    query.push("::bigint, ").push_bind(viewer.confidential_access == ConfidentialAccess::All);
+    query.push("::boolean)) viewer (id, sees_all)").push(JOINS);
+    query.push("where l.project_id = ").push_bind(project.get());
+    query.push(" and l.title = any(").push_bind(titles).push(")");
+    Ok(query.build_query_as().fetch_all(connection).await?)
+}
+
 pub async fn find_id(connection: &mut Connection, project: ProjectId, title: &str) -> Result<Option<LabelId>> {
     let id = sqlx::query_scalar!("select id from labels where project_id = $1 and title = $2", project.get(), title)
         .fetch_optional(connection)

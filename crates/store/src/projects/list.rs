@@ -34,7 +34,7 @@ pub enum ProjectScope {
     /// Projects in the viewer's namespace and in groups that the viewer owns.
     Owned,
     Starred,
-    /// Projects of a group and projects that are shared with it. A member of the group sees all projects of the group.
+    /// Projects of a group, or of a user's namespace, and projects that are shared with it. A member of the group sees all projects of the group.
     Group {
         group: NamespaceId,
         includes_own: bool,

@@ -2,6 +2,7 @@
 
 pub mod attributes;
 pub mod fork;
+pub mod home;
 pub mod list;
 pub mod namespace;
 pub mod project;

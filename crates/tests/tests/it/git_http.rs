@@ -259,7 +259,7 @@ async fn non_git_requests_get_a_page_or_an_error() {
         (answer.status().as_u16(), answer.text().await.unwrap())
     };
     let (status, page) = get("/ada/p").await;
-    assert!(status == 200 && page.contains("git clone http://holdfast.test/ada/p.git"), "{page}");
+    assert!(status == 200 && page.contains("http://holdfast.test/ada/p.git"), "{page}");
     assert_eq!(get("/ada/p.git").await.0, 200);
     assert_eq!(get("/ada/p.git/info/refs").await.0, 403);
     assert_eq!(get("/ada/p.git/info/refs?service=git-upload-archive").await.0, 403);
@@ -267,7 +267,9 @@ async fn non_git_requests_get_a_page_or_an_error() {
         get("/ada/hidden.git/info/refs?service=git-upload-pack").await,
         get("/ada/none.git/info/refs?service=git-upload-pack").await
     );
-    assert_eq!(get("/ada/hidden").await, get("/ada/none").await);
+    // The page repeats its own address, and nothing else differs.
+    let (status, page) = get("/ada/hidden").await;
+    assert_eq!((status, page.replace("ada%2Fhidden", "ada%2Fnone")), get("/ada/none").await);
     assert_eq!(get("/ada/p.git/HEAD").await.0, 404);
     let post = http.post(format!("{}/ada/p.git/git-upload-pack", server.base_url)).body("0000").send().await.unwrap();
     assert_eq!(post.status(), 415);

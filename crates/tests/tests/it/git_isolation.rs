@@ -520,6 +520,8 @@ async fn observe(
         all.push(GitRequest::post(2, UPLOAD, ls_refs(&["refs/heads/hidden", "refs/tags/", "refs/heads/side"])));
         let bundles = [&packet("command=bundle-uri")[..], b"0001", b"0000"].concat();
         all.push(GitRequest::post(2, UPLOAD, bundles));
+        // The page of a project shows the number of its forks and its last activity, which are public.
+        all.retain(|request| !request.suffix.is_empty());
         // The owner of the fork may push to it, so these requests are left out.
         let is_fork = path == "mallory/p";
         if is_fork {

@@ -511,9 +511,12 @@ async fn error_responses_do_not_wait_for_the_body() {
 #[tokio::test]
 async fn error_responses_are_received_after_a_large_body() {
     let server = Server::start().await;
-    for (request, headers, expected) in
-        [("POST /nothing", "", "404"), ("POST /api/v3/session", "", "413"), ("POST /api/v3/user", "Host: y\r\n", "400")]
-    {
+    for (request, headers, expected) in [
+        ("POST /api/nothing", "", "404"),
+        ("POST /nothing", "", "405"),
+        ("POST /api/v3/session", "", "413"),
+        ("POST /api/v3/user", "Host: y\r\n", "400"),
+    ] {
         let mut socket = send(&server, &head_with_body(request, headers, 8 << 20)).await;
         socket.write_all(&vec![b'x'; 8 << 20]).await.unwrap();
         let answer = read_response(socket).await;
@@ -708,7 +711,6 @@ async fn undecodable_paths_are_not_found() {
     let server = Server::start().await;
     let http = reqwest::Client::builder().no_proxy().build().unwrap();
     for (method, path) in [
-        ("GET", "/%ff/%fe"),
         ("GET", "/%ff/%fe/info/refs?service=git-upload-pack"),
         ("POST", "/%ff/%fe/git-upload-pack"),
         ("GET", "/a/%ff/uploads/x/y"),
@@ -721,6 +723,9 @@ async fn undecodable_paths_are_not_found() {
         assert_eq!(answer.status(), 404, "{path}");
         let body: serde_json::Value = answer.json().await.unwrap();
         assert_eq!(body, serde_json::json!({ "error": "404 Not Found" }), "{path}");
+    }
+    for path in ["/%ff/%fe", "/groups/%ff", "/%ff"] {
+        assert_eq!(server.browser().get(path).await.status, 404, "{path}");
     }
 }
 
@@ -737,7 +742,8 @@ async fn security_and_cache_headers_are_set() {
             let request = http.get(format!("{}{path}", server.base_url)).header("private-token", server.admin.token());
             request.send().await.unwrap().headers().clone()
         };
-        for path in ["/api/docs/", "/api/docs/swagger-ui-bundle.js", "/api/v3/user", "/nothing", "/healthz"] {
+        for path in ["/api/docs/", "/api/docs/swagger-ui-bundle.js", "/api/v3/user", "/api/nothing/at/all", "/healthz"]
+        {
             let headers = get(path).await;
             let header = |name| headers.get(name).map(|value| value.to_str().unwrap());
             assert_eq!(header("x-content-type-options"), Some("nosniff"), "{path}");

@@ -34,6 +34,7 @@ mod members;
 mod merged_branches;
 mod migrations;
 mod outages;
+mod pages;
 mod pagination;
 mod params;
 mod pipeline_model;

@@ -8,7 +8,7 @@ use super::{ProjectUrls, project, repository, user};
 pub(super) fn issue(payload: &Value, site: &InstanceUrls) -> Value {
     let urls = ProjectUrls::new(&payload["project"], site);
     let mut attributes = attributes(payload);
-    attributes["url"] = url(payload, &urls).into();
+    attributes["url"] = urls.issue(&payload["issue"]["iid"]).into();
     attributes["action"] = payload["action"].clone();
     let mut body = json!({
         "object_kind": "issue",
@@ -53,15 +53,11 @@ pub(super) fn note(payload: &Value, site: &InstanceUrls) -> Value {
             "resolved_by_id": null,
             "discussion_id": null,
             "original_discussion_id": null,
-            "url": format!("{}#note_{}", url(payload, &urls), note["id"]),
+            "url": urls.issue_note(&payload["issue"]["iid"], &note["id"]),
         },
         "repository": repository(&payload["project"], &urls),
         "issue": attributes(payload),
     })
-}
-
-fn url(payload: &Value, urls: &ProjectUrls) -> String {
-    format!("{}/issues/{}", urls.home, payload["issue"]["iid"])
 }
 
 fn attributes(payload: &Value) -> Value {

@@ -7,6 +7,7 @@ mod push;
 
 use holdfast_domain::InstanceUrls;
 use holdfast_domain::hooks::EventKind;
+use holdfast_domain::site::ProjectLinks;
 use holdfast_store::hooks::stored_event::StoredEvent;
 use serde_json::{Value, json};
 
@@ -32,21 +33,35 @@ pub(super) async fn build(app: &App, event: &StoredEvent, is_project_hook: bool)
 }
 
 /// The URLs of a project.
-struct ProjectUrls {
+struct ProjectUrls<'a> {
+    site: &'a InstanceUrls,
+    links: ProjectLinks,
     home: String,
     ssh: String,
     http: String,
 }
 
-impl ProjectUrls {
-    fn new(project: &Value, site: &InstanceUrls) -> Self {
+impl<'a> ProjectUrls<'a> {
+    fn new(project: &Value, site: &'a InstanceUrls) -> Self {
         let path = project["path_with_namespace"].as_str().unwrap_or_default();
-        let home = site.url(&format!("/{path}"));
-        Self { ssh: site.ssh_url(path), http: format!("{home}.git"), home }
+        let links = ProjectLinks::new(path);
+        Self { ssh: site.ssh_url(path), http: site.url(&links.git()), home: site.url(links.home()), site, links }
+    }
+
+    fn commit(&self, id: &Value) -> String {
+        self.site.url(&self.links.commit(id.as_str().unwrap_or_default()))
+    }
+
+    fn issue(&self, iid: &Value) -> String {
+        self.site.url(&self.links.issue(iid))
+    }
+
+    fn issue_note(&self, iid: &Value, note: &Value) -> String {
+        self.site.url(&self.links.issue_note(iid, note))
     }
 }
 
-fn project(project: &Value, urls: &ProjectUrls) -> Value {
+fn project(project: &Value, urls: &ProjectUrls<'_>) -> Value {
     let mut body = base_project(project, urls);
     // Older names of the same URLs.
     for (name, value) in
@@ -58,7 +73,7 @@ fn project(project: &Value, urls: &ProjectUrls) -> Value {
 }
 
 /// Like [`project`], but without the older names of URLs, as in pipeline events.
-fn base_project(project: &Value, urls: &ProjectUrls) -> Value {
+fn base_project(project: &Value, urls: &ProjectUrls<'_>) -> Value {
     json!({
         "name": project["name"],
         "description": project["description"],
@@ -73,7 +88,7 @@ fn base_project(project: &Value, urls: &ProjectUrls) -> Value {
     })
 }
 
-fn repository(project: &Value, urls: &ProjectUrls) -> Value {
+fn repository(project: &Value, urls: &ProjectUrls<'_>) -> Value {
     json!({
         "name": project["name"],
         "url": urls.ssh,
@@ -83,7 +98,7 @@ fn repository(project: &Value, urls: &ProjectUrls) -> Value {
 }
 
 /// Like [`repository`], but with clone URLs and visibility, as in push and build events.
-fn full_repository(project: &Value, urls: &ProjectUrls) -> Value {
+fn full_repository(project: &Value, urls: &ProjectUrls<'_>) -> Value {
     let mut body = repository(project, urls);
     body["git_http_url"] = urls.http.as_str().into();
     body["git_ssh_url"] = urls.ssh.as_str().into();

@@ -68,7 +68,7 @@ pub(super) fn pipeline(payload: &Value, site: &InstanceUrls) -> Value {
             "id": pipeline["commit"]["id"],
             "message": pipeline["commit"]["message"],
             "timestamp": pipeline["commit"]["created_at"],
-            "url": format!("{}/commit/{}", urls.home, pipeline["sha"].as_str().unwrap_or_default()),
+            "url": urls.commit(&pipeline["sha"]),
             "author": { "name": pipeline["commit"]["author_name"], "email": pipeline["commit"]["author_email"] },
         },
         "builds": builds.iter().map(|build| build_json(build, site)).collect::<Vec<_>>(),

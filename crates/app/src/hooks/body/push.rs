@@ -75,10 +75,10 @@ async fn with_paths(app: &App, event: &StoredEvent, mut commits: Vec<Value>) -> 
         }
         _ => HashMap::new(),
     };
-    let home = ProjectUrls::new(&event.payload["project"], &app.settings.site).home;
+    let urls = ProjectUrls::new(&event.payload["project"], &app.settings.site);
     for commit in &mut commits {
         let paths = id(commit).and_then(|id| paths.remove(&id)).unwrap_or_default();
-        commit["url"] = format!("{home}/commit/{}", commit["id"].as_str().unwrap_or_default()).into();
+        commit["url"] = urls.commit(&commit["id"]).into();
         commit["added"] = paths.added.into();
         commit["modified"] = paths.modified.into();
         commit["removed"] = paths.removed.into();

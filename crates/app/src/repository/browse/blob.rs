@@ -6,8 +6,9 @@ use futures_util::stream;
 use holdfast_domain::policy::ProjectAction;
 use holdfast_git::ObjectId;
 use holdfast_git::reader::{EntryKind, Kind};
-use holdfast_store::projects::project::ProjectRef;
+use holdfast_store::projects::project::{Project, ProjectRef};
 
+use super::commit::{self, Commit};
 use super::{revision, tree};
 use crate::large_response::MAX_SMALL_BYTES;
 use crate::repository::fetch_slot::FetchSlot;
@@ -41,24 +42,94 @@ pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, id: &str) -> R
     read_blob(app, &repository, id).await
 }
 
+/// A file at a revision, with what its page shows.
+#[derive(Clone, Debug)]
+pub struct File {
+    pub project: Project,
+    /// The revision as the address names it.
+    pub revision: String,
+    pub path: String,
+    /// The commit of the revision, shortened as in a list.
+    pub commit: Commit,
+    pub bytes: u64,
+    /// None if the file is too large to be shown.
+    pub content: Option<Bytes>,
+}
+
+/// Returns the file that the end of a page's address names, such as `main/src/lib.rs`, with its content if that has at
+/// most `max_bytes`.
+#[crate::boxed]
+pub async fn show_file(app: &App, actor: &Actor, project: &ProjectRef, address: &str, max_bytes: u64) -> Result<File> {
+    let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
+    let found = find_file(app, &repository, address).await?;
+    let (bytes, content) = read_buffered(app, &repository, found.id, max_bytes).await?;
+    let commit = commit::load_one_listed(app, &repository, found.commit).await?;
+    let (revision, path) = (found.revision.to_owned(), found.path.to_owned());
+    Ok(File { project: repository.project, revision, path, commit, bytes, content })
+}
+
+/// The bytes of a file that an address names.
+pub struct RawFile {
+    pub project: Project,
+    pub path: String,
+    pub blob: Blob,
+}
+
+/// Returns the bytes of the file that the end of a page's address names.
+#[crate::boxed]
+pub async fn show_raw(app: &App, actor: &Actor, project: &ProjectRef, address: &str) -> Result<RawFile> {
+    let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
+    let found = find_file(app, &repository, address).await?;
+    let blob = read_blob(app, &repository, found.id).await?;
+    Ok(RawFile { project: repository.project, path: found.path.to_owned(), blob })
+}
+
+/// A file that an address names.
+struct FoundFile<'a> {
+    revision: &'a str,
+    path: &'a str,
+    commit: ObjectId,
+    id: ObjectId,
+}
+
+async fn find_file<'a>(app: &App, repository: &OpenRepository, address: &'a str) -> Result<FoundFile<'a>> {
+    let (revision, path) = revision::split_address(&*repository.refs, address);
+    let commit = revision::resolve(app, repository, revision).await?.ok_or(Error::NotFound(Resource::Commit))?;
+    let entry = tree::find(app, repository, commit, path.into()).await?;
+    let file = entry.filter(|entry| entry.kind() == EntryKind::File).ok_or(Error::NotFound(Resource::File))?;
+    Ok(FoundFile { revision, path, commit, id: file.id })
+}
+
 /// Maximum size of a blob that is read into memory. Git streams larger ones.
 const MAX_BUFFERED_BYTES: u64 = 4 << 20;
 
-async fn read_blob(app: &App, repository: &OpenRepository, id: ObjectId) -> Result<Blob> {
+/// Reads a blob of at most `max_bytes` into memory. Returns its size and its content. The content is None if the blob
+/// is larger, or is stored as a delta of a large object.
+pub(super) async fn read_buffered(
+    app: &App,
+    repository: &OpenRepository,
+    id: ObjectId,
+    max_bytes: u64,
+) -> Result<(u64, Option<Bytes>)> {
     let read = objects::read(app, repository, move |reader| {
         let (_, bytes) = reader.header(id)?.ok_or(Error::NotFound(Resource::Blob))?;
-        // Reading a small blob fails if it is a delta of a large object. Git streams it then.
-        let content = if bytes <= MAX_SMALL_BYTES { reader.content(id).ok() } else { None };
+        // Reading a small blob fails if it is a delta of a large object.
+        let content = if bytes <= MAX_SMALL_BYTES.min(max_bytes) { reader.content(id).ok() } else { None };
         Ok((bytes, content))
     });
     let (bytes, content) = read.await?;
     let mut content = content.map(Bytes::from);
-    if MAX_SMALL_BYTES < bytes && bytes <= MAX_BUFFERED_BYTES {
+    if MAX_SMALL_BYTES < bytes && bytes <= max_bytes {
         // Acquired before the content is read, so that a waiting request keeps nothing in memory.
         let permit = app.large_responses.acquire(repository.client, bytes).await?;
         let read = objects::read(app, repository, move |reader| Ok(reader.content(id).ok()));
         content = read.await?.map(|content| permit.attach_to(content.into()));
     }
+    Ok((bytes, content))
+}
+
+async fn read_blob(app: &App, repository: &OpenRepository, id: ObjectId) -> Result<Blob> {
+    let (bytes, content) = read_buffered(app, repository, id, MAX_BUFFERED_BYTES).await?;
     let content = match content {
         Some(content) => stream::iter([Ok(content)]).boxed(),
         None => {

@@ -103,6 +103,13 @@ pub(in crate::repository) async fn load_listed(
     objects::read(app, repository, move |reader| load_listed_with(reader, ids)).await
 }
 
+/// Reads one commit as a list shows it.
+pub(super) async fn load_one_listed(app: &App, repository: &OpenRepository, id: ObjectId) -> Result<Commit> {
+    let mut commit = load(app, repository, id).await?;
+    commit.abridge();
+    Ok(commit)
+}
+
 /// Like [`load_listed`], with a reader that is open already.
 pub(super) fn load_listed_with(reader: &Reader, ids: Vec<ObjectId>) -> Result<Vec<Commit>> {
     let load = |id| {

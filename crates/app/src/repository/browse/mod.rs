@@ -6,5 +6,6 @@ pub(crate) mod ci_file;
 pub mod commit;
 pub mod compare;
 pub mod contributor;
+pub mod overview;
 pub(crate) mod revision;
 pub mod tree;

@@ -44,6 +44,24 @@ pub(super) async fn resolve_or_head(
     }
 }
 
+/// Maximum size of the full name of a ref, which limits how many beginnings of an address are looked up.
+const MAX_REF_BYTES: usize = 255;
+
+/// Splits the end of a page's address, such as `feature/x/src/main.rs`, into a revision for [`resolve`] and a path. The
+/// revision is the longest beginning that names a ref, or the first segment if none does.
+pub(super) fn split_address<'a>(refs: &impl RefLookup, address: &'a str) -> (&'a str, &'a str) {
+    let address = address.trim_matches('/');
+    let names_ref = |name: &str| {
+        let is_full_name = name.starts_with("refs/") && refs.find(name).is_some();
+        is_full_name || ["refs/tags/", "refs/heads/"].iter().any(|kind| refs.find(&format!("{kind}{name}")).is_some())
+    };
+    let ends = || address.match_indices('/').map(|(end, _)| end).chain([address.len()]);
+    let candidates: Vec<usize> = ends().take_while(|end| *end <= MAX_REF_BYTES).collect();
+    let ref_end = candidates.into_iter().rev().find(|end| names_ref(&address[..*end]));
+    let end = ref_end.or_else(|| ends().next()).unwrap_or(address.len());
+    (&address[..end], address[end..].trim_start_matches('/'))
+}
+
 /// A step of a suffix: to the parent with this number, repeated.
 struct ParentStep {
     parent: usize,
@@ -82,7 +100,45 @@ fn follow_parents(reader: &Reader, mut commit: ObjectId, steps: &[ParentStep]) -
 
 #[cfg(test)]
 mod tests {
+    use holdfast_git::{RefTarget, SHA1};
+
     use super::*;
+
+    struct Refs(&'static [&'static str]);
+
+    impl RefLookup for Refs {
+        fn head(&self) -> &str {
+            "refs/heads/main"
+        }
+
+        fn iter_with_prefix(&self, prefix: &str) -> impl Iterator<Item = (&str, RefTarget)> {
+            let target = RefTarget { id: ObjectId::null(SHA1), peeled: None };
+            self.0.iter().filter(move |name| name.starts_with(prefix)).map(move |name| (*name, target))
+        }
+
+        fn find(&self, name: &str) -> Option<RefTarget> {
+            self.iter_with_prefix(name).find(|(found, _)| *found == name).map(|(_, target)| target)
+        }
+    }
+
+    #[test]
+    fn an_address_is_split_at_the_end_of_the_longest_ref() {
+        let refs = Refs(&["refs/heads/feature/x", "refs/heads/main", "refs/tags/feature", "refs/tags/main/a"]);
+        for (address, expected) in [
+            ("main", ("main", "")),
+            ("main/src/lib.rs", ("main", "src/lib.rs")),
+            ("main/a/b", ("main/a", "b")),
+            ("refs/heads/main/a/b", ("refs/heads/main", "a/b")),
+            ("feature/x/y", ("feature/x", "y")),
+            ("feature/y", ("feature", "y")),
+            ("/main/src/", ("main", "src")),
+            ("0123abcd/src/lib.rs", ("0123abcd", "src/lib.rs")),
+            ("unknown", ("unknown", "")),
+            ("", ("", "")),
+        ] {
+            assert_eq!(split_address(&refs, address), expected, "{address}");
+        }
+    }
 
     #[test]
     fn revision_suffixes_are_parsed_as_git_does() {

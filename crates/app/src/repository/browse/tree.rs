@@ -8,8 +8,9 @@ use holdfast_git::ObjectId;
 use holdfast_git::ls_tree::TreeListing;
 use holdfast_git::reader::TreeLookup;
 pub use holdfast_git::reader::{EntryKind, TreeEntry};
-use holdfast_store::projects::project::ProjectRef;
+use holdfast_store::projects::project::{Project, ProjectRef};
 
+use super::commit::{self, Commit};
 use super::revision;
 use crate::repository::fetch_slot::FetchSlot;
 use crate::repository::objects;
@@ -38,12 +39,57 @@ pub async fn list(
     let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
     let commit = revision::resolve_or_head(app, &repository, input.revision.as_deref()).await?;
     let commit = commit.ok_or(Error::NotFound(Resource::Tree))?;
-    let names: Vec<&str> = input.path.split('/').filter(|name| !name.is_empty()).collect();
+    let found = list_directory(app, &repository, commit, &input.path, input.is_recursive, page).await?;
+    Ok(found.unwrap_or_else(|| Page::with_total(Vec::new(), page, 0)))
+}
+
+/// A directory at a revision, with what its page shows.
+#[derive(Debug)]
+pub struct Directory {
+    pub project: Project,
+    /// The revision as the address names it.
+    pub revision: String,
+    /// The path of the directory, which is empty for the root.
+    pub path: String,
+    /// The commit of the revision, shortened as in a list.
+    pub commit: Commit,
+    pub entries: Page<TreeEntry>,
+}
+
+/// Returns the directory that the end of a page's address names, such as `main/src`.
+#[crate::boxed]
+pub async fn show(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    address: &str,
+    page: PageRequest,
+) -> Result<Directory> {
+    let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
+    let (revision, path) = revision::split_address(&*repository.refs, address);
+    let id = revision::resolve(app, &repository, revision).await?.ok_or(Error::NotFound(Resource::Commit))?;
+    let entries = list_directory(app, &repository, id, path, false, page).await?;
+    let entries = entries.ok_or(Error::NotFound(Resource::Tree))?;
+    let commit = commit::load_one_listed(app, &repository, id).await?;
+    let (revision, path) = (revision.to_owned(), path.to_owned());
+    Ok(Directory { project: repository.project, revision, path, commit, entries })
+}
+
+/// Lists the entries of a directory with their whole paths. Returns None if there is no such directory.
+async fn list_directory(
+    app: &App,
+    repository: &OpenRepository,
+    commit: ObjectId,
+    path: &str,
+    is_recursive: bool,
+    page: PageRequest,
+) -> Result<Option<Page<TreeEntry>>> {
+    let names: Vec<&str> = path.split('/').filter(|name| !name.is_empty()).collect();
     let path: Arc<str> = names.join("/").into();
-    let found = match read_directory(app, &repository, commit, path.clone(), input.is_recursive).await? {
-        DirectoryLookup::NotFound => Page::with_total(Vec::new(), page, 0),
+    let found = match read_directory(app, repository, commit, path.clone(), is_recursive).await? {
+        DirectoryLookup::NotFound => return Ok(None),
         DirectoryLookup::Entries(entries) => paginate(entries, page),
-        DirectoryLookup::TooLarge(id) => list_large(app, &repository, id, input.is_recursive, page).await?,
+        DirectoryLookup::TooLarge(id) => list_large(app, repository, id, is_recursive, page).await?,
     };
     let prepend_path = |mut entry: TreeEntry| {
         if !path.is_empty() {
@@ -51,7 +97,7 @@ pub async fn list(
         }
         entry
     };
-    Ok(found.map(prepend_path))
+    Ok(Some(found.map(prepend_path)))
 }
 
 enum DirectoryLookup {
@@ -142,7 +188,7 @@ fn paginate(mut entries: Vec<TreeEntry>, page: PageRequest) -> Page<TreeEntry> {
 
 /// Lists one page of a large directory. Streams all entries and keeps only those of the page. Counting the entries
 /// first gives the position of the first file.
-async fn list_large(
+pub(super) async fn list_large(
     app: &App,
     repository: &OpenRepository,
     tree: ObjectId,

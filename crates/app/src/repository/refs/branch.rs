@@ -7,12 +7,13 @@ use holdfast_domain::repository::{Protection, RefUpdateChannel, Rule};
 use holdfast_git::protocol::advertisement::RefLookup;
 use holdfast_git::protocol::receive::PushCommand;
 use holdfast_git::{ObjectId, RefName, RefTarget};
-use holdfast_store::projects::project::ProjectRef;
+use holdfast_store::projects::project::{Project, ProjectRef};
 use holdfast_store::repository::protection;
 use holdfast_store::repository::ref_update::RefUpdateOrigin;
 use holdfast_store::repository::snapshot::RefKind;
 
 use super::planned_update::PlannedUpdate;
+use super::ref_address::RefAddresses;
 use super::ref_update::{self, RefUpdate, RefUpdateBatch};
 use super::ref_update_policy::RefUpdatePolicy;
 use crate::actor::CurrentUser;
@@ -32,10 +33,34 @@ pub struct Branch {
 #[crate::boxed]
 pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequest) -> Result<Page<Branch>> {
     let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
+    list_opened(app, &repository, page).await
+}
+
+/// The branches of a project, with what their page shows.
+pub struct ProjectBranches {
+    pub project: Project,
+    pub branches: Page<Branch>,
+    pub refs: RefAddresses,
+}
+
+/// Like [`list`], but also returns the project and the addresses of the branches.
+#[crate::boxed]
+pub async fn list_with_project(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    page: PageRequest,
+) -> Result<ProjectBranches> {
+    let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
+    let branches = list_opened(app, &repository, page).await?;
+    Ok(ProjectBranches { branches, refs: RefAddresses::new(repository.refs), project: repository.project })
+}
+
+async fn list_opened(app: &App, repository: &OpenRepository, page: PageRequest) -> Result<Page<Branch>> {
     let total = repository.refs.count(RefKind::Branches);
     let found = repository.refs.list(RefKind::Branches, page.range(total));
     let rules = protection::list(&mut *app.database.connection().await?, repository.project.id).await?;
-    let commits = commit::load_listed(app, &repository, found.iter().map(|(_, target)| target.id).collect()).await?;
+    let commits = commit::load_listed(app, repository, found.iter().map(|(_, target)| target.id).collect()).await?;
     let branches = found.iter().zip(commits).map(|((name, _), commit)| to_branch((*name).to_owned(), commit, &rules));
     Ok(Page::with_total(branches.collect(), page, total))
 }

@@ -6,6 +6,7 @@ pub mod merged_branches;
 pub(super) mod planned_update;
 mod push_event;
 pub(crate) mod push_event_details;
+pub mod ref_address;
 pub mod ref_log;
 pub mod ref_restore;
 pub mod ref_update;

@@ -9,12 +9,13 @@ use holdfast_git::protocol::receive::PushCommand;
 use holdfast_git::reader::{Kind, Signature};
 use holdfast_git::tag::NewAnnotatedTag;
 use holdfast_git::{ObjectId, RefName, RefTarget, tag};
-use holdfast_store::projects::project::ProjectRef;
+use holdfast_store::projects::project::{Project, ProjectRef};
 use holdfast_store::repository::ref_update::RefUpdateOrigin;
 use holdfast_store::repository::release;
 use holdfast_store::repository::snapshot::RefKind;
 
 use super::planned_update::PlannedUpdate;
+use super::ref_address::RefAddresses;
 use super::ref_update::{self, RefUpdate, RefUpdateBatch};
 use super::ref_update_policy::{RefUpdatePolicy, TAG_CHANGED};
 use crate::actor::CurrentUser;
@@ -50,6 +51,30 @@ pub struct CreateTag {
 #[crate::boxed]
 pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequest) -> Result<Page<Tag>> {
     let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
+    list_opened(app, &repository, page).await
+}
+
+/// The tags of a project, with what their page shows.
+pub struct ProjectTags {
+    pub project: Project,
+    pub tags: Page<Tag>,
+    pub refs: RefAddresses,
+}
+
+/// Like [`list`], but also returns the project and the addresses of the tags.
+#[crate::boxed]
+pub async fn list_with_project(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    page: PageRequest,
+) -> Result<ProjectTags> {
+    let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
+    let tags = list_opened(app, &repository, page).await?;
+    Ok(ProjectTags { tags, refs: RefAddresses::new(repository.refs), project: repository.project })
+}
+
+async fn list_opened(app: &App, repository: &OpenRepository, page: PageRequest) -> Result<Page<Tag>> {
     let total = repository.refs.count(RefKind::Tags);
     let range = page.range(total);
     let mut found = repository.refs.list(RefKind::Tags, total - range.end..total - range.start);
@@ -58,7 +83,7 @@ pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequ
     let mut releases =
         release::find(&mut *app.database.connection().await?, repository.project.id, &names, MAX_TEXT_BYTES as i32)
             .await?;
-    let contents = read_tags(app, &repository, targets, DetailLevel::Listed).await?;
+    let contents = read_tags(app, repository, targets, DetailLevel::Listed).await?;
     let tags = names.into_iter().zip(contents).map(|(name, (message, commit))| Tag {
         name: name.to_owned(),
         message,

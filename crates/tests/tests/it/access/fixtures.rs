@@ -245,12 +245,13 @@ async fn create_planning(admin: &Client, project: i64) -> [i64; 6] {
 }
 
 /// All tables, in an order in which rows can be inserted.
-const TABLES: [&str; 58] = [
+const TABLES: [&str; 59] = [
     "users",
     "emails",
     "identities",
     "ssh_keys",
     "tokens",
+    "browser_sessions",
     "namespaces",
     "group_members",
     "jobs",

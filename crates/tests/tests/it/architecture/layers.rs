@@ -54,9 +54,21 @@ const RESERVED: &[Reserved] = &[
     Reserved {
         used: |path| path.split("::").any(|name| name == "StatusCode"),
         // The runner receives status codes from the server.
-        layers: &["http", "runner"],
+        layers: &["http-core", "http", "web", "runner"],
         except: &[],
-        advice: "status codes are chosen in http alone: return an error that http converts",
+        advice: "status codes are chosen in http and web alone: return an error that they convert",
+    },
+    Reserved {
+        used: |path| path.starts_with("askama::"),
+        layers: &["web"],
+        except: &[],
+        advice: "HTML is written in web alone",
+    },
+    Reserved {
+        used: |path| path.split("::").any(|name| name == "browser_session"),
+        layers: &["web", "app", "store", "domain"],
+        except: &[],
+        advice: "a browser session is no token: only pages accept it",
     },
     Reserved {
         used: |path| path.contains("access::authorize_"),
@@ -104,11 +116,11 @@ fn crates_respect_layer_boundaries() {
 #[test]
 fn presenters_are_not_async() {
     let mut violations = Vec::new();
-    for source in sources("http/src/present") {
+    for source in sources("http/src/present").into_iter().chain(sources("web/src/views")) {
         let mut paths = written_paths(source.tokens()).into_iter();
         if paths.any(|path| path == "async" || path.ends_with(".await")) {
             violations.push(source.path);
         }
     }
-    report("a presenter converts loaded values: load them in the use case", &violations);
+    report("a presenter or view converts loaded values: load them in the use case", &violations);
 }

@@ -22,12 +22,15 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("domain", &["git"]),
     ("store", &["domain", "git"]),
     ("app", &["domain", "git", "store"]),
-    ("http", &["app", "domain", "git"]),
+    ("http-core", &["app", "domain"]),
+    // The two HTTP crates do not know each other: the server passes the routes of pages to the API's router.
+    ("http", &["app", "domain", "git", "http-core"]),
+    ("web", &["app", "domain", "git", "http-core"]),
     ("ssh", &["app", "domain", "git"]),
     // The runner uses the server only by its protocol.
     ("runner", &[]),
     ("stress", &["app", "domain", "store"]),
-    ("server", &["app", "domain", "git", "http", "runner", "ssh", "store", "stress"]),
+    ("server", &["app", "domain", "git", "http", "runner", "ssh", "store", "stress", "web"]),
 ];
 
 /// A source file.

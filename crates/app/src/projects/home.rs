@@ -1,0 +1,83 @@
+//! The home page of a project: one use case for everything it shows.
+
+use holdfast_domain::policy::ProjectAction;
+use holdfast_domain::text::compare_naturally;
+use holdfast_git::protocol::advertisement::RefLookup;
+use holdfast_store::projects::home::{self, BranchTip};
+use holdfast_store::repository::snapshot::{RefKind, Snapshot};
+
+pub use holdfast_store::projects::home::{LatestPipeline, LatestRelease};
+
+use super::project::{Project, ProjectRef};
+use crate::repository::browse::overview;
+use crate::repository::open_repository::load_refs;
+use crate::{Actor, App, Result, access};
+
+pub use crate::repository::browse::overview::{Readme, RepositoryOverview};
+
+/// A project with what its home page shows.
+#[derive(Clone, Debug)]
+pub struct ProjectHome {
+    pub project: Project,
+    /// None if the actor may not read code.
+    pub repository: Option<HomeRepository>,
+}
+
+/// The part of the home page that needs the permission to read code.
+#[derive(Clone, Debug)]
+pub struct HomeRepository {
+    pub branch_count: usize,
+    pub tag_count: usize,
+    /// None if the default branch does not exist, as in an empty repository.
+    pub overview: Option<RepositoryOverview>,
+    /// The newest pipeline of the last commit on the default branch. None if the actor may not read builds.
+    pub pipeline: Option<LatestPipeline>,
+    pub release: Option<LatestRelease>,
+    /// The tag with the highest version in its name.
+    pub latest_tag: Option<String>,
+}
+
+impl HomeRepository {
+    /// Returns whether the repository has neither branches nor tags.
+    pub fn is_empty(&self) -> bool {
+        self.branch_count == 0 && self.tag_count == 0
+    }
+}
+
+/// Returns a project with what its home page shows. Needs at most two rounds of statements: the refs, if this node does
+/// not know them yet, and then pipeline and release.
+#[crate::boxed]
+pub async fn show(app: &App, actor: &Actor, project: &ProjectRef) -> Result<ProjectHome> {
+    let project = access::read_project(app, actor, project, ProjectAction::Read).await?;
+    if !access::is_authorized(actor, &project, ProjectAction::ReadCode) {
+        return Ok(ProjectHome { project, repository: None });
+    }
+    let can_read_builds = access::is_authorized(actor, &project, ProjectAction::ReadBuilds);
+    let repository = load_refs(app, actor, project).await?;
+    let refs = repository.refs.clone();
+    let (branch_count, tag_count) = (refs.count(RefKind::Branches), refs.count(RefKind::Tags));
+    let load_latest = async {
+        if refs.is_empty() {
+            return Ok((None, None));
+        }
+        let commit = refs.head_target().filter(|_| can_read_builds).map(|id| id.to_string());
+        let branch = refs.head().strip_prefix("refs/heads/");
+        let tip = branch.zip(commit.as_deref()).map(|(branch, commit)| BranchTip { branch, commit });
+        Ok(home::find_latest(&mut *app.database.connection().await?, repository.project.id, tip).await?)
+    };
+    let (overview, (pipeline, release)) = tokio::try_join!(overview::load(app, &repository), load_latest)?;
+    let latest_tag = find_latest_tag(&refs, tag_count);
+    let project = repository.project;
+    let repository = HomeRepository { branch_count, tag_count, overview, pipeline, release, latest_tag };
+    Ok(ProjectHome { project, repository: Some(repository) })
+}
+
+/// Maximum number of tags that are compared to find the latest one. Comparing this many takes about a millisecond.
+const MAX_COMPARED_TAGS: usize = 10_000;
+
+/// Returns the tag with the highest version in its name. If there are too many, compares those that are last by name.
+fn find_latest_tag(refs: &Snapshot, tag_count: usize) -> Option<String> {
+    let tags = refs.list(RefKind::Tags, tag_count.saturating_sub(MAX_COMPARED_TAGS)..tag_count);
+    let latest = tags.into_iter().map(|(name, _)| name).max_by(|one, other| compare_naturally(one, other));
+    latest.map(str::to_owned)
+}

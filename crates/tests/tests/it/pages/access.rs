@@ -1,0 +1,148 @@
+//! Opens every declared page as every role, and compares the status with the one that follows from its declared access.
+
+use holdfast_domain::Visibility;
+use holdfast_domain::policy::{GroupAction, ProjectAction};
+use holdfast_http::Access;
+use holdfast_tests::{Browser, PageResponse};
+use holdfast_web::pages::{self, Page};
+
+use super::fixtures::{FixtureProject, PageFixture, ROLES, access_level, instance_role};
+
+/// What a role gets from a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    /// The page, a redirect to another page, or the rejected form of an action.
+    Allowed,
+    /// A redirect to the sign-in form.
+    SignIn,
+    Forbidden,
+    NotFound,
+}
+
+/// Returns what follows from the declared access of a page.
+fn expected(access: Access, visibility: Visibility, role: &str) -> Outcome {
+    let (instance_role, level) = (instance_role(role), access_level(role));
+    let (is_visible, is_allowed) = match access {
+        Access::Anyone => (true, true),
+        Access::Instance(action) => (true, action.is_allowed(instance_role)),
+        Access::Group(action) => (
+            GroupAction::Read.is_allowed(visibility, instance_role, level),
+            action.is_allowed(visibility, instance_role, level),
+        ),
+        Access::Project(action) => (
+            ProjectAction::Read.is_allowed(visibility, instance_role, level),
+            action.is_allowed(visibility, instance_role, level),
+        ),
+    };
+    let is_anonymous = role == "anonymous";
+    match (is_visible, is_allowed) {
+        // A page that no anonymous viewer may see asks for a sign-in before anything is looked up.
+        _ if is_anonymous && !access.is_open_to_anonymous() => Outcome::SignIn,
+        (false, _) => Outcome::NotFound,
+        (true, true) => Outcome::Allowed,
+        (true, false) if is_anonymous => Outcome::SignIn,
+        (true, false) => Outcome::Forbidden,
+    }
+}
+
+/// Pages that the declared access does not describe alone: path, role, and what the role gets.
+const DEVIATIONS: &[(&str, &str, Outcome)] = &[
+    // Users are shown to signed-in users only; groups with the same address are shown to all.
+    ("/:namespace", "anonymous", Outcome::SignIn),
+];
+
+fn outcome(response: &PageResponse) -> Outcome {
+    match (response.status, response.location()) {
+        (303, Some(location)) if location.starts_with("/sign_in?") || location == "/sign_in" => Outcome::SignIn,
+        (200 | 303 | 308 | 422, _) => Outcome::Allowed,
+        (403, _) => Outcome::Forbidden,
+        (404, _) => Outcome::NotFound,
+        (status, _) => panic!("status {status}: {}", response.text),
+    }
+}
+
+fn expected_for(page: &Page, project: &FixtureProject, role: &str) -> Outcome {
+    let deviation = DEVIATIONS.iter().find(|(path, of_role, _)| *path == page.path && *of_role == role);
+    deviation.map_or_else(|| expected(page.access, project.visibility, role), |(_, _, outcome)| *outcome)
+}
+
+/// Returns the projects that a page is opened with: one, if the page is not about a group or a project.
+fn subjects<'a>(page: &Page, fixture: &'a PageFixture) -> &'a [FixtureProject] {
+    match page.access {
+        Access::Anyone | Access::Instance(_) => &fixture.projects[..1],
+        Access::Group(_) | Access::Project(_) => &fixture.projects,
+    }
+}
+
+#[tokio::test]
+async fn every_role_gets_the_pages_that_their_access_declares() {
+    let fixture = PageFixture::new().await;
+    let mut browsers: Vec<(&str, Browser)> = Vec::new();
+    for role in ROLES {
+        browsers.push((role, fixture.browser(role).await));
+    }
+    let before = fixture.server.dump_database().await;
+    let pages = pages::all();
+    let mut wrong = Vec::new();
+    for page in pages.list().iter().filter(|page| page.method == "GET") {
+        for project in subjects(page, &fixture) {
+            let address = project.address(page.path);
+            for (role, browser) in &browsers {
+                let response = browser.get(&address).await;
+                let expected = expected_for(page, project, role);
+                if response.status >= 500 || outcome(&response) != expected {
+                    wrong.push(format!("{address} as {role}: {} instead of {expected:?}", response.status));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(fixture.server.dump_database().await, before, "a page was read and something changed");
+}
+
+/// Actions are sent without their fields, so those that a role may perform are rejected or change only the sessions of
+/// that role. An action that is refused changes nothing.
+#[tokio::test]
+async fn actions_that_are_refused_change_nothing() {
+    let fixture = PageFixture::new().await;
+    let pages = pages::all();
+    let mut wrong = Vec::new();
+    for page in pages.list().iter().filter(|page| page.method == "POST") {
+        for project in subjects(page, &fixture) {
+            let address = project.address(page.path);
+            for role in ROLES {
+                let browser = fixture.browser(role).await;
+                let before = fixture.server.dump_database().await;
+                let response = browser.post(&address, &[("unknown", "x")]).await;
+                let expected = expected_for(page, project, role);
+                let found = match (page.path, outcome(&response)) {
+                    // Signing out leads to the sign-in form, and there is no session with this id.
+                    ("/sign_out", Outcome::SignIn) | ("/profile/sessions/:id/delete", Outcome::NotFound) => {
+                        Outcome::Allowed
+                    }
+                    (_, found) => found,
+                };
+                if found != expected {
+                    wrong.push(format!("{address} as {role}: {} instead of {expected:?}", response.status));
+                }
+                let is_unchanged = fixture.server.dump_database().await == before;
+                if expected != Outcome::Allowed && !is_unchanged {
+                    wrong.push(format!("{address} as {role}: refused, but something changed"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A page whose declaration names an API request shows it in the footer, and the request is one of the API.
+#[test]
+fn the_api_requests_of_pages_exist() {
+    let routes = holdfast_http::api::v3::routes();
+    let pages = pages::all();
+    for page in pages.list() {
+        let Some(call) = page.api_call else { continue };
+        let exists = routes.list().iter().any(|route| format!("{} {}", route.method, route.path) == call);
+        assert!(exists, "{}: there is no {call}", page.path);
+    }
+}

@@ -1,0 +1,61 @@
+//! The frame of every page: header, navigation, flash message and footer.
+//!
+//! A page is a struct with `#[derive(askama::Template)]` and a field `layout`; its template extends `layout.html`, which
+//! reads these values. Nothing here queries: `dispatch.rs` fills the values from the session and the declared page.
+
+/// The values that `layout.html` shows around the content of a page.
+#[derive(Clone, Debug, Default)]
+pub struct Layout {
+    /// Text of `<title>`, without the name of the product.
+    pub title: String,
+    /// The signed-in user, or `None` for an anonymous viewer.
+    pub viewer: Option<Viewer>,
+    /// The path to this page in the header, outermost first.
+    pub crumbs: Vec<Crumb>,
+    /// The tabs of the project, group or profile that this page belongs to.
+    pub tabs: Vec<Tab>,
+    pub flash: Option<Flash>,
+    /// Prefix of asset URLs without a trailing slash: `/assets/VERSION`.
+    pub assets: &'static str,
+    /// Value of `data-theme` on `<html>`; `None` follows the system.
+    pub theme: Option<&'static str>,
+    pub request_id: String,
+    /// The API request with the same content, such as `GET /api/v3/projects/1`.
+    pub api_call: Option<String>,
+    /// Whether the viewer is an administrator, who sees a link to the administration.
+    pub is_admin: bool,
+    /// Path and query of this page, for links that return to it.
+    pub path: String,
+}
+
+/// The signed-in user as the header shows them.
+#[derive(Clone, Debug)]
+pub struct Viewer {
+    pub username: String,
+    pub name: String,
+    pub url: String,
+}
+
+/// One segment of the path in the header. The last one has no URL.
+#[derive(Clone, Debug)]
+pub struct Crumb {
+    pub label: String,
+    pub url: Option<String>,
+}
+
+/// A link of the navigation within a project, group or profile.
+#[derive(Clone, Debug)]
+pub struct Tab {
+    pub label: &'static str,
+    pub url: String,
+    pub is_current: bool,
+    pub count: Option<i64>,
+}
+
+/// A message about the action that led to this page.
+#[derive(Clone, Debug)]
+pub struct Flash {
+    /// `ok` or `bad`.
+    pub kind: &'static str,
+    pub text: String,
+}

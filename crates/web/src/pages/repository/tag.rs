@@ -1,0 +1,28 @@
+//! The list of tags.
+
+use holdfast_app::repository::refs::tag;
+use holdfast_domain::policy::ProjectAction;
+use holdfast_http_core::Access;
+
+use crate::abilities::Abilities;
+use crate::cost::Cost;
+use crate::pages::Pages;
+use crate::pages::projects::address::{ProjectPathParams, ensure_address};
+use crate::request::RequestContext;
+use crate::respond::{self, PageResult};
+use crate::views::repository::tag::tags_page;
+
+pub fn declare(pages: &mut Pages) {
+    let read = Access::Project(ProjectAction::ReadCode);
+    pages.get("/:namespace/:project/tags", read, Cost::Normal, "Tags", list).api("GET /projects/:id/repository/tags");
+}
+
+async fn list(context: RequestContext, path: ProjectPathParams) -> PageResult {
+    let page = context.long_page();
+    let found = tag::list_with_project(context.app(), &context.actor, &path.reference(), page).await?;
+    ensure_address(&context, &found.project)?;
+    let abilities = Abilities::new(&found.project, &context.actor);
+    let layout = context.layout_with_id(found.project.id.get());
+    let refs = &found.refs;
+    respond::html(&tags_page(layout, &found.project, abilities, &found.tags, refs, |_| None))
+}

@@ -1,0 +1,217 @@
+//! Responses of pages: HTML, redirects, and the headers that all of them have.
+
+use std::time::Duration;
+
+use askama::Template;
+use axum::body::Body;
+use axum::http::header::{self, HeaderName};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum_extra::extract::cookie::Cookie;
+use holdfast_domain::InstanceUrls;
+use percent_encoding::{CONTROLS, utf8_percent_encode};
+use sha2::{Digest, Sha256};
+
+use crate::errors::PageError;
+use crate::flash::FlashCode;
+use crate::{assets, cookies};
+
+/// The policy of all pages: no inline script or style, and nothing from other hosts.
+const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
+    connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; \
+    require-trusted-types-for 'script'; trusted-types part";
+
+const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
+
+/// The response of a page, without the headers that all pages have.
+pub struct PageResponse {
+    status: StatusCode,
+    content: Content,
+    flash: Option<FlashCode>,
+    cookies: Vec<Cookie<'static>>,
+    shows_secret: bool,
+    /// Seconds until the request may succeed.
+    retry_after: Option<u64>,
+}
+
+enum Content {
+    Html(String),
+    /// A redirect to this address.
+    Location(String),
+    /// A response with headers of its own, such as the bytes of a file.
+    Complete(Response),
+}
+
+pub type PageResult = Result<PageResponse, PageError>;
+
+impl PageResponse {
+    fn new(status: StatusCode, content: Content) -> Self {
+        Self { status, content, flash: None, cookies: Vec::new(), shows_secret: false, retry_after: None }
+    }
+
+    /// Returns the response with a message for the page that it redirects to.
+    pub fn with_flash(mut self, flash: FlashCode) -> Self {
+        self.flash = Some(flash);
+        self
+    }
+
+    pub fn with_cookie(mut self, cookie: Cookie<'static>) -> Self {
+        self.cookies.push(cookie);
+        self
+    }
+
+    /// Marks a page that shows a secret. Browsers do not store it, and it is not compressed, so that its size reveals
+    /// nothing.
+    pub fn with_secret(mut self) -> Self {
+        self.shows_secret = true;
+        self
+    }
+
+    /// Builds the response to a request with this method and these headers.
+    pub fn into_response(self, site: &InstanceUrls, method: &Method, request_headers: &HeaderMap) -> Response {
+        let mut response = match self.content {
+            Content::Complete(response) => response,
+            Content::Location(location) => {
+                let location = utf8_percent_encode(&location, CONTROLS).to_string();
+                let location = HeaderValue::from_str(&location).expect("only visible ASCII characters are left");
+                (self.status, [(header::LOCATION, location)]).into_response()
+            }
+            Content::Html(html) => html_response(self.status, html, method, request_headers, self.shows_secret),
+        };
+        if let Some(seconds) = self.retry_after {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if let Some(flash) = self.flash {
+            cookies::add(response.headers_mut(), &flash.cookie(site));
+        }
+        for cookie in &self.cookies {
+            cookies::add(response.headers_mut(), cookie);
+        }
+        response
+    }
+}
+
+/// Responds with a page.
+pub fn html(page: &impl Template) -> PageResult {
+    html_with_status(page, StatusCode::OK)
+}
+
+/// Responds with a form that was rejected (422).
+pub fn rejected(page: &impl Template) -> PageResult {
+    html_with_status(page, StatusCode::UNPROCESSABLE_ENTITY)
+}
+
+/// Responds with a form that was sent too often (429).
+pub fn throttled(page: &impl Template, retry_after: Duration) -> PageResult {
+    let response = html_with_status(page, StatusCode::TOO_MANY_REQUESTS)?;
+    Ok(PageResponse { retry_after: Some(retry_after.as_secs_f64().ceil() as u64), ..response })
+}
+
+fn html_with_status(page: &impl Template, status: StatusCode) -> PageResult {
+    Ok(PageResponse::new(status, Content::Html(render(page)?)))
+}
+
+/// Renders a page. Fails only if a value of the page cannot be formatted.
+pub fn render(page: &impl Template) -> Result<String, PageError> {
+    page.render().map_err(|error| PageError::App(holdfast_app::Error::Internal(error.into())))
+}
+
+/// Redirects to the page that follows an action (303).
+pub fn see_other(location: impl Into<String>) -> PageResponse {
+    PageResponse::new(StatusCode::SEE_OTHER, Content::Location(location.into()))
+}
+
+/// Redirects from an address that is not the one of the page (308).
+pub fn moved(location: impl Into<String>) -> PageResponse {
+    PageResponse::new(StatusCode::PERMANENT_REDIRECT, Content::Location(location.into()))
+}
+
+/// Responds with something that is not a page, such as the bytes of a file. It keeps its own headers.
+pub fn complete(response: Response) -> PageResponse {
+    PageResponse::new(response.status(), Content::Complete(response))
+}
+
+fn html_response(
+    status: StatusCode,
+    html: String,
+    method: &Method,
+    request_headers: &HeaderMap,
+    shows_secret: bool,
+) -> Response {
+    let is_read = matches!(*method, Method::GET | Method::HEAD);
+    if shows_secret || status != StatusCode::OK || !is_read {
+        let mut response = (status, [(header::CONTENT_TYPE, HTML)], html).into_response();
+        let cache_control = if shows_secret { "no-store" } else { "private, no-cache" };
+        response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static(cache_control));
+        return response;
+    }
+    let tag = entity_tag(&html);
+    let is_unchanged = request_headers.get_all(header::IF_NONE_MATCH).iter().any(|value| matches_tag(value, &tag));
+    let mut response = match is_unchanged {
+        true => StatusCode::NOT_MODIFIED.into_response(),
+        false => ([(header::CONTENT_TYPE, HTML)], html).into_response(),
+    };
+    response.headers_mut().insert(header::ETAG, tag);
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
+    response
+}
+
+/// Returns the validator of a body. It is weak, because the body is compressed for some clients.
+fn entity_tag(html: &str) -> HeaderValue {
+    let digest = hex::encode(&Sha256::digest(html.as_bytes())[..16]);
+    HeaderValue::from_str(&format!("W/\"{digest}\"")).expect("hexadecimal digits are a valid header value")
+}
+
+/// Returns whether the header `If-None-Match` has this tag. Both are compared without the mark of weak tags.
+fn matches_tag(header: &HeaderValue, tag: &HeaderValue) -> bool {
+    let strong = |text: &str| text.trim().trim_start_matches("W/").to_owned();
+    let (Ok(listed), Ok(tag)) = (header.to_str(), tag.to_str()) else { return false };
+    listed.split(',').any(|entry| entry.trim() == "*" || strong(entry) == strong(tag))
+}
+
+/// Sets the headers that every page has. Responses with content that users stored keep their own policy.
+pub fn set_page_headers(response: &mut Response<Body>) {
+    let headers = response.headers_mut();
+    if headers.contains_key(header::CONTENT_SECURITY_POLICY) {
+        return;
+    }
+    let constant = [
+        (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
+        (header::REFERRER_POLICY, "same-origin"),
+        (HeaderName::from_static("permissions-policy"), "interest-cohort=(), camera=(), microphone=(), geolocation=()"),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::VARY, "Cookie, Accept-Encoding"),
+    ];
+    for (name, value) in constant {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("private, no-cache"));
+    if let Ok(rules) = HeaderValue::from_str(&format!("\"{}/speculation.json\"", assets::prefix())) {
+        headers.insert(HeaderName::from_static("speculation-rules"), rules);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+    use super::*;
+
+    fn respond(status: StatusCode, if_none_match: Option<HeaderValue>) -> Response {
+        let mut headers = HeaderMap::new();
+        headers.extend(if_none_match.map(|value| (header::IF_NONE_MATCH, value)));
+        html_response(status, "<p>".into(), &Method::GET, &headers, false)
+    }
+
+    #[test]
+    fn an_unchanged_page_is_not_sent_again() {
+        let first = respond(StatusCode::OK, None);
+        let tag = first.headers()[header::ETAG].clone();
+        assert_eq!(first.status(), StatusCode::OK);
+        assert_eq!(respond(StatusCode::OK, Some(tag.clone())).status(), StatusCode::NOT_MODIFIED);
+        assert_eq!(respond(StatusCode::OK, Some(HeaderValue::from_static("\"other\""))).status(), StatusCode::OK);
+        assert_eq!(respond(StatusCode::UNPROCESSABLE_ENTITY, Some(tag)).status(), StatusCode::UNPROCESSABLE_ENTITY);
+    }
+}

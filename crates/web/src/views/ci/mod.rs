@@ -1,0 +1,5 @@
+//! Pipelines and builds.
+
+pub mod build;
+pub mod pipeline;
+pub mod trace;

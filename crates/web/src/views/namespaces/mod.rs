@@ -1,0 +1,3 @@
+//! Groups.
+
+pub mod group;

@@ -1,0 +1,5 @@
+//! Issues.
+
+pub mod issue;
+pub mod issue_list;
+pub mod label;

@@ -1,0 +1,229 @@
+//! The home page of a project.
+
+use askama::Template;
+use chrono::{DateTime, Utc};
+use holdfast_app::projects::home::{HomeRepository, LatestPipeline, ProjectHome, Readme};
+use holdfast_app::projects::project::Project;
+use holdfast_domain::InstanceUrls;
+use holdfast_domain::namespaces::NamespaceKind;
+
+use super::frame::{ProjectTab, project_frame};
+use crate::abilities::Abilities;
+use crate::layout::Layout;
+use crate::views::repository::commit_line::CommitLine;
+use crate::views::repository::tree_row::{self, TreeRow};
+use crate::views::status::StatusView;
+use crate::views::visibility::VisibilityView;
+use crate::views::{ProjectLinks, links};
+use crate::words::{self, Time};
+
+#[derive(Template)]
+#[template(path = "projects/home.html")]
+pub struct ProjectHomePage {
+    pub layout: Layout,
+    pub about: About,
+    pub clone: CloneUrls,
+    pub abilities: Abilities,
+    pub content: HomeContent,
+}
+
+/// What the first column shows.
+pub enum HomeContent {
+    /// The viewer may not read code.
+    Hidden,
+    /// The repository has no branches and no tags.
+    Empty,
+    /// The repository has refs, but the default branch does not exist.
+    NoDefaultBranch,
+    Code(Box<CodeOverview>),
+}
+
+/// The facts in the side panel.
+pub struct About {
+    pub name: String,
+    pub description: Option<String>,
+    pub visibility: VisibilityView,
+    pub is_archived: bool,
+    pub namespace: String,
+    pub namespace_url: String,
+    pub is_group: bool,
+    pub last_activity: Time,
+    pub created: Time,
+    pub star_count: i64,
+    pub fork_count: i64,
+    pub refs: Option<RefCounts>,
+    pub pipeline: Option<PipelineFact>,
+    pub release: Option<ReleaseFact>,
+}
+
+/// The numbers of branches and tags, with the addresses of their lists.
+pub struct RefCounts {
+    pub branches: String,
+    pub branches_url: String,
+    pub tags: String,
+    pub tags_url: String,
+}
+
+/// The newest pipeline of the default branch.
+pub struct PipelineFact {
+    pub id: i64,
+    pub url: String,
+    pub status: StatusView,
+    pub duration: Option<String>,
+    pub created: Time,
+}
+
+/// The newest release, or the newest tag of a project without releases.
+pub struct ReleaseFact {
+    pub tag: String,
+    /// The address of the list of tags, which shows the notes of releases.
+    pub url: String,
+    pub created: Option<Time>,
+}
+
+/// The addresses of the repository for git.
+pub struct CloneUrls {
+    pub http: String,
+    pub ssh: String,
+    /// The path of the project, for the commands that push to an empty repository.
+    pub directory: String,
+}
+
+/// The tip of the default branch with its root directory and README.
+pub struct CodeOverview {
+    pub branch: String,
+    pub commit: CommitLine,
+    pub entries: Vec<TreeRow>,
+    pub tree_url: String,
+    /// Whether `entries` is only the beginning of the directory.
+    pub has_more_entries: bool,
+    pub readme: Option<ReadmeView>,
+}
+
+pub struct ReadmeView {
+    pub name: String,
+    pub url: String,
+    pub body: ReadmeBody,
+}
+
+pub enum ReadmeBody {
+    /// Sanitized HTML.
+    Html(String),
+    Text(String),
+    TooLarge(String),
+}
+
+/// Builds the home page of a project. `readme_html` is the README as sanitized HTML; without it, the text is shown.
+pub fn project_home_page(
+    layout: Layout,
+    home: &ProjectHome,
+    abilities: Abilities,
+    site: &InstanceUrls,
+    readme_html: Option<String>,
+    now: DateTime<Utc>,
+) -> ProjectHomePage {
+    let project = &home.project;
+    let full_path = project.full_path();
+    let project_links = ProjectLinks::new(&full_path);
+    let mut layout = project_frame(layout, project, abilities, ProjectTab::Code);
+    layout.title.clone_from(&full_path);
+    let content = match &home.repository {
+        None => HomeContent::Hidden,
+        Some(repository) if repository.is_empty() => HomeContent::Empty,
+        Some(repository) => content(repository, &project_links, readme_html, now),
+    };
+    ProjectHomePage {
+        layout,
+        about: about(project, home.repository.as_ref(), &project_links, now),
+        clone: CloneUrls {
+            http: site.url(&project_links.git()),
+            ssh: site.ssh_url(&full_path),
+            directory: project.path.clone(),
+        },
+        abilities,
+        content,
+    }
+}
+
+fn content(
+    repository: &HomeRepository,
+    project_links: &ProjectLinks,
+    readme_html: Option<String>,
+    now: DateTime<Utc>,
+) -> HomeContent {
+    let Some(overview) = &repository.overview else { return HomeContent::NoDefaultBranch };
+    let revision = overview.revision.as_str();
+    let readme = overview.readme.as_ref().map(|readme| readme_view(readme, project_links, revision, readme_html));
+    HomeContent::Code(Box::new(CodeOverview {
+        branch: overview.default_branch.clone(),
+        commit: CommitLine::with_age(&overview.commit, project_links, now),
+        entries: tree_row::rows(&overview.entries, project_links, revision),
+        tree_url: project_links.tree(revision, ""),
+        has_more_entries: overview.has_more_entries,
+        readme,
+    }))
+}
+
+fn readme_view(readme: &Readme, project_links: &ProjectLinks, revision: &str, html: Option<String>) -> ReadmeView {
+    let body = match (html, &readme.content) {
+        (Some(html), _) => ReadmeBody::Html(html),
+        (None, Some(content)) => ReadmeBody::Text(String::from_utf8_lossy(content).into_owned()),
+        (None, None) => ReadmeBody::TooLarge(words::size(readme.bytes)),
+    };
+    ReadmeView {
+        name: String::from_utf8_lossy(&readme.name).into_owned(),
+        url: project_links.blob(revision, &readme.name),
+        body,
+    }
+}
+
+fn about(
+    project: &Project,
+    repository: Option<&HomeRepository>,
+    project_links: &ProjectLinks,
+    now: DateTime<Utc>,
+) -> About {
+    let is_group = project.namespace.kind == NamespaceKind::Group;
+    About {
+        name: project.name.clone(),
+        description: project.description.clone().filter(|text| !text.trim().is_empty()),
+        visibility: project.visibility.into(),
+        is_archived: project.archived,
+        namespace: project.namespace.name.clone(),
+        namespace_url: links::namespace(&project.namespace.path, is_group),
+        is_group,
+        last_activity: Time::ago(project.last_activity_at, now),
+        created: Time::date(project.created_at),
+        star_count: project.star_count.into(),
+        fork_count: project.forks_count.into(),
+        refs: repository.filter(|repository| !repository.is_empty()).map(|repository| RefCounts {
+            branches: words::branches(repository.branch_count),
+            branches_url: project_links.branches(),
+            tags: words::tags(repository.tag_count),
+            tags_url: project_links.tags(),
+        }),
+        pipeline: repository
+            .and_then(|repository| repository.pipeline.as_ref())
+            .map(|pipeline| pipeline_fact(pipeline, project_links, now)),
+        release: repository.and_then(|repository| release_fact(repository, project_links)),
+    }
+}
+
+fn pipeline_fact(pipeline: &LatestPipeline, project_links: &ProjectLinks, now: DateTime<Utc>) -> PipelineFact {
+    PipelineFact {
+        id: pipeline.id.get(),
+        url: project_links.pipeline(pipeline.id),
+        status: pipeline.status.into(),
+        duration: pipeline.duration.filter(|_| pipeline.status.is_complete()).map(words::duration),
+        created: Time::age(pipeline.created_at, now),
+    }
+}
+
+fn release_fact(repository: &HomeRepository, project_links: &ProjectLinks) -> Option<ReleaseFact> {
+    let (tag, created) = match (&repository.release, &repository.latest_tag) {
+        (Some(release), _) => (&release.tag, Some(Time::date(release.created_at))),
+        (None, Some(tag)) => (tag, None),
+        (None, None) => return None,
+    };
+    Some(ReleaseFact { tag: tag.clone(), url: project_links.tags(), created })
+}

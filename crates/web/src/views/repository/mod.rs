@@ -1,0 +1,12 @@
+//! Directories, files, refs and commits.
+
+pub mod blob;
+pub mod branch;
+pub mod commit;
+pub mod commit_line;
+pub mod commit_list;
+pub mod diff;
+pub mod path;
+pub mod tag;
+pub mod tree;
+pub mod tree_row;
