@@ -34,7 +34,8 @@ impl Cost {
     }
 }
 
-/// Maximum numbers of heavy pages at once, and how long a request waits for its turn. From section 5.6 of the design.
+/// Maximum numbers of heavy pages at once, and how long a request waits for its turn. Anonymous visitors have fewer permits,
+/// so that crawlers do not hold up users.
 const MAX_CONCURRENT_HEAVY: usize = 16;
 const HEAVY_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_CONCURRENT_ANONYMOUS_HEAVY: usize = 4;
