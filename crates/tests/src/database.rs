@@ -54,19 +54,26 @@ async fn execute(connection: &mut PgConnection, statement: &str) {
     QueryBuilder::<sqlx::Postgres>::new(statement).build().execute(connection).await.expect(statement);
 }
 
-/// Returns every row of every table, without the `last_used_at` columns.
+/// Returns every row of every table, without the `last_used_at` columns. Rows are in the order of their primary key, so
+/// that an encrypted value, which differs each time, does not change the order.
 pub async fn dump(connection: &mut PgConnection) -> Value {
-    let tables: Vec<String> = sqlx::query_scalar(
-        "select c.relname::text from pg_class c where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') \
+    let tables: Vec<(String, Option<String>)> = sqlx::query_as(
+        "select c.relname::text, \
+           (select string_agg('t.' || quote_ident(a.attname) || ', ', '' order by k.place) \
+            from pg_index i cross join unnest(i.indkey::int2[]) with ordinality k (attnum, place) \
+            join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum \
+            where i.indrelid = c.oid and i.indisprimary) \
+         from pg_class c where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') \
          and not c.relispartition order by 1",
     )
     .fetch_all(&mut *connection)
     .await
     .expect("a catalogue");
     let mut dump = serde_json::Map::new();
-    for table in tables {
+    for (table, key) in tables {
         let query = format!(
-            "select coalesce(jsonb_agg(to_jsonb(t) - 'last_used_at' order by to_jsonb(t)::text), '[]') from {table} t"
+            "select coalesce(jsonb_agg(to_jsonb(t) - 'last_used_at' order by {} to_jsonb(t)::text), '[]') from {table} t",
+            key.unwrap_or_default()
         );
         let rows: Value = QueryBuilder::<sqlx::Postgres>::new(query)
             .build_query_scalar()
