@@ -175,7 +175,7 @@ pub async fn lock_project_and_namespace(
 
 /// Returns whether the actor may perform an action on a project that it has been authorized to read. Takes features and
 /// archiving into account.
-pub(crate) fn is_authorized(actor: &Actor, project: &Project, action: ProjectAction) -> bool {
+pub fn is_authorized(actor: &Actor, project: &Project, action: ProjectAction) -> bool {
     check_action(project, actor, action).is_ok()
 }
 

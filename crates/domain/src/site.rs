@@ -13,64 +13,14 @@ const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 /// The characters that are encoded in the name of a ref or the path of a file, whose slashes are kept.
 const PATH: &AsciiSet = &SEGMENT.remove(b'/');
 
-/// The start page.
-pub const HOME: &str = "/";
-/// The form to sign in.
-pub const SIGN_IN: &str = "/sign_in";
-/// The form to confirm the password.
-pub const SIGN_IN_CONFIRM: &str = "/sign_in/confirm";
-/// The address of the form that signs out.
-pub const SIGN_OUT: &str = "/sign_out";
-/// The list of visible projects.
-pub const PROJECTS: &str = "/projects";
-/// The list of visible groups.
-pub const GROUPS: &str = "/groups";
-/// The form for a new group.
-pub const NEW_GROUP: &str = "/groups/new";
-/// The form for a new project.
-pub const NEW_PROJECT: &str = "/new";
-/// The search.
-pub const SEARCH: &str = "/search";
-/// The help pages.
-pub const HELP: &str = "/help";
-/// The profile of the current user.
-pub const PROFILE: &str = "/profile";
-/// The form to change the own password.
-pub const PROFILE_PASSWORD: &str = "/profile/password";
-/// The email addresses of the current user.
-pub const PROFILE_EMAILS: &str = "/profile/emails";
-/// The SSH keys of the current user.
-pub const PROFILE_KEYS: &str = "/profile/keys";
-/// The personal access tokens of the current user.
-pub const PROFILE_TOKENS: &str = "/profile/tokens";
-/// The browser sessions of the current user.
-pub const PROFILE_SESSIONS: &str = "/profile/sessions";
-/// The preferences of the browser.
-pub const PROFILE_PREFERENCES: &str = "/profile/preferences";
-
 /// Returns the path of a user's page.
 pub fn user(username: &str) -> String {
     format!("/{}", utf8_percent_encode(username, SEGMENT))
 }
 
-/// Returns the path of a list of a user's projects.
-pub fn user_projects(username: &str) -> String {
-    format!("/users/{}/projects", utf8_percent_encode(username, SEGMENT))
-}
-
-/// Returns the path of a user's feed.
-pub fn user_activity(username: &str) -> String {
-    format!("/users/{}/activity", utf8_percent_encode(username, SEGMENT))
-}
-
 /// Returns the path of a group's page.
 pub fn group(path: &str) -> String {
     format!("/groups/{}", utf8_percent_encode(path, PATH))
-}
-
-/// Returns the path of a page below a group, such as `members`.
-pub fn group_page(path: &str, page: &str) -> String {
-    format!("/groups/{}/{page}", utf8_percent_encode(path, PATH))
 }
 
 /// Returns the path of a namespace: the page of a group or of a user.
@@ -110,7 +60,7 @@ impl ProjectLinks {
     }
 
     /// Returns the path of a page below the project, such as `issues`.
-    pub fn page(&self, name: &str) -> String {
+    fn page(&self, name: &str) -> String {
         format!("{}/{name}", self.home)
     }
 
@@ -129,39 +79,9 @@ impl ProjectLinks {
         self.at_revision("raw", revision, path.as_ref())
     }
 
-    /// Returns the path of a file with the commit of each line.
-    pub fn blame(&self, revision: &str, path: impl AsRef<[u8]>) -> String {
-        self.at_revision("blame", revision, path.as_ref())
-    }
-
-    /// Returns the path of the commits of a revision, or of those that changed a file or directory.
-    pub fn commits(&self, revision: &str, path: impl AsRef<[u8]>) -> String {
-        self.at_revision("commits", revision, path.as_ref())
-    }
-
-    /// Returns the path of the page that finds a file of a revision.
-    pub fn find(&self, revision: &str) -> String {
-        self.at_revision("find", revision, b"")
-    }
-
-    /// Returns the path of an archive of a revision. `format` is `tar.gz` or `zip`.
-    pub fn archive(&self, revision: &str, format: &str) -> String {
-        format!("{}/archive/{}.{format}", self.home, encode_path(revision))
-    }
-
     /// Returns the path of a commit.
     pub fn commit(&self, id: impl Display) -> String {
         self.record("commit", id)
-    }
-
-    /// Returns the path of the changes of `to` since its common ancestor with `from`.
-    pub fn compare(&self, from: &str, to: &str) -> String {
-        format!("{}/compare/{}...{}", self.home, encode_path(from), encode_path(to))
-    }
-
-    /// Returns the path of the form that compares two revisions.
-    pub fn comparisons(&self) -> String {
-        self.page("compare")
     }
 
     pub fn branches(&self) -> String {
@@ -172,34 +92,8 @@ impl ProjectLinks {
         self.page("tags")
     }
 
-    /// Returns the path of a tag and its release.
-    pub fn tag(&self, name: &str) -> String {
-        format!("{}/tags/{}", self.home, encode_path(name))
-    }
-
-    /// Returns the path of the ref log.
-    pub fn refs(&self) -> String {
-        self.page("refs")
-    }
-
-    pub fn contributors(&self) -> String {
-        self.page("contributors")
-    }
-
-    pub fn activity(&self) -> String {
-        self.page("activity")
-    }
-
-    pub fn forks(&self) -> String {
-        self.page("forks")
-    }
-
     pub fn issues(&self) -> String {
         self.page("issues")
-    }
-
-    pub fn new_issue(&self) -> String {
-        self.page("issues/new")
     }
 
     pub fn issue(&self, iid: impl Display) -> String {
@@ -209,22 +103,6 @@ impl ProjectLinks {
     /// Returns the path of a note of an issue.
     pub fn issue_note(&self, iid: impl Display, note: impl Display) -> String {
         format!("{}#note_{note}", self.issue(iid))
-    }
-
-    pub fn labels(&self) -> String {
-        self.page("labels")
-    }
-
-    pub fn milestones(&self) -> String {
-        self.page("milestones")
-    }
-
-    pub fn milestone(&self, iid: impl Display) -> String {
-        self.record("milestones", iid)
-    }
-
-    pub fn board(&self) -> String {
-        self.page("board")
     }
 
     pub fn pipelines(&self) -> String {
@@ -242,21 +120,6 @@ impl ProjectLinks {
     /// Returns the path of the trace of a build as text.
     pub fn build_raw(&self, id: impl Display) -> String {
         format!("{}/raw", self.build(id))
-    }
-
-    /// Returns the path of the artifacts of a build.
-    pub fn build_artifacts(&self, id: impl Display) -> String {
-        format!("{}/artifacts", self.build(id))
-    }
-
-    /// Returns the path of the form that checks a CI file.
-    pub fn ci_lint(&self) -> String {
-        self.page("ci/lint")
-    }
-
-    /// Returns the path of a page of the settings, such as `general`.
-    pub fn settings(&self, page: &str) -> String {
-        format!("{}/settings/{page}", self.home)
     }
 
     /// Returns the path of a record by its number, or by another text that needs no encoding.
@@ -290,9 +153,6 @@ mod tests {
         assert_eq!(links.git(), "/harbour/tidewatch.git");
         assert_eq!(links.tree("feature/a#b", ""), "/harbour/tidewatch/tree/feature/a%23b");
         assert_eq!(links.blob("main", b"a b/\xff?"), "/harbour/tidewatch/blob/main/a%20b/%FF%3F");
-        assert_eq!(links.archive("v1.0", "zip"), "/harbour/tidewatch/archive/v1.0.zip");
-        assert_eq!(links.compare("v1.0", "a/b c"), "/harbour/tidewatch/compare/v1.0...a/b%20c");
-        assert_eq!(links.tag("a%b"), "/harbour/tidewatch/tags/a%25b");
     }
 
     #[test]
@@ -302,15 +162,12 @@ mod tests {
         assert_eq!(links.issue_note(7, 12), "/a/b/issues/7#note_12");
         assert_eq!(links.commit("0123abcd"), "/a/b/commit/0123abcd");
         assert_eq!(links.build_raw(3), "/a/b/builds/3/raw");
-        assert_eq!(links.milestone(2), "/a/b/milestones/2");
     }
 
     #[test]
     fn users_and_groups_have_their_own_addresses() {
         assert_eq!(namespace("ada", false), "/ada");
         assert_eq!(namespace("harbour", true), "/groups/harbour");
-        assert_eq!(group_page("harbour", "members"), "/groups/harbour/members");
-        assert_eq!(user_projects("ada"), "/users/ada/projects");
     }
 
     #[test]

@@ -24,3 +24,4 @@ create table browser_sessions (
 );
 
 create index browser_sessions_user on browser_sessions (user_id, id);
+create index browser_sessions_expiry on browser_sessions (expires_at);

@@ -22,15 +22,16 @@ const MAX_AGE: Duration = Duration::from_secs(30 * 60);
 /// Connections that were unused for this time are closed.
 const MAX_IDLE: Duration = Duration::from_secs(10 * 60);
 const IDLE_CHECK_INTERVAL: Duration = Duration::from_secs(60);
-/// How long a returned connection may take to end what is pending on it, such as a statement whose request was
-/// canceled. After this time it is closed.
-const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
+/// How much longer than a statement a returned connection may take to end what is pending on it. After this time it is
+/// closed. Closing it earlier would not end the statement in the database, and the pool would open another connection.
+const DRAIN_GRACE: Duration = Duration::from_secs(5);
 const MIN_CONNECT_BACKOFF: Duration = Duration::from_millis(10);
 const MAX_CONNECT_BACKOFF: Duration = Duration::from_secs(1);
 
 pub(crate) struct ConnectionPool {
     pool: Pool<Connector>,
     acquire_timeout: Duration,
+    drain_timeout: Duration,
 }
 
 /// How many connections of a pool are in use, idle, or not yet opened.
@@ -42,8 +43,14 @@ pub struct PoolUsage {
 }
 
 impl ConnectionPool {
-    /// Creates the pool without opening a connection. Must be called in a tokio runtime.
-    pub fn new(options: PgConnectOptions, max_connections: usize, acquire_timeout: Duration) -> Self {
+    /// Creates the pool without opening a connection. Must be called in a tokio runtime. `statement_timeout` is that of
+    /// the connections.
+    pub fn new(
+        options: PgConnectOptions,
+        max_connections: usize,
+        acquire_timeout: Duration,
+        statement_timeout: Duration,
+    ) -> Self {
         let pool = Pool::builder(Connector { options }).max_size(max_connections).build();
         let pool = pool.expect("a pool without timeouts needs no runtime of its own");
         let weak = pool.weak();
@@ -55,12 +62,15 @@ impl ConnectionPool {
                 pool.retain(|_, metrics| metrics.last_used() < MAX_IDLE);
             }
         });
-        Self { pool, acquire_timeout }
+        Self { pool, acquire_timeout, drain_timeout: statement_timeout + DRAIN_GRACE }
     }
 
     pub async fn acquire(&self) -> Result<PooledConnection> {
         let acquired = match tokio::time::timeout(self.acquire_timeout, self.pool.get()).await {
-            Ok(Ok(connection)) => Ok(PooledConnection { connection: Some(connection), in_transaction: false }),
+            Ok(Ok(connection)) => {
+                let drain_timeout = self.drain_timeout;
+                Ok(PooledConnection { connection: Some(connection), in_transaction: false, drain_timeout })
+            }
             Ok(Err(PoolError::Backend(error))) => Err(error),
             Ok(Err(PoolError::Closed)) => Err(sqlx::Error::PoolClosed),
             Ok(Err(_)) | Err(_) => Err(sqlx::Error::PoolTimedOut),
@@ -83,7 +93,7 @@ impl ConnectionPool {
     }
 }
 
-/// Opens and checks connections.
+/// Opens the connections of the pool, and checks a connection before it is used again.
 struct Connector {
     options: PgConnectOptions,
 }
@@ -124,6 +134,7 @@ pub struct PooledConnection {
     /// Some until it is dropped.
     connection: Option<Object<Connector>>,
     in_transaction: bool,
+    drain_timeout: Duration,
 }
 
 impl PooledConnection {
@@ -152,7 +163,7 @@ impl DerefMut for PooledConnection {
 impl Drop for PooledConnection {
     fn drop(&mut self) {
         let Some(mut connection) = self.connection.take() else { return };
-        let in_transaction = self.in_transaction;
+        let (in_transaction, drain_timeout) = (self.in_transaction, self.drain_timeout);
         // Usually nothing is pending, and the flush ends at once and without a system call.
         if !in_transaction && matches!(connection.flush().now_or_never(), Some(Ok(()))) {
             return;
@@ -170,7 +181,7 @@ impl Drop for PooledConnection {
                 }
                 Ok::<_, sqlx::Error>(())
             };
-            if !matches!(tokio::time::timeout(DRAIN_TIMEOUT, drain).await, Ok(Ok(()))) {
+            if !matches!(tokio::time::timeout(drain_timeout, drain).await, Ok(Ok(()))) {
                 drop(Object::take(connection));
             }
         });

@@ -73,8 +73,9 @@ impl Database {
             .acquire_timeout(options.acquire_timeout)
             .connect_lazy_with(connect_options.clone());
         let max_connections = options.max_connections.saturating_sub(QUEUE_CONNECTIONS).max(1) as usize;
-        let pool = Arc::new(ConnectionPool::new(connect_options, max_connections, options.acquire_timeout));
-        Ok(Self { pool, queue_pool, large_lists: Arc::default() })
+        let pool =
+            ConnectionPool::new(connect_options, max_connections, options.acquire_timeout, options.statement_timeout);
+        Ok(Self { pool: Arc::new(pool), queue_pool, large_lists: Arc::default() })
     }
 
     pub async fn connection(&self) -> Result<PooledConnection> {

@@ -5,20 +5,24 @@
 //! 3. The parameters. An invalid filter of a page is ignored; an invalid form is rejected (422).
 //! 4. The confirmation of the password, where the page requires it.
 //! 5. The handler, which calls the use case.
+//! 6. The permit for the memory of a large page (503).
 //!
 //! The check of the origin of forms comes before all of them, in a layer of the router.
 
 use std::sync::Arc;
 
+use axum::body::{Body, HttpBody as _};
 use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{RawPathParams, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::response::Response;
+use holdfast_app::client::ClientKey;
+use holdfast_app::large_response::MAX_SMALL_BYTES;
 use holdfast_app::{Actor, Error};
 use holdfast_domain::page::PageRequest;
-use holdfast_http_core::RequestError;
 use holdfast_http_core::params::RawParams;
+use holdfast_http_core::{PermittedBody, RequestError};
 
 use crate::addresses::request_target;
 use crate::error_page::error_response;
@@ -87,8 +91,11 @@ pub async fn dispatch(
         call(request_context).await
     };
     let result: PageResult = attempt.await;
+    let client = actor.as_ref().map_or_else(|| ClientKey::from_address(info.address), Actor::client);
+    let result =
+        result.and_then(|page| permit_memory(&context, client, page.into_response(&context.site, &method, &headers)));
     let mut response = match result {
-        Ok(response) => response.into_response(&context.site, &method, &headers),
+        Ok(response) => response,
         Err(PageError::App(Error::Unauthenticated)) => {
             sign_in(&info, &method).into_response(&context.site, &method, &headers)
         }
@@ -135,6 +142,17 @@ async fn respond_with_error(context: &Context, parts: Parts, error: PageError) -
         cookies::add(response.headers_mut(), &cookies::removal(&context.site, cookies::SESSION));
     }
     response
+}
+
+/// Acquires a permit for the memory of a large page, which lasts until the page has been sent. Fails at once if there is
+/// none, so that no page waits in memory.
+fn permit_memory(context: &Context, client: ClientKey, response: Response) -> Result<Response, PageError> {
+    let bytes = response.body().size_hint().exact().unwrap_or_default();
+    if bytes <= MAX_SMALL_BYTES {
+        return Ok(response);
+    }
+    let permit = context.app.large_responses.try_acquire(client, bytes)?;
+    Ok(response.map(|body| Body::new(PermittedBody::new(body, permit))))
 }
 
 fn is_read(method: &Method) -> bool {

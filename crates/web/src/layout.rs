@@ -22,8 +22,6 @@ pub struct Layout {
     pub request_id: String,
     /// The API request with the same content, such as `GET /api/v3/projects/1`.
     pub api_call: Option<String>,
-    /// Whether the viewer is an administrator, who sees a link to the administration.
-    pub is_admin: bool,
     /// Path and query of this page, for links that return to it.
     pub path: String,
 }

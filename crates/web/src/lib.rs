@@ -48,13 +48,7 @@ use request::Context;
 const ROBOTS: &str = "User-agent: *\n\
     Disallow: /api/\n\
     Disallow: /sign_in\n\
-    Disallow: /search\n\
-    Disallow: /*/*/archive/\n\
-    Disallow: /*/*/blame/\n\
-    Disallow: /*/*/commit/\n\
-    Disallow: /*/*/commits/\n\
-    Disallow: /*/*/compare\n\
-    Disallow: /*/*/range_diff/\n\
+    Disallow: /*/*/builds/\n\
     Disallow: /*/*/raw/\n";
 
 /// Returns the routes of the web interface. They share the limits of requests with the API.

@@ -65,7 +65,6 @@ impl RequestInfo {
             assets: assets::prefix(),
             theme: self.theme,
             request_id: self.request_id.clone(),
-            is_admin: actor.is_some_and(Actor::is_administrator),
             path: self.path.clone(),
             ..Layout::default()
         }

@@ -138,7 +138,7 @@ pub async fn confirm(app: &App, secret: &str, password: &str) -> Result<BrowserS
     Ok(BrowserSession { confirmed_at: now, ..session })
 }
 
-/// Deletes expired sessions.
+/// Deletes the browser sessions that have expired, some at a time.
 pub(crate) async fn delete_expired(app: &App) -> Result<()> {
     let now = app.clock.now();
     while browser_session::delete_expired_batch(&mut *app.database.connection().await?, now, 1000).await? > 0 {}

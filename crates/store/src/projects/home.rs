@@ -11,7 +11,7 @@ use crate::{Connection, Error, Result};
 pub struct LatestPipeline {
     pub id: PipelineId,
     pub status: Status,
-    /// The duration in seconds.
+    /// The time that the pipeline ran, in seconds. None if it has not ended.
     pub duration: Option<i64>,
     pub created_at: DateTime<Utc>,
     pub finished_at: Option<DateTime<Utc>>,

@@ -287,6 +287,50 @@ async fn unread_files_are_limited_for_each_client() {
     assert_eq!(server.dump_database().await, before);
 }
 
+/// The HTML page of a file of half a megabyte stayed in memory for as long as the client did not read it.
+#[tokio::test]
+async fn unread_html_pages_are_limited_for_each_client() {
+    let mut setup = Setup::default();
+    setup.limits.stall_timeout = LONG_TIMEOUT;
+    let server = Server::start_with(setup).await;
+    let (ada, _) = set_up(&server, 10).await;
+    let tree = WorkTree::new().await;
+    let lines: String = (0..9000).map(|number| format!("{number:050}\n")).collect();
+    tree.commit("lines.txt", lines.as_bytes(), "lines").await;
+    tree.push(&server.git_url(&ada, "ada/public"), &["main:lines"]).await.ok();
+    let request = get_request("/ada/public/blob/lines/lines.txt");
+    let page = wait_until_served(&server, &request).await;
+    // A client gets 32 MiB, and every page uses at most its length and 64 KiB.
+    let permitted = (32 << 20) / (page.len() + (64 << 10));
+    let mut unread = Vec::new();
+    for _ in 0..permitted {
+        let mut socket = send(&server, &request).await;
+        assert_begins(&mut socket).await;
+        unread.push(socket);
+    }
+    let refused = async {
+        loop {
+            let mut socket = send(&server, &request).await;
+            let mut start = [0; 12];
+            socket.read_exact(&mut start).await.unwrap();
+            match &start {
+                b"HTTP/1.1 200" => unread.push(socket),
+                other => return String::from_utf8_lossy(other).into_owned(),
+            }
+            assert!(unread.len() <= permitted + 2, "{} pages are in memory", unread.len());
+        }
+    };
+    assert_eq!(timeout(DEADLINE, refused).await.expect("the limit is reached"), "HTTP/1.1 503");
+    // Small pages of this client, and pages of others, are served.
+    let small = with_close(&get_request("/ada/public/branches"));
+    assert_eq!(status(&read_response(send(&server, &small).await).await), "200");
+    let mut other = connect_with(&server, "127.0.0.1", 256 << 10).await;
+    other.write_all(with_close(&request).as_bytes()).await.unwrap();
+    assert_begins(&mut other).await;
+    drop(unread);
+    wait_until_served(&server, &request).await;
+}
+
 /// A page of long texts stayed in memory for as long as the client did not read it.
 #[tokio::test]
 async fn unread_pages_are_limited_for_each_client() {

@@ -16,7 +16,7 @@ use crate::views::ci::build::build_page;
 pub fn declare(pages: &mut Pages) {
     let read = Access::Project(ProjectAction::ReadBuilds);
     pages
-        .get("/:namespace/:project/builds/:build_id", read, Cost::Normal, "Build", show)
+        .get("/:namespace/:project/builds/:build_id", read, Cost::Heavy, "Build", show)
         .api("GET /projects/:id/builds/:build_id");
     pages
         .get("/:namespace/:project/builds/:build_id/raw", read, Cost::Normal, "Trace", show_raw)

@@ -2,10 +2,7 @@
 
 pub mod blob;
 pub mod branch;
-pub mod commit;
 pub mod commit_line;
-pub mod commit_list;
-pub mod diff;
 pub mod path;
 pub mod tag;
 pub mod tree;
