@@ -3,6 +3,7 @@
 mod bounded_stream;
 pub mod browse;
 mod fetch_slot;
+mod git_objects;
 pub mod git_runtime;
 pub mod inspection;
 pub mod maintenance;

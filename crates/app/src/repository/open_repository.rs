@@ -5,7 +5,9 @@ use std::sync::Arc;
 use holdfast_domain::policy::ProjectAction;
 use holdfast_store::projects::project::{Project, ProjectRef};
 use holdfast_store::repository::snapshot::Snapshot;
+use tokio::sync::OnceCell;
 
+use super::git_objects::GitObjects;
 use crate::client::ClientKey;
 use crate::{Actor, App, Result, access};
 
@@ -15,6 +17,16 @@ pub struct OpenRepository {
     pub refs: Arc<Snapshot>,
     /// The client whose permits the requests count for.
     pub client: ClientKey,
+    objects: OnceCell<GitObjects>,
+}
+
+impl OpenRepository {
+    /// Returns the objects of the repository in the local cache. All reads of a request share them, so that the cache is
+    /// checked once.
+    pub(super) async fn objects(&self, app: &App) -> Result<&GitObjects> {
+        let open = || GitObjects::open(app, self.project.repository.id, self.refs.generation, self.client);
+        self.objects.get_or_try_init(open).await
+    }
 }
 
 /// Authorizes an action on a project and loads the refs of its repository.
@@ -34,5 +46,5 @@ pub(crate) async fn load_refs(app: &App, actor: &Actor, project: Project) -> Res
     let state = &project.repository;
     let refs =
         app.git_runtime.snapshots.get_or_load(&app.database, state.id, state.generation, state.head.as_deref()).await?;
-    Ok(OpenRepository { project, refs, client: actor.client() })
+    Ok(OpenRepository { project, refs, client: actor.client(), objects: OnceCell::new() })
 }

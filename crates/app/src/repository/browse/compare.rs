@@ -16,7 +16,7 @@ use super::commit::{Commit, load_listed_with};
 use super::revision;
 use crate::repository::bounded_stream::{StreamSender, bounded_stream, client_disconnected};
 use crate::repository::fetch_slot::FetchSlot;
-use crate::repository::objects::GitObjects;
+use crate::repository::git_objects::GitObjects;
 use crate::repository::open_repository::open_repository;
 use crate::{Actor, App, Error, Resource, Result};
 
@@ -52,7 +52,7 @@ pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, from: &str, to
     let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
     let from = revision::resolve(app, &repository, from).await?.ok_or(Error::NotFound(Resource::Commit))?;
     let to = revision::resolve(app, &repository, to).await?.ok_or(Error::NotFound(Resource::Commit))?;
-    let objects = GitObjects::open(app, &repository).await?;
+    let objects = repository.objects(app).await?.clone();
     let find_commits = objects.read(move |reader| {
         let ids = reader.commits_excluding(&[from], to)?;
         let newest = ids.first().map(|id| reader.commit(*id)).transpose()?;

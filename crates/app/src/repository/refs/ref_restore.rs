@@ -18,7 +18,7 @@ use super::planned_update::PlannedUpdate;
 use super::ref_log::{RefLogEntry, full_name, is_past_restore_period};
 use super::ref_update::{self, RefUpdateBatch, STALE_OLD_VALUE};
 use super::ref_update_policy::{PolicyResult, RefUpdatePolicy};
-use crate::repository::objects::GitObjects;
+use crate::repository::git_objects::GitObjects;
 use crate::repository::open_repository::{OpenRepository, open_repository};
 use crate::{Actor, App, Error, Resource, Result};
 
@@ -118,13 +118,13 @@ async fn apply_restore(
     let command = PushCommand { name: name.as_str().into(), old: entry.new, new: Some(old) };
     let ref_name = policy.check_name(&command).map_err(Error::Rejected)?;
     let repository = Arc::new(repository);
-    let objects = GitObjects::open(app, &repository).await?;
+    let objects = repository.objects(app).await?;
     // Tips whose objects are known to exist end the walk.
     let known_tips: Vec<ObjectId> = entry.new.into_iter().chain(repository.refs.head_target()).collect();
     if !connectivity::is_fully_connected(&app.git_runtime.git, objects.repository(), old, &known_tips).await? {
         return Err(Error::Conflict(format!("The previous target of {name} has been pruned")));
     }
-    let updates = plan(&objects, policy, repository.clone(), ref_name, command, actor.current_user().is_ok()).await?;
+    let updates = plan(objects, policy, repository.clone(), ref_name, command, actor.current_user().is_ok()).await?;
     let channel = if matches!(actor, Actor::Operator) { RefUpdateChannel::Cli } else { RefUpdateChannel::Api };
     let origin = RefUpdateOrigin { user: actor.user_id(), channel };
     let batch = RefUpdateBatch {
