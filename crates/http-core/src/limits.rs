@@ -17,9 +17,9 @@ pub struct Limits {
     pub max_body_bytes: usize,
     pub max_upload_bytes: usize,
     pub request_timeout: Duration,
-    /// Zero means no limit.
+    /// Maximum number of requests of a user in a minute. Zero means that there is no limit.
     pub requests_per_minute: u32,
-    /// Zero means no limit.
+    /// Maximum number of requests of an address without a user in a minute. Zero means that there is no limit.
     pub anonymous_requests_per_minute: u32,
     pub trusted_proxies: Vec<IpNet>,
     /// Maximum number of concurrent connections in total.

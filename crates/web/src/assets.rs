@@ -15,7 +15,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use sha2::{Digest, Sha256};
 
-/// A file of `crates/web/assets`.
+/// A file of the directory `crates/web/assets`, which is compiled into the program.
 struct Asset {
     name: &'static str,
     content_type: &'static str,

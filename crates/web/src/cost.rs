@@ -16,9 +16,9 @@ use crate::errors::PageError;
 /// How much work a page is for the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cost {
-    /// Forms, settings and dashboards.
+    /// Forms and settings, which read a few rows.
     Cheap,
-    /// Lists and single objects.
+    /// Lists, and pages about a single object.
     Normal,
     /// Pages that start git, read a long history, or read a trace of many megabytes to its end.
     Heavy,

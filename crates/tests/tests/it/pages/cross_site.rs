@@ -16,7 +16,7 @@ const FORMS: &[(Option<&str>, Option<&str>, bool)] = &[
     (None, Some("same-origin"), true),
     // The user repeats the request, and not a page.
     (None, Some("none"), true),
-    // Other sites.
+    // Forms of other sites are refused.
     (Some(EVIL), Some("cross-site"), false),
     (Some(EVIL), Some("same-site"), false),
     (Some(EVIL), None, false),

@@ -63,7 +63,7 @@ async fn users_see_their_sessions_and_end_the_others() {
     assert_eq!(page.texts("[role=status]"), ["The session was ended."]);
     assert_eq!(page.texts("table tbody tr").len(), 2);
     assert_eq!((chrome.viewer().await, third.viewer().await.as_deref()), (None, Some("ada")));
-    // Ended already.
+    // A session that has ended cannot be ended again.
     assert_eq!(firefox.submit(&form).await.status, 404);
     // All others are ended at once.
     let form = page.form("form[action='/profile/sessions/delete_others']");

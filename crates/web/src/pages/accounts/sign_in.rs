@@ -28,7 +28,7 @@ const REJECTED: &str = "The username or the password is wrong, or the account ca
 
 params! {
     struct Destination {
-        /// The page that follows.
+        /// The address of the page to which the form leads after the sign-in.
         optional to: String,
     }
 }

@@ -18,7 +18,7 @@ pub struct SignInPage {
     pub session_days: u32,
     /// Why the form was rejected. The same text for all causes, so that it does not reveal which accounts exist.
     pub error: Option<String>,
-    /// The page that follows.
+    /// The address of the page to which the form leads after the sign-in.
     pub to: String,
 }
 
