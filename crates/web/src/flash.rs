@@ -36,6 +36,23 @@ messages! {
     ProfileSaved = "profile_saved", "ok", "Your profile was saved.";
     SessionEnded = "session_ended", "ok", "The session was ended.";
     OtherSessionsEnded = "other_sessions_ended", "ok", "All other sessions were ended.";
+    LabelCreated = "label_created", "ok", "The label was created.";
+    LabelSaved = "label_saved", "ok", "The label was saved.";
+    LabelDeleted = "label_deleted", "ok", "The label was deleted.";
+    LabelSubscribed = "label_subscribed", "ok", "You are subscribed to the label.";
+    LabelUnsubscribed = "label_unsubscribed", "ok", "You are not subscribed to the label any more.";
+    DefaultLabelsCreated = "default_labels_created", "ok", "The labels were created.";
+    MilestoneCreated = "milestone_created", "ok", "The milestone was created.";
+    MilestoneSaved = "milestone_saved", "ok", "The milestone was saved.";
+    MilestoneClosed = "milestone_closed", "ok", "The milestone was closed.";
+    MilestoneReopened = "milestone_reopened", "ok", "The milestone was reopened.";
+    PasswordChanged = "password_changed", "ok", "Your password was changed, and all other sessions were ended.";
+    EmailAdded = "email_added", "ok", "The address was added.";
+    EmailDeleted = "email_deleted", "ok", "The address was deleted.";
+    KeyAdded = "key_added", "ok", "The SSH key was added.";
+    KeyDeleted = "key_deleted", "ok", "The SSH key was deleted.";
+    TokenRevoked = "token_revoked", "ok", "The token was revoked.";
+    PreferencesSaved = "preferences_saved", "ok", "The preferences were saved in this browser.";
 }
 
 impl FlashCode {

@@ -3,6 +3,8 @@
 //! A page is a struct with `#[derive(askama::Template)]` and a field `layout`; its template extends `layout.html`, which
 //! reads these values. Nothing here queries: `dispatch.rs` fills the values from the session and the declared page.
 
+use crate::views::accounts::preferences::Theme;
+
 /// The values that `layout.html` shows around the content of a page.
 #[derive(Clone, Debug, Default)]
 pub struct Layout {
@@ -24,6 +26,18 @@ pub struct Layout {
     pub api_call: Option<String>,
     /// Path and query of this page, for links that return to it.
     pub path: String,
+}
+
+impl Layout {
+    /// Returns whether this is the page with this path, whatever its query is.
+    pub fn is_at(&self, path: &str) -> bool {
+        self.path.split('?').next() == Some(path)
+    }
+
+    /// Returns whether the viewer has chosen this theme.
+    pub fn has_theme(&self, theme: &Theme) -> bool {
+        self.theme == theme.is_fixed.then_some(theme.word)
+    }
 }
 
 /// The signed-in user as the header shows them.

@@ -82,6 +82,7 @@ pub fn router(app: Arc<App>, limits: Arc<RequestLimits>) -> PageRoutes {
         .route("/assets/{version}/{name}", get(assets::serve))
         .route("/favicon.ico", get(assets::serve_favicon))
         .route("/robots.txt", get(|| async { ROBOTS }))
+        .route("/.well-known/change-password", get(|| async { Redirect::to("/profile/password") }))
         .route("/{namespace}/{project}/-/{*rest}", get(redirect_short_path));
     let not_found = Router::new().fallback(dispatch::not_found).layer(compression).with_state(context);
     PageRoutes { routes, not_found }

@@ -112,8 +112,8 @@ impl FixtureProject {
                 (_, "archive") => "main.tar.gz".into(),
                 (_, "compare") => "v1...main".into(),
                 (_, "tags") => "v1".into(),
-                // Nobody has a session with this id.
-                (_, "sessions") => "0".into(),
+                // Nobody has a session, an address, a key or a token with this id.
+                (_, "sessions" | "emails" | "keys" | "tokens") => "0".into(),
                 (parameter, _) => panic!("add a value of {parameter} in {path} to FixtureProject::address"),
             };
             address = format!("{address}/{value}");

@@ -11,4 +11,5 @@ mod hostile;
 mod redirects;
 mod session_lifetime;
 mod sessions;
+mod settings;
 mod sign_in;
