@@ -1,3 +1,4 @@
 //! The activity feed.
 
 pub mod feed;
+pub mod inbox;
