@@ -9,6 +9,7 @@ pub mod job;
 pub mod job_token_allowlist;
 pub mod long_poll;
 mod mask;
+pub mod pending_reason;
 pub mod pipeline;
 mod pipeline_state;
 mod predefined;
@@ -18,6 +19,7 @@ pub mod runner;
 pub mod runner_api;
 pub mod stale_builds;
 pub mod trace;
+pub mod trace_part;
 pub mod trigger;
 pub mod variable;
 
