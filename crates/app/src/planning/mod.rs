@@ -5,6 +5,7 @@
 
 pub mod board;
 pub mod close_issues;
+pub mod default_labels;
 mod events;
 pub mod issue;
 pub mod issue_list;
@@ -13,5 +14,6 @@ pub mod issue_update;
 mod issue_visibility;
 pub mod label;
 pub mod milestone;
+pub mod milestone_issues;
 pub mod note;
 mod system_note;

@@ -36,7 +36,8 @@ impl<'a> LabelChips<'a> {
         titles.iter().map(|title| self.chip(title)).collect()
     }
 
-    fn chip(&self, title: &str) -> LabelChip {
+    /// Returns the chip of one label.
+    pub fn chip(&self, title: &str) -> LabelChip {
         let label = self.labels.get(title);
         LabelChip {
             title: title.to_owned(),

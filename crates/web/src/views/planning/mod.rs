@@ -1,5 +1,11 @@
 //! Issues.
 
+pub mod board;
 pub mod issue;
 pub mod issue_list;
 pub mod label;
+pub mod label_form;
+pub mod label_list;
+pub mod milestone;
+pub mod milestone_form;
+pub mod milestone_list;

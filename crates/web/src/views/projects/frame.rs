@@ -12,6 +12,7 @@ use crate::views::{ProjectLinks, links};
 pub enum ProjectTab {
     Code,
     Issues,
+    Board,
     Pipelines,
 }
 
@@ -28,6 +29,7 @@ pub fn project_frame(mut layout: Layout, project: &Project, abilities: Abilities
     if abilities.can_read_issues {
         let count = Some(i64::from(project.open_issues(false))).filter(|count| *count > 0);
         layout.tabs.push(tab(ProjectTab::Issues, "Issues", project_links.issues(), count));
+        layout.tabs.push(tab(ProjectTab::Board, "Board", project_links.board(), None));
     }
     if abilities.can_read_builds {
         layout.tabs.push(tab(ProjectTab::Pipelines, "Pipelines", project_links.pipelines(), None));
