@@ -77,7 +77,8 @@ impl From<LabelParams> for LabelValues {
         Self {
             title: params.title.unwrap_or_default(),
             color: params.color.unwrap_or_default(),
-            description: params.description.unwrap_or_default(),
+            // Browsers send the line breaks of Windows.
+            description: params.description.unwrap_or_default().replace("\r\n", "\n"),
             priority: params.priority.unwrap_or_default(),
         }
     }

@@ -11,6 +11,7 @@ use holdfast_http_core::{Access, params};
 use crate::abilities::Abilities;
 use crate::cost::Cost;
 use crate::flash::FlashCode;
+use crate::markdown::{self, LinkContext};
 use crate::pages::Pages;
 use crate::pages::projects::address::{ProjectPathParams, ensure_address};
 use crate::request::RequestContext;
@@ -89,7 +90,8 @@ impl From<MilestoneParams> for MilestoneValues {
     fn from(params: MilestoneParams) -> Self {
         Self {
             title: params.title.unwrap_or_default(),
-            description: params.description.unwrap_or_default(),
+            // Browsers send the line breaks of Windows.
+            description: params.description.unwrap_or_default().replace("\r\n", "\n"),
             start_date: params.start_date.unwrap_or_default(),
             due_date: params.due_date.unwrap_or_default(),
         }
@@ -114,7 +116,9 @@ async fn show(context: RequestContext, ShowMilestone { project, iid, state }: Sh
     let abilities = Abilities::new(&found.project, &context.actor);
     let id = found.milestone.milestone.id;
     let layout = context.layout_with_record(found.project.id.get(), ":milestone_id", id);
-    respond::html(&milestone_page(layout, &found, abilities, is_closed, context.now()))
+    let link_context = LinkContext::for_texts(&found.project.full_path());
+    let render = |text: &str| markdown::render(text, &link_context);
+    respond::html(&milestone_page(layout, &found, abilities, is_closed, render, context.now()))
 }
 
 /// Returns the changes that a form asks for.

@@ -241,7 +241,7 @@ impl ColumnBuilder<'_> {
             labels: others.map(|title| chips.chip(title)).collect(),
             due: card.due_date.map(|date| DueDate::of_open(date, self.now)),
             note_count: card.notes_count.into(),
-            assignee: card.assignee.as_ref().map(Person::from_user),
+            assignee: card.assignee().map(|(name, username)| Person::with_account(name, username)),
         }
     }
 }

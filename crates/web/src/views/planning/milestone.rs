@@ -46,12 +46,13 @@ pub struct MilestoneIssue {
     pub updated: Time,
 }
 
-/// Builds the page of a milestone with its open or closed issues.
+/// Builds the page of a milestone with its open or closed issues. `render` turns Markdown into sanitized HTML.
 pub fn milestone_page(
     layout: Layout,
     found: &MilestoneWithIssues,
     abilities: Abilities,
     shows_closed: bool,
+    render: impl Fn(&str) -> Option<String>,
     now: DateTime<Utc>,
 ) -> MilestonePage {
     let MilestoneWithIssues { project, milestone: counted, issues, labels } = found;
@@ -76,7 +77,7 @@ pub fn milestone_page(
         abilities,
         title: milestone.title.clone(),
         is_closed: milestone.closed,
-        description: milestone.description.as_deref().and_then(|text| Prose::new(text, None)),
+        description: milestone.description.as_deref().and_then(|text| Prose::new(text, render(text))),
         start: milestone.start_date.map(words::date),
         due: due_date(counted, now),
         updated: Time::ago(milestone.updated_at, now),
