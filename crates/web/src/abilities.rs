@@ -12,6 +12,7 @@ use holdfast_domain::policy::ProjectAction;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Abilities {
     pub can_write_code: bool,
+    pub can_read_ref_log: bool,
     pub can_protect_branches: bool,
     /// Change or delete existing tags. Others may rely on them, so only masters may.
     pub can_change_tags: bool,
@@ -38,6 +39,7 @@ impl Abilities {
         let is_authorized = |action| access::is_authorized(actor, project, action);
         Self {
             can_write_code: is_authorized(ProjectAction::WriteCode),
+            can_read_ref_log: is_authorized(ProjectAction::ReadRefLog),
             can_protect_branches: is_authorized(ProjectAction::ProtectBranches),
             can_change_tags: is_authorized(ProjectAction::WriteCode)
                 && (actor.is_administrator() || project.level() >= Some(AccessLevel::Master)),

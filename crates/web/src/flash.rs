@@ -101,6 +101,9 @@ messages! {
     KeyAdded = "key_added", "ok", "The SSH key was added.";
     KeyDeleted = "key_deleted", "ok", "The SSH key was deleted.";
     TokenRevoked = "token_revoked", "ok", "The token was revoked.";
+    ProjectCreated = "project_created", "ok", "The project was created.";
+    ImportStarted = "import_started", "ok", "The project was created. Its repository is being imported.";
+    GroupCreated = "group_created", "ok", "The group was created.";
     PreferencesSaved = "preferences_saved", "ok", "The preferences were saved in this browser.";
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use holdfast_domain::policy::ProjectAction;
 use holdfast_git::blame;
-use holdfast_git::{Error as GitError, TreePath};
+use holdfast_git::{Error as GitError, ObjectId, TreePath};
 use holdfast_store::projects::project::{Project, ProjectRef};
 
 pub use holdfast_git::blame::{Blame, BlamedCommit};
@@ -34,6 +34,8 @@ pub struct BlamedFile {
     pub path: String,
     /// The commit of the revision, shortened as in a list.
     pub commit: Commit,
+    /// The id of the file's content.
+    pub id: ObjectId,
     pub bytes: u64,
     pub content: BlamedContent,
 }
@@ -76,5 +78,5 @@ pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, address: &str)
         }
     };
     let (revision, path) = (found.revision.to_owned(), found.path.to_owned());
-    Ok(BlamedFile { project: repository.project, revision, path, commit, bytes, content })
+    Ok(BlamedFile { project: repository.project, revision, path, commit, id: found.id, bytes, content })
 }
