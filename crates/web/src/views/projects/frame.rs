@@ -14,6 +14,7 @@ pub enum ProjectTab {
     Issues,
     Board,
     Pipelines,
+    RefLog,
 }
 
 /// Returns the frame with the path and the tabs of a project. Tabs that the viewer may not open are left out.
@@ -33,6 +34,9 @@ pub fn project_frame(mut layout: Layout, project: &Project, abilities: Abilities
     }
     if abilities.can_read_builds {
         layout.tabs.push(tab(ProjectTab::Pipelines, "Pipelines", project_links.pipelines(), None));
+    }
+    if abilities.can_read_ref_log {
+        layout.tabs.push(tab(ProjectTab::RefLog, "Ref log", project_links.refs(), None));
     }
     layout
 }
