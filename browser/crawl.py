@@ -53,12 +53,12 @@ def page_of(pages, address):
 
 
 def crawl(base_url, cookies):
-    """The addresses and sizes of HTML pages, by declared page: {page: [(address, bytes)]}."""
+    """The addresses and sizes of HTML pages, by declared page, {page: [(address, bytes)]}, and the broken links."""
     pages = declared_pages()
     session = requests.Session()
     session.trust_env = False
     session.cookies.update(cookies)
-    found, opened, queue, seen = {}, {}, [base_url + "/"], set()
+    found, broken, opened, queue, seen = {}, [], {}, [base_url + "/"], set()
     while queue:
         address = queue.pop(0)
         page = page_of(pages, address)
@@ -66,7 +66,9 @@ def crawl(base_url, cookies):
             continue
         opened[page] = opened.get(page, 0) + 1
         with session.get(address, headers=new_address(), stream=True, timeout=60) as resp:
-            assert resp.status_code == 200, "%s is %d" % (address, resp.status_code)
+            if resp.status_code != 200:
+                broken.append("%s is %d" % (address, resp.status_code))
+                continue
             if not resp.headers["Content-Type"].startswith("text/html"):
                 continue
             # A redirect leads to another page than the link said.
@@ -79,4 +81,4 @@ def crawl(base_url, cookies):
             if link.startswith(base_url + "/") and link not in seen:
                 seen.add(link)
                 queue.append(link)
-    return found
+    return found, broken

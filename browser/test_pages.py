@@ -73,7 +73,7 @@ def check(page, address, axe, widths):
 def test_pages_are_accessible_and_quiet(viewer, crawled, open_context, axe):
     page = open_context(viewer)
     wrong = []
-    for found in crawled[viewer].values():
+    for found in crawled[viewer][0].values():
         by_size = sorted(found, key=lambda entry: entry[1])
         wrong += check(page, by_size[-1][0], axe, (DESKTOP, PHONE))
         if len(by_size) > 1:
@@ -86,7 +86,7 @@ def test_pages_are_accessible_and_quiet(viewer, crawled, open_context, axe):
 def test_pages_do_not_scroll_sideways(viewer, crawled, open_context):
     page = open_context(viewer, viewport=NARROWEST)
     wrong = []
-    for address, _ in sum(crawled[viewer].values(), []):
+    for address, _ in sum(crawled[viewer][0].values(), []):
         page.set_extra_http_headers(new_address())
         page.goto(address)
         width = page.evaluate("document.documentElement.scrollWidth")
@@ -100,14 +100,19 @@ def test_pages_do_not_scroll_sideways(viewer, crawled, open_context):
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.parametrize("viewer", VIEWERS)
+def test_no_link_is_broken(viewer, crawled):
+    assert not crawled[viewer][1]
+
+
 def test_links_lead_to_every_page(crawled):
     """A page that no link leads to is found by nobody."""
     declared = {path for path, _ in declared_pages()}
-    without_links = sorted(declared - set(crawled["owner"]) - set(UNLINKED) - redirects_and_files(crawled))
+    without_links = sorted(declared - set(crawled["owner"][0]) - set(UNLINKED) - redirects_and_files())
     assert not without_links
 
 
-def redirects_and_files(crawled):
+def redirects_and_files():
     """The declared pages that are files or redirects: the crawl opens them and finds no HTML of their own."""
     endings = ("/raw/*rest", "/raw", "/archive/*rest", "/archive", "/artifacts", ".patch", ".diff")
     return {path for path, _ in declared_pages() if path == "/" or path.endswith(endings)}

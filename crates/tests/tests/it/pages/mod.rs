@@ -13,6 +13,7 @@ mod form_crawl;
 mod headers;
 mod hidden;
 mod hostile;
+mod issue_lists;
 mod issues;
 mod labels;
 mod markdown;
