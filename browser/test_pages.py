@@ -4,6 +4,7 @@ The addresses come from a crawl. Of each declared page, the largest one found is
 and the smallest one, which usually is the empty state, in one. No page may scroll sideways.
 """
 import os
+import re
 
 import pytest
 
@@ -12,6 +13,8 @@ from crawl import declared_pages, new_address
 VIEWERS = ("anonymous", "owner")
 PHONE, DESKTOP, NARROWEST = {"width": 390, "height": 844}, {"width": 1280, "height": 900}, {"width": 320, "height": 700}
 MAX_SHIFT = 0.01
+#: Bytes of all scripts of one page, compressed.
+MAX_SCRIPTS = 8_000
 
 #: Line numbers are smaller than 24 px with a mouse; "go to line" is the equivalent control.
 SMALL_TARGETS = ".code .l > a, .diff td.n a"
@@ -49,6 +52,11 @@ def load(page, address):
     page.goto(address, wait_until="networkidle")
     recorded = page.evaluate("window.recorded")
     wrong = page.problems + ["policy: " + text for text in recorded["violations"]]
+    scripts = page.evaluate("""() => performance.getEntriesByType('resource')
+        .filter((entry) => new URL(entry.name).pathname.endsWith('.js'))
+        .reduce((sum, entry) => sum + entry.encodedBodySize, 0)""")
+    if scripts > MAX_SCRIPTS:
+        wrong.append("%d bytes of scripts" % scripts)
     if recorded["shift"] > MAX_SHIFT:
         wrong.append("layout shift of %.3f" % recorded["shift"])
     return wrong
@@ -142,3 +150,20 @@ def test_focus_is_visible_on_every_stop(size, base_url, world, open_context):
         assert focus["right"] > 0 and focus["left"] < focus["across"], focus
     page.context.close()
     assert 10 < stops < 300
+
+
+@pytest.mark.skipif(not os.environ.get("SCREENSHOTS"), reason="only if SCREENSHOTS names a directory")
+def test_screenshots(crawled, open_context):
+    """Stores pictures of the largest page of each kind, for people to look at."""
+    directory = os.environ["SCREENSHOTS"]
+    os.makedirs(directory, exist_ok=True)
+    page = open_context("owner")
+    for path, found in crawled["owner"][0].items():
+        name = re.sub(r"[^a-z0-9]+", "-", path.lower()).strip("-") or "start"
+        for size, scheme in ((DESKTOP, "light"), (PHONE, "light"), (DESKTOP, "dark")):
+            page.set_viewport_size(size)
+            page.emulate_media(color_scheme=scheme)
+            page.goto(max(found, key=lambda entry: entry[1])[0], wait_until="networkidle")
+            dark = "-dark" if scheme == "dark" else ""
+            page.screenshot(path="%s/%s-%d%s.png" % (directory, name, size["width"], dark))
+    page.context.close()

@@ -28,6 +28,9 @@ const DESTRUCTIVE: [&str; 14] = [
 
 const SSH_KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHN0YXRpYyBrZXkgb2YgdGhlIGZvcm0gY3Jhd2w0 crawl";
 
+/// Names of fields that are rejected if they are empty, although the browser would send them.
+const NEEDED: [&str; 9] = ["name", "title", "note", "color", "email", "username", "url", "ref", "assignee"];
+
 /// A form and one of its buttons.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct OfferedForm {
@@ -96,13 +99,13 @@ fn fields(form: ElementRef<'_>, controls: &[ElementRef<'_>]) -> Vec<(String, Str
                 Some(if text.trim().is_empty() { plausible(name, "textarea", *control) } else { text })
             }
             (_, "checkbox") => {
+                // Of boxes for several values, one has to be checked.
+                let is_one_of_several = name.ends_with("[]") && is_first_without_choice(form, *control);
                 let is_sent = control.attr("checked").is_some() || control.attr("required").is_some();
-                is_sent.then(|| control.attr("value").unwrap_or("on").to_owned())
+                (is_sent || is_one_of_several).then(|| control.attr("value").unwrap_or("on").to_owned())
             }
             (_, "radio") => {
-                let is_first = select_radios(form, name).first().is_some_and(|first| first.id() == control.id());
-                let is_any_checked = select_radios(form, name).iter().any(|radio| radio.attr("checked").is_some());
-                let is_sent = control.attr("checked").is_some() || is_first && !is_any_checked;
+                let is_sent = control.attr("checked").is_some() || is_first_without_choice(form, *control);
                 (is_sent && chosen.insert(name.to_owned())).then(|| control.attr("value").unwrap_or("on").to_owned())
             }
             (_, kind) => match control.attr("value").filter(|value| !value.is_empty() || kind == "hidden") {
@@ -115,9 +118,12 @@ fn fields(form: ElementRef<'_>, controls: &[ElementRef<'_>]) -> Vec<(String, Str
     fields
 }
 
-fn select_radios<'a>(form: ElementRef<'a>, name: &str) -> Vec<ElementRef<'a>> {
-    let selector = scraper::Selector::parse("input[type='radio']").unwrap();
-    form.select(&selector).filter(|radio| radio.attr("name") == Some(name)).collect()
+/// Returns whether a box or radio button is the first of its name in the form, and none of them is checked.
+fn is_first_without_choice(form: ElementRef<'_>, control: ElementRef<'_>) -> bool {
+    let selector = scraper::Selector::parse("input[type='radio'], input[type='checkbox']").unwrap();
+    let mut of_name = form.select(&selector).filter(|it| it.attr("name") == control.attr("name")).peekable();
+    let is_first = of_name.peek().is_some_and(|first| first.id() == control.id());
+    is_first && of_name.all(|it| it.attr("checked").is_none())
 }
 
 fn selected(select: ElementRef<'_>) -> Option<String> {
@@ -137,7 +143,7 @@ fn plausible(name: &str, kind: &str, control: ElementRef<'_>) -> String {
         let shown = control.attr("pattern").or(control.attr("placeholder")).or(control.attr("data-value"));
         return shown.unwrap_or_default().replace('\\', "");
     }
-    let is_needed = control.attr("required").is_some();
+    let is_needed = control.attr("required").is_some() || NEEDED.contains(&name);
     match (name, kind) {
         ("password" | "current_password" | "current", "password") => PASSWORD,
         (_, "password") => "another long phrase 7",
@@ -148,7 +154,7 @@ fn plausible(name: &str, kind: &str, control: ElementRef<'_>) -> String {
         (_, "url") => "http://127.0.0.1:9/crawl",
         (_, "date") => "2026-02-03",
         (_, "number") => control.attr("min").unwrap_or("1"),
-        ("username" | "user" | "login", _) => "stranger",
+        ("username" | "user" | "login" | "assignee", _) => "stranger",
         ("ref" | "branch" | "source" | "target" | "from" | "to", _) => "main",
         ("path" | "name" | "title", _) => "crawled",
         ("key", _) => "CRAWLED",
