@@ -25,6 +25,9 @@ UNLINKED = {
     "/sign_in": "a viewer who is signed in is not offered it",
 }
 
+#: Modules are loaded after the page. A page with live updates is never without a request, so that is no sign.
+SETTLED = "new Promise((done) => requestIdleCallback(() => setTimeout(done, 150)))"
+
 AXE = """async (options) => {
   const {rules, small} = options;
   const run = rules ? {runOnly: {type: 'rule', values: rules}} : {};
@@ -49,7 +52,8 @@ def load(page, address):
     """Opens a page, waits until its scripts have run, and returns what went wrong."""
     page.problems.clear()
     page.set_extra_http_headers(new_address())
-    page.goto(address, wait_until="networkidle")
+    page.goto(address)
+    page.evaluate(SETTLED)
     recorded = page.evaluate("window.recorded")
     wrong = page.problems + ["policy: " + text for text in recorded["violations"]]
     scripts = page.evaluate("""() => performance.getEntriesByType('resource')
@@ -84,7 +88,7 @@ def test_pages_are_accessible_and_quiet(viewer, crawled, open_context, axe):
     for found in crawled[viewer][0].values():
         by_size = sorted(found, key=lambda entry: entry[1])
         wrong += check(page, by_size[-1][0], axe, (DESKTOP, PHONE))
-        if len(by_size) > 1:
+        if len(by_size) > 1 and viewer == "owner":
             wrong += check(page, by_size[0][0], axe, (PHONE,))
     page.context.close()
     assert not wrong, "\n".join(wrong)
@@ -163,7 +167,8 @@ def test_screenshots(crawled, open_context):
         for size, scheme in ((DESKTOP, "light"), (PHONE, "light"), (DESKTOP, "dark")):
             page.set_viewport_size(size)
             page.emulate_media(color_scheme=scheme)
-            page.goto(max(found, key=lambda entry: entry[1])[0], wait_until="networkidle")
+            page.goto(max(found, key=lambda entry: entry[1])[0])
+            page.evaluate(SETTLED)
             dark = "-dark" if scheme == "dark" else ""
             page.screenshot(path="%s/%s-%d%s.png" % (directory, name, size["width"], dark))
     page.context.close()
