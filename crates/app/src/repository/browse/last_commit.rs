@@ -92,12 +92,12 @@ pub(crate) async fn load_for_file(
     let path: Arc<str> = path.trim_matches('/').into();
     let (directory, name) = path.rsplit_once('/').unwrap_or(("", &path));
     let cache = &app.git_runtime.last_commits;
-    let cached = [directory.into(), path.clone()].into_iter().find_map(|path| {
-        let cached = cache.get(&(commit, path))?;
-        cached.find(name.as_bytes()).cloned()
-    });
-    if cached.is_some() {
-        return Ok(cached);
+    let in_directory = cache.get(&(commit, directory.into()));
+    if let Some(known) = in_directory.as_ref().and_then(|cached| cached.find(name.as_bytes())) {
+        return Ok(Some(known.clone()));
+    }
+    if let Some(cached) = cache.get(&(commit, path.clone())) {
+        return Ok(cached.find(name.as_bytes()).cloned());
     }
     let (directory, name) = (directory.to_owned(), name.to_owned());
     let read = objects::read(app, repository, move |reader| {

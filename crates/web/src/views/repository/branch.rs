@@ -46,7 +46,7 @@ pub struct BranchRow {
     pub can_delete: bool,
 }
 
-/// Builds the list of branches. The default branch comes first on its page.
+/// Builds the list of branches.
 pub fn branches_page(
     layout: Layout,
     found: &ProjectBranches,
@@ -76,8 +76,7 @@ pub fn branches_page(
             can_delete: abilities.can_write_code && !is_default && !protection.is_protected,
         }
     };
-    let mut rows: Vec<BranchRow> = found.branches.items.iter().map(row).collect();
-    rows.sort_by_key(|branch| !branch.is_default);
+    let rows = found.branches.items.iter().map(row).collect();
     let from = if values.from.is_empty() { default_branch.unwrap_or_default().to_owned() } else { values.from };
     BranchesPage {
         layout,
