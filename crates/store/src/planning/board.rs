@@ -4,7 +4,6 @@ use chrono::NaiveDate;
 use holdfast_domain::ids::{BoardListId, ProjectId, UserId};
 use holdfast_domain::planning::ConfidentialAccess;
 
-use crate::accounts::user::{self, UserSummary};
 use crate::{Connection, Result};
 
 /// An open issue on a board. An issue with the labels of several lists has a card in each of them.
@@ -17,16 +16,19 @@ pub struct BoardCard {
     pub due_date: Option<NaiveDate>,
     pub notes_count: i32,
     pub labels: Vec<String>,
-    assignee_id: Option<i64>,
-    /// Loaded afterwards, with one statement for all cards.
-    #[sqlx(skip)]
-    pub assignee: Option<UserSummary>,
+    assignee_name: Option<String>,
+    assignee_username: Option<String>,
 }
 
 impl BoardCard {
     /// Returns the list of the card, or None for the backlog: the issues that are in no list.
     pub fn list(&self) -> Option<BoardListId> {
         self.list_id.map(Into::into)
+    }
+
+    /// Returns the name and the username of the assignee.
+    pub fn assignee(&self) -> Option<(&str, &str)> {
+        Some((self.assignee_name.as_deref()?, self.assignee_username.as_deref()?))
     }
 }
 
@@ -42,7 +44,8 @@ pub struct CardRange {
 /// Each list reads the index of its label backwards, and the backlog that of open issues by creation. None is read
 /// beyond its last card.
 const QUERY: &str = "\
-    select c.list_id, i.iid, i.title, i.confidential, i.due_date, i.notes_count, i.assignee_id, \
+    select c.list_id, i.iid, i.title, i.confidential, i.due_date, i.notes_count, \
+      u.name as assignee_name, u.username as assignee_username, \
       array(select l.title from issue_labels x join labels l on l.id = x.label_id where x.issue_id = i.id \
         order by l.title) as labels \
     from ( \
@@ -63,7 +66,7 @@ const QUERY: &str = "\
             where x.issue_id = i.id and b.project_id = $1 and b.position is not null) \
         order by i.created_at desc, i.id desc limit $5) found \
       order by found.created_at desc, found.id desc limit $5)) c \
-    join issues i on i.id = c.id \
+    join issues i on i.id = c.id left join users u on u.id = i.assignee_id \
     order by c.position, i.id desc";
 
 /// Returns the cards of the backlog and of the lists from left to right, the newest issue of each first.
@@ -79,15 +82,5 @@ pub async fn list_cards(
         ConfidentialAccess::None => (false, None),
     };
     let query = sqlx::query_as::<_, BoardCard>(QUERY).bind(project.get()).bind(sees_all).bind(viewer);
-    let mut cards = query.bind(range.lists).bind(range.cards_per_list).fetch_all(&mut *connection).await?;
-    let mut ids: Vec<i64> = cards.iter().filter_map(|card| card.assignee_id).collect();
-    ids.sort_unstable();
-    ids.dedup();
-    if !ids.is_empty() {
-        let assignees = user::find_summaries(connection, &ids).await?;
-        for card in &mut cards {
-            card.assignee = assignees.iter().find(|user| Some(user.id.get()) == card.assignee_id).cloned();
-        }
-    }
-    Ok(cards)
+    Ok(query.bind(range.lists).bind(range.cards_per_list).fetch_all(connection).await?)
 }

@@ -3,7 +3,10 @@
 use holdfast_app::live::Watch;
 use holdfast_app::planning::board::{self, ListMove};
 use holdfast_app::projects::project::ProjectRef;
+use holdfast_app::{Error, Resource};
+use holdfast_domain::Violations;
 use holdfast_domain::policy::ProjectAction;
+use holdfast_domain::violations::BLANK;
 use holdfast_http_core::{Access, params};
 
 use crate::abilities::Abilities;
@@ -122,7 +125,11 @@ async fn move_card(context: RequestContext, params: MoveCard) -> PageResult {
     let list_move = ListMove { from: params.from.map(Into::into), to: params.to.map(Into::into) };
     let reference = params.project.reference();
     let iid = params.issue.unwrap_or_default();
-    let issue = board::move_issue(context.app(), &context.actor, &reference, iid, list_move).await?;
+    let moved = board::move_issue(context.app(), &context.actor, &reference, iid, list_move).await;
+    let issue = moved.map_err(|error| match error {
+        Error::NotFound(Resource::Issue) if params.issue.is_none() => Violations::single("issue", BLANK).into(),
+        error => error,
+    })?;
     let links = ProjectLinks::new(&issue.project_path);
     Ok(respond::see_other(links.board()).with_flash(FlashCode::CardMoved))
 }
