@@ -95,7 +95,8 @@ impl PageResponse {
                     let _held = &permit;
                     Ok::<_, Infallible>(Bytes::from(part))
                 });
-                (self.status, [(header::CONTENT_TYPE, HTML)], Body::from_stream(parts)).into_response()
+                // The compression of pages polls a body again after its end.
+                (self.status, [(header::CONTENT_TYPE, HTML)], Body::from_stream(parts.fuse())).into_response()
             }
             Content::Html(html) => html_response(self.status, html, method, request_headers, self.shows_secret),
         };

@@ -21,9 +21,9 @@ const DESTRUCTIVE: [&str; 14] = [
     "archive",
     "transfer",
     "general",
-    "password",
     "delete_others",
     "sign_out",
+    "password",
 ];
 
 const SSH_KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHN0YXRpYyBrZXkgb2YgdGhlIGZvcm0gY3Jhd2w0 crawl";
