@@ -1,12 +1,14 @@
 //! Pipelines, builds and the runners that execute them.
 
 pub mod artifact;
+pub mod artifact_files;
 pub mod build;
 pub mod commit_status;
 pub mod creation;
 mod events;
 pub mod job;
 pub mod job_token_allowlist;
+pub mod lint;
 pub mod long_poll;
 mod mask;
 pub mod pending_reason;
@@ -22,6 +24,7 @@ pub mod trace;
 pub mod trace_part;
 pub mod trigger;
 pub mod variable;
+mod zip;
 
 use std::time::Duration;
 

@@ -144,12 +144,13 @@ impl FixtureProject {
                     let found = self.ids.iter().find(|(name, _)| *name == segment);
                     found.expect("the segment was found").1.to_string()
                 }
+                (_, "browse" | "file") => "out/a.txt".into(),
                 (_, "commit") => self.commit.clone(),
                 (_, "blob" | "raw" | "blame") => "main/README.md".into(),
                 (_, "tree") => "main/src".into(),
                 (_, "commits" | "find" | "branches") => "main".into(),
                 (_, "archive") => "main.tar.gz".into(),
-                (_, "compare") => "v1...main".into(),
+                (_, "compare" | "range_diff") => "v1...main".into(),
                 (_, "tags") => "v1".into(),
                 // Nobody has a session, an address, a key or a token with this id.
                 (_, "sessions" | "emails" | "keys" | "tokens") => "0".into(),

@@ -40,6 +40,7 @@ async fn follow(context: RequestContext, FollowBuild { build, from }: FollowBuil
         id: build.build_id,
         position: position.unwrap_or(TracePosition { offset: 0, number: 1 }),
         status: None,
+        has_begun: false,
     };
     live::respond(context, Watch::Build(build.build_id), page, source).await
 }
@@ -52,6 +53,7 @@ struct BuildSource {
     position: TracePosition,
     /// The status that was sent last.
     status: Option<Status>,
+    has_begun: bool,
 }
 
 impl LiveSource for BuildSource {
@@ -70,12 +72,14 @@ impl LiveSource for BuildSource {
             let id = Some(self.position.to_string());
             update.events.push(Event { id, ..Event::new("chunk", respond::render(&view)?) });
         }
-        if self.status != Some(found.status) && !has_more {
+        // The state follows the lines that were written in it. It is not read before the stream has begun.
+        update.has_more = has_more || !self.has_begun;
+        self.has_begun = true;
+        if self.status != Some(found.status) && !update.has_more {
             update.events.push(Event::new("state", self.state(context).await?));
             self.status = Some(found.status);
         }
-        update.has_more = has_more;
-        update.is_over = !has_more && !found.status.is_active();
+        update.is_over = !update.has_more && !found.status.is_active();
         Ok(update)
     }
 }

@@ -1,7 +1,9 @@
 //! Pipelines and builds.
 
+mod artifact;
 mod build;
 mod build_live;
+mod lint;
 mod pipeline;
 
 use super::Pages;
@@ -10,4 +12,6 @@ pub fn declare(pages: &mut Pages) {
     pipeline::declare(pages);
     build::declare(pages);
     build_live::declare(pages);
+    artifact::declare(pages);
+    lint::declare(pages);
 }
