@@ -46,6 +46,7 @@ pub struct Viewer {
     pub username: String,
     pub name: String,
     pub url: String,
+    pub can_create_group: bool,
 }
 
 /// One segment of the path in the header. The last one has no URL.

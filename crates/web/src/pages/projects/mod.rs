@@ -7,6 +7,7 @@ mod fork;
 mod home;
 mod list;
 mod new;
+mod search;
 mod star;
 mod upload;
 
@@ -16,6 +17,7 @@ pub use upload::UPLOADS;
 pub fn declare(pages: &mut Pages) {
     list::declare(pages);
     new::declare(pages);
+    search::declare(pages);
     home::declare(pages);
     activity::declare(pages);
     fork::declare(pages);

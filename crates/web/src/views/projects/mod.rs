@@ -8,3 +8,4 @@ pub mod home;
 pub mod list;
 pub mod new;
 pub mod row;
+pub mod search;
