@@ -83,9 +83,10 @@ impl CommitPair {
     fn parse(line: &[u8]) -> Option<Self> {
         let mut rest = line;
         let mut word = || {
-            let (word, after) = rest.trim_start_with(|char| char == ' ').split_once_str(" ")?;
+            let trimmed = rest.trim_start_with(|char| char == ' ');
+            let (word, after) = trimmed.split_once_str(" ").unwrap_or((trimmed, b""));
             rest = after;
-            Some(word)
+            Some(word).filter(|word| !word.is_empty())
         };
         let (_, old, sign, _, new) = (word()?, word()?, word()?, word()?, word()?);
         let id = |digits: &[u8]| ObjectId::from_hex(digits).ok();

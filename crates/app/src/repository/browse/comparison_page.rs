@@ -41,8 +41,8 @@ impl ComparedRevisions {
                 (from, to, ComparisonBase::First)
             }
         };
-        let is_valid = !from.is_empty() && !to.is_empty() && !to.contains("..");
-        is_valid.then(|| Self { from: from.to_owned(), to: to.to_owned(), base })
+        let is_valid = |text: &str| !text.is_empty() && !text.contains("..");
+        (is_valid(from) && is_valid(to)).then(|| Self { from: from.to_owned(), to: to.to_owned(), base })
     }
 }
 

@@ -18,6 +18,8 @@ use crate::words;
 pub struct CommitsPage {
     pub layout: Layout,
     pub path: PathView,
+    /// The address of the form that compares two revisions.
+    pub compare_url: String,
     /// The address of the first page, if this is not the first page.
     pub first_url: Option<String>,
     pub days: Vec<CommitDay>,
@@ -81,5 +83,6 @@ pub fn commits_page(layout: Layout, abilities: Abilities, list: &CommitList, aft
         days: days.into_iter().map(|(_, day)| day).collect(),
         next_url: last.map(|id| format!("{url}{}", links::query(&[("after", &id)]))),
         first_url: after.map(|_| url),
+        compare_url: project_links.comparisons(),
     }
 }

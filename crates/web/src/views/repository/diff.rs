@@ -308,7 +308,8 @@ mod tests {
     #[tokio::test]
     async fn a_diff_that_fails_ends_with_a_notice() {
         let failing = stream::iter([Err(io::Error::other("git failed"))]).boxed();
-        let listing = DiffListing { files: vec![file(), file()], ..DiffListing::default() };
+        let mut listing = DiffListing::default();
+        listing.files.extend([file(), file()]);
         let changes = Changes { selection: FileSelection::First, listing, diffs: failing };
         let parts: Vec<String> = file_sections(changes, address()).collect().await;
         assert_eq!(parts, [INTERRUPTED]);
