@@ -20,6 +20,7 @@ mod issues;
 mod labels;
 mod markdown;
 mod pipelines;
+mod project_settings;
 mod queries;
 mod redirects;
 mod session_lifetime;
