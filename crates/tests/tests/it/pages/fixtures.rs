@@ -80,7 +80,7 @@ impl FixtureProject {
         let commit = tree.commit(".gitlab-ci.yml", CI_FILE.as_bytes(), "Add a pipeline").await;
         tree.git(["tag", "-m", "First", "v1"]).await.ok();
         let url = server.git_url(owner, &format!("{group}/tide"));
-        tree.push(&url, &["main", "v1", "main:topic", &format!("main~1:{DELETED_BRANCH}")]).await.ok();
+        tree.push(&url, &["main", "v1", "main:topic", &format!("main~1:refs/heads/{DELETED_BRANCH}")]).await.ok();
         tree.push(&url, &[&format!(":{DELETED_BRANCH}")]).await.ok();
         server.run_jobs().await;
         // The contributors are counted when they are listed for the first time.
