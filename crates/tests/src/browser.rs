@@ -154,7 +154,7 @@ impl Browser {
         match form.method.as_str() {
             "post" => self.post(&form.action, &pairs).await,
             method => {
-                let request = self.request(method, &form.action).query(&pairs);
+                let request = self.request(&method.to_ascii_uppercase(), &form.action).query(&pairs);
                 self.send(request.header("sec-fetch-site", "same-origin")).await
             }
         }

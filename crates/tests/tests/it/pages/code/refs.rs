@@ -68,7 +68,7 @@ async fn masters_protect_branches_and_delete_merged_ones() {
     assert_eq!(protected().await, (false, false));
     // A branch behind the default branch is merged.
     let url = fixture.server.git_url(&fixture.ada, "ada/tide");
-    fixture.tree.push(&url, &["main~1:old"]).await.ok();
+    fixture.tree.push(&url, &["main~1:refs/heads/old"]).await.ok();
     let page = ada.get("/ada/tide/branches").await;
     assert_eq!(ada.submit(&page.form("form[action$='/delete_merged']")).await.status, 303);
     fixture.server.run_jobs().await;
