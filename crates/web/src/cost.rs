@@ -21,7 +21,7 @@ pub enum Cost {
     Cheap,
     /// Lists and single objects.
     Normal,
-    /// Pages that start git, read a long history, or read a trace of many megabytes to its end.
+    /// Pages that start git or read a long history.
     Heavy,
 }
 

@@ -54,6 +54,12 @@ pub struct TraceSpan {
     pub text: String,
 }
 
+impl TraceBlock {
+    fn is_empty(&self) -> bool {
+        self.section.is_none() && self.lines.is_empty()
+    }
+}
+
 /// Maximum number of lines on a page. The end of a longer trace is shown, since it tells why a build failed.
 pub const MAX_LINES: usize = 5_000;
 
@@ -68,7 +74,10 @@ impl TraceView {
         for (index, line) in text.lines().enumerate().skip(skipped) {
             view.push(line, first_number + index);
         }
-        view.blocks.retain(|block| block.section.is_some() || !block.lines.is_empty());
+        // An empty block at the end is kept after a section, because the next part may continue it.
+        let next = view.blocks.pop_if(|block| block.is_empty() && !block.is_continued);
+        view.blocks.retain(|block| !block.is_empty());
+        view.blocks.extend(next);
         view
     }
 
@@ -81,7 +90,7 @@ impl TraceView {
     /// and the one with the first error.
     pub fn into_page(mut self) -> Self {
         self.is_error_linked = true;
-        let last = self.blocks.len().saturating_sub(1);
+        let last = self.blocks.iter().rposition(|block| !block.is_empty()).unwrap_or(0);
         for (index, block) in self.blocks.iter_mut().enumerate() {
             let has_ended = block.section.as_ref().is_some_and(|section| section.duration.is_some());
             let has_error = block.lines.iter().any(|line| line.is_error);
@@ -270,6 +279,14 @@ mod tests {
         assert_eq!(sections, [None, Some(build), Some(test), None]);
         assert_eq!(texts(&view), ["before", "make", "error: no", "after"]);
         assert_eq!((view.first_error, view.next_number), (Some(5), 8));
+    }
+
+    #[test]
+    fn lines_after_a_section_do_not_belong_to_it() {
+        let view = TraceView::new(b"section_start:1:a\r\x1b[0K\nx\nsection_end:2:a\r\x1b[0K\n", 1);
+        let blocks: Vec<_> = view.blocks.iter().map(|block| (block.section.is_some(), block.lines.len())).collect();
+        assert_eq!(blocks, [(true, 1), (false, 0)]);
+        assert!(TraceView::new(b"", 1).is_empty());
     }
 
     #[test]
