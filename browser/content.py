@@ -93,6 +93,7 @@ def run_pipelines(base_url, project, client):
         if job is None:
             break
         if job.name == "compile":
+            job.upload({"build/tide.txt": b"tide\n", "report.html": b"<p>Report</p>"})
             job.end("success", "compiling\n\x1b[32mdone\x1b[0m\n")
         else:
             job.end("failed", "running 2 tests\n\x1b[31merror: the pump is dry\x1b[0m\n")
@@ -115,7 +116,11 @@ def create(base_url, admin):
     with tempfile.TemporaryDirectory() as directory:
         local = new_repository(directory)
         url = repo_url(project, ada.username, ada.token)
+        # The ref log has an update, a forced update and a deletion.
+        local.push(url, "main~1:refs/heads/main")
         local.push(url, "main", "--tags")
+        local.push(url, "main:refs/heads/rewritten")
+        local.push(url, "+v1.0^{commit}:refs/heads/rewritten")
         local.push(url, "--all")
         local.push(url, "main:refs/heads/short-lived")
         local.push(url, ":refs/heads/short-lived")
@@ -137,6 +142,8 @@ def create(base_url, admin):
     board = ada.read(api + "/boards")[0]
     for label in labels[:2]:
         data(ada.post("%s/boards/%s/lists" % (api, board["id"]), label_id=label["id"]), *CREATED)
+    upload = ada.request("POST", api + "/uploads", files={"file": ("notes.txt", b"notes")})
+    new_issue(ada, title="With a file", description=data(upload, *CREATED)["markdown"])
     data(ada.post(api + "/hooks", url="http://receiver.invalid/hook", push_events=True), *CREATED)
     data(ada.post(api + "/variables", key="DEPTH", value="3"), *CREATED)
     data(ada.post(api + "/triggers"), *CREATED)

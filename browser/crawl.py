@@ -22,14 +22,19 @@ def new_address():
 
 
 class Links(HTMLParser):
+    """The addresses that links and forms without a change lead to."""
+
     def __init__(self, text):
         super().__init__()
         self.found = []
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
-        address = dict(attrs).get("href")
-        if tag == "a" and address:
+        attributes = dict(attrs)
+        address = attributes.get("href") if tag == "a" else None
+        if tag == "form" and (attributes.get("method") or "get") == "get":
+            address = attributes.get("action")
+        if address:
             self.found.append(address)
 
 

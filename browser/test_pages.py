@@ -125,8 +125,8 @@ def test_links_lead_to_every_page(crawled):
 
 
 def redirects_and_files():
-    """The declared pages that are files or redirects: the crawl opens them and finds no HTML of their own."""
-    endings = ("/raw/*rest", "/raw", "/archive/*rest", "/archive", "/artifacts", ".patch", ".diff")
+    """The declared pages that are files, streams or redirects: the crawl finds no HTML of their own there."""
+    endings = ("/raw/*rest", "/raw", "/archive/*rest", "/artifacts", "/artifacts/file/*rest", "/live", "/:secret/:file")
     return {path for path, _ in declared_pages() if path == "/" or path.endswith(endings)}
 
 
