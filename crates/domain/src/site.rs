@@ -186,6 +186,16 @@ impl ProjectLinks {
         self.page("fork")
     }
 
+    /// Returns the path of the general settings.
+    pub fn settings(&self) -> String {
+        self.settings_page("general")
+    }
+
+    /// Returns the path of a page or an action below the settings.
+    pub fn settings_page(&self, name: &str) -> String {
+        self.record("settings", name)
+    }
+
     pub fn issues(&self) -> String {
         self.page("issues")
     }
@@ -213,6 +223,12 @@ impl ProjectLinks {
     /// Returns the path of a form or an action of an issue, such as `edit` or `close`.
     pub fn issue_action(&self, iid: impl Display, action: &str) -> String {
         format!("{}/{action}", self.issue(iid))
+    }
+
+    /// Returns the path of a note of an issue on this page of its notes.
+    pub fn issue_note_on_page(&self, iid: impl Display, note: impl Display, page: i64) -> String {
+        let page = if page == 1 { String::new() } else { page.to_string() };
+        format!("{}{}#note_{note}", self.issue(iid), self::query(&[("page", &page)]))
     }
 
     /// Returns the path of the form of a note of an issue.

@@ -31,6 +31,10 @@ pub struct Abilities {
     pub can_manage_milestones: bool,
     pub can_read_builds: bool,
     pub can_manage_builds: bool,
+    pub can_update: bool,
+    /// Change the name or the visibility.
+    pub can_rename: bool,
+    pub can_archive: bool,
 }
 
 impl Abilities {
@@ -58,6 +62,9 @@ impl Abilities {
             can_manage_milestones: is_authorized(ProjectAction::ManageMilestones),
             can_read_builds: is_authorized(ProjectAction::ReadBuilds),
             can_manage_builds: is_authorized(ProjectAction::ManageBuilds),
+            can_update: is_authorized(ProjectAction::Update),
+            can_rename: is_authorized(ProjectAction::Rename),
+            can_archive: is_authorized(ProjectAction::Archive),
         }
     }
 }

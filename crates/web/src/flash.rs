@@ -103,6 +103,9 @@ messages! {
     TokenRevoked = "token_revoked", "ok", "The token was revoked.";
     ProjectCreated = "project_created", "ok", "The project was created.";
     ImportStarted = "import_started", "ok", "The project was created. Its repository is being imported.";
+    SettingsSaved = "settings_saved", "ok", "The settings were saved.";
+    ProjectArchived = "project_archived", "ok", "The project was archived.";
+    ProjectUnarchived = "project_unarchived", "ok", "The project is no longer archived.";
     GroupCreated = "group_created", "ok", "The group was created.";
     PreferencesSaved = "preferences_saved", "ok", "The preferences were saved in this browser.";
 }

@@ -8,6 +8,7 @@ mod home;
 mod list;
 mod new;
 mod search;
+mod settings;
 mod star;
 mod upload;
 
@@ -18,6 +19,7 @@ pub fn declare(pages: &mut Pages) {
     list::declare(pages);
     new::declare(pages);
     search::declare(pages);
+    settings::declare(pages);
     home::declare(pages);
     activity::declare(pages);
     fork::declare(pages);

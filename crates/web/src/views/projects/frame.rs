@@ -15,6 +15,7 @@ pub enum ProjectTab {
     Board,
     Pipelines,
     RefLog,
+    Settings,
 }
 
 /// Returns the frame with the path and the tabs of a project. Tabs that the viewer may not open are left out.
@@ -37,6 +38,9 @@ pub fn project_frame(mut layout: Layout, project: &Project, abilities: Abilities
     }
     if abilities.can_read_ref_log {
         layout.tabs.push(tab(ProjectTab::RefLog, "Ref log", project_links.refs(), None));
+    }
+    if abilities.can_update {
+        layout.tabs.push(tab(ProjectTab::Settings, "Settings", project_links.settings(), None));
     }
     layout
 }

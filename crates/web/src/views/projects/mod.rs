@@ -9,3 +9,4 @@ pub mod list;
 pub mod new;
 pub mod row;
 pub mod search;
+pub mod settings;
