@@ -246,8 +246,7 @@ mod tests {
         let expected = [("a", None), ("ab", None), ("e.txt", Some(1))].map(|(name, bytes)| (name.to_owned(), bytes));
         assert_eq!(names(""), expected);
         assert_eq!(names("a"), [("b".to_owned(), None), ("d.txt".to_owned(), Some(1))]);
-        assert_eq!(names("e.txt"), []);
-        assert_eq!(names(".."), []);
+        assert!(names("e.txt").is_empty() && names("..").is_empty());
     }
 
     #[tokio::test]

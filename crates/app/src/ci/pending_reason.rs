@@ -104,7 +104,7 @@ mod tests {
         let [runners, suitable_runners, active_runners, online_runners] = counts;
         let tags: Vec<String> = tags.iter().map(|tag| (*tag).to_owned()).collect();
         let pending = PendingBuild {
-            build_id: 1.into(),
+            build_id: 1_i64.into(),
             missing_tags: tags.clone(),
             tags,
             queued_at: DateTime::UNIX_EPOCH,

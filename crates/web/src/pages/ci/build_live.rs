@@ -96,8 +96,8 @@ impl BuildSource {
 
 /// Returns the beginning of a text with at most this many lines.
 fn first_lines(text: &[u8], count: usize) -> &[u8] {
-    let ends = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(index, _)| index + 1);
-    let end = count.checked_sub(1).and_then(|index| ends.skip(index).next());
+    let mut ends = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(index, _)| index + 1);
+    let end = count.checked_sub(1).and_then(|index| ends.nth(index));
     end.and_then(|end| text.get(..end)).unwrap_or(text)
 }
 

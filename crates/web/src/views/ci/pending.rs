@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn a_build_without_runners_needs_somebody() {
         let now = Utc::now();
-        let explain = |reason| PendingExplanation { build: 1.into(), reason, tags: Vec::new(), queue: None };
+        let explain = |reason| PendingExplanation { build: 1_i64.into(), reason, tags: Vec::new(), queue: None };
         let stuck = pending_view(&explain(PendingReason::Paused { runners: 1 }), "b", now).is_stuck;
         let waits = pending_view(&explain(PendingReason::EarlierStage("s".into())), "b", now).is_stuck;
         assert!(stuck && !waits);
