@@ -19,6 +19,7 @@ use super::events;
 use super::issue_update::{IssueChanges, IssueUpdate, effective_time};
 use super::issue_visibility::{audience, confidential_access, find_visible, find_visible_by_iid};
 use super::label::{Label, list_by_titles};
+use super::mention::{self, Mentioned};
 use super::system_note;
 use crate::projects::project::{Project, ProjectRef};
 use crate::{Actor, App, Error, Resource, Result, access};
@@ -38,6 +39,8 @@ pub struct IssueWithNotes {
     pub notes: Page<Note>,
     /// The labels of the issue.
     pub labels: Vec<Label>,
+    /// What the description and the notes mention.
+    pub mentioned: Mentioned,
 }
 
 /// Returns an issue by its number within the project, with a page of its notes, the oldest first.
@@ -56,7 +59,9 @@ pub async fn show_with_notes(
     let labels = list_by_titles(&mut connection, actor, &project, &titles).await?;
     drop(connection);
     let notes = note::list(&app.database, issue.id, confidential_access(actor, &project), page).await?;
-    Ok(IssueWithNotes { project, issue, notes, labels })
+    let texts = issue.description.iter().chain(notes.items.iter().filter(|note| !note.system).map(|note| &note.body));
+    let mentioned = mention::find(app, actor, &project, texts.map(String::as_str)).await?;
+    Ok(IssueWithNotes { project, issue, notes, labels, mentioned })
 }
 
 #[crate::boxed]

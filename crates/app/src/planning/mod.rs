@@ -18,6 +18,7 @@ pub mod issue_search;
 pub mod issue_update;
 mod issue_visibility;
 pub mod label;
+pub mod mention;
 pub mod milestone;
 pub mod milestone_issues;
 pub mod note;

@@ -6,5 +6,6 @@ pub mod board_list;
 pub mod issue;
 pub mod issue_list;
 pub mod label;
+pub mod mention;
 pub mod milestone;
 pub mod note;

@@ -23,8 +23,14 @@ pub fn has_class(tag: &Tag, name: &str) -> bool {
     find(tag, "class").is_some_and(|classes| classes.split_whitespace().any(|class| class == name))
 }
 
+/// Maximum length of the value of an attribute, in bytes. Longer ones are left out.
+const MAX_VALUE_BYTES: usize = 4_096;
+
 /// Writes one attribute.
 pub fn write(output: &mut String, name: &str, value: &str) {
+    if value.len() > MAX_VALUE_BYTES {
+        return;
+    }
     let value = value.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;").replace('>', "&gt;");
     let _ = write!(output, " {name}=\"{value}\"");
 }

@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use holdfast_domain::site::{ProjectLinks, encode_path};
+use holdfast_app::planning::mention::Mentioned;
+use holdfast_domain::planning::Mention;
+use holdfast_domain::site::{ProjectLinks, encode_path, user};
 use percent_encoding::percent_decode_str;
 
 use crate::file_types::{image_type, is_markdown};
@@ -22,6 +24,7 @@ const HIGHLIGHT_TIMEOUT: Duration = Duration::from_millis(300);
 pub struct LinkContext {
     links: ProjectLinks,
     place: Place,
+    mentioned: Mentioned,
     remaining_bytes: AtomicUsize,
     highlight_deadline: Instant,
 }
@@ -69,8 +72,25 @@ impl LinkContext {
         Self {
             links: ProjectLinks::new(full_path),
             place,
+            mentioned: Mentioned::default(),
             remaining_bytes: AtomicUsize::new(MAX_PAGE_BYTES),
             highlight_deadline: Instant::now() + HIGHLIGHT_TIMEOUT,
+        }
+    }
+
+    /// Returns the context with the issues and users that mentions in the texts lead to. Others remain text.
+    pub fn with_mentions(self, mentioned: &Mentioned) -> Self {
+        Self { mentioned: mentioned.clone(), ..self }
+    }
+
+    /// Returns the address that a mention leads to.
+    pub(super) fn mention(&self, mention: Mention<'_>) -> Option<String> {
+        match mention {
+            Mention::Issue(number) => self.mentioned.issues.contains(&number).then(|| self.links.issue(number)),
+            Mention::User(name) => {
+                let username = self.mentioned.usernames.iter().find(|known| known.eq_ignore_ascii_case(name))?;
+                Some(user(username))
+            }
         }
     }
 

@@ -3,19 +3,24 @@
 //! The parser that runs afterwards repairs HTML like a browser does. On hostile texts that takes time and memory in
 //! proportion to the square of their length. It has nothing to repair in the output of this step.
 
+mod rewritten;
+
 use std::cell::RefCell;
 use std::fmt::Write as _;
 
+use holdfast_domain::planning::{FoundMention, find_mentions};
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::{BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts};
 
 use super::attributes;
 use super::elements::{self, Element, Kind};
-use super::links::{LinkContext, Target};
+use super::links::LinkContext;
 use crate::visible;
 
 /// Maximum depth of elements. Deeper elements are left out; their text remains.
 const MAX_DEPTH: usize = 60;
+/// Maximum length of a text between two tags or comments, in bytes.
+const MAX_TEXT_BYTES: usize = 4_096;
 
 /// Returns the HTML of a text with proper nesting.
 pub fn normalize(html: String, context: &LinkContext) -> String {
@@ -68,22 +73,66 @@ struct Writer<'a> {
     headings: Vec<u8>,
     /// The end of the last text or image in the output.
     last_content: usize,
+    /// The number of bytes of text since the last comment.
+    text_bytes: usize,
     /// The element whose content is left out, such as `script`.
     skipped: Option<String>,
 }
 
 impl<'a> Writer<'a> {
     fn new(context: &'a LinkContext) -> Self {
-        Self { context, output: String::new(), open: Vec::new(), headings: Vec::new(), last_content: 0, skipped: None }
+        Self {
+            context,
+            output: String::new(),
+            open: Vec::new(),
+            headings: Vec::new(),
+            last_content: 0,
+            text_bytes: 0,
+            skipped: None,
+        }
     }
 
     fn text(&mut self, text: &str) {
-        if self.skipped.is_none() {
-            self.output.push_str(&visible::escape(text));
-            if !text.trim().is_empty() {
-                self.last_content = self.output.len();
-            }
+        if self.skipped.is_some() {
+            return;
         }
+        let mut written = 0;
+        let has_mentions = text.contains(['#', '@']) && !self.is_in_code_or_link();
+        let mentions = if has_mentions { find_mentions(text) } else { Vec::new() };
+        for FoundMention { start, end, mention } in mentions {
+            let Some(address) = self.context.mention(mention) else { continue };
+            self.push_text(&text[written..start]);
+            self.output.push_str("<a");
+            attributes::write(&mut self.output, "href", &address);
+            let _ = write!(self.output, ">{}</a>", visible::escape(&text[start..end]));
+            written = end;
+        }
+        self.push_text(&text[written..]);
+        if !text.trim().is_empty() {
+            self.last_content = self.output.len();
+        }
+    }
+
+    /// Writes a text. Comments, which the sanitizer removes, divide long texts: the time that the sanitizer needs to
+    /// write a text grows with the square of its length.
+    fn push_text(&mut self, text: &str) {
+        let mut rest = text;
+        while !rest.is_empty() {
+            let (part, after) = rest.split_at(rest.floor_char_boundary(MAX_TEXT_BYTES));
+            if self.text_bytes + part.len() > MAX_TEXT_BYTES {
+                self.output.push_str("<!---->");
+                self.text_bytes = 0;
+            }
+            self.text_bytes += part.len();
+            self.output.push_str(&visible::escape(part));
+            rest = after;
+        }
+    }
+
+    fn is_in_code_or_link(&self) -> bool {
+        self.open
+            .iter()
+            .any(|element| element.kind == Kind::Link || matches!(element.name, "code" | "pre" | "kbd" | "samp"))
     }
 
     fn start(&mut self, tag: &Tag) {
@@ -198,82 +247,5 @@ impl<'a> Writer<'a> {
         }
         let parent = self.open.last().map(|element| element.kind);
         !parent.is_some_and(|parent| parent.is_table_frame() || matches!(parent, Kind::List | Kind::Definitions))
-    }
-
-    /// Writes the start of a heading. Its level is one more than that of the heading above it, so that no level is
-    /// missing; the class keeps the size that the text asks for.
-    fn heading(&mut self, tag: &Tag, element: Element, level: u8) {
-        while self.headings.last().is_some_and(|last| *last >= level) {
-            self.headings.pop();
-        }
-        self.headings.push(level);
-        let depth = usize::from(self.context.first_heading()) + self.headings.len() - 1;
-        let name = ["h2", "h3", "h4", "h5", "h6"][depth.clamp(2, 6) - 2];
-        let _ = write!(self.output, "<{name} class=\"h{level}\"");
-        attributes::write_kept(&mut self.output, tag, name, self.context);
-        self.output.push('>');
-        self.push(&tag.name, Element { name, ..element }, None);
-    }
-
-    fn link(&mut self, tag: &Tag) {
-        // The link of a heading to itself has no text.
-        if attributes::has_class(tag, "anchor") {
-            return;
-        }
-        let address = attributes::find(tag, "href").unwrap_or_default();
-        let link = if address.is_empty() { None } else { self.context.link(address) };
-        self.output.push_str("<a");
-        attributes::write_kept(&mut self.output, tag, "a", self.context);
-        if let Some(link) = &link {
-            attributes::write(&mut self.output, "href", link);
-        }
-        if let Some(name) =
-            attributes::find(tag, "aria-label").filter(|_| attributes::has_class(tag, "footnote-backref"))
-        {
-            attributes::write(&mut self.output, "aria-label", name);
-        }
-        self.output.push('>');
-        self.push("a", Element { name: "a", kind: Kind::Link }, link);
-    }
-
-    /// Writes an image of this host. An image of another host becomes a link with the text of the image.
-    fn image(&mut self, tag: &Tag) {
-        let alternative = attributes::find(tag, "alt").map(str::trim).unwrap_or_default();
-        let address = attributes::find(tag, "src").unwrap_or_default();
-        let is_in_link = self.open.iter().skip(self.scope()).any(|element| element.kind == Kind::Link);
-        let name = address.rsplit('/').find(|part| !part.is_empty()).unwrap_or("image");
-        match self.context.image(address) {
-            Some(Target::Image(source)) => {
-                self.output.push_str("<img");
-                attributes::write(&mut self.output, "src", &source);
-                let needs_name = alternative.is_empty() && is_in_link;
-                attributes::write(&mut self.output, "alt", if needs_name { name } else { alternative });
-                attributes::write_kept(&mut self.output, tag, "img", self.context);
-                self.output.push_str(" loading=\"lazy\">");
-            }
-            target => {
-                let text = visible::escape(if alternative.is_empty() { name } else { alternative });
-                match target {
-                    Some(Target::Link(address)) if !is_in_link => {
-                        self.output.push_str("<a");
-                        attributes::write(&mut self.output, "href", &address);
-                        let _ = write!(self.output, ">{text}</a>");
-                    }
-                    _ => self.output.push_str(&text),
-                }
-            }
-        }
-        self.last_content = self.output.len();
-    }
-
-    /// Writes the box of a task. Other inputs are left out.
-    fn checkbox(&mut self, tag: &Tag) {
-        if attributes::find(tag, "type") != Some("checkbox") {
-            return;
-        }
-        let is_checked = attributes::find(tag, "checked").is_some();
-        let name = if is_checked { "Done" } else { "Not done" };
-        let checked = if is_checked { " checked=\"\"" } else { "" };
-        let _ = write!(self.output, "<input type=\"checkbox\" disabled=\"\" aria-label=\"{name}\"{checked}>");
     }
 }

@@ -55,10 +55,10 @@ pub async fn load_page(
     let reference = path.project.reference();
     let found = issue::show_with_notes(context.app(), &context.actor, &reference, path.iid, page).await?;
     ensure_address(context, &found.project)?;
-    let IssueWithNotes { project, issue, notes, labels } = &found;
+    let IssueWithNotes { project, issue, notes, labels, mentioned } = &found;
     let abilities = Abilities::new(project, &context.actor);
     let layout = context.layout_with_record(project.id.get(), ":issue_id", issue.id);
-    let link_context = LinkContext::for_texts(&project.full_path());
+    let link_context = LinkContext::for_texts(&project.full_path()).with_mentions(mentioned);
     let render = |text: &str| markdown::render(text, &link_context);
     let viewer = IssueViewer {
         abilities,

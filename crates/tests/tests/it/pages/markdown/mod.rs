@@ -182,3 +182,27 @@ async fn uploads_are_served_to_the_browser_of_a_member() {
     let response = browser.get(&format!("/api/v3/projects/{project}")).await;
     assert!(matches!(response.status, 401 | 404), "{}", response.text);
 }
+
+/// A link from a mention would reveal which hidden issues and which users exist.
+#[tokio::test]
+async fn mentions_link_to_what_the_viewer_may_see() {
+    let (server, ada, project, browser) = open_project(&[], 20).await;
+    server.user("eve").await;
+    let issues = format!("/projects/{project}/issues");
+    let text = "See #2, #3, #4, `#1`, @ADA and @nobody.";
+    let forms: [&[(&str, &str)]; 3] = [
+        &[("title", "First"), ("description", text)],
+        &[("title", "Second")],
+        &[("title", "Hidden"), ("confidential", "true")],
+    ];
+    for form in forms {
+        assert_eq!(ada.post(&issues, form).await.status, 201);
+    }
+    let (second, hidden, user) = ("/ada/tide/issues/2", "/ada/tide/issues/3", "/ada");
+    for (viewer, expected) in [(browser, vec![second, hidden, user]), (server.sign_in("eve").await, vec![second, user])]
+    {
+        let page = viewer.open("/ada/tide/issues/1").await;
+        assert_eq!(page.attributes(".md a", "href"), expected);
+        assert_eq!(page.texts(".md p"), ["See #2, #3, #4, #1, @ADA and @nobody."]);
+    }
+}
