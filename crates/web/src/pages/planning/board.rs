@@ -19,7 +19,7 @@ use crate::pages::projects::address::{ProjectPathParams, ensure_address};
 use crate::request::RequestContext;
 use crate::respond::{self, PageResult};
 use crate::views::ProjectLinks;
-use crate::views::planning::board::{BoardPart, board_page};
+use crate::views::planning::board::{BoardPart, RenderedBoard, board_page};
 
 pub fn declare(pages: &mut Pages) {
     let read = Access::Project(ProjectAction::ReadIssues);
@@ -83,7 +83,13 @@ async fn show(context: RequestContext, project: ProjectPathParams) -> PageResult
     let abilities = Abilities::new(&found.project, &context.actor);
     let layout = context.layout_with_id(found.project.id.get());
     let part = BoardPart::new(&found, abilities, context.now());
-    respond::html(&board_page(layout, &found.project, abilities, &part)?)
+    let rendered = render(&part)?;
+    respond::html(&board_page(layout, &found.project, abilities, &part, rendered))
+}
+
+/// Renders the board. Fails only if a value cannot be formatted.
+fn render(part: &BoardPart) -> Result<RenderedBoard, PageError> {
+    part.render().map_err(|error| PageError::App(Error::Internal(error.into())))
 }
 
 /// The changes of a board as its viewer sees it.
@@ -99,7 +105,7 @@ impl LiveSource for BoardSource {
         let found = board::show_with_issues(context.app(), &context.actor, &self.project).await?;
         let abilities = Abilities::new(&found.project, &context.actor);
         let part = BoardPart::new(&found, abilities, context.now());
-        let rendered = part.render()?;
+        let rendered = render(&part)?;
         let digest = rendered.digest();
         let is_unchanged = self.shown.as_ref() == Some(&digest);
         let columns = rendered.column_digests();

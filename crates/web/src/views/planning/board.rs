@@ -11,9 +11,7 @@ use sha2::{Digest, Sha256};
 use super::label::{LabelChip, LabelChips};
 use super::milestone_list::DueDate;
 use crate::abilities::Abilities;
-use crate::errors::PageError;
 use crate::layout::Layout;
-use crate::respond;
 use crate::views::projects::frame::{ProjectTab, project_frame};
 use crate::views::{Person, ProjectLinks};
 use crate::words;
@@ -123,10 +121,10 @@ impl BoardPart {
         Self { abilities, columns, free_labels: free_labels.collect(), links }
     }
 
-    /// Renders the columns and what is around them.
-    pub fn render(&self) -> Result<RenderedBoard, PageError> {
-        let column = |column: &BoardColumn| Ok((column.id.clone(), respond::render(column)?));
-        let columns = self.columns.iter().map(column).collect::<Result<Vec<(String, String)>, PageError>>()?;
+    /// Renders the columns and what is around them. Fails only if a value cannot be formatted.
+    pub fn render(&self) -> askama::Result<RenderedBoard> {
+        let column = |column: &BoardColumn| Ok((column.id.clone(), column.render()?));
+        let columns = self.columns.iter().map(column).collect::<askama::Result<Vec<(String, String)>>>()?;
         let list_count = self.columns.len() - 1;
         let html: String = columns.iter().map(|(_, html)| html.as_str()).collect();
         let frame = BoardFrame {
@@ -137,7 +135,7 @@ impl BoardPart {
             free_labels: &self.free_labels,
             columns: &html,
         };
-        Ok(RenderedBoard { html: respond::render(&frame)?, columns })
+        Ok(RenderedBoard { html: frame.render()?, columns })
     }
 }
 
@@ -254,16 +252,16 @@ fn column_title(list: Option<&BoardList>) -> String {
     list.map_or("Backlog", |list| &list.title).to_owned()
 }
 
-/// Builds the page of the board. Fails only if a value cannot be formatted.
+/// Builds the page of the board.
 pub fn board_page(
     layout: Layout,
     project: &Project,
     abilities: Abilities,
     part: &BoardPart,
-) -> Result<BoardPage, PageError> {
+    rendered: RenderedBoard,
+) -> BoardPage {
     let mut layout = project_frame(layout, project, abilities, ProjectTab::Board);
     layout.title = format!("Board · {}", project.full_path());
-    let rendered = part.render()?;
     let digest = rendered.digest();
-    Ok(BoardPage { layout, links: part.links.clone(), board: rendered.html, digest })
+    BoardPage { layout, links: part.links.clone(), board: rendered.html, digest }
 }
