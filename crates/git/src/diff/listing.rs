@@ -99,17 +99,21 @@ impl Diff {
             }
         }
         self.modes_of_renamed = Some(VecDeque::new());
-        self.skip(listing.first).await?;
+        if !listing.files.is_empty() {
+            self.skip(listing.first).await?;
+        }
         Ok(listing)
     }
 
     /// Reads files without keeping their texts.
     async fn skip(&mut self, count: usize) -> Result<()> {
         let limit = std::mem::replace(&mut self.limit, TextLimit::FirstLines(0));
-        for _ in 0..count {
-            if self.next().await?.is_none() {
-                break;
+        for position in 1..=count {
+            // The last skipped file may be a deletion, and the file behind it is then read with it.
+            if position == count {
+                self.limit = limit;
             }
+            self.next().await?;
         }
         self.limit = limit;
         Ok(())

@@ -179,7 +179,7 @@ async fn a_commit_is_shown_with_its_message_refs_and_changes() {
         assert_eq!(fixture.get(missing).await.status, 404, "{missing}");
     }
     let empty = fixture.get(&format!("commit/{second}?file=nothing")).await;
-    assert!(empty.status == 200 && empty.texts(".file").is_empty(), "{}", empty.text);
+    assert!(empty.status == 200 && empty.text.contains("No such file"), "{}", empty.text);
 }
 
 #[tokio::test]
@@ -191,7 +191,7 @@ async fn every_kind_of_change_is_shown() {
     fixture.write("mode.sh", "#!/bin/sh\n");
     fixture.write("type", "a file\n");
     fixture.write("binary", b"\0\x01");
-    fixture.write("deleted", "gone\n");
+    fixture.write("no", "gone\n");
     fixture.commit_all("Before").await;
     let rename = |from: &str, to: &str| {
         let path = fixture.tree.path();
@@ -201,7 +201,7 @@ async fn every_kind_of_change_is_shown() {
     rename("same.txt", "same2.txt");
     fixture.write("binary", b"\0\x02");
     fixture.write("no newline", "x");
-    std::fs::remove_file(fixture.tree.path().join("deleted")).unwrap();
+    std::fs::remove_file(fixture.tree.path().join("no")).unwrap();
     std::fs::remove_file(fixture.tree.path().join("type")).unwrap();
     std::os::unix::fs::symlink("target", fixture.tree.path().join("type")).unwrap();
     fixture.tree.git(["add", "-A"]).await.ok();
@@ -219,7 +219,7 @@ async fn every_kind_of_change_is_shown() {
             found.unwrap_or_else(|| panic!("{name}: {}", page.text))
         };
         assert!(section("binary").contains("Binary files differ."));
-        assert!(section("deleted").contains("deleted") && section("deleted").contains("gone"));
+        assert!(section("no").contains("deleted") && section("no").contains("gone"));
         assert!(section("mode.sh").contains("100644 → 100755"));
         assert!(section("mode.sh").contains("The content did not change."));
         assert!(section("module").contains("submodule") && section("module").contains("Subproject commit 1234567890"));
@@ -232,6 +232,10 @@ async fn every_kind_of_change_is_shown() {
         // A deleted file and a submodule have no page.
         assert_eq!(page.attributes(".file .path[href]", "href").len(), 6);
     }
+    // The file behind a deleted one is complete, although git must be read ahead to know that it is another one.
+    let rest = fixture.open(&format!("commit/{id}?after=no")).await;
+    assert_eq!(rest.texts(".file .path"), ["no newline", "same2.txt", "type"]);
+    assert_eq!(rest.texts("section.file")[0].matches("No newline at end of file").count(), 1);
 }
 
 #[tokio::test]
