@@ -286,11 +286,16 @@ async fn large_diffs_are_shown_in_pages() {
     loop {
         let page = fixture.open(&path).await;
         assert!(page.text.len() < 2_000_000, "{path}: {}", page.text.len());
-        let found = page.texts(".file .path");
-        assert!(found.len() <= 300 && found.len() == page.texts(".files-nav li").len(), "{path}");
+        // Parsing pages of this size takes long without optimizations.
+        let sections = page.text.split("<section class=\"file\"").skip(1);
+        let found = sections.filter_map(|section| section.split("aria-label=\"").nth(1)?.split('"').next());
+        let found: Vec<String> = found.map(str::to_owned).collect();
+        assert!(found.len() <= 300 && found.len() == page.text.matches("<li><a href=\"#f").count(), "{path}");
         names.extend(found);
-        let Some(next) = page.attributes("a[rel~='next']", "href").pop() else { break };
-        path = next.trim_start_matches("/ada/p/").to_owned();
+        let before_next =
+            page.text.split("\" rel=\"next nofollow\"").next().filter(|text| text.len() < page.text.len());
+        let Some(next) = before_next.and_then(|text| text.rsplit("href=\"").next()) else { break };
+        path = next.trim_start_matches("/ada/p/").replace("&amp;", "&").replace("&#38;", "&");
     }
     assert_eq!((names.len(), names[0].as_str()), (2_001, "a-large"));
     let expected: Vec<String> = (0..2_000).map(|number| format!("files/{number:04}")).collect();
