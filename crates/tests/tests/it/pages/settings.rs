@@ -1,7 +1,7 @@
 //! The settings of the own account: password, addresses, keys, tokens and preferences.
 
 use chrono::TimeDelta;
-use holdfast_tests::{Browser, PASSWORD, PageResponse, Server, database, log};
+use holdfast_tests::{Browser, PASSWORD, PageResponse, Server, Setup, database, log};
 
 use super::sessions::count_sessions;
 use crate::ssh_keys::ED25519 as KEY;
@@ -61,7 +61,11 @@ async fn browsers_find_the_form_that_changes_the_password() {
 
 #[tokio::test]
 async fn guesses_of_the_current_password_are_throttled() {
-    let (_server, browser) = signed_in().await;
+    let mut setup = Setup::default();
+    setup.settings.sign_ins_per_minute = 3;
+    let server = Server::start_with(setup).await;
+    server.user("ada").await;
+    let browser = server.sign_in("ada").await;
     let form = [("current_password", "wrong password"), ("new_password", NEW_PASSWORD)];
     let form = [form[0], form[1], ("repeated_password", NEW_PASSWORD)];
     let mut last = browser.post("/profile/password", &form).await;
@@ -180,6 +184,8 @@ async fn private_keys_are_refused_and_not_shown_again() {
 #[tokio::test]
 async fn a_new_token_is_shown_once_and_not_stored() {
     let (server, browser) = signed_in().await;
+    // The token with which the test would use the API.
+    sqlx::query("delete from tokens").execute(&mut server.database().await).await.unwrap();
     let page = browser.get("/profile/tokens").await;
     assert_eq!(page.texts(".empty h2"), ["No tokens yet"]);
     // Only administrators can act as others, so only they are offered the scope.
