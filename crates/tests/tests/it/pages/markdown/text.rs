@@ -210,6 +210,7 @@ fn nesting_is_bounded() {
         let work = move || render(&text, &LinkContext::for_file("harbour/tide", "main", "a.md"));
         let html = std::thread::Builder::new().stack_size(1 << 20).spawn(work).unwrap().join().unwrap();
         assert!(html.is_none_or(|html| html.len() < 20_000_000), "{shown}");
-        assert!(start.elapsed() < Duration::from_secs(20), "{shown}: {:?}", start.elapsed());
+        // All of them take four seconds; the machine may be busy.
+        assert!(start.elapsed() < Duration::from_secs(120), "{shown}: {:?}", start.elapsed());
     }
 }
