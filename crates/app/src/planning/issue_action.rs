@@ -4,10 +4,11 @@ use holdfast_domain::Violations;
 use holdfast_domain::ids::NoteId;
 use holdfast_domain::planning::{QuickAction, QuickActionKind, StateEvent, split_quick_actions};
 use holdfast_domain::policy::ProjectAction;
+use holdfast_store::planning::note as notes;
 
 use super::issue::{self, Issue};
 use super::issue_update::IssueChanges;
-use super::issue_visibility::find_visible_by_iid;
+use super::issue_visibility::{confidential_access, find_visible_by_iid};
 use super::{issue_move, note, quick_action};
 use crate::projects::project::{Project, ProjectRef};
 use crate::{Actor, App, Error, Resource, Result, access};
@@ -33,6 +34,8 @@ pub struct Comment {
     pub issue: Issue,
     /// The new note. None if the text has only quick actions, or if it is empty and the state was changed.
     pub note: Option<NoteId>,
+    /// How many notes precede the new one in the list.
+    pub preceding_count: i64,
     pub refused: Vec<QuickActionKind>,
 }
 
@@ -47,6 +50,7 @@ pub async fn comment(
     state_event: Option<StateEvent>,
 ) -> Result<Comment> {
     let ProjectIssue { project, issue } = find(app, actor, project, iid, ProjectAction::CreateIssue).await?;
+    let access = confidential_access(actor, &project);
     let project = ProjectRef::Id(project.id);
     let (body, mut actions) = split_quick_actions(text);
     actions.extend(state_event.map(|event| match event {
@@ -58,8 +62,12 @@ pub async fn comment(
         true => None,
         false => Some(note::create(app, actor, &project, issue.id, &body, None).await?.id),
     };
+    let preceding_count = match note {
+        Some(id) => notes::count_before(&mut *app.database.connection().await?, issue.id, id, access).await?,
+        None => 0,
+    };
     let refused = quick_action::run(app, actor, &project, issue.id, &actions).await?;
-    Ok(Comment { issue, note, refused })
+    Ok(Comment { issue, note, preceding_count, refused })
 }
 
 /// Closes or reopens an issue. Nothing changes if it has the state already.

@@ -33,6 +33,7 @@ pub struct IssueQuery {
     pub text: Vec<String>,
 }
 
+/// The states of the issues that a filter selects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StateFilter {
     #[default]
@@ -58,6 +59,7 @@ impl StateFilter {
     }
 }
 
+/// The milestone of the issues that a filter selects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MilestoneFilter {
     /// `no:milestone`.
@@ -65,6 +67,7 @@ pub enum MilestoneFilter {
     Title(String),
 }
 
+/// The assignee or the author of the issues that a filter selects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PersonFilter {
     /// `no:assignee`. An issue always has an author.
@@ -74,6 +77,7 @@ pub enum PersonFilter {
     Username(String),
 }
 
+/// The due dates of the issues that a filter selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DueFilter {
     /// `no:due`.

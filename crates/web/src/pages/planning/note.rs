@@ -5,6 +5,7 @@ use holdfast_app::planning::note_form::{self, EditableNote};
 use holdfast_app::planning::{issue_action, issue_action::Comment};
 use holdfast_domain::Violations;
 use holdfast_domain::ids::NoteId;
+use holdfast_domain::page::MAX_PAGE_SIZE;
 use holdfast_domain::planning::StateEvent;
 use holdfast_domain::policy::ProjectAction;
 use holdfast_http_core::{Access, choice, params};
@@ -82,7 +83,8 @@ const fn event(transition: Transition) -> StateEvent {
 fn redirect(comment: &Comment, event: Option<StateEvent>) -> respond::PageResponse {
     let links = ProjectLinks::new(&comment.issue.project_path);
     let iid = comment.issue.iid;
-    let address = comment.note.map_or_else(|| links.issue(iid), |note| links.issue_note(iid, note));
+    let page = comment.preceding_count / MAX_PAGE_SIZE + 1;
+    let address = comment.note.map_or_else(|| links.issue(iid), |note| links.issue_note_on_page(iid, note, page));
     let done = match event {
         Some(StateEvent::Close) => FlashCode::IssueClosed,
         Some(StateEvent::Reopen) => FlashCode::IssueReopened,
