@@ -1,15 +1,19 @@
 //! Serves uploaded files at the URL that the upload returned. The endpoint that receives them is in `api::v3::uploads`.
 
+use std::pin::Pin;
 use std::sync::Arc;
 
+use axum::Router;
 use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{RawPathParams, Request, State};
+use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use holdfast_app::projects::project::ProjectRef;
 use holdfast_app::projects::upload;
 use holdfast_domain::accounts::Scope;
 use holdfast_domain::policy::ProjectAction;
 use holdfast_http_core::{OCTET_STREAM, UserContent};
+use tower::ServiceExt as _;
 
 use crate::dispatch::authenticate_request;
 use crate::error::ApiError;
@@ -23,6 +27,36 @@ params! {
         required secret: String,
         required file: String,
     }
+}
+
+/// The path of an uploaded file.
+pub const PATH: &str = "/{namespace}/{project}/uploads/{secret}/{file}";
+
+/// Returns a handler that passes requests of browsers to the web interface. Such a request has cookies and no token. Here
+/// a request with cookies is an anonymous one.
+pub fn serve_with_pages(
+    pages: Router,
+) -> impl Fn(
+    State<Arc<Context>>,
+    Result<RawPathParams, RawPathParamsRejection>,
+    Request,
+) -> Pin<Box<dyn Future<Output = Response> + Send>>
++ Clone {
+    move |context, path, request| {
+        let pages = pages.clone();
+        Box::pin(async move {
+            match is_from_browser(&request) {
+                true => pages.oneshot(request).await.into_response(),
+                false => serve(context, path, request).await,
+            }
+        })
+    }
+}
+
+fn is_from_browser(request: &Request) -> bool {
+    let has_token = request.headers().contains_key("private-token")
+        || request.uri().query().is_some_and(|query| query.contains("private_token"));
+    request.headers().contains_key(header::COOKIE) && !has_token
 }
 
 pub async fn serve(

@@ -8,6 +8,7 @@ use std::time::Duration;
 use holdfast_app::Actor;
 use holdfast_app::client::client_network;
 use holdfast_app::throttle::Throttle;
+use holdfast_http_core::Limits;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
@@ -20,7 +21,7 @@ pub enum Cost {
     Cheap,
     /// Lists and single objects.
     Normal,
-    /// Pages that start git, read a long history, or read a trace of many megabytes to its end.
+    /// Pages that start git or read a long history.
     Heavy,
 }
 
@@ -50,17 +51,18 @@ pub struct CostPermits {
     anonymous_throttle: Throttle,
 }
 
-impl Default for CostPermits {
-    fn default() -> Self {
+impl CostPermits {
+    /// Creates the permits of a node. Without a limit on the requests of anonymous viewers, their heavy pages are not
+    /// counted either.
+    pub fn new(limits: &Limits) -> Self {
+        let per_minute = if limits.anonymous_requests_per_minute == 0 { 0 } else { ANONYMOUS_HEAVY_PER_MINUTE };
         Self {
             users: Arc::new(Semaphore::new(MAX_CONCURRENT_HEAVY)),
             anonymous: Arc::new(Semaphore::new(MAX_CONCURRENT_ANONYMOUS_HEAVY)),
-            anonymous_throttle: Throttle::per_minute(ANONYMOUS_HEAVY_PER_MINUTE),
+            anonymous_throttle: Throttle::per_minute(per_minute),
         }
     }
-}
 
-impl CostPermits {
     /// Waits for a permit if the page is heavy. Fails if none is free in time.
     pub async fn acquire(
         &self,

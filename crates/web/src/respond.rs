@@ -1,16 +1,19 @@
 //! Responses of pages: HTML, redirects, and the headers that all of them have.
 
+use std::convert::Infallible;
 use std::time::Duration;
 
 use askama::Template;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::http::header::{self, HeaderName};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum_extra::extract::cookie::Cookie;
+use futures_util::stream::{self, BoxStream, StreamExt};
 use holdfast_domain::InstanceUrls;
 use percent_encoding::{CONTROLS, utf8_percent_encode};
 use sha2::{Digest, Sha256};
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::errors::PageError;
 use crate::flash::FlashCode;
@@ -32,10 +35,14 @@ pub struct PageResponse {
     shows_secret: bool,
     /// Seconds until the request may succeed.
     retry_after: Option<u64>,
+    /// The permit of a heavy page, which lasts until the page has been sent.
+    permit: Option<OwnedSemaphorePermit>,
 }
 
 enum Content {
     Html(String),
+    /// Parts of a page that are sent as they are rendered.
+    Stream(BoxStream<'static, String>),
     /// A redirect to this address.
     Location(String),
     /// A response with headers of its own, such as the bytes of a file.
@@ -46,7 +53,7 @@ pub type PageResult = Result<PageResponse, PageError>;
 
 impl PageResponse {
     fn new(status: StatusCode, content: Content) -> Self {
-        Self { status, content, flash: None, cookies: Vec::new(), shows_secret: false, retry_after: None }
+        Self { status, content, flash: None, cookies: Vec::new(), shows_secret: false, retry_after: None, permit: None }
     }
 
     /// Returns the response with a message for the page that it redirects to.
@@ -67,6 +74,12 @@ impl PageResponse {
         self
     }
 
+    /// Returns the response with the permit of a heavy page.
+    pub fn with_permit(mut self, permit: Option<OwnedSemaphorePermit>) -> Self {
+        self.permit = permit;
+        self
+    }
+
     /// Builds the response to a request with this method and these headers.
     pub fn into_response(self, site: &InstanceUrls, method: &Method, request_headers: &HeaderMap) -> Response {
         let mut response = match self.content {
@@ -75,6 +88,15 @@ impl PageResponse {
                 let location = utf8_percent_encode(&location, CONTROLS).to_string();
                 let location = HeaderValue::from_str(&location).expect("only visible ASCII characters are left");
                 (self.status, [(header::LOCATION, location)]).into_response()
+            }
+            Content::Stream(parts) => {
+                let permit = self.permit;
+                let parts = parts.map(move |part| {
+                    let _held = &permit;
+                    Ok::<_, Infallible>(Bytes::from(part))
+                });
+                // The compression of pages polls a body again after its end.
+                (self.status, [(header::CONTENT_TYPE, HTML)], Body::from_stream(parts.fuse())).into_response()
             }
             Content::Html(html) => html_response(self.status, html, method, request_headers, self.shows_secret),
         };
@@ -94,6 +116,24 @@ impl PageResponse {
 /// Responds with a page.
 pub fn html(page: &impl Template) -> PageResult {
     html_with_status(page, StatusCode::OK)
+}
+
+/// The place of the parts in a page that is sent with [`html_with_parts`]. No escaped or sanitized text contains it.
+pub const PARTS_MARK: &str = "<!--parts-->";
+
+/// Responds with a page whose parts are rendered while it is sent, so that it is never in memory as a whole. The template
+/// has [`PARTS_MARK`] where they belong. What follows the mark is sent after the last part.
+pub fn html_with_parts(page: &impl Template, parts: BoxStream<'static, String>) -> PageResult {
+    let html = render(page)?;
+    let (head, tail) = html.split_once(PARTS_MARK).unwrap_or((&html, ""));
+    let (head, tail) = (head.to_owned(), tail.to_owned());
+    let parts = stream::iter([head]).chain(parts).chain(stream::iter([tail])).boxed();
+    Ok(PageResponse::new(StatusCode::OK, Content::Stream(parts)))
+}
+
+/// Responds with a form about something that does not exist (404).
+pub fn missing(page: &impl Template) -> PageResult {
+    html_with_status(page, StatusCode::NOT_FOUND)
 }
 
 /// Responds with a form that was rejected (422).
