@@ -44,7 +44,9 @@ impl LiveRegistry {
         let mut watched = self.watched.lock().expect("mutex is never poisoned: no code panics while holding it");
         let entry = watched.entry(watch).or_insert_with(|| Watched { watchers: 0, state: watch::Sender::new(None) });
         entry.watchers += 1;
-        let state = entry.state.subscribe();
+        let mut state = entry.state.subscribe();
+        // The state may have changed after the watcher read the thing, and before it is registered here.
+        state.mark_changed();
         Watcher { registry: self, watch, state }
     }
 
@@ -71,8 +73,8 @@ impl LiveRegistry {
 }
 
 impl Watcher<'_> {
-    /// Waits until the watched thing may have changed since the last call, or since it is watched. The first call may
-    /// return although nothing has changed.
+    /// Waits until the watched thing may have changed since the last call. The first call returns at once, because the
+    /// thing may have changed before it was watched.
     pub async fn changed(&mut self, app: &App) {
         tokio::select! {
             // A watcher with a new state does not begin to poll.

@@ -142,8 +142,8 @@ impl BlamedCommit {
                     let id = ObjectId::from_hex(hex.as_bytes()).ok()?;
                     Some((id, path.to_owned()))
                 });
-                // Git quotes a path with control characters.
-                self.previous = previous.filter(|(_, path)| !path.starts_with('"'));
+                // Git quotes a path with control characters. A path that no tree can have would have no page.
+                self.previous = previous.filter(|(_, path)| !path.starts_with('"') && TreePath::new(path).is_some());
             }
             _ => {}
         }

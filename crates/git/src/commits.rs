@@ -20,7 +20,7 @@ pub struct CommitQuery<'a> {
 }
 
 /// Maximum time of a list. A path that never changed costs a walk over the whole history.
-const LIST_TIMEOUT: Duration = Duration::from_secs(60);
+const LIST_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Lists commits, at most `max_commits`. Returns none if the list does not contain the commit that it should follow.
 pub async fn list(

@@ -33,7 +33,7 @@ pub struct CommitPair {
 }
 
 /// Maximum time that git may take.
-const RANGE_DIFF_TIMEOUT: Duration = Duration::from_secs(60);
+const RANGE_DIFF_TIMEOUT: Duration = Duration::from_secs(20);
 /// Maximum length of a line and of the title of a commit.
 const MAX_LINE_BYTES: usize = 4_001;
 

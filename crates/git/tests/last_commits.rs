@@ -79,7 +79,7 @@ fn check(history: &History) {
             let only = Some(name.as_bytes());
             let one =
                 reader.last_commits(head, path.as_bytes(), only, Instant::now() + Duration::from_secs(60)).unwrap();
-            assert_eq!(one.found.iter().map(|(_, id)| id.to_string()).collect::<Vec<_>>(), [id.clone()]);
+            assert_eq!(one.found.iter().map(|(_, id)| id.to_string()).collect::<Vec<_>>(), std::slice::from_ref(id));
         }
     }
 }

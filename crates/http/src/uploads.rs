@@ -29,19 +29,15 @@ params! {
     }
 }
 
+type PathParams = Result<RawPathParams, RawPathParamsRejection>;
+type ResponseFuture = Pin<Box<dyn Future<Output = Response> + Send>>;
+
 /// The path of an uploaded file.
 pub const PATH: &str = "/{namespace}/{project}/uploads/{secret}/{file}";
 
 /// Returns a handler that passes requests of browsers to the web interface. Such a request has cookies and no token. Here
 /// a request with cookies is an anonymous one.
-pub fn serve_with_pages(
-    pages: Router,
-) -> impl Fn(
-    State<Arc<Context>>,
-    Result<RawPathParams, RawPathParamsRejection>,
-    Request,
-) -> Pin<Box<dyn Future<Output = Response> + Send>>
-+ Clone {
+pub fn serve_with_pages(pages: Router) -> impl Fn(State<Arc<Context>>, PathParams, Request) -> ResponseFuture + Clone {
     move |context, path, request| {
         let pages = pages.clone();
         Box::pin(async move {
@@ -59,11 +55,7 @@ fn is_from_browser(request: &Request) -> bool {
     request.headers().contains_key(header::COOKIE) && !has_token
 }
 
-pub async fn serve(
-    State(context): State<Arc<Context>>,
-    path: Result<RawPathParams, RawPathParamsRejection>,
-    request: Request,
-) -> Response {
+pub async fn serve(State(context): State<Arc<Context>>, path: PathParams, request: Request) -> Response {
     let (parts, _) = request.into_parts();
     let attempt = async {
         let path = path.map_err(|_| ApiError::route_not_found())?;
@@ -83,7 +75,7 @@ pub async fn serve(
         content_type: OCTET_STREAM,
         bytes: Some(found.bytes.unsigned_abs()),
         attachment: Some(found.file_name),
-        cache_control: "private, max-age=3600",
+        cache_control: "private, no-cache",
     };
     user_content.respond(found.content)
 }

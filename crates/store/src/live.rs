@@ -35,8 +35,9 @@ pub async fn read_states(connection: &mut Connection, watched: &[Watch]) -> Resu
             Watch::Board(id) => boards.push(id.get()),
         }
     }
-    // A board changes with the counters of its labels and projects, or with the newest update of an issue. The issues
-    // are found by `issues_by_updated_at`, one for each state.
+    // A board changes with its lists, with the titles, colors and counters of their labels, with the counters of the
+    // project, or with the newest update of an issue. Other labels are not read: a project can have many. The issues are
+    // found by `issues_by_updated_at`, one for each state.
     // The time of the last update of a pipeline does not change with each of its builds, so the builds are read, too.
     let rows: Vec<Row> = sqlx::query_as(
         "select 'build' as kind, b.id, concat_ws(' ', b.status, t.bytes, b.erased_at) as state
@@ -47,9 +48,8 @@ pub async fn read_states(connection: &mut Connection, watched: &[Watch]) -> Resu
          from pipelines p where p.id = any($2)
          union all
          select 'board', p.id, concat_ws(' ', p.last_issue_iid, p.open_issues, p.open_confidential_issues,
-           (select sum(hashtextextended(concat_ws(' ', l.id, l.title, l.color, l.open_issues,
-              l.open_confidential_issues), 0)) from labels l where l.project_id = p.id),
-           (select sum(hashtextextended(b.id || ' ' || b.position, 0)) from board_lists b
+           (select sum(hashtextextended(concat_ws(' ', b.id, b.position, l.title, l.color, l.open_issues,
+              l.open_confidential_issues), 0)) from board_lists b join labels l on l.id = b.label_id
             where b.project_id = p.id and b.position is not null),
            (select max(latest.updated_at)
             from (values (false, false), (false, true), (true, false), (true, true)) kind (closed, confidential)

@@ -34,8 +34,8 @@ macro_rules! asset {
 }
 
 const ASSETS: &[Asset] = &[
-    asset!("compose.js", JAVASCRIPT),
     asset!("board.js", JAVASCRIPT),
+    asset!("compose.js", JAVASCRIPT),
     asset!("copy.js", JAVASCRIPT),
     asset!("favicon.svg", SVG),
     asset!("fragment.js", JAVASCRIPT),

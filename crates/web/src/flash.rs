@@ -44,7 +44,7 @@ messages! {
     IssueSubscribed = "issue_subscribed", "ok", "You are subscribed to the issue.";
     IssueUnsubscribed = "issue_unsubscribed", "ok", "You are not subscribed to the issue any more.";
     IssuesChanged = "issues_changed", "ok", "The selected issues were changed.";
-    IssuesSkipped = "issues_skipped", "bad", "Some of the selected issues were not changed, because they do not exist any more.";
+    IssuesSkipped = "issues_skipped", "bad", "Some of the selected issues were not changed: they do not exist any more, or the change is not valid for them.";
     IssuesNotSelected = "issues_not_selected", "bad", "Nothing was changed. Select issues and choose what to change.";
     IssuesTooMany = "issues_too_many", "bad", "Nothing was changed. At most 100 issues can be changed at once.";
     IssueLabelRejected = "issue_label_rejected", "bad", "Nothing was changed. Choose a label.";

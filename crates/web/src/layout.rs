@@ -3,7 +3,7 @@
 //! A page is a struct with `#[derive(askama::Template)]` and a field `layout`; its template extends `layout.html`, which
 //! reads these values. Nothing here queries: `dispatch.rs` fills the values from the session and the declared page.
 
-use crate::views::accounts::preferences::Theme;
+use crate::theme::Theme;
 
 /// The values that `layout.html` shows around the content of a page.
 #[derive(Clone, Debug, Default)]

@@ -17,11 +17,13 @@ mod highlight;
 pub mod icons;
 pub mod layout;
 pub mod live;
+mod live_permits;
 pub mod markdown;
 pub mod pages;
 mod request;
 pub mod respond;
 mod session;
+mod theme;
 pub mod views;
 mod visible;
 pub mod words;
@@ -46,7 +48,7 @@ use tower_http::csrf::CsrfLayer;
 
 use cost::CostPermits;
 use errors::PageError;
-use live::LivePermits;
+use live_permits::LivePermits;
 use pages::Page;
 use request::Context;
 

@@ -16,7 +16,7 @@ use axum::body::{Body, Bytes};
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
-use holdfast_app::client::{ClientPermits, KeyedPermit};
+use holdfast_app::client::KeyedPermit;
 use holdfast_app::live::Watch;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
@@ -26,10 +26,6 @@ use crate::request::RequestContext;
 use crate::respond::{self, PageResult};
 use crate::session;
 
-/// Maximum number of streams of this node.
-const MAX_STREAMS: usize = 500;
-/// Maximum number of streams of one user, or of one anonymous client.
-const MAX_STREAMS_PER_CLIENT: usize = 8;
 const MAX_DURATION: Duration = Duration::from_secs(600);
 /// How often the session and the permission of a viewer are checked if nothing happens.
 const CHECK_INTERVAL: Duration = Duration::from_secs(60);
@@ -37,15 +33,6 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(60);
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 /// The first line of a stream: the browser waits one second before it opens another one.
 const RETRY: &str = "retry: 1000\n\n";
-
-/// The permits of a node for streams.
-pub struct LivePermits(ClientPermits);
-
-impl Default for LivePermits {
-    fn default() -> Self {
-        Self(ClientPermits::new(MAX_STREAMS, MAX_STREAMS_PER_CLIENT))
-    }
-}
 
 /// An event of a stream. The script `live.js` knows these names:
 ///
@@ -104,10 +91,12 @@ pub async fn respond(context: RequestContext, watch: Watch, page: String, mut so
     if !context.info.accepts_events {
         return Ok(respond::see_other(page));
     }
-    let permit = context.context.live_permits.0.try_acquire_many(context.actor.client(), 1).ok_or(PageError::Busy)?;
+    let permit = context.context.live_permits.try_acquire(context.actor.client()).ok_or(PageError::Busy)?;
     // One update waits in memory while the client reads the one before it.
     let (sender, mut receiver) = mpsc::channel(1);
-    let stream = Stream { context, watch, source, sender, _permit: permit };
+    let now = Instant::now();
+    let (end, check_at) = (now + MAX_DURATION, now + CHECK_INTERVAL);
+    let stream = Stream { context, watch, source, sender, end, check_at, _permit: permit };
     tokio::spawn(stream.run(first));
     let body = stream::poll_fn(move |task| receiver.poll_recv(task).map(|part| part.map(Ok::<Bytes, Infallible>)));
     Ok(respond::complete(event_stream(Body::from_stream(body))))
@@ -129,13 +118,16 @@ struct Stream<S> {
     watch: Watch,
     source: S,
     sender: mpsc::Sender<Bytes>,
+    end: Instant,
+    /// When the session is read again.
+    check_at: Instant,
     _permit: KeyedPermit,
 }
 
 /// Why a stream does something.
 enum Wakeup {
-    Changed,
-    Check,
+    /// The watched thing has changed, or the viewer is checked.
+    Update,
     KeepAlive,
     End,
 }
@@ -144,8 +136,7 @@ impl<S: LiveSource> Stream<S> {
     async fn run(mut self, first: Update) {
         let app = self.context.context.app.clone();
         let mut watcher = app.live.watch(self.watch);
-        let end = Instant::now() + MAX_DURATION;
-        let (mut check_at, mut keep_alive_at) = (Instant::now() + CHECK_INTERVAL, Instant::now() + KEEP_ALIVE_INTERVAL);
+        let mut keep_alive_at = Instant::now() + KEEP_ALIVE_INTERVAL;
         if self.send(RETRY.to_owned()).await.is_none() || self.send_all(first).await.is_none() {
             return;
         }
@@ -154,22 +145,15 @@ impl<S: LiveSource> Stream<S> {
                 biased;
                 () = app.shutdown.cancelled() => Wakeup::End,
                 () = self.sender.closed() => Wakeup::End,
-                () = sleep_until(end) => Wakeup::End,
-                () = sleep_until(check_at) => Wakeup::Check,
+                () = sleep_until(self.end) => Wakeup::End,
+                () = sleep_until(self.check_at) => Wakeup::Update,
                 () = sleep_until(keep_alive_at) => Wakeup::KeepAlive,
-                () = watcher.changed(&app) => Wakeup::Changed,
+                () = watcher.changed(&app) => Wakeup::Update,
             };
             let sent = match wakeup {
                 Wakeup::End => None,
                 Wakeup::KeepAlive => self.send(":\n\n".to_owned()).await,
-                Wakeup::Changed => self.update().await,
-                Wakeup::Check => {
-                    check_at = Instant::now() + CHECK_INTERVAL;
-                    match self.authenticate().await {
-                        Some(()) => self.update().await,
-                        None => None,
-                    }
-                }
+                Wakeup::Update => self.update().await,
             };
             if sent.is_none() {
                 return;
@@ -178,12 +162,15 @@ impl<S: LiveSource> Stream<S> {
         }
     }
 
-    /// Sends what has changed. Returns None if the stream has ended.
+    /// Reads the session again and sends what has changed. Returns None if the stream has ended.
     async fn update(&mut self) -> Option<()> {
+        self.authenticate().await?;
         let update = self.source.update(&self.context).await.ok()?;
         self.send_all(update).await
     }
 
+    /// Sends an update and all that follow it at once. They can be many, so the end of the stream and the session are
+    /// checked between them.
     async fn send_all(&mut self, mut update: Update) -> Option<()> {
         loop {
             let text: String = update.events.iter().map(Event::to_text).collect();
@@ -195,18 +182,34 @@ impl<S: LiveSource> Stream<S> {
                     self.send(Event::new("end", "").to_text()).await?;
                     return None;
                 }
-                Update { has_more: true, .. } => update = self.source.update(&self.context).await.ok()?,
+                Update { has_more: true, .. } => {
+                    let now = Instant::now();
+                    if now >= self.end || self.context.app().shutdown.is_cancelled() {
+                        return None;
+                    }
+                    if now >= self.check_at {
+                        self.authenticate().await?;
+                    }
+                    update = self.source.update(&self.context).await.ok()?;
+                }
                 Update { .. } => return Some(()),
             }
         }
     }
 
+    /// Sends a text. A client that does not read does not delay the end of the stream.
     async fn send(&self, text: String) -> Option<()> {
-        self.sender.send(Bytes::from(text)).await.ok()
+        tokio::select! {
+            biased;
+            () = self.context.app().shutdown.cancelled() => None,
+            () = sleep_until(self.end) => None,
+            sent = self.sender.send(Bytes::from(text)) => sent.ok(),
+        }
     }
 
     /// Reads the session again. Returns None if it has ended.
     async fn authenticate(&mut self) -> Option<()> {
+        self.check_at = Instant::now() + CHECK_INTERVAL;
         let secret = self.context.session_secret().map(str::to_owned);
         let address = self.context.info.address;
         let viewer = session::authenticate(self.context.app(), secret, None, address).await.ok()?;

@@ -7,20 +7,20 @@ use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use chrono::{DateTime, Utc};
 use holdfast_app::accounts::browser_session::{BrowserSession, SessionClient};
+use holdfast_app::client::KeyedPermit;
 use holdfast_app::{Actor, App, Error};
 use holdfast_domain::InstanceUrls;
 use holdfast_domain::page::{MAX_PAGE_SIZE, PageRequest};
 use holdfast_http_core::RequestLimits;
 use holdfast_http_core::client_address;
 use holdfast_http_core::middleware::RequestId;
-use tokio::sync::OwnedSemaphorePermit;
 
 use crate::addresses::{is_local_path, matches_pattern};
 use crate::cost::{Cost, CostPermits};
 use crate::errors::PageError;
 use crate::flash::FlashCode;
 use crate::layout::Layout;
-use crate::live::LivePermits;
+use crate::live_permits::LivePermits;
 use crate::session::{self, Session};
 use crate::{assets, cookies};
 
@@ -161,7 +161,7 @@ impl RequestContext {
 
     /// Waits for the permit of a heavy page, for a page that is heavy only with some parameters. Fails if none is free in
     /// time.
-    pub async fn acquire_heavy_permit(&self) -> Result<Option<OwnedSemaphorePermit>, PageError> {
+    pub async fn acquire_heavy_permit(&self) -> Result<Option<KeyedPermit>, PageError> {
         self.context.permits.acquire(Cost::Heavy, &self.actor, self.info.address).await
     }
 

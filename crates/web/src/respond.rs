@@ -4,16 +4,16 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use askama::Template;
-use axum::body::{Body, Bytes};
+use axum::body::{Body, Bytes, HttpBody as _};
 use axum::http::header::{self, HeaderName};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum_extra::extract::cookie::Cookie;
 use futures_util::stream::{self, BoxStream, StreamExt};
+use holdfast_app::client::KeyedPermit;
 use holdfast_domain::InstanceUrls;
 use percent_encoding::{CONTROLS, utf8_percent_encode};
 use sha2::{Digest, Sha256};
-use tokio::sync::OwnedSemaphorePermit;
 
 use crate::errors::PageError;
 use crate::flash::FlashCode;
@@ -35,8 +35,8 @@ pub struct PageResponse {
     shows_secret: bool,
     /// Seconds until the request may succeed.
     retry_after: Option<u64>,
-    /// The permit of a heavy page, which lasts until the page has been sent.
-    permit: Option<OwnedSemaphorePermit>,
+    /// The permit of a heavy page. If the page is a stream, it lasts until the page has been sent.
+    permit: Option<KeyedPermit>,
 }
 
 enum Content {
@@ -75,7 +75,7 @@ impl PageResponse {
     }
 
     /// Returns the response with the permit of a heavy page.
-    pub fn with_permit(mut self, permit: Option<OwnedSemaphorePermit>) -> Self {
+    pub fn with_permit(mut self, permit: Option<KeyedPermit>) -> Self {
         self.permit = permit;
         self
     }
@@ -83,7 +83,7 @@ impl PageResponse {
     /// Builds the response to a request with this method and these headers.
     pub fn into_response(self, site: &InstanceUrls, method: &Method, request_headers: &HeaderMap) -> Response {
         let mut response = match self.content {
-            Content::Complete(response) => response,
+            Content::Complete(response) => hold_until_sent(response, self.permit),
             Content::Location(location) => {
                 let location = utf8_percent_encode(&location, CONTROLS).to_string();
                 let location = HeaderValue::from_str(&location).expect("only visible ASCII characters are left");
@@ -171,6 +171,21 @@ pub fn complete(response: Response) -> PageResponse {
     PageResponse::new(response.status(), Content::Complete(response))
 }
 
+/// Returns a response that holds the permit until its stream has been sent. A body in memory does not hold it, because
+/// the work is done.
+fn hold_until_sent(response: Response, permit: Option<KeyedPermit>) -> Response {
+    if permit.is_none() || response.body().size_hint().exact().is_some() {
+        return response;
+    }
+    response.map(|body| {
+        let parts = body.into_data_stream().map(move |part| {
+            let _held = &permit;
+            part
+        });
+        Body::from_stream(parts.fuse())
+    })
+}
+
 fn html_response(
     status: StatusCode,
     html: String,
@@ -237,12 +252,28 @@ pub fn set_page_headers(response: &mut Response<Body>) {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+    use holdfast_app::client::{ClientKey, ClientPermits};
+
     use super::*;
 
     fn respond(status: StatusCode, if_none_match: Option<HeaderValue>) -> Response {
         let mut headers = HeaderMap::new();
         headers.extend(if_none_match.map(|value| (header::IF_NONE_MATCH, value)));
         html_response(status, "<p>".into(), &Method::GET, &headers, false)
+    }
+
+    #[tokio::test]
+    async fn a_streamed_response_holds_its_permit_until_it_was_sent() {
+        let permits = ClientPermits::new(1, 1);
+        let parts = stream::iter([Ok::<_, Infallible>(Bytes::from_static(b"part"))]);
+        let streamed = Response::new(Body::from_stream(parts));
+        let response = hold_until_sent(streamed, Some(permits.acquire(ClientKey::Operator).await));
+        assert_eq!(permits.held_count(), 1);
+        assert_eq!(axum::body::to_bytes(response.into_body(), 100).await.unwrap(), b"part"[..]);
+        assert_eq!(permits.held_count(), 0);
+        let permit = permits.acquire(ClientKey::Operator).await;
+        let _in_memory = hold_until_sent(Response::new(Body::from("text")), Some(permit));
+        assert_eq!(permits.held_count(), 0);
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! The activity feed.
 
 pub mod feed;
-pub mod push_details;
 pub mod inbox;
+pub mod push_details;

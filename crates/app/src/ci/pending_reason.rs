@@ -48,7 +48,11 @@ pub struct QueueTimes {
     pub fails_at: DateTime<Utc>,
 }
 
-/// Explains why those of the builds that are pending do not run yet.
+/// Maximum number of builds that are explained at once, because each of them counts runners and the builds before it. A
+/// page shows fewer. Arbitrary.
+const MAX_EXPLAINED: usize = 20;
+
+/// Explains why those of the builds that are pending do not run yet: the first [`MAX_EXPLAINED`] of them.
 pub(super) async fn explain_pending(
     app: &App,
     connection: &mut Connection,
@@ -56,7 +60,7 @@ pub(super) async fn explain_pending(
     builds: impl Iterator<Item = &Build>,
 ) -> Result<Vec<PendingExplanation>> {
     let is_pending = |build: &&Build| build.status == Status::Pending && !build.external;
-    let ids: Vec<BuildId> = builds.filter(is_pending).map(|build| build.id).collect();
+    let ids: Vec<BuildId> = builds.filter(is_pending).map(|build| build.id).take(MAX_EXPLAINED).collect();
     if ids.is_empty() {
         return Ok(Vec::new());
     }

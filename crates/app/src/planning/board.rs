@@ -146,13 +146,17 @@ pub async fn create_list(
     Ok(created)
 }
 
-/// Appends lists for these labels at the right end of the board. Fails if one of the labels has a list already.
+/// Appends lists for these labels at the right end of the board. Fails if one of the labels has a list already, or if
+/// there are more labels than [`MAX_SHOWN_LISTS`].
 #[crate::boxed]
 pub async fn create_lists(app: &App, actor: &Actor, project: &ProjectRef, labels: &[LabelId]) -> Result<()> {
     let mut transaction = app.database.begin().await?;
     let project = access::lock_project(app, &mut transaction, actor, project, ProjectAction::ManageBoardLists).await?;
     if labels.is_empty() {
         return Err(Violations::single("label", BLANK).into());
+    }
+    if labels.len() > MAX_SHOWN_LISTS as usize {
+        return Err(Violations::single("label", format!("has too many values (maximum is {MAX_SHOWN_LISTS})")).into());
     }
     for label in labels {
         if !label::exists(&mut transaction, project.id, *label).await? {

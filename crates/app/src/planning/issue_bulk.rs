@@ -31,15 +31,18 @@ pub enum BulkChange {
     SetMilestone(Option<String>),
 }
 
-/// How many issues were changed, and how many were not, because they do not exist or the actor may not see them.
+/// How many issues were changed, and how many were not, because they do not exist, the actor may not see them, or they
+/// cannot be changed in this way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BulkResult {
     pub changed_count: usize,
     pub skipped_count: usize,
 }
 
-/// Changes the issues with these numbers, each with the same update as if it were changed alone. Numbers beyond
-/// [`MAX_ISSUES`] are rejected. Returns None if no issue or no change was chosen. Only users who manage issues may do this.
+/// Changes the issues with these numbers, each with the same update as if it were changed alone. A change that is
+/// invalid for every issue is rejected before the first one changes; issues for which alone it is invalid are skipped.
+/// Numbers beyond [`MAX_ISSUES`] are rejected. Returns None if no issue or no change was chosen. Only users who manage
+/// issues may do this.
 #[crate::boxed]
 pub async fn update(
     app: &App,
@@ -66,11 +69,12 @@ pub async fn update(
     Ok(Some(BulkResult { changed_count, skipped_count: iids.len() - changed_count }))
 }
 
-/// Updates one issue. Returns false if it was deleted or became hidden from the actor since it was listed.
+/// Updates one issue. Returns false if it was deleted or became hidden from the actor since it was listed, or if the
+/// change is invalid for it: for example if an old label of the issue has a title that is not allowed any more.
 async fn update_one(app: &App, actor: &Actor, project: ProjectId, id: IssueId, changes: IssueChanges) -> Result<bool> {
     match issue::update(app, actor, &ProjectRef::Id(project), id, changes).await {
         Ok(_) => Ok(true),
-        Err(Error::NotFound(_) | Error::Forbidden(_)) => Ok(false),
+        Err(Error::NotFound(_) | Error::Forbidden(_) | Error::Invalid(_)) => Ok(false),
         Err(error) => Err(error),
     }
 }

@@ -1,11 +1,10 @@
 //! The form of an issue: what it offers, and saving what a user entered.
 
-use chrono::NaiveDate;
 use holdfast_domain::page::{MAX_PAGE_SIZE, PageRequest};
 use holdfast_domain::planning::{QuickAction, QuickActionKind, split_quick_actions};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_domain::violations::INVALID;
-use holdfast_domain::{Field, Violations};
+use holdfast_domain::{Field, Violations, parse_date};
 use holdfast_store::Connection;
 use holdfast_store::accounts::user::UserSummary;
 use holdfast_store::planning::{assignee as assignees, label, milestone};
@@ -163,9 +162,9 @@ impl IssueFields {
         let (description, actions) = split_quick_actions(&self.description);
         let due_date = match self.due_date.trim() {
             "" => Field::Null,
-            text => match NaiveDate::parse_from_str(text, "%Y-%m-%d") {
-                Ok(date) => Field::Value(date),
-                Err(_) => {
+            text => match parse_date(text) {
+                Some(date) => Field::Value(date),
+                None => {
                     violations.add("due_date", INVALID);
                     Field::Absent
                 }

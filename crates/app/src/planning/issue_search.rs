@@ -79,10 +79,10 @@ async fn resolve(
             StateFilter::All => None,
         },
         sort_key: match query.order {
-            IssueOrder::LastUpdatedFirst | IssueOrder::FirstUpdatedFirst => SortKey::UpdatedAt,
-            IssueOrder::NewestFirst | IssueOrder::OldestFirst => SortKey::CreatedAt,
+            IssueOrder::LastUpdated | IssueOrder::LeastRecentlyUpdated => SortKey::UpdatedAt,
+            IssueOrder::Newest | IssueOrder::Oldest => SortKey::CreatedAt,
         },
-        descending: matches!(query.order, IssueOrder::LastUpdatedFirst | IssueOrder::NewestFirst),
+        descending: matches!(query.order, IssueOrder::LastUpdated | IssueOrder::Newest),
         ..ListIssues::default()
     };
     let titles: Vec<&str> = query.labels.iter().chain(&query.excluded_labels).map(String::as_str).collect();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use holdfast_domain::page::{Page, PageRequest};
+use holdfast_domain::page::{MAX_COUNTED_TOTAL, Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_store::Connection;
 use holdfast_store::planning::milestone::{self, IssueCounts};
@@ -15,12 +15,17 @@ use super::milestone::{Milestone, find_by_iid};
 use crate::projects::project::{Project, ProjectRef};
 use crate::{Actor, App, Result, access};
 
+/// Maximum number of issues that a list counts for each milestone. A list has up to a hundred milestones. Arbitrary.
+const MAX_COUNTED_IN_LIST: i64 = 1_000;
+
 /// A milestone with the numbers of its issues that the current user sees.
 #[derive(Debug)]
 pub struct CountedMilestone {
     pub milestone: Milestone,
     pub open_issues: i64,
     pub closed_issues: i64,
+    /// Whether the milestone may have more issues than were counted.
+    pub is_partial: bool,
 }
 
 /// The milestones of a project, with what their page shows.
@@ -44,8 +49,8 @@ pub async fn list(
     let milestones = milestone::list(&app.database, project.id, Some(is_closed), &[], page).await?;
     let mut connection = app.database.connection().await?;
     let ids: Vec<i64> = milestones.items.iter().map(|milestone| milestone.id.get()).collect();
-    let counts = count_issues(&mut connection, actor, &project, &ids).await?;
-    let milestones = milestones.map(|milestone| counted(milestone, &counts));
+    let counts = count_issues(&mut connection, actor, &project, &ids, MAX_COUNTED_IN_LIST).await?;
+    let milestones = milestones.map(|milestone| counted(milestone, &counts, MAX_COUNTED_IN_LIST));
     Ok(ProjectMilestones { project, milestones })
 }
 
@@ -54,17 +59,19 @@ async fn count_issues(
     actor: &Actor,
     project: &Project,
     ids: &[i64],
+    max_counted: i64,
 ) -> Result<Vec<IssueCounts>> {
     if ids.is_empty() || !access::is_authorized(actor, project, ProjectAction::ReadIssues) {
         return Ok(Vec::new());
     }
-    Ok(milestone::count_issues(connection, ids, confidential_access(actor, project)).await?)
+    Ok(milestone::count_issues(connection, ids, confidential_access(actor, project), max_counted).await?)
 }
 
-fn counted(milestone: Milestone, counts: &[IssueCounts]) -> CountedMilestone {
+fn counted(milestone: Milestone, counts: &[IssueCounts], max_counted: i64) -> CountedMilestone {
     let found = counts.iter().find(|counts| counts.milestone_id == milestone.id);
     let (open_issues, closed_issues) = found.map_or((0, 0), |counts| (counts.open, counts.closed));
-    CountedMilestone { milestone, open_issues, closed_issues }
+    let is_partial = open_issues + closed_issues >= max_counted;
+    CountedMilestone { milestone, open_issues, closed_issues, is_partial }
 }
 
 /// A milestone with what its page shows.
@@ -92,7 +99,8 @@ pub async fn show(
     let project =
         access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadMilestones).await?;
     let milestone = find_by_iid(&mut connection, &project, iid).await?;
-    let counts = count_issues(&mut connection, actor, &project, &[milestone.id.get()]).await?;
+    let ids = [milestone.id.get()];
+    let counts = count_issues(&mut connection, actor, &project, &ids, MAX_COUNTED_TOTAL).await?;
     let issues = if access::is_authorized(actor, &project, ProjectAction::ReadIssues) {
         let input = ListIssues { milestone: Some(milestone.id), closed: Some(is_closed), ..ListIssues::default() };
         issue_list::list_for_project(app, &mut connection, actor, &project, input, page).await?
@@ -102,5 +110,6 @@ pub async fn show(
     let titles: BTreeSet<&str> = issues.items.iter().flat_map(|issue| &issue.labels).map(String::as_str).collect();
     let titles: Vec<&str> = titles.into_iter().collect();
     let labels = list_by_titles(&mut connection, actor, &project, &titles).await?;
-    Ok(MilestoneWithIssues { project, milestone: counted(milestone, &counts), issues, labels })
+    let milestone = counted(milestone, &counts, MAX_COUNTED_TOTAL);
+    Ok(MilestoneWithIssues { project, milestone, issues, labels })
 }

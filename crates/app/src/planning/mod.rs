@@ -3,8 +3,8 @@
 //! All changes hold the lock of the project, so that numbers have no gaps, positions are dense and counters are correct
 //! (ADR 0019). Changes of notes only lock their issue.
 
-pub mod board;
 mod assignee;
+pub mod board;
 pub mod close_issues;
 pub mod default_labels;
 mod events;

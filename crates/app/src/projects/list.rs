@@ -95,12 +95,7 @@ pub async fn list_for_user(
     let Some(namespace) = namespace::find_id_for_user(&mut connection, user).await? else {
         return Ok(Page::with_total(Vec::new(), page, 0));
     };
-    let scope = ProjectScope::Group {
-        group: namespace,
-        includes_own: true,
-        includes_shared: false,
-        is_member: false,
-    };
+    let scope = ProjectScope::Group { group: namespace, includes_own: true, includes_shared: false, is_member: false };
     Ok(list::list(&mut connection, &app.database, &input.into_filter(viewer(app, actor), scope), page).await?)
 }
 

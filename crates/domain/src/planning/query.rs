@@ -9,9 +9,13 @@ use std::fmt;
 use chrono::NaiveDate;
 
 use super::words::{self, quote, quote_if_needed};
+use crate::parse_date;
 
 /// Maximum number of labels, excluded labels or words of a filter; further ones are reported. Arbitrary.
 const MAX_VALUES: usize = 10;
+
+/// Maximum number of words that are reported. Arbitrary.
+const MAX_PROBLEMS: usize = 10;
 
 /// A filter and an order of issues.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -91,30 +95,30 @@ pub enum DueFilter {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IssueOrder {
     #[default]
-    LastUpdatedFirst,
-    FirstUpdatedFirst,
-    NewestFirst,
-    OldestFirst,
+    LastUpdated,
+    LeastRecentlyUpdated,
+    Newest,
+    Oldest,
 }
 
 impl IssueOrder {
     /// Returns the value of `sort:`.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::LastUpdatedFirst => "updated",
-            Self::FirstUpdatedFirst => "updated-asc",
-            Self::NewestFirst => "created",
-            Self::OldestFirst => "created-asc",
+            Self::LastUpdated => "updated",
+            Self::LeastRecentlyUpdated => "updated-asc",
+            Self::Newest => "created",
+            Self::Oldest => "created-asc",
         }
     }
 
     pub fn from_str_opt(word: &str) -> Option<Self> {
-        let all = [Self::LastUpdatedFirst, Self::FirstUpdatedFirst, Self::NewestFirst, Self::OldestFirst];
+        let all = [Self::LastUpdated, Self::LeastRecentlyUpdated, Self::Newest, Self::Oldest];
         all.into_iter().find(|order| order.as_str() == word)
     }
 }
 
-/// A parsed filter, with messages about the words that have no meaning.
+/// A parsed filter, with messages about the words that have no meaning: the first ten of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ParsedQuery {
     pub query: IssueQuery,
@@ -140,7 +144,9 @@ impl IssueQuery {
                 None if word.text.is_empty() => Ok(()),
                 None => push_value(&mut parsed.query.text, &word.text),
             };
-            if let Err(reason) = result {
+            if let Err(reason) = result
+                && parsed.problems.len() < MAX_PROBLEMS
+            {
                 parsed.problems.push(format!("{} was ignored: {reason}.", quote_if_needed(&word.text)));
             }
         }
@@ -201,18 +207,11 @@ fn parse_person(value: &str) -> Result<PersonFilter, &'static str> {
 }
 
 fn parse_due(value: &str) -> Option<DueFilter> {
-    let date = |text: &str| parse_date(text);
     match value.split_at_checked(1) {
-        Some(("<", rest)) => date(rest).map(DueFilter::Before),
-        Some((">", rest)) => date(rest).map(DueFilter::After),
-        _ => date(value).map(DueFilter::On),
+        Some(("<", rest)) => parse_date(rest).map(DueFilter::Before),
+        Some((">", rest)) => parse_date(rest).map(DueFilter::After),
+        _ => parse_date(value).map(DueFilter::On),
     }
-}
-
-/// Parses a date such as `2026-12-01`. Years have four digits.
-pub(super) fn parse_date(text: &str) -> Option<NaiveDate> {
-    let is_plain = text.len() == 10 && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
-    if is_plain { NaiveDate::parse_from_str(text, "%Y-%m-%d").ok() } else { None }
 }
 
 impl fmt::Display for IssueQuery {

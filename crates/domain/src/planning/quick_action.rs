@@ -2,8 +2,8 @@
 
 use chrono::NaiveDate;
 
-use super::query::parse_date;
 use super::words::{self, Word};
+use crate::parse_date;
 
 /// Maximum number of quick actions of one text. Further lines are part of the text. Arbitrary.
 const MAX_ACTIONS: usize = 20;

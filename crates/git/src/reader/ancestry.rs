@@ -22,10 +22,12 @@ pub enum HistoryChange {
 
 /// Commits whose dates differ by up to this many seconds are searched as if the clocks of their authors were wrong.
 const CLOCK_SKEW_SECONDS: i64 = 86_400;
+/// Maximum number of parents of the commits that are searched for tips. A commit can have very many parents.
+const MAX_EDGES: usize = 50_000;
 
 impl Reader {
     /// Returns those of `tips` that are a commit or have it as an ancestor. The tips must be commits. Returns None if more
-    /// than `max_commits` commits are newer than the commit.
+    /// than `max_commits` commits are newer than the commit, or if these have too many parents.
     pub fn tips_containing(
         &self,
         commit: ObjectId,
@@ -36,11 +38,16 @@ impl Reader {
         let sorting = Sorting::ByCommitTimeCutoff { order: CommitTimeOrder::NewestFirst, seconds: oldest };
         let walk = self.0.rev_walk(tips.iter().copied()).sorting(sorting).all().map_err(unreadable(commit))?;
         let mut children: HashMap<ObjectId, Vec<ObjectId>> = HashMap::new();
+        let mut edges = 0;
         for (visited, info) in walk.enumerate() {
             if visited >= max_commits {
                 return Ok(None);
             }
             let info = info.map_err(unreadable(commit))?;
+            edges += info.parent_ids.len();
+            if edges > MAX_EDGES {
+                return Ok(None);
+            }
             for parent in info.parent_ids {
                 children.entry(parent).or_default().push(info.id);
             }

@@ -45,6 +45,10 @@ impl Reader {
             }
             let Some((state, mut indexes)) = walk.waiting.remove(&next.id) else { continue };
             for parent in next.parents {
+                // A commit can have very many parents.
+                if Instant::now() >= deadline {
+                    return Ok(last);
+                }
                 let Some(parent_state) = self.directory_state(parent, directory)? else { return Ok(last) };
                 let unchanged = if parent_state == state {
                     std::mem::take(&mut indexes)

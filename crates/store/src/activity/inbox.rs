@@ -1,10 +1,10 @@
-//! What needs the attention of a user: failed pipelines and requests for access. Each list is a bounded range of an
-//! index.
+//! What needs the attention of a user: failed pipelines and requests for access. The pipelines are a bounded range of
+//! an index.
 
 use chrono::{DateTime, NaiveDate, Utc};
-use holdfast_domain::AccessLevel;
 use holdfast_domain::ci::Status;
 use holdfast_domain::ids::{PipelineId, ProjectId, UserId};
+use holdfast_domain::{AccessLevel, Visibility};
 use sqlx::{Postgres, QueryBuilder};
 
 use crate::accounts::user::UserSummary;
@@ -74,35 +74,26 @@ pub async fn list_access_requests(
     today: NaiveDate,
     limit: i64,
 ) -> Result<Vec<PendingRequest>> {
-    // With arrays, PostgreSQL has only one plan to choose: one index lookup for each element.
-    const QUERY: &str = "\
-        select u.id, u.username, u.name, u.email, u.state, found.path, found.is_group, found.requested_at from (\
-          (select r.user_id, n.path, true as is_group, r.requested_at \
-           from access_requests r join namespaces n on n.id = r.group_id \
-           where r.group_id = any(array(select group_id from group_members where user_id = $1 and access_level >= $2 \
-             and (expires_at is null or expires_at > $4)))) \
-          union all \
-          (select r.user_id, n.path || '/' || p.path, false, r.requested_at \
-           from access_requests r join projects p on p.id = r.project_id join namespaces n on n.id = p.namespace_id \
-           where r.project_id = any(array(\
-             select id from projects where namespace_id = any(array(\
-               select id from namespaces where owner_id = $1 \
-               union all select group_id from group_members where user_id = $1 and access_level >= $3 \
-                 and (expires_at is null or expires_at > $4))) \
-             union select project_id from project_members where user_id = $1 and access_level >= $3 \
-               and (expires_at is null or expires_at > $4) \
-             union select s.project_id from group_members m join project_shares s on s.group_id = m.group_id \
-               where m.user_id = $1 and m.access_level >= $3 and (m.expires_at is null or m.expires_at > $4) \
-                 and s.access_level >= $3 and (s.expires_at is null or s.expires_at > $4)))) \
-        ) found join users u on u.id = found.user_id order by found.requested_at, u.id limit $5";
-    Ok(sqlx::query_as(QUERY)
-        .bind(user.get())
-        .bind(AccessLevel::Owner.as_i16())
-        .bind(AccessLevel::Master.as_i16())
-        .bind(today)
-        .bind(limit)
-        .fetch_all(connection)
-        .await?)
+    // The requests for groups are found by the user's groups. These can have very many projects, so the requests for
+    // projects are not found by project: those of the whole instance are read, and each is checked by index lookups.
+    // There are few, because each waits for a decision.
+    let mut query = QueryBuilder::<Postgres>::new(
+        "select u.id, u.username, u.name, u.email, u.state, found.path, found.is_group, found.requested_at from (\
+         (select r.user_id, n.path, true as is_group, r.requested_at \
+         from access_requests r join namespaces n on n.id = r.group_id \
+         where r.group_id = any(array(select group_id from group_members where user_id = ",
+    );
+    query.push_bind(user.get()).push(" and access_level >= ").push(AccessLevel::Owner.as_i16());
+    query.push(" and (expires_at is null or expires_at > ").push_bind(today).push(")))) union all ");
+    query.push("(select r.user_id, n.path || '/' || p.path, false, r.requested_at from access_requests r ");
+    query.push("join projects p on p.id = r.project_id join namespaces n on n.id = p.namespace_id ");
+    query.push("where r.project_id is not null and (");
+    // Administrators decide only what their memberships let them decide, so no viewer sees everything here.
+    let viewer = Viewer { user: Some(user), min_visibility: Some(Visibility::Public), today };
+    push_has_level(&mut query, viewer, AccessLevel::Master);
+    query.push("))) found join users u on u.id = found.user_id order by found.requested_at, u.id limit ");
+    query.push_bind(limit);
+    Ok(query.build_query_as().fetch_all(connection).await?)
 }
 
 /// The newest pipeline of a project.

@@ -41,8 +41,10 @@ pub struct CardRange {
     pub cards_per_list: i64,
 }
 
-/// Each list reads the index of its label backwards, and the backlog that of open issues by creation. None is read
-/// beyond its last card.
+/// Each list reads the index of its label backwards, and skips closed issues and those that the viewer does not see,
+/// until it has all of its cards. The counters of the label say how many there can be, so that a list without open
+/// issues reads nothing, and no list reads on behind its last open issue, unless issues are hidden from the viewer. The
+/// backlog reads the index of open issues by creation, and skips those that are in a list.
 const QUERY: &str = "\
     select c.list_id, i.iid, i.title, i.confidential, i.due_date, i.notes_count, \
       u.name as assignee_name, u.username as assignee_username, \
@@ -50,11 +52,13 @@ const QUERY: &str = "\
         order by l.title) as labels \
     from ( \
       select b.id as list_id, b.position, found.id \
-      from board_lists b cross join lateral ( \
+      from board_lists b join labels l on l.id = b.label_id cross join lateral ( \
         select i.id from issue_labels x join issues i on i.id = x.issue_id \
         where x.label_id = b.label_id and i.project_id = $1 and not i.closed \
           and (not i.confidential or $2 or i.author_id = $3 or i.assignee_id = $3) \
-        order by x.issue_id desc limit $5) found \
+        order by x.issue_id desc \
+        limit least($5::bigint, l.open_issues + \
+          case when $2 or $3 is not null then l.open_confidential_issues else 0 end)) found \
       where b.project_id = $1 and b.position < $4 \
       union all \
       (select null::bigint, -1, found.id \

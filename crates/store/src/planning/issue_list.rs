@@ -263,7 +263,8 @@ impl FromClause<'_> {
             }
             Labels::EachOf(labels) => {
                 for label in labels {
-                    self.query.push(" and exists (select from issue_labels x where x.issue_id = i.id and x.label_id = ");
+                    self.query
+                        .push(" and exists (select from issue_labels x where x.issue_id = i.id and x.label_id = ");
                     self.query.push_bind(label.get()).push(")");
                 }
             }

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, NaiveDate, Utc};
 use holdfast_domain::ids::{MilestoneId, ProjectId, UserId};
-use holdfast_domain::page::{MAX_COUNTED_TOTAL, Page, PageRequest};
+use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::planning::ConfidentialAccess;
 use sqlx::{Postgres, QueryBuilder};
 
@@ -85,12 +85,13 @@ pub struct IssueCounts {
     pub closed: i64,
 }
 
-/// Counts the issues of these milestones, which belong to one project. Counting a milestone stops after
-/// [`MAX_COUNTED_TOTAL`] issues.
+/// Counts the issues of these milestones, which belong to one project. Counting a milestone stops after `max_counted`
+/// issues.
 pub async fn count_issues(
     connection: &mut Connection,
     milestones: &[i64],
     confidential_access: ConfidentialAccess,
+    max_counted: i64,
 ) -> Result<Vec<IssueCounts>> {
     const QUERY: &str = "\
         select m.id as milestone_id, counted.open, counted.closed from unnest($1::bigint[]) m (id) cross join lateral ( \
@@ -102,7 +103,7 @@ pub async fn count_issues(
         ConfidentialAccess::Own(user) => (false, Some(UserId::get(user))),
         ConfidentialAccess::None => (false, None),
     };
-    let query = sqlx::query_as(QUERY).bind(milestones).bind(sees_all).bind(viewer).bind(MAX_COUNTED_TOTAL);
+    let query = sqlx::query_as(QUERY).bind(milestones).bind(sees_all).bind(viewer).bind(max_counted);
     Ok(query.fetch_all(connection).await?)
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The patterns of syntaxes can take long on hostile code, and a running pattern cannot be stopped. The work is therefore
 //! done by at most two threads of its own. A request waits for a short time, and shows the code without colors if the
-//! result is not there by then.
+//! result is not there by then. Code that could not be highlighted is not tried again for a while.
 
 mod classes;
 mod permits;
@@ -12,6 +12,7 @@ use std::sync::{Arc, LazyLock, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use moka::Expiry;
 use moka::sync::Cache;
 use sha2::{Digest, Sha256};
 use syntect::parsing::{ParseState, ScopeStack, SyntaxReference};
@@ -24,12 +25,15 @@ pub type HighlightedLines = Vec<Box<str>>;
 
 /// Maximum size of code that is highlighted, in bytes.
 const MAX_BYTES: usize = 512_000;
-/// Maximum length of a line of highlighted code, in characters. Code with longer lines is generated.
-const MAX_LINE_CHARACTERS: usize = 2_000;
+/// Maximum length of a line of highlighted code, in characters. Code with longer lines is generated. A line cannot be
+/// interrupted, and the time for a hostile one grows faster than its length.
+const MAX_LINE_CHARACTERS: usize = 500;
 /// How long a request waits for the highlighted code of a file.
 const FILE_TIMEOUT: Duration = Duration::from_millis(150);
 /// How long one code may be worked on. What takes longer than a request waits is found in the cache by the next one.
 const WORK_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long code that could not be highlighted is not tried again. The node may only have been busy.
+const FAILURE_LIFETIME: Duration = Duration::from_secs(600);
 /// Maximum number of codes that are worked on at once.
 const MAX_CONCURRENT_WORK: usize = 2;
 /// Maximum size of all cached code, in bytes.
@@ -37,15 +41,37 @@ const MAX_CACHE_BYTES: u64 = 64 << 20;
 
 /// The identity of a code and the name of its syntax.
 type CacheKey = (String, String);
+/// The highlighted code, or `None` if it is being worked on or could not be highlighted.
+type CacheValue = Option<Arc<HighlightedLines>>;
 
 static PERMITS: Permits = Permits::new(MAX_CONCURRENT_WORK);
-static CACHE: LazyLock<Cache<CacheKey, Arc<HighlightedLines>>> = LazyLock::new(|| {
-    let weigh = |key: &CacheKey, lines: &Arc<HighlightedLines>| {
-        let bytes: usize = lines.iter().map(|line| line.len() + size_of::<Box<str>>()).sum();
+static CACHE: LazyLock<Cache<CacheKey, CacheValue>> = LazyLock::new(|| {
+    let weigh = |key: &CacheKey, value: &CacheValue| {
+        let lines = value.iter().flat_map(|lines| lines.iter());
+        let bytes: usize = lines.map(|line| line.len() + size_of::<Box<str>>()).sum();
         u32::try_from(bytes + key.0.len() + key.1.len()).unwrap_or(u32::MAX)
     };
-    Cache::builder().max_capacity(MAX_CACHE_BYTES).weigher(weigh).build()
+    Cache::builder().max_capacity(MAX_CACHE_BYTES).weigher(weigh).expire_after(FailureExpiry).build()
 });
+
+/// Removes failures from the cache after a while.
+struct FailureExpiry;
+
+impl Expiry<CacheKey, CacheValue> for FailureExpiry {
+    fn expire_after_create(&self, _: &CacheKey, value: &CacheValue, _: Instant) -> Option<Duration> {
+        value.is_none().then_some(FAILURE_LIFETIME)
+    }
+
+    fn expire_after_update(
+        &self,
+        _: &CacheKey,
+        value: &CacheValue,
+        _: Instant,
+        _: Option<Duration>,
+    ) -> Option<Duration> {
+        value.is_none().then_some(FAILURE_LIFETIME)
+    }
+}
 
 /// Highlights the lines of a file. Returns `None` if its syntax is not known, if it is too long, or if it takes too long.
 pub async fn highlight_file(blob_id: String, path: String, lines: Vec<String>) -> Option<Arc<HighlightedLines>> {
@@ -60,8 +86,11 @@ pub async fn highlight_file(blob_id: String, path: String, lines: Vec<String>) -
 /// known, if the code is too long, or if it is not highlighted before the deadline.
 pub fn highlight_block(language: &str, code: &str, deadline: Instant) -> Option<Arc<HighlightedLines>> {
     let syntax = syntaxes::find_by_name(language)?;
-    let id = format!("text {}", hex::encode(Sha256::digest(code)));
-    highlight(id, syntax, code.lines().map(str::to_owned).collect(), deadline)
+    highlight(block_id(code), syntax, code.lines().map(str::to_owned).collect(), deadline)
+}
+
+fn block_id(code: &str) -> String {
+    format!("text {}", hex::encode(Sha256::digest(code)))
 }
 
 fn highlight(
@@ -76,20 +105,26 @@ fn highlight(
     }
     let key = (id, syntax.name.clone());
     if let Some(found) = CACHE.get(&key) {
-        return Some(found);
+        return found;
     }
     let permit = PERMITS.acquire(deadline)?;
+    // Requests for the same code do not occupy the other thread meanwhile, and a failure remains in the cache.
+    CACHE.insert(key.clone(), None);
+    let work_key = key.clone();
     let (sender, receiver) = mpsc::sync_channel(1);
     let work = move || {
         let _permit = permit;
         let highlighted = write_lines(syntax, &lines).map(Arc::new);
-        if let Some(lines) = &highlighted {
-            CACHE.insert(key, lines.clone());
+        if highlighted.is_some() {
+            CACHE.insert(work_key, highlighted.clone());
         }
         // The request may have stopped waiting.
         let _ = sender.send(highlighted);
     };
-    thread::Builder::new().name("highlight".to_owned()).spawn(work).ok()?;
+    if thread::Builder::new().name("highlight".to_owned()).spawn(work).is_err() {
+        CACHE.invalidate(&key);
+        return None;
+    }
     receiver.recv_timeout(deadline.saturating_duration_since(Instant::now())).ok().flatten()
 }
 
@@ -167,6 +202,15 @@ mod tests {
         assert_eq!(lines("", "x"), None);
         assert_eq!(lines("rust", &"x".repeat(MAX_LINE_CHARACTERS + 1)), None);
         assert_eq!(lines("rust", &"fn x() {}\n".repeat(MAX_BYTES / 9)), None);
+    }
+
+    #[test]
+    fn code_that_could_not_be_highlighted_is_not_tried_again() {
+        let code = "fn fails() {}";
+        CACHE.insert((block_id(code), "Rust".to_owned()), None);
+        assert_eq!(lines("rust", code), None);
+        assert!(lines("rust", "fn succeeds() {}").is_some());
+        assert!(CACHE.get(&(block_id("fn succeeds() {}"), "Rust".to_owned())).flatten().is_some());
     }
 
     #[test]

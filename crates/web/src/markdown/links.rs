@@ -1,6 +1,6 @@
 //! Where the links and images of a text lead.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use holdfast_app::planning::mention::Mentioned;
@@ -15,6 +15,8 @@ pub const ID_PREFIX: &str = "user-content-";
 
 /// Maximum size of the texts that are rendered for one page, in bytes. The texts after that are shown as they are.
 const MAX_PAGE_BYTES: usize = 512_000;
+/// How long the texts of one page may be parsed, all together. A text of the maximum size takes a few milliseconds.
+const PARSE_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long the code of the texts of one page may be highlighted.
 const HIGHLIGHT_TIMEOUT: Duration = Duration::from_millis(300);
 
@@ -26,6 +28,8 @@ pub struct LinkContext {
     place: Place,
     mentioned: Mentioned,
     remaining_bytes: AtomicUsize,
+    /// How long texts of the page have been parsed, in nanoseconds.
+    parse_nanoseconds: AtomicU64,
     highlight_deadline: Instant,
 }
 
@@ -74,6 +78,7 @@ impl LinkContext {
             place,
             mentioned: Mentioned::default(),
             remaining_bytes: AtomicUsize::new(MAX_PAGE_BYTES),
+            parse_nanoseconds: AtomicU64::new(0),
             highlight_deadline: Instant::now() + HIGHLIGHT_TIMEOUT,
         }
     }
@@ -98,6 +103,16 @@ impl LinkContext {
     pub(super) fn admit(&self, bytes: usize) -> bool {
         let subtract = |remaining: usize| remaining.checked_sub(bytes);
         self.remaining_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, subtract).is_ok()
+    }
+
+    /// Parses a text. `parse` gets the deadline that the texts before it have left.
+    pub(super) fn parse<T>(&self, parse: impl FnOnce(Instant) -> T) -> T {
+        let start = Instant::now();
+        let spent = Duration::from_nanos(self.parse_nanoseconds.load(Ordering::Relaxed));
+        let parsed = parse(start + PARSE_TIMEOUT.saturating_sub(spent));
+        let nanoseconds = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.parse_nanoseconds.fetch_add(nanoseconds, Ordering::Relaxed);
+        parsed
     }
 
     pub(super) fn highlight_deadline(&self) -> Instant {

@@ -11,34 +11,48 @@ mod links;
 pub mod sanitize;
 mod structure;
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use comrak::{Arena, Options, format_html_with_plugins, options, try_parse_document};
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::task::block_in_place;
 
 pub use links::{ID_PREFIX, LinkContext};
 
 /// Maximum size of a text that is rendered, in bytes. Longer texts are shown as they are.
 pub const MAX_BYTES: usize = 512_000;
-/// How long a text may be parsed. A text of the maximum size takes a few milliseconds.
-const PARSE_TIMEOUT: Duration = Duration::from_millis(500);
 /// Maximum number of lists and quotations that one line begins.
 const MAX_CONTAINERS_PER_LINE: usize = 100;
 
 /// Renders Markdown as sanitized HTML, which templates show with the filter `safe`. Returns `None` if the text is too
-/// long or nested too deeply, or if the texts of the page are too long together; it is then shown as it is.
+/// long or nested too deeply, or if the texts of the page are too long or take too long together; it is then shown as
+/// it is.
 ///
 /// The context belongs to one page, for all texts on it.
 pub fn render(text: &str, context: &LinkContext) -> Option<String> {
-    if text.len() > MAX_BYTES || !context.admit(text.len()) || has_deep_line(text) {
+    if text.len() > MAX_BYTES || !context.admit(text.len()) {
+        return None;
+    }
+    // A text can take long, and waits for its highlighted code. Other requests then continue on another thread, which
+    // only a runtime with several threads has: `block_in_place` panics on others, such as those of tests.
+    let runtime = Handle::try_current();
+    match runtime.is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread) {
+        true => block_in_place(|| render_admitted(text, context)),
+        false => render_admitted(text, context),
+    }
+}
+
+fn render_admitted(text: &str, context: &LinkContext) -> Option<String> {
+    if has_deep_line(text) {
         return None;
     }
     let options = options(context);
     let code = code::CodeBlocks::new(context.highlight_deadline());
     let mut plugins = options::Plugins::default();
     plugins.render.codefence_syntax_highlighter = Some(&code);
-    let deadline = Instant::now() + PARSE_TIMEOUT;
     let arena = Arena::new();
-    let root = try_parse_document(&arena, text, &options, &|| Instant::now() >= deadline).ok()?;
+    let parse = |deadline: Instant| try_parse_document(&arena, text, &options, &|| Instant::now() >= deadline);
+    let root = context.parse(parse).ok()?;
     let mut html = String::with_capacity(text.len() * 2);
     format_html_with_plugins(root, &options, &mut html, &plugins).ok()?;
     Some(sanitize::clean(&structure::normalize(html, context)))

@@ -5,12 +5,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use holdfast_domain::policy::ProjectAction;
 use holdfast_git::blame;
-use holdfast_git::{Error as GitError, ObjectId, TreePath};
+use holdfast_git::{ObjectId, TreePath};
 use holdfast_store::projects::project::{Project, ProjectRef};
 
 pub use holdfast_git::blame::{Blame, BlamedCommit};
 
 use super::blob;
+use super::changes::explain_timeout;
 use super::commit::{self, Commit};
 use crate::repository::fetch_slot::FetchSlot;
 use crate::repository::open_repository::open_repository;
@@ -22,6 +23,7 @@ pub const MAX_BYTES: u64 = 512_000;
 pub const MAX_LINES: usize = 10_000;
 /// How long git may search. Files with a very long history take longer.
 const TIMEOUT: Duration = Duration::from_secs(20);
+const TIMED_OUT: &str = "The history of this file is too long for this page";
 /// Number of bytes at the beginning of a file in which a zero byte means that it is binary, as git decides it.
 const BINARY_PROBE_BYTES: usize = 8_000;
 
@@ -68,12 +70,7 @@ pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, address: &str)
             let slot = FetchSlot::acquire(app, &repository).await?;
             let (git, bare) = (&app.git_runtime.git, &slot.cached_repository.bare);
             let search = blame::run(git, bare, found.commit, &path, MAX_LINES + 1, TIMEOUT).await;
-            let blame = search.map_err(|error| match error {
-                GitError::TimedOut { .. } => {
-                    Error::TemporarilyUnavailable("The history of this file is too long for this page")
-                }
-                other => other.into(),
-            })?;
+            let blame = search.map_err(|error| explain_timeout(error, TIMED_OUT))?;
             BlamedContent::Lines { text, blame }
         }
     };

@@ -97,11 +97,7 @@ pub(super) struct FoundFile<'a> {
     pub id: ObjectId,
 }
 
-pub(super) async fn find_file<'a>(
-    app: &App,
-    repository: &OpenRepository,
-    address: &'a str,
-) -> Result<FoundFile<'a>> {
+pub(super) async fn find_file<'a>(app: &App, repository: &OpenRepository, address: &'a str) -> Result<FoundFile<'a>> {
     let (revision, path) = revision::split_address(&*repository.refs, address);
     let commit = revision::resolve(app, repository, revision).await?.ok_or(Error::NotFound(Resource::Commit))?;
     let entry = tree::find(app, repository, commit, path.into()).await?;

@@ -5,9 +5,9 @@ use std::io;
 use std::time::Duration;
 
 use futures_util::stream::BoxStream;
-use holdfast_git::ObjectId;
 pub use holdfast_git::diff::{ChangedLines, DiffListing, FileSelection, ListedFile};
 use holdfast_git::diff::{Diff, FileDiff, TextLimit};
+use holdfast_git::{Error as GitError, ObjectId};
 use tokio::time::{Instant, timeout};
 use tracing::Instrument;
 
@@ -56,8 +56,16 @@ const HEADER_LINES: u64 = 4;
 /// Number of diffs that wait for the client.
 const MAX_QUEUED_DIFFS: usize = 2;
 /// Maximum time that git may take.
-const DIFF_TIMEOUT: Duration = Duration::from_secs(60);
-const TIMED_OUT: &str = "The comparison took too long and was canceled.";
+const DIFF_TIMEOUT: Duration = Duration::from_secs(20);
+pub(super) const TIMED_OUT: &str = "The comparison took too long and was canceled.";
+
+/// Returns the error of a search or comparison by git. If it took too long, the error has this message.
+pub(super) fn explain_timeout(error: GitError, message: &'static str) -> Error {
+    match error {
+        GitError::TimedOut { .. } => Error::TemporarilyUnavailable(message),
+        other => other.into(),
+    }
+}
 
 /// Starts to compare two commits or trees. Returns when the files are known.
 pub(super) async fn start(

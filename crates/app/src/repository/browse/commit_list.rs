@@ -10,6 +10,7 @@ use holdfast_store::projects::project::{Project, ProjectRef};
 
 pub use holdfast_store::ci::pipeline::CommitPipeline;
 
+use super::changes::explain_timeout;
 use super::commit::{Commit, load_listed};
 use super::revision;
 use crate::repository::fetch_slot::FetchSlot;
@@ -81,7 +82,8 @@ async fn find_ids(
     };
     let slot = FetchSlot::acquire(app, repository).await?;
     let query = CommitQuery { tip, excluded: None, path: path.as_ref(), after };
-    Ok(commits::list(&app.git_runtime.git, &slot.cached_repository.bare, query, PAGE_SIZE + 1).await?)
+    let found = commits::list(&app.git_runtime.git, &slot.cached_repository.bare, query, PAGE_SIZE + 1).await;
+    found.map_err(|error| explain_timeout(error, "The history is too long for this page"))
 }
 
 /// Returns the newest pipeline of each commit, by the id of the commit, in one statement.

@@ -7,7 +7,7 @@ use holdfast_git::{ObjectId, SHA1, merge_base};
 use holdfast_store::projects::project::{Project, ProjectRef};
 use holdfast_store::repository::snapshot::{RefKind, Snapshot};
 
-use super::changes::{self, Changes, FileSelection};
+use super::changes::{self, Changes, FileSelection, TIMED_OUT, explain_timeout};
 use super::commit::{Commit, load_listed};
 use super::revision::{self, FoundCommit};
 use crate::repository::fetch_slot::FetchSlot;
@@ -121,7 +121,8 @@ async fn compare(
         ComparisonBase::MergeBase => merge_base::find(git, bare, from, to).await?.unwrap_or(ObjectId::empty_tree(SHA1)),
     };
     let query = CommitQuery { tip: to, excluded: Some(from), path: None, after: None };
-    let mut listed = commits::list(git, bare, query, MAX_COMMITS + 1).await?;
+    let listed = commits::list(git, bare, query, MAX_COMMITS + 1).await;
+    let mut listed = listed.map_err(|error| explain_timeout(error, TIMED_OUT))?;
     let has_more_commits = listed.len() > MAX_COMMITS;
     listed.truncate(MAX_COMMITS);
     let commits = load_listed(app, repository, listed).await?;

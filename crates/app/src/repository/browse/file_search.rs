@@ -15,6 +15,10 @@ use crate::{Actor, App, Error, Resource, Result};
 pub const MAX_EXAMINED: usize = 100_000;
 /// Maximum number of files that a search returns.
 pub const MAX_FOUND: usize = 200;
+/// Maximum number of characters of a filter; the rest is ignored. Arbitrary.
+const MAX_FILTER_CHARS: usize = 200;
+/// Maximum number of different words of a filter; further ones are ignored. Every path is compared with every word.
+const MAX_WORDS: usize = 10;
 
 /// The files of a revision whose paths match a filter.
 #[derive(Debug)]
@@ -31,7 +35,7 @@ pub struct FileSearch {
 }
 
 /// Finds the files of a revision whose paths contain all words of `filter`, in any case. Without words, every file
-/// matches.
+/// matches. The end of a long filter is ignored.
 #[crate::boxed]
 pub async fn find(app: &App, actor: &Actor, project: &ProjectRef, revision: &str, filter: &str) -> Result<FileSearch> {
     let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
@@ -61,12 +65,19 @@ pub async fn find(app: &App, actor: &Actor, project: &ProjectRef, revision: &str
     Ok(FileSearch { project, revision, files, has_more, is_incomplete })
 }
 
-/// The words of a filter in lower case.
+/// The different words of a filter in lower case.
 struct PathFilter(Vec<String>);
 
 impl PathFilter {
     fn new(filter: &str) -> Self {
-        Self(filter.split_whitespace().map(str::to_lowercase).collect())
+        let filter: String = filter.chars().take(MAX_FILTER_CHARS).collect();
+        let mut words: Vec<String> = Vec::new();
+        for word in filter.split_whitespace().map(str::to_lowercase) {
+            if words.len() < MAX_WORDS && !words.contains(&word) {
+                words.push(word);
+            }
+        }
+        Self(words)
     }
 
     fn matches(&self, path: &[u8]) -> bool {
@@ -87,5 +98,13 @@ mod tests {
         let matches = |filter: &str, path: &str| PathFilter::new(filter).matches(path.as_bytes());
         assert!(matches("", "a") && matches("READ md", "docs/readme.md") && matches("ÄB", "x/äb"));
         assert!(!matches("readme txt", "docs/readme.md"));
+    }
+
+    #[test]
+    fn a_filter_has_a_limited_number_of_words() {
+        assert_eq!(PathFilter::new("a A b a").0, ["a", "b"]);
+        let words: Vec<String> = (100..200).map(|number| number.to_string()).collect();
+        assert_eq!(PathFilter::new(&words.join(" ")).0, words[..MAX_WORDS]);
+        assert_eq!(PathFilter::new(&"ä".repeat(MAX_FILTER_CHARS + 1)).0, ["ä".repeat(MAX_FILTER_CHARS)]);
     }
 }

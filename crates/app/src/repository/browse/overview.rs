@@ -72,15 +72,7 @@ pub(crate) async fn load(app: &App, repository: &OpenRepository) -> Result<Optio
     };
     let readme = load_readme(app, repository, &entries).await?;
     let last_commits = last_commit::load_for_directory(app, repository, tip, "", SearchTime::Short).await?;
-    Ok(Some(RepositoryOverview {
-        default_branch,
-        revision,
-        commit,
-        entries,
-        has_more_entries,
-        readme,
-        last_commits,
-    }))
+    Ok(Some(RepositoryOverview { default_branch, revision, commit, entries, has_more_entries, readme, last_commits }))
 }
 
 /// Reads the README among the entries of a directory.

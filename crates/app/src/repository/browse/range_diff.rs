@@ -7,9 +7,11 @@ pub use holdfast_git::range_diff::CommitPair;
 use holdfast_git::range_diff::{self, CommitRange};
 use holdfast_store::projects::project::{Project, ProjectRef};
 
+use super::changes::{TIMED_OUT, explain_timeout};
+use super::commit::{self, Commit};
 use super::revision;
 use crate::repository::fetch_slot::FetchSlot;
-use crate::repository::open_repository::open_repository;
+use crate::repository::open_repository::{OpenRepository, open_repository};
 use crate::{Actor, App, Error, Resource, Result};
 
 /// Two ranges of commits, as the address of a page names them.
@@ -94,14 +96,44 @@ pub async fn show(
     };
     let slot = FetchSlot::acquire(app, &repository).await?;
     let (git, bare) = (&app.git_runtime.git, &slot.cached_repository.bare);
-    for range in [old, new] {
+    let explain = |error| explain_timeout(error, TIMED_OUT);
+    let list = async |range: CommitRange| {
         let query = CommitQuery { tip: range.tip, excluded: Some(range.base), path: None, after: None };
-        if commits::list(git, bare, query, MAX_COMMITS + 1).await?.len() > MAX_COMMITS {
-            return Ok(found(repository.project, RangePairs::TooMany));
-        }
+        commits::list(git, bare, query, MAX_COMMITS + 1).await.map_err(explain)
+    };
+    let (old_ids, new_ids) = (list(old).await?, list(new).await?);
+    if old_ids.len().max(new_ids.len()) > MAX_COMMITS {
+        return Ok(found(repository.project, RangePairs::TooMany));
     }
-    let pairs = range_diff::range_diff(git, bare, old, new, MAX_LINES).await?;
+    let pairs = if old_ids.is_empty() || new_ids.is_empty() {
+        list_unpaired(app, &repository, &old_ids, &new_ids).await?
+    } else {
+        range_diff::range_diff(git, bare, old, new, MAX_LINES).await.map_err(explain)?
+    };
     Ok(found(repository.project, RangePairs::Found(pairs)))
+}
+
+/// Lists the commits of two versions of which one has no commits, oldest first. Git accepts no range whose ends are the
+/// same commit.
+async fn list_unpaired(
+    app: &App,
+    repository: &OpenRepository,
+    old: &[ObjectId],
+    new: &[ObjectId],
+) -> Result<Vec<CommitPair>> {
+    let listed = commit::load_listed(app, repository, old.iter().chain(new).copied().collect()).await?;
+    let pair = |commit: Commit| {
+        let is_new = old.is_empty();
+        CommitPair {
+            old: (!is_new).then_some(commit.id),
+            new: is_new.then_some(commit.id),
+            is_same: false,
+            title: commit.message.lines().next().unwrap_or_default().to_owned(),
+            text: Vec::new(),
+            lines: 0,
+        }
+    };
+    Ok(listed.into_iter().rev().filter(|commit| commit.parents.len() < 2).map(pair).collect())
 }
 
 #[cfg(test)]

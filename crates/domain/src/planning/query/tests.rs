@@ -22,7 +22,7 @@ fn known_words_are_filters_and_others_are_text() {
         assignee: Some(PersonFilter::Viewer),
         author: Some(PersonFilter::Username("ada".into())),
         due: Some(DueFilter::Before(NaiveDate::from_ymd_opt(2026, 12, 1).unwrap())),
-        order: IssueOrder::NewestFirst,
+        order: IssueOrder::Newest,
         text: vec!["gauge".into(), "foo:bar".into()],
     };
     assert_eq!(query, expected);

@@ -1,7 +1,9 @@
 //! Follows every link from the start page, as every role, and checks the markup of every page on the way.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::LazyLock;
 
+use axum::http::Method;
 use holdfast_tests::{PageResponse, has_attribute};
 use holdfast_web::pages;
 use scraper::{ElementRef, Html, Selector};
@@ -10,9 +12,9 @@ use super::fixtures::{PageFixture, ROLES};
 
 const SITE: &str = "http://holdfast.test";
 /// How many addresses of one declared page are opened. Lists with filters have more addresses than can be opened.
-const MAX_ADDRESSES: usize = 10;
+const MAX_ADDRESSES: usize = 5;
 /// How many addresses of one declared page about files are opened: at least one for each file of the fixture.
-const MAX_FILE_ADDRESSES: usize = 40;
+const MAX_FILE_ADDRESSES: usize = 20;
 
 pub fn select<'a>(html: &'a Html, selector: &str) -> Vec<ElementRef<'a>> {
     html.select(&Selector::parse(selector).unwrap()).collect()
@@ -124,9 +126,10 @@ pub fn declared_path(method: &str, address: &str) -> Option<&'static str> {
         let is_equal = |(part, segment): (&&str, &&str)| part.starts_with([':', '*']) || part == segment;
         has_length && parts.iter().zip(&address).all(is_equal)
     };
-    let pages = pages::all();
-    let serving = pages.list().iter().filter(|page| page.method == method && matches(page.path));
-    serving.map(|page| page.path).min_by_key(|path| path.matches([':', '*']).count())
+    static DECLARED: LazyLock<Vec<(Method, &'static str)>> =
+        LazyLock::new(|| pages::all().list().iter().map(|page| (page.method.clone(), page.path)).collect());
+    let serving = DECLARED.iter().filter(|(of, path)| of == method && matches(path));
+    serving.map(|(_, path)| *path).min_by_key(|path| path.matches([':', '*']).count())
 }
 
 /// The addresses that a crawl has found, and how many of each declared page it opens.

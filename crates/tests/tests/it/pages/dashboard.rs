@@ -30,7 +30,7 @@ async fn an_anonymous_viewer_starts_with_the_public_projects() {
 }
 
 #[tokio::test]
-async fn a_new_user_is_told_what_the_dashboard_is_for() {
+async fn a_new_user_sees_what_the_dashboard_is_for() {
     let server = Server::start().await;
     server.user("ada").await;
     let page = server.sign_in("ada").await.get("/").await;

@@ -430,6 +430,10 @@ async fn a_forced_push_can_be_reviewed_and_undone() {
     // Ranges can be named, too.
     let named = fixture.open("range_diff/main..topic...main..topic").await;
     assert!(named.texts(".grid-table .state").iter().all(|change| change == "unchanged"), "{}", named.text);
+    // A version without commits is not an error.
+    let added = fixture.open("range_diff/main..main...main..topic").await.texts(".grid-table .state");
+    assert!(!added.is_empty() && added.iter().all(|change| change == "new"), "{added:?}");
+    assert!(fixture.open("range_diff/main...main").await.texts(".grid-table .state").is_empty());
     for missing in ["range_diff/main", "range_diff/main...nothing", "range_diff/a..b...c"] {
         assert_eq!(fixture.get(missing).await.status, 404, "{missing}");
     }

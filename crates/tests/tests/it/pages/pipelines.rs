@@ -207,7 +207,7 @@ impl EventStream {
                 continue;
             }
             let chunk = timeout(Duration::from_secs(20), self.response.chunk()).await.expect("an event in time");
-            self.buffer.push_str(&String::from_utf8(chunk.unwrap()?.to_vec()).unwrap());
+            self.buffer.push_str(std::str::from_utf8(&chunk.unwrap()?).unwrap());
         }
     }
 
@@ -329,8 +329,9 @@ async fn streams_are_limited_and_end_at_shutdown() {
     // A closed stream makes room for another one.
     drop(streams.pop());
     let mut reopened = 503;
+    let mut every = tokio::time::interval(Duration::from_millis(100));
     for _ in 0..50 {
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        every.tick().await;
         let response = request(&ada, &live, None).await;
         reopened = response.status().as_u16();
         if reopened == 200 {

@@ -7,6 +7,9 @@ use super::fixtures::PageFixture;
 
 /// The session, and at most two rounds of statements.
 const MAX_STATEMENTS: usize = 8;
+/// How many more statements a page may execute with many rows: what belongs to rows, such as their assignees, is not read
+/// if no row has it. A statement for each row would be many more.
+const MAX_ADDED_STATEMENTS: usize = 2;
 
 /// Logs every statement from now on.
 async fn log_statements(server: &Server) {
@@ -92,7 +95,7 @@ async fn pages_execute_few_statements_however_many_rows_they_show() {
         if few.len().max(many.len()) > MAX_STATEMENTS {
             wrong.push(format!("{path} executes {} statements:\n  {}", many.len(), many.join("\n  ")));
         }
-        if many.len() > few.len() {
+        if many.len() > few.len() + MAX_ADDED_STATEMENTS {
             let numbers = (few.len(), many.len());
             wrong
                 .push(format!("{path} executes more statements with more rows, {numbers:?}:\n  {}", many.join("\n  ")));

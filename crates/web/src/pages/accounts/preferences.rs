@@ -8,7 +8,8 @@ use crate::flash::FlashCode;
 use crate::pages::Pages;
 use crate::request::RequestContext;
 use crate::respond::{self, PageResult};
-use crate::views::accounts::preferences::{THEMES, preferences_page};
+use crate::theme::THEMES;
+use crate::views::accounts::preferences::preferences_page;
 
 /// Lifetime of the cookie. Browsers shorten longer ones to 400 days.
 const COOKIE_SECONDS: i64 = 400 * 24 * 60 * 60;

@@ -1,11 +1,10 @@
 //! The own personal access tokens.
 
-use chrono::NaiveDate;
 use holdfast_app::Error;
 use holdfast_app::accounts::token::{self, CreateToken};
-use holdfast_domain::Violations;
 use holdfast_domain::ids::TokenId;
 use holdfast_domain::policy::InstanceAction;
+use holdfast_domain::{Violations, parse_date};
 use holdfast_http_core::{Access, params};
 
 use crate::cost::Cost;
@@ -57,9 +56,9 @@ async fn create(context: RequestContext, form: CreateTokenForm) -> PageResult {
     };
     let expires_at = match values.expires_at.trim() {
         "" => None,
-        text => match text.parse::<NaiveDate>() {
-            Ok(date) => Some(date),
-            Err(_) => {
+        text => match parse_date(text) {
+            Some(date) => Some(date),
+            None => {
                 let violations = Violations::single("expires_at", "is not a date such as 2027-01-31");
                 return respond::rejected(&page(&context, values, &violations).await?);
             }

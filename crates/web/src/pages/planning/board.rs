@@ -95,7 +95,7 @@ fn render(part: &BoardPart) -> Result<RenderedBoard, PageError> {
 /// The changes of a board as its viewer sees it.
 struct BoardSource {
     project: ProjectRef,
-    /// The board that the browser shows: the digest of the whole, and those of its columns if this stream has sent it.
+    /// The board that the browser shows: the digest of the whole, and those of its columns after the first update.
     shown: Option<String>,
     columns: Vec<(String, String)>,
 }
@@ -108,12 +108,15 @@ impl LiveSource for BoardSource {
         let rendered = render(&part)?;
         let digest = rendered.digest();
         let is_unchanged = self.shown.as_ref() == Some(&digest);
-        let columns = rendered.column_digests();
-        let html = rendered.changed_since(&self.columns);
-        (self.shown, self.columns) = (Some(digest.clone()), columns);
+        if is_unchanged && !self.columns.is_empty() {
+            return Ok(Update::default());
+        }
+        let before = std::mem::replace(&mut self.columns, rendered.column_digests());
         if is_unchanged {
             return Ok(Update::default());
         }
+        self.shown = Some(digest.clone());
+        let html = rendered.changed_since(&before, &self.columns);
         let event = Event { id: Some(digest), ..Event::new("part", html) };
         Ok(Update { events: vec![event], ..Update::default() })
     }

@@ -91,6 +91,8 @@ async fn list(context: RequestContext, params: ListParams) -> PageResult {
     }
     let ParsedQuery { mut query, problems } = IssueQuery::parse(&line[..end]);
     let is_changed = params.pickers.apply(&mut query);
+    // The page is heavy only if it searches titles.
+    let _permit = if query.text.is_empty() { None } else { context.acquire_heavy_permit().await? };
     let reference = params.project.reference();
     let found = issue_search::search(context.app(), &context.actor, &reference, &query, context.page).await?;
     ensure_address(&context, &found.project)?;

@@ -5,7 +5,7 @@ use holdfast_app::planning::milestone::{self, MilestoneChanges, StateEvent};
 use holdfast_app::planning::milestone_issues;
 use holdfast_domain::policy::ProjectAction;
 use holdfast_domain::violations::INVALID;
-use holdfast_domain::{Field, Violations};
+use holdfast_domain::{Field, Violations, parse_date};
 use holdfast_http_core::{Access, params};
 
 use crate::abilities::Abilities;
@@ -124,9 +124,10 @@ async fn show(context: RequestContext, ShowMilestone { project, iid, state }: Sh
 /// Returns the changes that a form asks for.
 fn changes(values: &MilestoneValues) -> Result<MilestoneChanges, Violations> {
     let mut violations = Violations::default();
+    let parse = |text: &str| parse_date(text).ok_or_else(|| INVALID.to_owned());
     let mut date = |name, text: &str| match text.trim() {
         "" => Field::Null,
-        text => violations.check(name, text.parse().map_err(|_| INVALID.to_owned())).map_or(Field::Null, Field::Value),
+        text => violations.check(name, parse(text)).map_or(Field::Null, Field::Value),
     };
     let (start_date, due_date) = (date("start_date", &values.start_date), date("due_date", &values.due_date));
     violations.into_result()?;

@@ -8,6 +8,7 @@ use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::InstanceAction;
 use holdfast_domain::{Field, Violations, Visibility};
 use holdfast_http_core::{Access, params};
+use url::Url;
 
 use crate::cost::Cost;
 use crate::flash::FlashCode;
@@ -85,5 +86,41 @@ async fn create(context: RequestContext, form: CreateProjectForm) -> PageResult 
         Err(error) => return Err(error.into()),
     };
     let namespaces = list_namespaces(&context).await?;
+    let values = NewProjectValues { import_url: without_credentials(&values.import_url), ..values };
     respond::rejected(&new_project_page(context.layout(), &namespaces, values, &violations))
+}
+
+/// Returns an address without the user name and the password in it, which a page does not show. What could contain them
+/// and is not an address becomes empty.
+fn without_credentials(address: &str) -> String {
+    if !address.contains('@') {
+        return address.to_owned();
+    }
+    let clean = |mut url: Url| {
+        url.set_username("").ok()?;
+        url.set_password(None).ok()?;
+        Some(url.to_string())
+    };
+    Url::parse(address).ok().and_then(clean).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rejected_form_does_not_show_credentials() {
+        let cases = [
+            ("https://example.com/a.git", "https://example.com/a.git"),
+            ("https://ada:secret@example.com/a.git", "https://example.com/a.git"),
+            ("https://secret@example.com/a@b.git", "https://example.com/a@b.git"),
+            ("ada:secret@example.com:a.git", ""),
+            ("https://ada:secret@", ""),
+            ("file:///etc", "file:///etc"),
+            ("", ""),
+        ];
+        for (address, expected) in cases {
+            assert_eq!(without_credentials(address), expected, "{address}");
+        }
+    }
 }

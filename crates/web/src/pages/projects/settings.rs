@@ -31,9 +31,9 @@ params! {
         flatten project: ProjectPathParams,
         /// Absent if the viewer may not rename the project.
         optional name: String,
-        /// The last part of the address. Every form has it, so that a request without fields does not switch off all
-        /// features.
-        required new_path: String,
+        /// The last part of the address. Every form has it. An empty one is rejected, so that a request without fields
+        /// does not switch off all features.
+        optional new_path: String,
         optional description: String,
         optional default_branch: String,
         optional visibility_level: Visibility,
@@ -65,7 +65,7 @@ async fn update(context: RequestContext, form: SettingsForm) -> PageResult {
     };
     let changes = ProjectChanges {
         name: form.name.clone().map_or(Field::Absent, Field::Value),
-        path: Field::Value(form.new_path.clone()),
+        path: Field::Value(form.new_path.clone().unwrap_or_default()),
         description: Field::Value(form.description.clone().unwrap_or_default()),
         visibility: form.visibility_level,
         default_branch: form.default_branch.clone().filter(|branch| !branch.is_empty()),
@@ -84,7 +84,7 @@ async fn update(context: RequestContext, form: SettingsForm) -> PageResult {
             let current = SettingsValues::from(&project);
             let values = SettingsValues {
                 name: form.name.unwrap_or(current.name),
-                path: form.new_path,
+                path: form.new_path.unwrap_or_default(),
                 description: form.description.unwrap_or_default(),
                 default_branch: form.default_branch.unwrap_or(current.default_branch),
                 visibility: form.visibility_level.unwrap_or(current.visibility),

@@ -35,7 +35,7 @@ async fn show(context: RequestContext, OneUpload { project, secret, file }: OneU
         bytes: Some(found.bytes.unsigned_abs()),
         // The file name needs no escaping: it was sanitized when the upload was stored.
         attachment: image_type.is_none().then_some(found.file_name),
-        cache_control: "private, max-age=3600",
+        cache_control: "private, no-cache",
     };
     Ok(respond::complete(user_content.respond(found.content)))
 }

@@ -5,6 +5,7 @@ use holdfast_domain::policy::ProjectAction;
 use holdfast_http_core::{Access, TEXT_PLAIN, UserContent, params};
 
 use super::diff_params::DiffParams;
+use super::diff_stream::file_sections;
 use crate::abilities::Abilities;
 use crate::cost::Cost;
 use crate::pages::Pages;
@@ -13,7 +14,7 @@ use crate::request::RequestContext;
 use crate::respond::{self, PageResult};
 use crate::views::ProjectLinks;
 use crate::views::repository::commit::commit_page;
-use crate::views::repository::diff::{DiffAddress, file_sections};
+use crate::views::repository::diff::DiffAddress;
 
 pub fn declare(pages: &mut Pages) {
     let read = Access::Project(ProjectAction::ReadCode);

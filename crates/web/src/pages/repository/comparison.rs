@@ -7,6 +7,7 @@ use holdfast_http_core::{Access, params};
 
 use super::address::RevisionPathParams;
 use super::diff_params::DiffParams;
+use super::diff_stream::file_sections;
 use crate::abilities::Abilities;
 use crate::cost::Cost;
 use crate::pages::Pages;
@@ -15,7 +16,7 @@ use crate::request::RequestContext;
 use crate::respond::{self, PageResult};
 use crate::views::ProjectLinks;
 use crate::views::repository::comparison::{compare_page, comparison_view};
-use crate::views::repository::diff::{DiffAddress, file_sections};
+use crate::views::repository::diff::DiffAddress;
 
 pub fn declare(pages: &mut Pages) {
     let read = Access::Project(ProjectAction::ReadCode);

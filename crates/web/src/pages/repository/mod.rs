@@ -10,6 +10,7 @@ mod commit_list;
 mod comparison;
 mod contributor;
 mod diff_params;
+mod diff_stream;
 mod find;
 mod range_diff;
 pub mod readme;

@@ -83,8 +83,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_build_without_runners_needs_somebody() {
-        let now = Utc::now();
+    fn a_build_without_active_runners_is_stuck() {
+        let now = DateTime::UNIX_EPOCH;
         let explain = |reason| PendingExplanation { build: 1_i64.into(), reason, tags: Vec::new(), queue: None };
         let stuck = pending_view(&explain(PendingReason::Paused { runners: 1 }), "b", now).is_stuck;
         let waits = pending_view(&explain(PendingReason::EarlierStage("s".into())), "b", now).is_stuck;

@@ -179,6 +179,8 @@ fn spans(line: &str) -> Vec<TraceSpan> {
     let line = line.rsplit('\r').find(|part| !part.is_empty()).unwrap_or_default();
     let mut spans: Vec<TraceSpan> = Vec::new();
     let mut style = Style::default();
+    // The style of the last span.
+    let mut span_style = style;
     let mut characters = line.chars().peekable();
     while let Some(character) = characters.next() {
         match character {
@@ -196,20 +198,20 @@ fn spans(line: &str) -> Vec<TraceSpan> {
                 }
             }
             _ if character.is_control() && character != '\t' => {}
-            _ => {
-                let class = style.class();
-                match spans.last_mut().filter(|span| span.class == class) {
-                    Some(span) => span.text.push(character),
-                    None => spans.push(TraceSpan { class, text: character.to_string() }),
+            _ => match spans.last_mut().filter(|_| span_style == style) {
+                Some(span) => span.text.push(character),
+                None => {
+                    spans.push(TraceSpan { class: style.class(), text: character.to_string() });
+                    span_style = style;
                 }
-            }
+            },
         }
     }
     spans
 }
 
 /// The color and weight that escape sequences have set.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Style {
     color: &'static str,
     is_bold: bool,

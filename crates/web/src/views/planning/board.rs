@@ -160,13 +160,13 @@ impl RenderedBoard {
     }
 
     /// Returns the HTML of the columns that have other digests than before, or of the whole board if more has changed.
-    pub fn changed_since(&self, before: &[(String, String)]) -> String {
-        let after = self.column_digests();
+    /// `after` are the digests of this board.
+    pub fn changed_since(&self, before: &[(String, String)], after: &[(String, String)]) -> String {
         let ids = |digests: &[(String, String)]| digests.iter().map(|(id, _)| id.clone()).collect::<Vec<_>>();
-        if ids(before) != ids(&after) || before.last() != after.last() {
+        if ids(before) != ids(after) || before.last() != after.last() {
             return self.html.clone();
         }
-        let pairs = self.columns.iter().zip(before.iter().zip(&after));
+        let pairs = self.columns.iter().zip(before.iter().zip(after));
         pairs.filter(|(_, (before, after))| before != after).map(|((_, html), _)| html.as_str()).collect()
     }
 }

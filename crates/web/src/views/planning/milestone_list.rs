@@ -54,11 +54,14 @@ impl DueDate {
 pub struct Progress {
     pub closed: i64,
     pub total: i64,
+    /// Whether only the first issues were counted, so that the share of closed ones is not known.
+    pub is_partial: bool,
 }
 
 impl Progress {
     pub fn new(milestone: &CountedMilestone) -> Self {
-        Self { closed: milestone.closed_issues, total: milestone.open_issues + milestone.closed_issues }
+        let CountedMilestone { open_issues, closed_issues, is_partial, .. } = *milestone;
+        Self { closed: closed_issues, total: open_issues + closed_issues, is_partial }
     }
 
     /// Returns the maximum of the progress bar, which must not be 0.
@@ -66,10 +69,11 @@ impl Progress {
         self.total.max(1)
     }
 
-    /// Returns the progress as text, such as `3 of 5 issues closed`.
+    /// Returns the progress as text, such as `3 of 5 issues closed`, or `at least 1,000 issues`.
     pub fn text(&self) -> String {
         match self.total {
             0 => "No issues".to_owned(),
+            total if self.is_partial => format!("at least {}", words::issues(total)),
             total => format!("{} of {} closed", words::number(self.closed), words::issues(total)),
         }
     }

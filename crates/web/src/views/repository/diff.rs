@@ -1,10 +1,8 @@
 //! The changes of files: the list of the files, and a section with the diff of each.
 
 use std::io;
-use std::sync::Arc;
 
 use askama::Template;
-use futures_util::stream::{self, BoxStream, StreamExt};
 use holdfast_app::repository::browse::changes::{
     Changes, DiffListing, FileChange, FileSelection, FileText, ListedFile,
 };
@@ -152,7 +150,7 @@ impl FileSection {
     pub fn marks(&self) -> [&'static str; 5] {
         const MARKS: u64 = 5;
         let total = self.added + self.removed;
-        let added = if total == 0 { 0 } else { (self.added * MARKS + total / 2) / total };
+        let added = (self.added * MARKS + total / 2).checked_div(total).unwrap_or(0);
         let removed = if total == 0 { 0 } else { MARKS - added };
         std::array::from_fn(|position| match position as u64 {
             position if position < added => "a",
@@ -231,38 +229,22 @@ fn body(file: &ListedFile, change: Option<FileChange>, address: &DiffAddress, fi
 }
 
 /// Shown if a page ends before its last file.
-const INTERRUPTED: &str = "<div class=\"flash bad\" role=\"status\"><p>The response was interrupted. Reload the page to \
+pub const INTERRUPTED: &str = "<div class=\"flash bad\" role=\"status\"><p>The response was interrupted. Reload the page to \
     see the remaining files.</p></div>";
 /// Shown below the beginning of a long diff.
 const CUT: &str = "<p class=\"folded\">Only the beginning of this diff is shown. Compare the commits with git to see all \
     of it.</p>";
 
-/// Renders the sections of the files, one at a time. If the diff fails, the last part says so.
-pub fn file_sections(changes: Changes, address: DiffAddress) -> BoxStream<'static, String> {
-    let Changes { listing, diffs, .. } = changes;
-    let state = (diffs, Arc::new(address), listing.files.into_iter().enumerate());
-    let sections = stream::unfold(Some(state), |state| async {
-        let (mut diffs, address, mut files) = state?;
-        let (index, file) = files.next()?;
-        match diffs.next().await.transpose() {
-            Ok(change) => {
-                let html = section_html(index, &file, change, &address);
-                Some((html, Some((diffs, address, files))))
-            }
-            Err(error) => Some((interrupted(&error), None)),
-        }
-    });
-    sections.boxed()
-}
-
-fn section_html(index: usize, file: &ListedFile, change: Option<FileChange>, address: &DiffAddress) -> String {
+/// Renders the section of one file.
+pub fn section_html(index: usize, file: &ListedFile, change: Option<FileChange>, address: &DiffAddress) -> String {
     let is_cut = change.as_ref().is_some_and(|change| matches!(change.text, FileText::Beginning(_)));
     let section = FileSection::new(index, file, change, address).render();
     let html = section.unwrap_or_else(|error| interrupted(&io::Error::other(error)));
     if is_cut { format!("{html}{CUT}") } else { html }
 }
 
-fn interrupted(error: &io::Error) -> String {
+/// Returns the notice at the end of a page whose diff failed.
+pub fn interrupted(error: &io::Error) -> String {
     tracing::info!(%error, "a page with a diff was interrupted");
     INTERRUPTED.to_owned()
 }
@@ -303,15 +285,5 @@ mod tests {
         assert_eq!(section.url.as_deref(), Some("/a/b/blob/0123/src/a.rs"));
         let FileBody::Folded(_, url) = section.body else { panic!("nothing is shown of the file") };
         assert_eq!(url.as_deref(), Some("/a/b/commit/1?file=src%2Fa.rs"));
-    }
-
-    #[tokio::test]
-    async fn a_diff_that_fails_ends_with_a_notice() {
-        let failing = stream::iter([Err(io::Error::other("git failed"))]).boxed();
-        let mut listing = DiffListing::default();
-        listing.files.extend([file(), file()]);
-        let changes = Changes { selection: FileSelection::First, listing, diffs: failing };
-        let parts: Vec<String> = file_sections(changes, address()).collect().await;
-        assert_eq!(parts, [INTERRUPTED]);
     }
 }
