@@ -34,6 +34,12 @@ impl Layout {
         self.path.split('?').next() == Some(path)
     }
 
+    /// Returns the address to which a form in the frame leads back. The query of the sign-in form is left out: anybody
+    /// can write another address into it.
+    pub fn return_path(&self) -> &str {
+        if self.is_at("/sign_in") { "/sign_in" } else { &self.path }
+    }
+
     /// Returns whether the viewer has chosen this theme.
     pub fn has_theme(&self, theme: &Theme) -> bool {
         self.theme == theme.is_fixed.then_some(theme.word)
