@@ -173,7 +173,7 @@ struct PacedSocket {
 
 /// After this many bytes a connection lets the others take their turn. A client on a fast network accepts many megabytes
 /// at once, and the small responses of this thread would wait for as long as it takes to copy them.
-const MAX_TURN_BYTES: usize = 1 << 20;
+const MAX_TURN_BYTES: usize = 256 << 10;
 
 impl PacedSocket {
     /// Returns whether the connection has used its turn. If so, it is polled again after the others.
