@@ -55,6 +55,7 @@ async fn show(context: RequestContext, path: ProjectPathParams) -> PageResult {
 }
 
 async fn update(context: RequestContext, form: SettingsForm) -> PageResult {
+    let new_path = form.new_path.unwrap_or_default();
     let features = FeatureChanges {
         issues_enabled: Some(form.issues_enabled.unwrap_or_default()),
         builds_enabled: Some(form.builds_enabled.unwrap_or_default()),
@@ -65,7 +66,7 @@ async fn update(context: RequestContext, form: SettingsForm) -> PageResult {
     };
     let changes = ProjectChanges {
         name: form.name.clone().map_or(Field::Absent, Field::Value),
-        path: Field::Value(form.new_path.clone().unwrap_or_default()),
+        path: Field::Value(new_path.clone()),
         description: Field::Value(form.description.clone().unwrap_or_default()),
         visibility: form.visibility_level,
         default_branch: form.default_branch.clone().filter(|branch| !branch.is_empty()),
@@ -73,7 +74,13 @@ async fn update(context: RequestContext, form: SettingsForm) -> PageResult {
         import_url: None,
     };
     let reference = form.project.reference();
-    match project::update(context.app(), &context.actor, &reference, changes).await {
+    let updated = if new_path.is_empty() {
+        project::show_for_update(context.app(), &context.actor, &reference).await?;
+        Err(Error::Invalid(Violations::single("path", "can't be blank")))
+    } else {
+        project::update(context.app(), &context.actor, &reference, changes).await
+    };
+    match updated {
         Ok(project) => {
             let page = respond::see_other(ProjectLinks::new(&project.full_path()).settings());
             Ok(page.with_flash(FlashCode::SettingsSaved))
@@ -84,7 +91,7 @@ async fn update(context: RequestContext, form: SettingsForm) -> PageResult {
             let current = SettingsValues::from(&project);
             let values = SettingsValues {
                 name: form.name.unwrap_or(current.name),
-                path: form.new_path.unwrap_or_default(),
+                path: new_path,
                 description: form.description.unwrap_or_default(),
                 default_branch: form.default_branch.unwrap_or(current.default_branch),
                 visibility: form.visibility_level.unwrap_or(current.visibility),
