@@ -16,6 +16,7 @@ pub mod error;
 mod events;
 pub mod hooks;
 pub mod large_response;
+pub mod live;
 pub mod namespaces;
 mod network;
 pub mod planning;
@@ -52,6 +53,7 @@ use ci::long_poll::LongPollRegistry;
 use encryption::Cipher;
 use hooks::HookSettings;
 use large_response::LargeResponses;
+use live::LiveRegistry;
 use repository::git_runtime::{GitRuntime, GitSettings};
 use repository::maintenance::MaintenanceSettings;
 use throttle::Throttle;
@@ -112,6 +114,8 @@ pub struct App {
     lint_request_permits: Semaphore,
     /// The long polls of runners at this node.
     pub(crate) runner_polls: LongPollRegistry,
+    /// What the viewers of pages at this node watch.
+    pub live: LiveRegistry,
 }
 
 impl App {
@@ -127,6 +131,7 @@ impl App {
             lint_permits: Arc::new(Semaphore::new(MAX_CONCURRENT_LINTS)),
             lint_request_permits: Semaphore::new(MAX_LINT_REQUESTS),
             runner_polls: LongPollRegistry::default(),
+            live: LiveRegistry::default(),
             large_responses: LargeResponses::default(),
             shutdown: CancellationToken::new(),
             settings,

@@ -7,6 +7,7 @@ pub mod access_level;
 pub mod accounts;
 pub mod activity;
 pub mod ci;
+mod date;
 pub mod field;
 pub mod hooks;
 pub mod ids;
@@ -24,6 +25,7 @@ pub mod violations;
 pub mod visibility;
 
 pub use access_level::AccessLevel;
+pub use date::parse_date;
 pub use field::Field;
 pub use instance_urls::InstanceUrls;
 pub use violations::Violations;

@@ -8,6 +8,8 @@ use std::fmt::Display;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, percent_encode, utf8_percent_encode};
 
+use crate::planning::IssueQuery;
+
 /// The characters that are encoded in one segment of a path.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// The characters that are encoded in the name of a ref or the path of a file, whose slashes are kept.
@@ -79,9 +81,44 @@ impl ProjectLinks {
         self.at_revision("raw", revision, path.as_ref())
     }
 
+    /// Returns the path of an uploaded file, from the path that texts contain: `/uploads/SECRET/FILE`.
+    pub fn upload(&self, path: &str) -> String {
+        format!("{}{}", self.home, encode_path(path))
+    }
+
     /// Returns the path of a commit.
     pub fn commit(&self, id: impl Display) -> String {
         self.record("commit", id)
+    }
+
+    /// Returns the path of the commits of a revision, or of those that changed a file or directory.
+    pub fn commits(&self, revision: &str, path: impl AsRef<[u8]>) -> String {
+        self.at_revision("commits", revision, path.as_ref())
+    }
+
+    /// Returns the path of the form that compares two revisions.
+    pub fn comparisons(&self) -> String {
+        self.page("compare")
+    }
+
+    /// Returns the path of the comparison of two revisions. `operator` is `...` or `..`.
+    pub fn compare(&self, from: &str, operator: &str, to: &str) -> String {
+        format!("{}/{}{operator}{}", self.comparisons(), encode_path(from), encode_path(to))
+    }
+
+    /// Returns the path of the pairs of commits that two versions of a branch have.
+    pub fn range_diff(&self, old: &str, new: &str) -> String {
+        format!("{}/range_diff/{}...{}", self.home, encode_path(old), encode_path(new))
+    }
+
+    /// Returns the path of the ref log.
+    pub fn refs(&self) -> String {
+        self.page("refs")
+    }
+
+    /// Returns the path of the action that restores a ref.
+    pub fn restore_ref(&self) -> String {
+        self.record("refs", "restore")
     }
 
     pub fn branches(&self) -> String {
@@ -92,6 +129,73 @@ impl ProjectLinks {
         self.page("tags")
     }
 
+    /// Returns the path of a tag with its release.
+    pub fn tag(&self, name: &str) -> String {
+        self.at_revision("tags", name, b"")
+    }
+
+    /// Returns the path of the action that deletes a tag.
+    pub fn delete_tag(&self) -> String {
+        self.page("delete_tag")
+    }
+
+    /// Returns the path of the action that saves release notes.
+    pub fn releases(&self) -> String {
+        self.page("releases")
+    }
+
+    /// Returns the path of an archive of a revision. `format` is the suffix of the file, such as `tar.gz`.
+    pub fn archive(&self, revision: &str, format: &str) -> String {
+        format!("{}/archive/{}.{format}", self.home, encode_path(revision))
+    }
+
+    /// Returns the path of the search for files of a revision.
+    pub fn find(&self, revision: &str) -> String {
+        self.at_revision("find", revision, b"")
+    }
+
+    /// Returns the path of the page that shows the last commit of each line of a file.
+    pub fn blame(&self, revision: &str, path: impl AsRef<[u8]>) -> String {
+        self.at_revision("blame", revision, path.as_ref())
+    }
+
+    pub fn contributors(&self) -> String {
+        self.page("contributors")
+    }
+
+    pub fn activity(&self) -> String {
+        self.page("activity")
+    }
+
+    pub fn forks(&self) -> String {
+        self.page("forks")
+    }
+
+    /// Returns the path of the action that stars the project.
+    pub fn star(&self) -> String {
+        self.page("star")
+    }
+
+    /// Returns the path of the action that removes a star.
+    pub fn unstar(&self) -> String {
+        self.page("unstar")
+    }
+
+    /// Returns the path of the form that creates a fork.
+    pub fn fork(&self) -> String {
+        self.page("fork")
+    }
+
+    /// Returns the path of the general settings.
+    pub fn settings(&self) -> String {
+        self.settings_page("general")
+    }
+
+    /// Returns the path of a page or an action below the settings.
+    pub fn settings_page(&self, name: &str) -> String {
+        self.record("settings", name)
+    }
+
     pub fn issues(&self) -> String {
         self.page("issues")
     }
@@ -100,9 +204,82 @@ impl ProjectLinks {
         self.record("issues", iid)
     }
 
+    /// Returns the path of the issues that a filter selects. The filter is part of it, unless it is the default.
+    pub fn issues_matching(&self, query: &IssueQuery) -> String {
+        let text = if *query == IssueQuery::default() { String::new() } else { query.to_string() };
+        format!("{}{}", self.issues(), self::query(&[("q", &text)]))
+    }
+
+    /// Returns the path of the form that creates an issue.
+    pub fn new_issue(&self) -> String {
+        self.record("issues", "new")
+    }
+
+    /// Returns the path of the action that changes several issues.
+    pub fn issues_bulk(&self) -> String {
+        self.record("issues", "bulk")
+    }
+
+    /// Returns the path of a form or an action of an issue, such as `edit` or `close`.
+    pub fn issue_action(&self, iid: impl Display, action: &str) -> String {
+        format!("{}/{action}", self.issue(iid))
+    }
+
+    /// Returns the path of a note of an issue on this page of its notes.
+    pub fn issue_note_on_page(&self, iid: impl Display, note: impl Display, page: i64) -> String {
+        let page = if page == 1 { String::new() } else { page.to_string() };
+        format!("{}{}#note_{note}", self.issue(iid), self::query(&[("page", &page)]))
+    }
+
+    /// Returns the path of the form of a note of an issue.
+    pub fn issue_note_form(&self, iid: impl Display, note: impl Display) -> String {
+        format!("{}/notes/{note}", self.issue(iid))
+    }
+
+    /// Returns the path of the action that renders Markdown.
+    pub fn preview(&self) -> String {
+        self.page("preview")
+    }
+
     /// Returns the path of a note of an issue.
     pub fn issue_note(&self, iid: impl Display, note: impl Display) -> String {
         format!("{}#note_{note}", self.issue(iid))
+    }
+
+    pub fn labels(&self) -> String {
+        self.page("labels")
+    }
+
+    /// Returns the path of the form that creates a label.
+    pub fn new_label(&self) -> String {
+        self.record("labels", "new")
+    }
+
+    /// Returns the path of a label, to which its form is sent.
+    pub fn label(&self, id: impl Display) -> String {
+        self.record("labels", id)
+    }
+
+    pub fn milestones(&self) -> String {
+        self.page("milestones")
+    }
+
+    /// Returns the path of the form that creates a milestone.
+    pub fn new_milestone(&self) -> String {
+        self.record("milestones", "new")
+    }
+
+    pub fn milestone(&self, iid: impl Display) -> String {
+        self.record("milestones", iid)
+    }
+
+    pub fn board(&self) -> String {
+        self.page("board")
+    }
+
+    /// Returns the path of a list of the board, to which its forms are sent.
+    pub fn board_list(&self, id: impl Display) -> String {
+        self.record("board/lists", id)
     }
 
     pub fn pipelines(&self) -> String {
@@ -122,6 +299,37 @@ impl ProjectLinks {
         format!("{}/raw", self.build(id))
     }
 
+    /// Returns the path of an action on a pipeline, such as `retry`, or of its stream of events, `live`.
+    pub fn pipeline_action(&self, id: impl Display, action: &str) -> String {
+        format!("{}/{action}", self.pipeline(id))
+    }
+
+    /// Returns the path of an action on a build, such as `retry`, or of its stream of events, `live`.
+    pub fn build_action(&self, id: impl Display, action: &str) -> String {
+        format!("{}/{action}", self.build(id))
+    }
+
+    /// Returns the path of the archive with the artifacts of a build.
+    pub fn artifacts(&self, build: impl Display) -> String {
+        format!("{}/artifacts", self.build(build))
+    }
+
+    /// Returns the path of a directory in the artifacts of a build, or of the root for an empty path.
+    pub fn artifact_directory(&self, build: impl Display, path: &str) -> String {
+        let separator = if path.is_empty() { "" } else { "/" };
+        format!("{}/browse{separator}{}", self.artifacts(build), encode_path(path))
+    }
+
+    /// Returns the path of a file in the artifacts of a build.
+    pub fn artifact_file(&self, build: impl Display, path: &str) -> String {
+        format!("{}/file/{}", self.artifacts(build), encode_path(path))
+    }
+
+    /// Returns the path of the page that checks a CI file.
+    pub fn ci_lint(&self) -> String {
+        self.page("ci/lint")
+    }
+
     /// Returns the path of a record by its number, or by another text that needs no encoding.
     fn record(&self, list: &str, id: impl Display) -> String {
         format!("{}/{list}/{id}", self.home)
@@ -137,7 +345,8 @@ impl ProjectLinks {
     }
 }
 
-fn encode_path(text: &str) -> PercentEncode<'_> {
+/// Encodes the path of a file or of a page. Its slashes are kept.
+pub fn encode_path(text: &str) -> PercentEncode<'_> {
     utf8_percent_encode(text, PATH)
 }
 
@@ -162,6 +371,8 @@ mod tests {
         assert_eq!(links.issue_note(7, 12), "/a/b/issues/7#note_12");
         assert_eq!(links.commit("0123abcd"), "/a/b/commit/0123abcd");
         assert_eq!(links.build_raw(3), "/a/b/builds/3/raw");
+        assert_eq!(links.artifact_directory(3, ""), "/a/b/builds/3/artifacts/browse");
+        assert_eq!(links.artifact_directory(3, "x y/z"), "/a/b/builds/3/artifacts/browse/x%20y/z");
     }
 
     #[test]

@@ -17,6 +17,8 @@ pub enum ArchiveFormat {
 }
 
 impl ArchiveFormat {
+    pub const ALL: [Self; 4] = [Self::TarGz, Self::TarBz2, Self::Tar, Self::Zip];
+
     pub fn suffix(self) -> &'static str {
         match self {
             Self::TarGz => "tar.gz",

@@ -1,4 +1,4 @@
-//! Names of archives, the only text of users that becomes a part of an argument of git.
+//! Names of archives, which become a part of an argument of git.
 
 use gix::ObjectId;
 

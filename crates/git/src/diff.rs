@@ -1,13 +1,18 @@
 //! Parses the output of `git diff-tree`: the differences between two trees, one file at a time, in bounded memory.
 
+mod listing;
+
 use std::collections::VecDeque;
 
 use gix::ObjectId;
 use gix::bstr::{BStr, ByteSlice};
 use gix::quote::ansi_c;
 
-use crate::lines::Lines;
+use crate::lines::{Line, Lines};
+use crate::process::Command;
 use crate::{BareRepository, Error, Git, Result};
+
+pub use listing::{ChangedLines, DiffListing, FileSelection, ListedFile};
 
 /// The changes of one file between two trees.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,15 +23,28 @@ pub struct FileDiff {
     pub old_mode: Option<String>,
     pub new_mode: Option<String>,
     pub is_renamed: bool,
-    /// The diff from the line that begins with `---`. Empty if it is too long.
+    /// The diff from the line that begins with `---`. Empty or cut if it is too long.
     pub text: Vec<u8>,
-    /// The length of the diff, even if `text` is empty because of it.
+    /// The length of the whole diff.
     pub bytes: u64,
     pub lines: u64,
 }
 
+/// How much of the text of each file is kept in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextLimit {
+    /// The whole text, or nothing of it if it has at least [`TEXT_BYTES_LIMIT`].
+    WholeOrNothing,
+    /// At most this many lines from the beginning, of which long ones are cut.
+    FirstLines(u64),
+}
+
 /// The text of a diff with at least this many bytes is dropped.
 pub const TEXT_BYTES_LIMIT: u64 = 102_400;
+/// Maximum length of a line of [`TextLimit::FirstLines`]: 1,000 characters of four bytes, and the sign before them.
+const MAX_CUT_LINE_BYTES: usize = 4_001;
+/// Maximum size of the text of [`TextLimit::FirstLines`], without the last line.
+const MAX_CUT_TEXT_BYTES: usize = 1 << 20;
 
 /// A running `git diff`, read file by file.
 pub struct Diff {
@@ -38,25 +56,36 @@ pub struct Diff {
     /// The modes of files that were renamed without a change, or None before they have been read. The diff of such a
     /// file does not state its mode.
     modes_of_renamed: Option<VecDeque<u32>>,
+    limit: TextLimit,
+}
+
+/// Returns the command that writes the diff between two trees.
+pub fn command(git: &Git, repository: &BareRepository, old: ObjectId, new: ObjectId) -> Command {
+    with_trees(git.command(repository, "diff-tree").args(["-r", "-p", "-M", "--full-index"]), old, new)
+}
+
+/// Returns the command that writes a commit as an email, with its message and its changes since its first parent.
+pub fn email_command(git: &Git, repository: &BareRepository, commit: ObjectId) -> Command {
+    let command = git.command(repository, "log").args(["-1", "--format=email", "--stat", "-p", "-M", "--full-index"]);
+    let command = command.args(["--diff-merges=first-parent", "--no-color", "--no-ext-diff", "--no-textconv"]);
+    command.args(["--no-show-signature", "--no-mailmap", "--no-notes"]).arg_oid(commit).arg("--")
+}
+
+fn with_trees(command: Command, old: ObjectId, new: ObjectId) -> Command {
+    let command = command.args(["--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/"]);
+    command.arg_oid(old).arg_oid(new).arg("--")
 }
 
 impl Diff {
     /// Starts a diff between two trees. The id of a commit stands for its tree.
     pub fn start(git: &Git, repository: &BareRepository, old: ObjectId, new: ObjectId) -> Result<Self> {
-        let command = git.command(repository, "diff-tree");
-        let command = command.args([
-            "-r",
-            "--raw",
-            "-p",
-            "-M",
-            "--no-abbrev",
-            "--full-index",
-            "--no-color",
-            "--no-ext-diff",
-            "--no-textconv",
-        ]);
-        let command = command.args(["--src-prefix=a/", "--dst-prefix=b/"]).arg_oid(old).arg_oid(new).arg("--");
-        Ok(Self { lines: Lines::spawn(command, b'\n')?, header: None, next: None, modes_of_renamed: None })
+        let command =
+            git.command(repository, "diff-tree").args(["--raw", "-r", "-p", "-M", "--no-abbrev", "--full-index"]);
+        Self::spawn(with_trees(command, old, new), TextLimit::WholeOrNothing)
+    }
+
+    fn spawn(command: Command, limit: TextLimit) -> Result<Self> {
+        Ok(Self { lines: Lines::spawn(command, b'\n')?, header: None, next: None, modes_of_renamed: None, limit })
     }
 
     pub async fn next(&mut self) -> Result<Option<FileDiff>> {
@@ -71,8 +100,8 @@ impl Diff {
             && let Some(next) = self.read_file().await?
         {
             if next.old_mode.is_none() && next.new_path == file.old_path {
+                file.append(self.limit, &next);
                 file.new_mode = next.new_mode;
-                file.append_text(&next.text, next.bytes, next.lines);
             } else {
                 self.next = Some(next);
             }
@@ -97,10 +126,7 @@ impl Diff {
             has_ids = has_ids || line.starts_with(b"index ");
             is_text = is_text || !file.apply_extended_header(&line);
             if is_text {
-                file.append_text(&line, line.bytes + 1, 1);
-                if !file.text.is_empty() {
-                    file.text.push(b'\n');
-                }
+                file.append_line(self.limit, &line);
             }
         }
         if file.is_renamed && !has_ids {
@@ -178,13 +204,32 @@ impl FileDiff {
         true
     }
 
-    fn append_text(&mut self, text: &[u8], bytes: u64, lines: u64) {
-        self.bytes += bytes;
-        self.lines += lines;
-        if self.bytes < TEXT_BYTES_LIMIT {
-            self.text.extend_from_slice(text);
-        } else {
+    /// Appends a line of the diff, as far as the limit allows.
+    fn append_line(&mut self, limit: TextLimit, line: &Line<'_>) {
+        self.bytes += line.bytes + 1;
+        self.lines += 1;
+        match limit {
+            TextLimit::WholeOrNothing if self.bytes < TEXT_BYTES_LIMIT => {
+                self.text.extend_from_slice(line);
+                self.text.push(b'\n');
+            }
+            TextLimit::WholeOrNothing => self.text = Vec::new(),
+            TextLimit::FirstLines(count) if self.lines <= count && self.text.len() < MAX_CUT_TEXT_BYTES => {
+                self.text.extend_from_slice(line.get(..MAX_CUT_LINE_BYTES).unwrap_or(line));
+                self.text.push(b'\n');
+            }
+            TextLimit::FirstLines(_) => {}
+        }
+    }
+
+    /// Appends the diff of a second file.
+    fn append(&mut self, limit: TextLimit, other: &Self) {
+        self.bytes += other.bytes;
+        self.lines += other.lines;
+        if limit == TextLimit::WholeOrNothing && self.bytes >= TEXT_BYTES_LIMIT {
             self.text = Vec::new();
+        } else {
+            self.text.extend_from_slice(&other.text);
         }
     }
 }

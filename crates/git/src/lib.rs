@@ -4,6 +4,8 @@
 pub mod archive;
 mod archive_name;
 pub mod bare_repository;
+pub mod blame;
+pub mod commits;
 mod confinement;
 pub mod connectivity;
 pub mod contributions;
@@ -20,12 +22,14 @@ pub mod pack_scan;
 pub mod pkt;
 pub mod process;
 pub mod protocol;
+pub mod range_diff;
 pub mod reachability;
 pub mod reader;
 pub mod ref_name;
 pub mod repack;
 mod rev_list;
 pub mod tag;
+pub mod tree_path;
 
 pub use bare_repository::{BareRepository, Quarantine};
 pub use error::{Error, Result, add_path, is_storage_full};
@@ -35,6 +39,7 @@ pub use gix::ObjectId;
 pub const SHA1: gix::hash::Kind = gix::hash::Kind::Sha1;
 pub use process::Git;
 pub use ref_name::RefName;
+pub use tree_path::TreePath;
 
 /// The object that a ref points at and, if that is an annotated tag, the object that the tag points at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Starts `git`. No other module of this crate starts a process.
 //!
-//! - An argument is a literal of this program, a number, an object id, an [`ArchiveName`] or a path that this
-//!   program chose. Text of a user never becomes an argument.
+//! - An argument is a literal of this program, a number, an object id, an [`ArchiveName`], a path that this program
+//!   chose, or a [`TreePath`] after `--`. Other text of a user never becomes an argument.
 //! - The environment is cleared and contains only the variables set here, so that neither the configuration of the
 //!   machine, nor hooks, nor replace refs influence git.
 //! - Every command in a repository is confined (see `confinement`) and has limits for memory, CPU time and core dumps.
@@ -17,6 +17,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 
 use crate::archive_name::ArchiveName;
 use crate::confinement::Confinement;
+use crate::tree_path::TreePath;
 use crate::{BareRepository, Error, Result};
 
 /// The git program and the limits that operators configure for it.
@@ -168,9 +169,22 @@ impl Command {
         self
     }
 
+    /// Adds the argument `EXCLUDED..INCLUDED`.
+    pub fn arg_range(mut self, excluded: ObjectId, included: ObjectId) -> Self {
+        self.inner.arg(format!("{excluded}..{included}"));
+        self
+    }
+
     /// Adds a path as an argument. It must be a path that this program chose.
     pub fn arg_path(mut self, path: &Path) -> Self {
         self.inner.arg(path);
+        self
+    }
+
+    /// Adds `--` and the path of a file or directory in the repository, which git reads literally. It must be the last
+    /// argument.
+    pub fn arg_tree_path(mut self, path: &TreePath) -> Self {
+        self.inner.env("GIT_LITERAL_PATHSPECS", "1").arg("--").arg(path.as_str());
         self
     }
 

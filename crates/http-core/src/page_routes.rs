@@ -6,6 +6,8 @@ use axum::Router;
 /// one to the other.
 pub struct PageRoutes {
     pub routes: Router,
+    /// Responds to requests for uploaded files that come from a browser. The API serves those with a token.
+    pub uploads: Router,
     /// Responds to every path that no route matches and that does not belong to the API.
     pub not_found: Router,
 }

@@ -6,6 +6,7 @@
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use futures_util::StreamExt as _;
 use holdfast_app::repository::transfer::fetch::ResponseStream as Content;
 
 /// The headers of a response with content that users stored.
@@ -29,7 +30,8 @@ impl UserContent {
             (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'")),
             (header::CACHE_CONTROL, HeaderValue::from_static(self.cache_control)),
         ];
-        let mut response = (StatusCode::OK, headers, Body::from_stream(content)).into_response();
+        // The compression of pages polls a body again after its end.
+        let mut response = (StatusCode::OK, headers, Body::from_stream(content.fuse())).into_response();
         if let Some(bytes) = self.bytes {
             response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(bytes));
         }

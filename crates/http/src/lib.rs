@@ -79,6 +79,7 @@ const MAX_REF_LISTS_PER_CLIENT: usize = 16;
 pub fn router(app: Arc<App>, limits: Limits) -> Router {
     let context = new_context(app, Arc::new(RequestLimits::new(limits)));
     let routes = api_router(&context)
+        .route(uploads::PATH, get(uploads::serve))
         .merge(git::project_url_router())
         .route("/", get(|| async { Redirect::temporary("/api/docs/") }))
         .fallback(error::route_not_found)
@@ -98,6 +99,7 @@ pub fn router_with_pages(app: Arc<App>, limits: Arc<RequestLimits>, pages: PageR
         }
     };
     let routes = api_router(&context)
+        .route(uploads::PATH, get(uploads::serve_with_pages(pages.uploads)))
         .method_not_allowed_fallback(error::route_not_found)
         // Otherwise an unknown path such as `/api/v3/issues/7` would be the page of an issue in the project `api/v3`.
         .route("/api/{*rest}", any(error::route_not_found))
@@ -133,7 +135,7 @@ fn new_context(app: Arc<App>, limits: Arc<RequestLimits>) -> Arc<Context> {
     })
 }
 
-/// Returns the routes of the API, of git over HTTP, of uploads, of runners and of health checks.
+/// Returns the routes of the API, of git over HTTP, of runners and of health checks.
 fn api_router(context: &Arc<Context>) -> Router<Arc<Context>> {
     let routes = api::v3::routes();
     let document = Arc::new(openapi::render(routes.list(), &context.site));
@@ -144,7 +146,6 @@ fn api_router(context: &Arc<Context>) -> Router<Arc<Context>> {
     Router::new()
         .nest("/api/v3", api)
         .merge(openapi::docs_router())
-        .route("/{namespace}/{project}/uploads/{secret}/{file}", get(uploads::serve))
         .merge(git::router())
         .merge(runner::router(context))
         .route("/healthz", get(health::alive))

@@ -15,6 +15,7 @@ pub mod database;
 pub mod error;
 pub mod fault_injection;
 pub mod hooks;
+pub mod live;
 pub mod migrate;
 pub mod namespaces;
 pub mod objects;

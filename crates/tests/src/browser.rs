@@ -2,6 +2,7 @@
 //! and sends forms with the fields that the page has.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use reqwest::header::{HeaderMap, SET_COOKIE};
@@ -20,6 +21,8 @@ pub struct Browser {
     origin: String,
     agent: String,
     cookies: Arc<Mutex<BTreeMap<String, String>>>,
+    /// The number of requests, if each comes from an address of its own.
+    requests: Option<Arc<AtomicU32>>,
 }
 
 /// The response to a request of a [`Browser`].
@@ -50,8 +53,8 @@ impl Browser {
     pub(crate) fn new(base_url: &str, origin: &str) -> Self {
         let builder = reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0);
         let http = builder.redirect(reqwest::redirect::Policy::none()).build().expect("a client");
-        let cookies = Arc::default();
-        Self { http, base_url: base_url.to_owned(), origin: origin.to_owned(), agent: USER_AGENT.to_owned(), cookies }
+        let (base_url, origin, agent) = (base_url.to_owned(), origin.to_owned(), USER_AGENT.to_owned());
+        Self { http, base_url, origin, agent, cookies: Arc::default(), requests: None }
     }
 
     /// Returns a browser with the same cookies that uses another node, given by host and port.
@@ -62,6 +65,12 @@ impl Browser {
     /// Returns a browser with the same cookies that sends another header `User-Agent`.
     pub fn with_agent(&self, agent: &str) -> Self {
         Self { agent: agent.to_owned(), ..self.clone() }
+    }
+
+    /// Returns a browser each of whose requests comes from another address, so that no limit for one address is reached.
+    /// The server must trust the loopback interface as a proxy.
+    pub fn with_many_addresses(&self) -> Self {
+        Self { requests: Some(Arc::default()), ..self.clone() }
     }
 
     /// Returns a browser with a copy of the cookies, as after a theft of the cookies.
@@ -82,7 +91,12 @@ impl Browser {
     /// Returns a request with the cookies, and without the headers that say where it comes from. The test completes it.
     pub fn request(&self, method: &str, path: &str) -> reqwest::RequestBuilder {
         let method = method.parse().expect("a method");
-        let request = self.http.request(method, format!("{}{path}", self.base_url)).header("user-agent", &self.agent);
+        let mut request =
+            self.http.request(method, format!("{}{path}", self.base_url)).header("user-agent", &self.agent);
+        if let Some(requests) = &self.requests {
+            let [_, a, b, c] = requests.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+            request = request.header("x-forwarded-for", format!("10.{a}.{b}.{c}"));
+        }
         let cookies = self.cookies.lock().expect("no test panics while holding it");
         let pairs: Vec<String> = cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
         if pairs.is_empty() { request } else { request.header("cookie", pairs.join("; ")) }
@@ -140,7 +154,7 @@ impl Browser {
         match form.method.as_str() {
             "post" => self.post(&form.action, &pairs).await,
             method => {
-                let request = self.request(method, &form.action).query(&pairs);
+                let request = self.request(&method.to_ascii_uppercase(), &form.action).query(&pairs);
                 self.send(request.header("sec-fetch-site", "same-origin")).await
             }
         }

@@ -3,6 +3,9 @@ const modules = {
   'time[data-time]': './time.js',
   '[data-copy]': './copy.js',
   '.code .l[id]': './lines.js',
+  '[data-live]': './live.js',
+  '[data-board]': './board.js',
+  '[data-compose]': './compose.js',
 };
 
 export const load = (root) => {

@@ -34,9 +34,13 @@ macro_rules! asset {
 }
 
 const ASSETS: &[Asset] = &[
+    asset!("board.js", JAVASCRIPT),
+    asset!("compose.js", JAVASCRIPT),
     asset!("copy.js", JAVASCRIPT),
     asset!("favicon.svg", SVG),
+    asset!("fragment.js", JAVASCRIPT),
     asset!("lines.js", JAVASCRIPT),
+    asset!("live.js", JAVASCRIPT),
     asset!("main.js", JAVASCRIPT),
     asset!("mark.svg", SVG),
     asset!("speculation.json", SPECULATION_RULES),

@@ -63,7 +63,7 @@ pub async fn dispatch(
         }
         let viewer_actor = actor.insert(viewer_actor);
         context.limits.count_request(Some(viewer_actor), info.address)?;
-        let _permit = context.permits.acquire(page.cost, viewer_actor, info.address).await?;
+        let permit = context.permits.acquire(page.cost, viewer_actor, info.address).await?;
         let _body_permit = match is_read(&method) {
             true => None,
             false => {
@@ -88,7 +88,7 @@ pub async fn dispatch(
             actor: viewer.actor,
             page: PageRequest::new(raw.number("page"), None),
         };
-        call(request_context).await
+        Ok(call(request_context).await?.with_permit(permit))
     };
     let result: PageResult = attempt.await;
     let client = actor.as_ref().map_or_else(|| ClientKey::from_address(info.address), Actor::client);

@@ -128,7 +128,8 @@ fn describe_request_error(error: &RequestError) -> Description {
     }
 }
 
-fn violations_text(violations: &Violations) -> String {
+/// Returns the messages of a rejected form as one sentence.
+pub fn violations_text(violations: &Violations) -> String {
     let texts = violations.iter().flat_map(|(field, messages)| {
         messages.iter().map(move |message| format!("{} {message}", field.replace('_', " ")))
     });
@@ -136,7 +137,7 @@ fn violations_text(violations: &Violations) -> String {
 }
 
 /// Returns a text with a capital letter and a full stop.
-fn sentence(text: &str) -> String {
+pub fn sentence(text: &str) -> String {
     let mut chars = text.chars();
     let Some(first) = chars.next() else { return String::new() };
     let end = if text.ends_with(['.', '!', '?']) { "" } else { "." };

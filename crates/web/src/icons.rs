@@ -153,6 +153,7 @@ icons! {
 /// Returns the icon of a tab, by the label of the tab. Tabs with other labels have none.
 pub fn for_tab(label: &str) -> Option<Icon> {
     Some(match label {
+        "Dashboard" => INBOX,
         "Code" => CODE,
         "Issues" => ISSUE_OPEN,
         "Merge requests" => MERGE_REQUEST,

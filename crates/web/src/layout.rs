@@ -3,6 +3,8 @@
 //! A page is a struct with `#[derive(askama::Template)]` and a field `layout`; its template extends `layout.html`, which
 //! reads these values. Nothing here queries: `dispatch.rs` fills the values from the session and the declared page.
 
+use crate::theme::Theme;
+
 /// The values that `layout.html` shows around the content of a page.
 #[derive(Clone, Debug, Default)]
 pub struct Layout {
@@ -26,12 +28,31 @@ pub struct Layout {
     pub path: String,
 }
 
+impl Layout {
+    /// Returns whether this is the page with this path, whatever its query is.
+    pub fn is_at(&self, path: &str) -> bool {
+        self.path.split('?').next() == Some(path)
+    }
+
+    /// Returns the address to which a form in the frame leads back. The query of the sign-in form is left out: anybody
+    /// can write another address into it.
+    pub fn return_path(&self) -> &str {
+        if self.is_at("/sign_in") { "/sign_in" } else { &self.path }
+    }
+
+    /// Returns whether the viewer has chosen this theme.
+    pub fn has_theme(&self, theme: &Theme) -> bool {
+        self.theme == theme.is_fixed.then_some(theme.word)
+    }
+}
+
 /// The signed-in user as the header shows them.
 #[derive(Clone, Debug)]
 pub struct Viewer {
     pub username: String,
     pub name: String,
     pub url: String,
+    pub can_create_group: bool,
 }
 
 /// One segment of the path in the header. The last one has no URL.

@@ -11,14 +11,21 @@ pub mod cost;
 mod dispatch;
 mod error_page;
 mod errors;
+mod file_types;
 mod flash;
+mod highlight;
 pub mod icons;
 pub mod layout;
+pub mod live;
+mod live_permits;
+pub mod markdown;
 pub mod pages;
 mod request;
 pub mod respond;
 mod session;
+mod theme;
 pub mod views;
+mod visible;
 pub mod words;
 
 use std::collections::BTreeMap;
@@ -41,6 +48,7 @@ use tower_http::csrf::CsrfLayer;
 
 use cost::CostPermits;
 use errors::PageError;
+use live_permits::LivePermits;
 use pages::Page;
 use request::Context;
 
@@ -48,8 +56,17 @@ use request::Context;
 const ROBOTS: &str = "User-agent: *\n\
     Disallow: /api/\n\
     Disallow: /sign_in\n\
+    Disallow: /*/*/archive/\n\
+    Disallow: /*/*/blame/\n\
     Disallow: /*/*/builds/\n\
-    Disallow: /*/*/raw/\n";
+    Disallow: /*/*/commit/\n\
+    Disallow: /*/*/commits/\n\
+    Disallow: /*/*/compare\n\
+    Disallow: /*/*/contributors\n\
+    Disallow: /*/*/find/\n\
+    Disallow: /*/*/range_diff/\n\
+    Disallow: /*/*/raw/\n\
+    Disallow: /*?last_commits=\n";
 
 /// Returns the routes of the web interface. They share the limits of requests with the API.
 pub fn router(app: Arc<App>, limits: Arc<RequestLimits>) -> PageRoutes {
@@ -58,7 +75,8 @@ pub fn router(app: Arc<App>, limits: Arc<RequestLimits>) -> PageRoutes {
     let context = Arc::new(Context {
         site: app.settings.site.clone(),
         limits: limits.clone(),
-        permits: CostPermits::default(),
+        permits: CostPermits::new(&limits.settings),
+        live_permits: LivePermits::default(),
         paths: pages.iter().filter(is_read).map(|page| page.path).collect(),
         app: app.clone(),
     });
@@ -69,22 +87,30 @@ pub fn router(app: Arc<App>, limits: Arc<RequestLimits>) -> PageRoutes {
         error_response: error_page::request_error_response,
     });
     // Compressed pages with a secret would reveal it by their size (BREACH). They are the ones that are not stored.
+    // Archives, the only attachments, are compressed already.
     let has_no_secret = |_: StatusCode, _: Version, headers: &HeaderMap, _: &axum::http::Extensions| {
         headers.get("cache-control").is_none_or(|value| value != "no-store")
+            && !headers.contains_key("content-disposition")
     };
     let compression = CompressionLayer::new().gzip(true).compress_when(DefaultPredicate::new().and(has_no_secret));
-    let routes = page_router(pages)
-        .layer(from_fn_with_state(service, enforce_timeout))
-        .layer(cross_site_layer(&context.site))
-        .layer(CatchPanicLayer::custom(error_page::panic_response))
-        .layer(compression.clone())
-        .with_state(context.clone())
+    let (uploads, pages) = pages.into_iter().partition(|page| page.path == pages::projects::UPLOADS);
+    let finish = |pages: Vec<Page>| {
+        page_router(pages)
+            .layer(from_fn_with_state(service.clone(), enforce_timeout))
+            .layer(cross_site_layer(&context.site))
+            .layer(CatchPanicLayer::custom(error_page::panic_response))
+            .layer(compression.clone())
+            .with_state(context.clone())
+    };
+    let uploads = finish(uploads);
+    let routes = finish(pages)
         .route("/assets/{version}/{name}", get(assets::serve))
         .route("/favicon.ico", get(assets::serve_favicon))
         .route("/robots.txt", get(|| async { ROBOTS }))
+        .route("/.well-known/change-password", get(|| async { Redirect::to("/profile/password") }))
         .route("/{namespace}/{project}/-/{*rest}", get(redirect_short_path));
     let not_found = Router::new().fallback(dispatch::not_found).layer(compression).with_state(context);
-    PageRoutes { routes, not_found }
+    PageRoutes { routes, uploads, not_found }
 }
 
 fn page_router(pages: Vec<Page>) -> Router<Arc<Context>> {

@@ -4,6 +4,7 @@
 //! API request in the footer and the tests that call every page in every role are derived from the declaration.
 
 pub mod accounts;
+pub mod activity;
 pub mod ci;
 pub mod namespaces;
 pub mod planning;
@@ -138,6 +139,7 @@ fn boxed<P: ParamSet + 'static>(handler: impl Handler<P>) -> Parse {
 pub fn all() -> Pages {
     let mut pages = Pages::default();
     accounts::declare(&mut pages);
+    activity::declare(&mut pages);
     namespaces::declare(&mut pages);
     projects::declare(&mut pages);
     repository::declare(&mut pages);

@@ -7,6 +7,7 @@ use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use chrono::{DateTime, Utc};
 use holdfast_app::accounts::browser_session::{BrowserSession, SessionClient};
+use holdfast_app::client::KeyedPermit;
 use holdfast_app::{Actor, App, Error};
 use holdfast_domain::InstanceUrls;
 use holdfast_domain::page::{MAX_PAGE_SIZE, PageRequest};
@@ -15,9 +16,11 @@ use holdfast_http_core::client_address;
 use holdfast_http_core::middleware::RequestId;
 
 use crate::addresses::{is_local_path, matches_pattern};
-use crate::cost::CostPermits;
+use crate::cost::{Cost, CostPermits};
+use crate::errors::PageError;
 use crate::flash::FlashCode;
 use crate::layout::Layout;
+use crate::live_permits::LivePermits;
 use crate::session::{self, Session};
 use crate::{assets, cookies};
 
@@ -27,6 +30,7 @@ pub struct Context {
     pub site: InstanceUrls,
     pub limits: Arc<RequestLimits>,
     pub permits: CostPermits,
+    pub live_permits: LivePermits,
     /// The paths of all pages that are read with `GET`, in the form of their declaration.
     pub paths: Vec<&'static str>,
 }
@@ -42,6 +46,10 @@ pub struct RequestInfo {
     pub path: String,
     pub theme: Option<&'static str>,
     pub flash: Option<FlashCode>,
+    /// Whether the client asks for a stream of events, and not for a page.
+    pub accepts_events: bool,
+    /// The id of the last event that the client got from an earlier stream.
+    pub last_event_id: Option<String>,
 }
 
 impl RequestInfo {
@@ -54,6 +62,8 @@ impl RequestInfo {
             path: parts.uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string),
             theme: theme(&parts.headers, site),
             flash: cookies::read(&parts.headers, site, cookies::FLASH).and_then(|code| FlashCode::from_str_opt(&code)),
+            accepts_events: header_text(&parts.headers, "accept").starts_with("text/event-stream"),
+            last_event_id: Some(header_text(&parts.headers, "last-event-id")).filter(|id| !id.is_empty()),
         }
     }
 
@@ -147,6 +157,12 @@ impl RequestContext {
     pub fn layout_with_record(&self, id: impl Into<i64>, name: &str, value: impl std::fmt::Display) -> Layout {
         let layout = self.layout_with_id(id);
         Layout { api_call: layout.api_call.map(|call| call.replace(name, &value.to_string())), ..layout }
+    }
+
+    /// Waits for the permit of a heavy page, for a page that is heavy only with some parameters. Fails if none is free in
+    /// time.
+    pub async fn acquire_heavy_permit(&self) -> Result<Option<KeyedPermit>, PageError> {
+        self.context.permits.acquire(Cost::Heavy, &self.actor, self.info.address).await
     }
 
     /// Returns the requested page with the maximum size, for lists with short rows.

@@ -1,13 +1,16 @@
 //! Responses of pages: HTML, redirects, and the headers that all of them have.
 
+use std::convert::Infallible;
 use std::time::Duration;
 
 use askama::Template;
-use axum::body::Body;
+use axum::body::{Body, Bytes, HttpBody as _};
 use axum::http::header::{self, HeaderName};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum_extra::extract::cookie::Cookie;
+use futures_util::stream::{self, BoxStream, StreamExt};
+use holdfast_app::client::KeyedPermit;
 use holdfast_domain::InstanceUrls;
 use percent_encoding::{CONTROLS, utf8_percent_encode};
 use sha2::{Digest, Sha256};
@@ -32,10 +35,14 @@ pub struct PageResponse {
     shows_secret: bool,
     /// Seconds until the request may succeed.
     retry_after: Option<u64>,
+    /// The permit of a heavy page. If the page is a stream, it lasts until the page has been sent.
+    permit: Option<KeyedPermit>,
 }
 
 enum Content {
     Html(String),
+    /// Parts of a page that are sent as they are rendered.
+    Stream(BoxStream<'static, String>),
     /// A redirect to this address.
     Location(String),
     /// A response with headers of its own, such as the bytes of a file.
@@ -46,7 +53,7 @@ pub type PageResult = Result<PageResponse, PageError>;
 
 impl PageResponse {
     fn new(status: StatusCode, content: Content) -> Self {
-        Self { status, content, flash: None, cookies: Vec::new(), shows_secret: false, retry_after: None }
+        Self { status, content, flash: None, cookies: Vec::new(), shows_secret: false, retry_after: None, permit: None }
     }
 
     /// Returns the response with a message for the page that it redirects to.
@@ -67,14 +74,29 @@ impl PageResponse {
         self
     }
 
+    /// Returns the response with the permit of a heavy page.
+    pub fn with_permit(mut self, permit: Option<KeyedPermit>) -> Self {
+        self.permit = permit;
+        self
+    }
+
     /// Builds the response to a request with this method and these headers.
     pub fn into_response(self, site: &InstanceUrls, method: &Method, request_headers: &HeaderMap) -> Response {
         let mut response = match self.content {
-            Content::Complete(response) => response,
+            Content::Complete(response) => hold_until_sent(response, self.permit),
             Content::Location(location) => {
                 let location = utf8_percent_encode(&location, CONTROLS).to_string();
                 let location = HeaderValue::from_str(&location).expect("only visible ASCII characters are left");
                 (self.status, [(header::LOCATION, location)]).into_response()
+            }
+            Content::Stream(parts) => {
+                let permit = self.permit;
+                let parts = parts.map(move |part| {
+                    let _held = &permit;
+                    Ok::<_, Infallible>(Bytes::from(part))
+                });
+                // The compression of pages polls a body again after its end.
+                (self.status, [(header::CONTENT_TYPE, HTML)], Body::from_stream(parts.fuse())).into_response()
             }
             Content::Html(html) => html_response(self.status, html, method, request_headers, self.shows_secret),
         };
@@ -94,6 +116,24 @@ impl PageResponse {
 /// Responds with a page.
 pub fn html(page: &impl Template) -> PageResult {
     html_with_status(page, StatusCode::OK)
+}
+
+/// The place of the parts in a page that is sent with [`html_with_parts`]. No escaped or sanitized text contains it.
+pub const PARTS_MARK: &str = "<!--parts-->";
+
+/// Responds with a page whose parts are rendered while it is sent, so that it is never in memory as a whole. The template
+/// has [`PARTS_MARK`] where they belong. What follows the mark is sent after the last part.
+pub fn html_with_parts(page: &impl Template, parts: BoxStream<'static, String>) -> PageResult {
+    let html = render(page)?;
+    let (head, tail) = html.split_once(PARTS_MARK).unwrap_or((&html, ""));
+    let (head, tail) = (head.to_owned(), tail.to_owned());
+    let parts = stream::iter([head]).chain(parts).chain(stream::iter([tail])).boxed();
+    Ok(PageResponse::new(StatusCode::OK, Content::Stream(parts)))
+}
+
+/// Responds with a form about something that does not exist (404).
+pub fn missing(page: &impl Template) -> PageResult {
+    html_with_status(page, StatusCode::NOT_FOUND)
 }
 
 /// Responds with a form that was rejected (422).
@@ -129,6 +169,21 @@ pub fn moved(location: impl Into<String>) -> PageResponse {
 /// Responds with something that is not a page, such as the bytes of a file. It keeps its own headers.
 pub fn complete(response: Response) -> PageResponse {
     PageResponse::new(response.status(), Content::Complete(response))
+}
+
+/// Returns a response that holds the permit until its stream has been sent. A body in memory does not hold it, because
+/// the work is done.
+fn hold_until_sent(response: Response, permit: Option<KeyedPermit>) -> Response {
+    if permit.is_none() || response.body().size_hint().exact().is_some() {
+        return response;
+    }
+    response.map(|body| {
+        let parts = body.into_data_stream().map(move |part| {
+            let _held = &permit;
+            part
+        });
+        Body::from_stream(parts.fuse())
+    })
 }
 
 fn html_response(
@@ -197,12 +252,28 @@ pub fn set_page_headers(response: &mut Response<Body>) {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+    use holdfast_app::client::{ClientKey, ClientPermits};
+
     use super::*;
 
     fn respond(status: StatusCode, if_none_match: Option<HeaderValue>) -> Response {
         let mut headers = HeaderMap::new();
         headers.extend(if_none_match.map(|value| (header::IF_NONE_MATCH, value)));
         html_response(status, "<p>".into(), &Method::GET, &headers, false)
+    }
+
+    #[tokio::test]
+    async fn a_streamed_response_holds_its_permit_until_it_was_sent() {
+        let permits = ClientPermits::new(1, 1);
+        let parts = stream::iter([Ok::<_, Infallible>(Bytes::from_static(b"part"))]);
+        let streamed = Response::new(Body::from_stream(parts));
+        let response = hold_until_sent(streamed, Some(permits.acquire(ClientKey::Operator).await));
+        assert_eq!(permits.held_count(), 1);
+        assert_eq!(axum::body::to_bytes(response.into_body(), 100).await.unwrap(), b"part"[..]);
+        assert_eq!(permits.held_count(), 0);
+        let permit = permits.acquire(ClientKey::Operator).await;
+        let _in_memory = hold_until_sent(Response::new(Body::from("text")), Some(permit));
+        assert_eq!(permits.held_count(), 0);
     }
 
     #[test]

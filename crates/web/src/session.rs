@@ -8,6 +8,7 @@ use std::net::IpAddr;
 use axum::http::HeaderMap;
 use axum_extra::extract::cookie::Cookie;
 use holdfast_app::accounts::browser_session::{self, BrowserSession};
+use holdfast_app::namespaces::group;
 use holdfast_app::prefetched::RequestTarget;
 use holdfast_app::{Actor, App, Result};
 use holdfast_domain::InstanceUrls;
@@ -66,5 +67,10 @@ pub fn cookie(app: &App, site: &InstanceUrls, secret: String, session: &BrowserS
 pub fn viewer(actor: &Actor) -> Option<Viewer> {
     let Actor::User(current_user) = actor else { return None };
     let summary = &current_user.account.summary;
-    Some(Viewer { username: summary.username.clone(), name: summary.name.clone(), url: links::user(&summary.username) })
+    Some(Viewer {
+        username: summary.username.clone(),
+        name: summary.name.clone(),
+        url: links::user(&summary.username),
+        can_create_group: group::can_create(actor),
+    })
 }

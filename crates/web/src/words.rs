@@ -214,6 +214,7 @@ counted! {
     changed_files: "changed file", "changed files";
     commits: "commit", "commits";
     files: "file", "files";
+    comments: "comment", "comments";
     forks: "fork", "forks";
     groups: "group", "groups";
     issues: "issue", "issues";
@@ -222,6 +223,7 @@ counted! {
     notes: "note", "notes";
     pipelines: "pipeline", "pipelines";
     projects: "project", "projects";
+    runners: "runner", "runners";
     seconds: "second", "seconds";
     sessions: "session", "sessions";
     stars: "star", "stars";

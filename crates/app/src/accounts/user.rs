@@ -55,7 +55,15 @@ pub async fn show_own(app: &App, actor: &Actor) -> Result<User> {
     }
 }
 
-/// Finds a user by username, for a page or for the command line.
+/// Finds a user or the ghost account by username, for its page: the names of authors link there.
+#[crate::boxed]
+pub async fn show_profile(app: &App, actor: &Actor, username: &str) -> Result<User> {
+    access::authorize_instance(actor, InstanceAction::ReadUsers)?;
+    let found = user::find_by_username_with_ghost(&mut *app.database.connection().await?, username).await?;
+    found.ok_or(Error::NotFound(Resource::User))
+}
+
+/// Finds a user by username, for the command line.
 #[crate::boxed]
 pub async fn show_by_username(app: &App, actor: &Actor, username: &str) -> Result<User> {
     access::authorize_instance(actor, InstanceAction::ReadUsers)?;

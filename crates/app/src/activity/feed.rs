@@ -10,7 +10,8 @@ use holdfast_store::activity::feed;
 pub use holdfast_store::activity::feed::{Comment, Event};
 
 use crate::projects::list::viewer;
-use crate::projects::project::ProjectRef;
+use crate::projects::project::{Project, ProjectRef};
+use crate::repository::refs::ref_address::RefAddresses;
 use crate::{Actor, App, Error, Resource, Result, access};
 
 #[crate::boxed]
@@ -21,9 +22,34 @@ pub async fn list_for_project(
     page: PageRequest,
 ) -> Result<Page<Event>> {
     let project = access::read_project(app, actor, project, ProjectAction::Read).await?;
-    let max_audience = if access::can(actor, &project, ProjectAction::ManageIssues) {
+    list_for_loaded(app, actor, &project, page).await
+}
+
+/// The events of a project, with what their page shows.
+pub struct ProjectFeed {
+    pub project: Project,
+    pub events: Page<Event>,
+    pub refs: RefAddresses,
+}
+
+/// Like [`list_for_project`], but also returns the project and the addresses of its refs.
+#[crate::boxed]
+pub async fn list_with_project(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    page: PageRequest,
+) -> Result<ProjectFeed> {
+    let project = access::read_project(app, actor, project, ProjectAction::Read).await?;
+    let events = list_for_loaded(app, actor, &project, page).await?;
+    let refs = RefAddresses::load(app, actor, &project).await?;
+    Ok(ProjectFeed { project, events, refs })
+}
+
+async fn list_for_loaded(app: &App, actor: &Actor, project: &Project, page: PageRequest) -> Result<Page<Event>> {
+    let max_audience = if access::can(actor, project, ProjectAction::ManageIssues) {
         Audience::IssueManagers
-    } else if access::can(actor, &project, ProjectAction::ReadCode) {
+    } else if access::can(actor, project, ProjectAction::ReadCode) {
         Audience::CodeReaders
     } else {
         Audience::Everybody

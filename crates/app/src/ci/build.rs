@@ -11,10 +11,13 @@ use holdfast_store::{Connection, Transaction, commit};
 
 pub use holdfast_store::ci::build_list::Build;
 
+use super::pending_reason::{PendingExplanation, explain_created, explain_pending};
 use super::pipeline_state::LockedPipeline;
+use super::trace_part::{TraceEnd, TracePart};
 use crate::projects::project::{Project, ProjectRef};
 use crate::repository::browse::revision;
 use crate::repository::open_repository::open_repository;
+use crate::repository::refs::ref_address::RefAddresses;
 use crate::{Actor, App, Error, Resource, Result, access};
 
 /// Lists the builds of a project, newest first. Unless `statuses` is empty, lists only builds with one of them.
@@ -51,6 +54,43 @@ pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, id: BuildId) -
     let mut connection = app.database.connection().await?;
     let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadBuilds).await?;
     find(app, &mut connection, &project, id).await
+}
+
+/// A build with what its page shows.
+pub struct BuildWithTrace {
+    pub project: Project,
+    pub build: Build,
+    /// The latest builds of the same stage.
+    pub stage_builds: Vec<Build>,
+    /// Why the build does not run yet.
+    pub pending: Option<PendingExplanation>,
+    pub trace: TracePart,
+    pub refs: RefAddresses,
+}
+
+impl BuildWithTrace {
+    /// Returns whether there is no newer build of this name in the pipeline.
+    pub fn is_latest(&self) -> bool {
+        self.stage_builds.iter().any(|it| it.id == self.build.id)
+    }
+}
+
+/// Returns a build with the end of its trace.
+#[crate::boxed]
+pub async fn show_with_trace(app: &App, actor: &Actor, project: &ProjectRef, id: BuildId) -> Result<BuildWithTrace> {
+    let mut connection = app.database.connection().await?;
+    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadBuilds).await?;
+    let build = find(app, &mut connection, &project, id).await?;
+    let mut builds = build_list::list_latest(&mut connection, build.pipeline_id, app.clock.now()).await?;
+    let pending = explain_pending(app, &mut connection, &project, std::iter::once(&build)).await?.pop();
+    let pending = pending.or_else(|| explain_created(&build, &builds));
+    builds.retain(|it| it.stage == build.stage && !it.external);
+    let bytes = build.trace_bytes.unwrap_or(0);
+    let end = TraceEnd::find(&mut connection, &project, id, build.status, bytes).await?;
+    drop(connection);
+    let trace = end.read(app, &project).await?;
+    let refs = RefAddresses::load(app, actor, &project).await?;
+    Ok(BuildWithTrace { project, build, stage_builds: builds, pending, trace, refs })
 }
 
 /// Finds a build. An external commit status is not a build and is not found.

@@ -311,10 +311,15 @@ const LINT_RETRY_AFTER: Duration = Duration::from_secs(2);
 /// own: too many lint requests delay each other, but no pipeline.
 #[crate::boxed]
 pub async fn lint(app: &App, text: String) -> Result<Option<String>> {
+    Ok(parse_for_lint(app, text).await?.err())
+}
+
+/// Parses a CI file for a lint request, with the permits of such requests.
+pub(super) async fn parse_for_lint(app: &App, text: String) -> Result<std::result::Result<CiFile, String>> {
     if text.len() as u64 > ci_file::MAX_BYTES {
-        return Ok(Some(TOO_LARGE.to_owned()));
+        return Ok(Err(TOO_LARGE.to_owned()));
     }
     let busy = |_| Error::Throttled { retry_after: LINT_RETRY_AFTER };
     let _request = app.lint_request_permits.try_acquire().map_err(busy)?;
-    Ok(parse_with_permit(&app.lint_permits, text.into_bytes()).await?.err())
+    parse_with_permit(&app.lint_permits, text.into_bytes()).await
 }

@@ -36,7 +36,8 @@ pub(super) fn mask(content: ByteStream, secret: String) -> ByteStream {
     stream::unfold(state, next).boxed()
 }
 
-fn redact(text: &mut [u8], secret: &[u8]) {
+/// Replaces each occurrence of the secret in a text that contains it as a whole.
+pub(super) fn redact(text: &mut [u8], secret: &[u8]) {
     let mut from = 0;
     while let Some(at) = text[from..].windows(secret.len()).position(|part| part == secret) {
         text[from + at..from + at + secret.len()].fill(b'x');

@@ -1,14 +1,17 @@
 //! Pipelines, builds and the runners that execute them.
 
 pub mod artifact;
+pub mod artifact_files;
 pub mod build;
 pub mod commit_status;
 pub mod creation;
 mod events;
 pub mod job;
 pub mod job_token_allowlist;
+pub mod lint;
 pub mod long_poll;
 mod mask;
+pub mod pending_reason;
 pub mod pipeline;
 mod pipeline_state;
 mod predefined;
@@ -18,8 +21,10 @@ pub mod runner;
 pub mod runner_api;
 pub mod stale_builds;
 pub mod trace;
+pub mod trace_part;
 pub mod trigger;
 pub mod variable;
+mod zip;
 
 use std::time::Duration;
 

@@ -1,16 +1,19 @@
 //! Lists, shows, retries and cancels pipelines. [`super::creation`] creates them, and [`super::pipeline_state`] changes
 //! their state.
 
+use holdfast_domain::ci::transitions::pipeline_status;
 use holdfast_domain::ci::{BuildEvent, Status};
 use holdfast_domain::ids::{BuildId, PipelineId};
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_store::ci::build_list::{self, Build};
 use holdfast_store::ci::pipeline;
+use holdfast_store::ci::stage_step::{self, StageStep};
 use holdfast_store::{Connection, Transaction, commit};
 
 pub use holdfast_store::ci::pipeline::{CommitSummary, Pipeline};
 
+use super::pending_reason::{PendingExplanation, explain_pending};
 use super::pipeline_state::LockedPipeline;
 use crate::projects::project::{Project, ProjectRef};
 use crate::repository::refs::ref_address::RefAddresses;
@@ -27,10 +30,20 @@ pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequ
 pub struct ProjectPipelines {
     pub project: Project,
     pub pipelines: Page<Pipeline>,
+    /// The stages of all these pipelines, in their order.
+    pub stages: Vec<PipelineStage>,
     pub refs: RefAddresses,
 }
 
-/// Like [`list`], but also returns the project and the addresses of its refs.
+/// A stage of a pipeline with the status that follows from its builds.
+#[derive(Clone, Debug)]
+pub struct PipelineStage {
+    pub pipeline: PipelineId,
+    pub name: String,
+    pub status: Status,
+}
+
+/// Like [`list`], but also returns the project, the stages, and the addresses of the refs.
 #[crate::boxed]
 pub async fn list_with_project(
     app: &App,
@@ -40,8 +53,23 @@ pub async fn list_with_project(
 ) -> Result<ProjectPipelines> {
     let project = access::read_project(app, actor, project, ProjectAction::ReadBuilds).await?;
     let pipelines = pipeline::list(&app.database, project.id, page).await?;
+    let ids: Vec<PipelineId> = pipelines.items.iter().map(|it| it.id).collect();
+    let steps = stage_step::list(&mut *app.database.connection().await?, &ids).await?;
     let refs = RefAddresses::load(app, actor, &project).await?;
-    Ok(ProjectPipelines { project, pipelines, refs })
+    Ok(ProjectPipelines { project, pipelines, stages: stages(&steps), refs })
+}
+
+/// Returns the stages of pipelines, whose steps are sorted by pipeline and stage.
+fn stages(steps: &[StageStep]) -> Vec<PipelineStage> {
+    let of_same_stage = |a: &StageStep, b: &StageStep| (a.pipeline, &a.stage) == (b.pipeline, &b.stage);
+    let stage = |steps: &[StageStep]| {
+        let first = steps.first()?;
+        // Skipped manual builds do not count for a pipeline, but a stage of nothing else has not passed.
+        let is_skipped = steps.iter().all(|it| it.step.status == Status::Skipped);
+        let status = if is_skipped { Status::Skipped } else { pipeline_status(steps.iter().map(|it| &it.step)) };
+        Some(PipelineStage { pipeline: first.pipeline, name: first.stage.clone(), status })
+    };
+    steps.chunk_by(of_same_stage).filter_map(stage).collect()
 }
 
 /// A pipeline with what its page shows.
@@ -50,6 +78,8 @@ pub struct PipelineWithBuilds {
     pub pipeline: Pipeline,
     /// The latest build of each name, and the external statuses, sorted by stage.
     pub builds: Vec<Build>,
+    /// Why the pending builds do not run yet.
+    pub pending: Vec<PendingExplanation>,
     pub refs: RefAddresses,
 }
 
@@ -64,9 +94,10 @@ pub async fn show_with_builds(
     let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadBuilds).await?;
     let pipeline = find(&mut connection, &project, id).await?;
     let builds = build_list::list_latest(&mut connection, id, app.clock.now()).await?;
+    let pending = explain_pending(app, &mut connection, &project, builds.iter()).await?;
     drop(connection);
     let refs = RefAddresses::load(app, actor, &project).await?;
-    Ok(PipelineWithBuilds { project, pipeline, builds, refs })
+    Ok(PipelineWithBuilds { project, pipeline, builds, pending, refs })
 }
 
 #[crate::boxed]

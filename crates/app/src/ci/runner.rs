@@ -18,7 +18,7 @@ const NO_ACCESS: Error = Error::Forbidden(Some("No access granted"));
 /// Maximum number of projects of a runner that are loaded to show it and to check permissions.
 const MAX_LISTED_PROJECTS: i64 = 100;
 /// A runner without contact for longer than this is offline.
-const ONLINE_WINDOW: TimeDelta = TimeDelta::hours(1);
+pub(super) const ONLINE_WINDOW: TimeDelta = TimeDelta::hours(1);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunnerFilter {

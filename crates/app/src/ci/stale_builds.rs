@@ -10,7 +10,7 @@ use super::pipeline_state::LockedPipeline;
 use crate::{App, Error, Result};
 
 /// A build that no runner claims within this time fails.
-const PENDING_TIMEOUT: TimeDelta = TimeDelta::days(1);
+pub(super) const PENDING_TIMEOUT: TimeDelta = TimeDelta::days(1);
 const BATCH_SIZE: i64 = 100;
 
 /// Fails all builds that are stale now. An error does not affect the other builds; the next run tries again.

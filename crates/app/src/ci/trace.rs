@@ -7,7 +7,6 @@ use holdfast_domain::ci::file::find_coverage;
 use holdfast_domain::ids::BuildId;
 use holdfast_domain::policy::ProjectAction;
 use holdfast_store::ci::build as store_build;
-use holdfast_store::ci::build_list::{self, Build};
 use holdfast_store::ci::build_object;
 use holdfast_store::ci::trace::{self, TraceChunk, TraceLength};
 use holdfast_store::objects::ByteStream;
@@ -16,7 +15,6 @@ use holdfast_store::{Connection, commit};
 use super::build;
 use super::mask::mask;
 use crate::projects::project::{Project, ProjectRef};
-use crate::repository::refs::ref_address::RefAddresses;
 use crate::{Actor, App, Error, Result, access};
 
 /// Minimum size of the buffered chunks of a running build before they are archived as an object.
@@ -144,62 +142,6 @@ fn read_masked(app: &App, chunks: Vec<TraceChunk>, project: &Project) -> ByteStr
     mask(read_chunks(app, chunks), project.runners_token.clone())
 }
 
-/// Number of bytes at the end of a trace that the page of a build shows at least, if the trace is that long.
-const SHOWN_BYTES: usize = 1 << 20;
-
-/// The end of a trace.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TraceEnd {
-    pub content: Vec<u8>,
-    /// The number of lines before `content`.
-    pub skipped_lines: usize,
-}
-
-impl TraceEnd {
-    /// Appends a part, and drops whole lines from the beginning if the content is much longer than what is shown.
-    fn append(&mut self, part: &[u8], shown_bytes: usize) {
-        self.content.extend_from_slice(part);
-        if self.content.len() <= 2 * shown_bytes {
-            return;
-        }
-        let cut = self.content.len() - shown_bytes;
-        let line_start = self.content[..cut].iter().rposition(|byte| *byte == b'\n').map(|end| end + 1);
-        // A line that is longer than what is shown is cut.
-        let dropped = self.content.drain(..line_start.unwrap_or(cut));
-        self.skipped_lines += dropped.filter(|byte| *byte == b'\n').count();
-    }
-}
-
-/// A build with what its page shows.
-pub struct BuildWithTrace {
-    pub project: Project,
-    pub build: Build,
-    /// The latest builds of the same stage.
-    pub stage_builds: Vec<Build>,
-    pub trace: TraceEnd,
-    pub refs: RefAddresses,
-}
-
-/// Returns a build with the end of its trace. The whole trace is read, so that its lines can be counted.
-#[crate::boxed]
-pub async fn show_with_build(app: &App, actor: &Actor, project: &ProjectRef, id: BuildId) -> Result<BuildWithTrace> {
-    let mut connection = app.database.connection().await?;
-    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadBuilds).await?;
-    let build = build::find(app, &mut connection, &project, id).await?;
-    let mut stage_builds = build_list::list_latest(&mut connection, build.pipeline_id, app.clock.now()).await?;
-    stage_builds.retain(|it| it.stage == build.stage && !it.external);
-    let chunks = trace::list_chunks(&mut connection, id).await?;
-    drop(connection);
-    let content = read_masked(app, chunks, &project);
-    let trace = content.try_fold(TraceEnd::default(), async |mut end, part| {
-        end.append(&part, SHOWN_BYTES);
-        Ok(end)
-    });
-    let trace = trace.await?;
-    let refs = RefAddresses::load(app, actor, &project).await?;
-    Ok(BuildWithTrace { project, build, stage_builds, trace, refs })
-}
-
 /// The whole trace of a build, with the project that it belongs to.
 pub struct RawTrace {
     pub project: Project,
@@ -236,23 +178,4 @@ fn read_chunks(app: &App, chunks: Vec<TraceChunk>) -> ByteStream {
         }
     };
     stream::iter(chunks).then(open).try_flatten().boxed()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn end_of(parts: &[&str]) -> (String, usize) {
-        let mut end = TraceEnd::default();
-        parts.iter().for_each(|part| end.append(part.as_bytes(), 4));
-        (String::from_utf8_lossy(&end.content).into_owned(), end.skipped_lines)
-    }
-
-    #[test]
-    fn the_end_of_a_long_trace_begins_with_a_whole_line() {
-        assert_eq!(end_of(&["a\nb\n", "c\nd\n"]), ("a\nb\nc\nd\n".to_owned(), 0));
-        assert_eq!(end_of(&["a\nb\n", "c\nd\n", "e\n"]), ("d\ne\n".to_owned(), 3));
-        assert_eq!(end_of(&["one\ntwo\nthree\n"]), ("three\n".to_owned(), 2));
-        assert_eq!(end_of(&["abcdefghijkl"]), ("ijkl".to_owned(), 0));
-    }
 }

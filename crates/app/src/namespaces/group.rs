@@ -98,12 +98,18 @@ impl GroupChanges {
     }
 }
 
+/// Returns whether the actor may create groups.
+pub fn can_create(actor: &Actor) -> bool {
+    access::authorize_instance(actor, InstanceAction::CreateGroup).is_ok()
+        && actor.current_user().is_ok_and(|user| user.account.can_create_group)
+}
+
 /// Creates a group with the current user as its first owner.
 #[crate::boxed]
 pub async fn create(app: &App, actor: &Actor, changes: GroupChanges) -> Result<Group> {
     access::authorize_instance(actor, InstanceAction::CreateGroup)?;
     let creator = &actor.current_user()?.account;
-    if !creator.can_create_group {
+    if !can_create(actor) {
         return Err(Error::Forbidden(None));
     }
     let blank = Attributes {

@@ -17,8 +17,9 @@ pub use holdfast_store::planning::issue::Issue;
 
 use super::events;
 use super::issue_update::{IssueChanges, IssueUpdate, effective_time};
-use super::issue_visibility::{audience, confidential_access, find_visible};
+use super::issue_visibility::{audience, confidential_access, find_visible, find_visible_by_iid};
 use super::label::{Label, list_by_titles};
+use super::mention::{self, Mentioned};
 use super::system_note;
 use crate::projects::project::{Project, ProjectRef};
 use crate::{Actor, App, Error, Resource, Result, access};
@@ -38,6 +39,8 @@ pub struct IssueWithNotes {
     pub notes: Page<Note>,
     /// The labels of the issue.
     pub labels: Vec<Label>,
+    /// What the description and the notes mention.
+    pub mentioned: Mentioned,
 }
 
 /// Returns an issue by its number within the project, with a page of its notes, the oldest first.
@@ -51,13 +54,14 @@ pub async fn show_with_notes(
 ) -> Result<IssueWithNotes> {
     let mut connection = app.database.connection().await?;
     let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadIssues).await?;
-    let id = issue::find_id(&mut connection, project.id, iid).await?.ok_or(Error::NotFound(Resource::Issue))?;
-    let issue = find_visible(&mut connection, actor, &project, id).await?;
+    let issue = find_visible_by_iid(&mut connection, actor, &project, iid).await?;
     let titles: Vec<&str> = issue.labels.iter().map(String::as_str).collect();
     let labels = list_by_titles(&mut connection, actor, &project, &titles).await?;
     drop(connection);
     let notes = note::list(&app.database, issue.id, confidential_access(actor, &project), page).await?;
-    Ok(IssueWithNotes { project, issue, notes, labels })
+    let texts = issue.description.iter().chain(notes.items.iter().filter(|note| !note.system).map(|note| &note.body));
+    let mentioned = mention::find(app, actor, &project, texts.map(String::as_str)).await?;
+    Ok(IssueWithNotes { project, issue, notes, labels, mentioned })
 }
 
 #[crate::boxed]
@@ -171,8 +175,9 @@ pub(super) async fn publish(
     Ok(())
 }
 
-/// Returns whether the actor manages issues, or is the author or the assignee of this one.
-fn can_edit(actor: &Actor, project: &Project, issue: &Issue) -> bool {
+/// Returns whether the actor manages issues, or is the author or the assignee of this one. An actor who may not create
+/// issues in the project may not edit them either.
+pub fn can_edit(actor: &Actor, project: &Project, issue: &Issue) -> bool {
     let is_own = actor.user_id().is_some_and(|user| issue.is_author_or_assignee(user));
     is_own || access::can(actor, project, ProjectAction::ManageIssues)
 }
@@ -195,6 +200,7 @@ pub async fn update(
         return Err(Error::Forbidden(None));
     }
     let updated_at = effective_time(app, actor, &project, changes.requested_at);
+    let changes = changes.with_labels_of(&before.labels);
     let after = changes.apply(app, &mut transaction, actor, &project, (&before).into()).await?;
     save(app, transaction, actor, &project, before, after, updated_at).await
 }

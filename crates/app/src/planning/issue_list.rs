@@ -1,20 +1,17 @@
 //! Lists of issues.
 
-use std::collections::BTreeSet;
-
 use holdfast_domain::ids::{LabelId, MilestoneId};
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::{GroupAction, InstanceAction, ProjectAction};
 use holdfast_store::Connection;
 use holdfast_store::namespaces::group::GroupRef;
 use holdfast_store::planning::issue::Issue;
-use holdfast_store::planning::issue_list::{self, Filter, IssueScope, Labels};
+use holdfast_store::planning::issue_list::{self, Conditions, Filter, IssueScope, Labels};
 use holdfast_store::planning::{label, milestone};
 
 pub use holdfast_store::planning::issue_list::SortKey;
 
 use super::issue_visibility::confidential_access;
-use super::label::{Label, list_by_titles};
 use crate::projects::list::viewer;
 use crate::projects::project::{Project, ProjectRef};
 use crate::{Actor, App, Result, access};
@@ -28,6 +25,7 @@ pub struct ListIssues {
     pub milestone_title: Option<String>,
     pub milestone: Option<MilestoneId>,
     pub iid: Option<i64>,
+    pub conditions: Conditions,
     pub sort_key: SortKey,
     pub descending: bool,
 }
@@ -40,6 +38,7 @@ impl Default for ListIssues {
             milestone_title: None,
             milestone: None,
             iid: None,
+            conditions: Conditions::default(),
             sort_key: SortKey::CreatedAt,
             descending: true,
         }
@@ -47,7 +46,7 @@ impl Default for ListIssues {
 }
 
 impl ListIssues {
-    fn into_filter(self, app: &App, actor: &Actor, scope: IssueScope) -> Filter {
+    pub(super) fn into_filter(self, app: &App, actor: &Actor, scope: IssueScope) -> Filter {
         let labels = if self.labels.is_empty() { Labels::Any } else { Labels::AllOf(self.labels) };
         Filter {
             scope,
@@ -57,6 +56,7 @@ impl ListIssues {
             milestone_title: self.milestone_title,
             milestone: self.milestone,
             iid: self.iid,
+            conditions: self.conditions,
             sort_key: self.sort_key,
             descending: self.descending,
         }
@@ -75,33 +75,6 @@ pub async fn list(
     let mut connection = app.database.connection().await?;
     let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadIssues).await?;
     list_for_project(app, &mut connection, actor, &project, input, page).await
-}
-
-/// The issues of a project, with what their page shows.
-#[derive(Debug)]
-pub struct ProjectIssues {
-    pub project: Project,
-    pub issues: Page<Issue>,
-    /// The labels of these issues.
-    pub labels: Vec<Label>,
-}
-
-/// Like [`list`], but also returns the project and the labels of the issues.
-#[crate::boxed]
-pub async fn list_with_labels(
-    app: &App,
-    actor: &Actor,
-    project: &ProjectRef,
-    input: ListIssues,
-    page: PageRequest,
-) -> Result<ProjectIssues> {
-    let mut connection = app.database.connection().await?;
-    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadIssues).await?;
-    let issues = list_for_project(app, &mut connection, actor, &project, input, page).await?;
-    let titles: BTreeSet<&str> = issues.items.iter().flat_map(|issue| &issue.labels).map(String::as_str).collect();
-    let titles: Vec<&str> = titles.into_iter().collect();
-    let labels = list_by_titles(&mut connection, actor, &project, &titles).await?;
-    Ok(ProjectIssues { project, issues, labels })
 }
 
 pub(super) async fn list_for_project(
@@ -169,6 +142,15 @@ pub async fn list_for_group(
 pub async fn list_own(app: &App, actor: &Actor, input: ListIssues, page: PageRequest) -> Result<Page<Issue>> {
     access::authorize_instance(actor, InstanceAction::ListIssues)?;
     let scope = IssueScope::Author(actor.current_user()?.account.id());
+    let filter = input.into_filter(app, actor, scope);
+    Ok(issue_list::list(&mut *app.database.connection().await?, &filter, page).await?)
+}
+
+/// Lists the issues that are assigned to the current user, in all projects.
+#[crate::boxed]
+pub async fn list_assigned(app: &App, actor: &Actor, input: ListIssues, page: PageRequest) -> Result<Page<Issue>> {
+    access::authorize_instance(actor, InstanceAction::ListIssues)?;
+    let scope = IssueScope::Assignee(actor.current_user()?.account.id());
     let filter = input.into_filter(app, actor, scope);
     Ok(issue_list::list(&mut *app.database.connection().await?, &filter, page).await?)
 }

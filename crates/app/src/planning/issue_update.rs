@@ -26,11 +26,20 @@ pub struct IssueChanges {
     pub milestone: Field<MilestoneId>,
     /// The titles of all labels.
     pub labels: Option<Vec<String>>,
+    /// Labels to add and to remove, if `labels` is None. Only for updates.
+    pub label_edit: LabelEdit,
     pub due_date: Field<NaiveDate>,
     pub confidential: Option<bool>,
     pub state_event: Option<StateEvent>,
     /// The time of the change instead of the current one. Only honored for actors who may delete issues.
     pub requested_at: Option<DateTime<Utc>>,
+}
+
+/// Labels to add to an issue and to remove from it. Its other labels are kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LabelEdit {
+    pub added: Vec<String>,
+    pub removed: Vec<String>,
 }
 
 /// The validated new attributes of an issue. Labels that are None do not change.
@@ -42,6 +51,17 @@ pub(super) struct IssueUpdate {
 }
 
 impl IssueChanges {
+    /// Replaces the labels to add and to remove by the titles of all labels, from those that the issue has.
+    pub(super) fn with_labels_of(self, current: &[String]) -> Self {
+        let LabelEdit { added, removed } = &self.label_edit;
+        if self.labels.is_some() || (added.is_empty() && removed.is_empty()) {
+            return self;
+        }
+        let kept = current.iter().filter(|title| !removed.contains(title));
+        let labels = kept.chain(added).cloned().collect();
+        Self { labels: Some(labels), ..self }
+    }
+
     /// Validates the changes and applies them to the current attributes. Labels, assignee and milestone are ignored
     /// unless the actor manages issues.
     pub(super) async fn apply(

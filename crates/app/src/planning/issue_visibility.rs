@@ -38,6 +38,17 @@ pub(super) async fn find_visible(
     found.filter(is_visible).ok_or(Error::NotFound(Resource::Issue))
 }
 
+/// Like [`find_visible`], but finds the issue by its number in the project.
+pub(super) async fn find_visible_by_iid(
+    connection: &mut Connection,
+    actor: &Actor,
+    project: &Project,
+    iid: i64,
+) -> Result<Issue> {
+    let id = issue::find_id(connection, project.id, iid).await?.ok_or(Error::NotFound(Resource::Issue))?;
+    find_visible(connection, actor, project, id).await
+}
+
 /// Returns the audience of events about an issue.
 pub(super) fn audience(is_confidential: bool) -> Audience {
     if is_confidential { Audience::IssueManagers } else { Audience::Everybody }

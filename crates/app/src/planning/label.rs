@@ -6,9 +6,9 @@ use holdfast_domain::planning::{Color, LabelTitle};
 use holdfast_domain::policy::{Feature, ProjectAction};
 use holdfast_domain::violations::TAKEN;
 use holdfast_domain::{Field, Violations};
-use holdfast_store::Connection;
 use holdfast_store::planning::board_list;
 use holdfast_store::planning::label::{self, Attributes, LabelViewer};
+use holdfast_store::{Connection, Transaction};
 
 pub use holdfast_store::planning::label::Label;
 
@@ -34,7 +34,7 @@ pub(super) async fn list_by_titles(
     Ok(label::list_by_titles(connection, project.id, titles, viewer(actor, project)).await?)
 }
 
-fn viewer(actor: &Actor, project: &Project) -> LabelViewer {
+pub(super) fn viewer(actor: &Actor, project: &Project) -> LabelViewer {
     LabelViewer { user: actor.user_id(), confidential_access: confidential_access(actor, project) }
 }
 
@@ -46,6 +46,45 @@ pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequ
         return Ok(Page::with_total(Vec::new(), page, 0));
     }
     Ok(label::list(&app.database, project.id, viewer(actor, &project), page).await?)
+}
+
+/// The labels of a project, with what their page shows.
+#[derive(Debug)]
+pub struct ProjectLabels {
+    pub project: Project,
+    pub labels: Page<Label>,
+}
+
+/// Like [`list`], but also returns the project.
+#[crate::boxed]
+pub async fn list_with_project(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    page: PageRequest,
+) -> Result<ProjectLabels> {
+    let project = access::read_project(app, actor, project, ProjectAction::Read).await?;
+    let labels = if access::is_feature_enabled(&project, Feature::IssuesOrMergeRequests) {
+        label::list(&app.database, project.id, viewer(actor, &project), page).await?
+    } else {
+        Page::with_total(Vec::new(), page, 0)
+    };
+    Ok(ProjectLabels { project, labels })
+}
+
+/// Returns a project in which the current user may create labels.
+#[crate::boxed]
+pub async fn show_project(app: &App, actor: &Actor, project: &ProjectRef) -> Result<Project> {
+    access::read_project(app, actor, project, ProjectAction::ManageLabels).await
+}
+
+/// Returns a label that the current user may change, with its project.
+#[crate::boxed]
+pub async fn show_for_update(app: &App, actor: &Actor, project: &ProjectRef, id: LabelId) -> Result<(Project, Label)> {
+    let mut connection = app.database.connection().await?;
+    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ManageLabels).await?;
+    let label = find(&mut connection, actor, &project, id).await?;
+    Ok((project, label))
 }
 
 /// The attributes that a creation or an update sets.
@@ -109,11 +148,38 @@ pub async fn update(
         Error::NotFound(Resource::Label) => Error::NotFound(Resource::Literal("404 Label not found Not Found")),
         error => error,
     })?;
-    let attributes = changes.apply(Some(&before))?;
+    save(app, transaction, actor, &project, &before, changes).await
+}
+
+/// Like [`update`], for a label by its id.
+#[crate::boxed]
+pub async fn update_by_id(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    id: LabelId,
+    changes: LabelChanges,
+) -> Result<Label> {
+    let mut transaction = app.database.begin().await?;
+    let project = access::lock_project(app, &mut transaction, actor, project, ProjectAction::ManageLabels).await?;
+    let before = find(&mut transaction, actor, &project, id).await?;
+    save(app, transaction, actor, &project, &before, changes).await
+}
+
+/// Updates a label and commits. The caller holds the lock of the project.
+async fn save(
+    app: &App,
+    mut transaction: Transaction,
+    actor: &Actor,
+    project: &Project,
+    before: &Label,
+    changes: LabelChanges,
+) -> Result<Label> {
+    let attributes = changes.apply(Some(before))?;
     label::update(&mut transaction, project.id, before.id, &attributes, app.clock.now())
         .await
         .on_constraint("labels_title_key", || Violations::single("title", TAKEN).into())?;
-    let updated = find(&mut transaction, actor, &project, before.id).await?;
+    let updated = find(&mut transaction, actor, project, before.id).await?;
     holdfast_store::commit(transaction).await?;
     Ok(updated)
 }
@@ -124,12 +190,28 @@ pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, title: &str)
     let mut transaction = app.database.begin().await?;
     let project = access::lock_project(app, &mut transaction, actor, project, ProjectAction::ManageLabels).await?;
     let label = find_by_title(&mut transaction, actor, &project, title).await?;
-    if let Some(list) = board_list::find_by_label(&mut transaction, project.id, label.id).await? {
+    delete_locked(app, transaction, &project, label.id).await?;
+    Ok(label)
+}
+
+/// Like [`delete`], for a label by its id.
+#[crate::boxed]
+pub async fn delete_by_id(app: &App, actor: &Actor, project: &ProjectRef, id: LabelId) -> Result<Label> {
+    let mut transaction = app.database.begin().await?;
+    let project = access::lock_project(app, &mut transaction, actor, project, ProjectAction::ManageLabels).await?;
+    let label = find(&mut transaction, actor, &project, id).await?;
+    delete_locked(app, transaction, &project, label.id).await?;
+    Ok(label)
+}
+
+/// Deletes a label with its board list, and commits. The caller holds the lock of the project.
+async fn delete_locked(app: &App, mut transaction: Transaction, project: &Project, id: LabelId) -> Result<()> {
+    if let Some(list) = board_list::find_by_label(&mut transaction, project.id, id).await? {
         board_list::delete(&mut transaction, project.id, list, app.clock.now()).await?;
     }
-    label::delete(&mut transaction, project.id, label.id).await?;
+    label::delete(&mut transaction, project.id, id).await?;
     holdfast_store::commit(transaction).await?;
-    Ok(label)
+    Ok(())
 }
 
 /// Subscribes the current user to a label. Returns None if the user is subscribed already.

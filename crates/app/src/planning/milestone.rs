@@ -62,6 +62,26 @@ pub async fn list_issues(
     issue_list::list_for_project(app, &mut connection, actor, &project, input, page).await
 }
 
+pub(super) async fn find_by_iid(connection: &mut Connection, project: &Project, iid: i64) -> Result<Milestone> {
+    milestone::find_by_iid(connection, project.id, iid).await?.ok_or(Error::NotFound(Resource::Record))
+}
+
+/// Returns a project in which the current user may create milestones.
+#[crate::boxed]
+pub async fn show_project(app: &App, actor: &Actor, project: &ProjectRef) -> Result<Project> {
+    access::read_project(app, actor, project, ProjectAction::ManageMilestones).await
+}
+
+/// Returns a milestone that the current user may change, by its number within the project.
+#[crate::boxed]
+pub async fn show_for_update(app: &App, actor: &Actor, project: &ProjectRef, iid: i64) -> Result<(Project, Milestone)> {
+    let mut connection = app.database.connection().await?;
+    let project =
+        access::authorize_project(app, &mut connection, actor, project, ProjectAction::ManageMilestones).await?;
+    let milestone = find_by_iid(&mut connection, &project, iid).await?;
+    Ok((project, milestone))
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StateEvent {
     Close,
@@ -126,7 +146,34 @@ pub async fn update(
     let mut transaction = app.database.begin().await?;
     let project = access::lock_project(app, &mut transaction, actor, project, ProjectAction::ManageMilestones).await?;
     let before = find(&mut transaction, &project, id).await?;
-    let was_closed = before.closed;
+    save(app, transaction, actor, &project, before, changes).await
+}
+
+/// Like [`update`], for a milestone by its number within the project.
+#[crate::boxed]
+pub async fn update_by_iid(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    iid: i64,
+    changes: MilestoneChanges,
+) -> Result<Milestone> {
+    let mut transaction = app.database.begin().await?;
+    let project = access::lock_project(app, &mut transaction, actor, project, ProjectAction::ManageMilestones).await?;
+    let before = find_by_iid(&mut transaction, &project, iid).await?;
+    save(app, transaction, actor, &project, before, changes).await
+}
+
+/// Updates a milestone, records an event if its state changed, and commits. The caller holds the lock of the project.
+async fn save(
+    app: &App,
+    mut transaction: Transaction,
+    actor: &Actor,
+    project: &Project,
+    before: Milestone,
+    changes: MilestoneChanges,
+) -> Result<Milestone> {
+    let (id, was_closed) = (before.id, before.closed);
     let Milestone { title, description, closed, start_date, due_date, .. } = before;
     let attributes = changes.apply(Attributes { title, description, closed, start_date, due_date })?;
     let saved = milestone::update(&mut transaction, project.id, id, &attributes, app.clock.now()).await;
@@ -136,7 +183,7 @@ pub async fn update(
         (true, false) => Some(Action::Reopened),
         _ => None,
     };
-    record_and_commit(app, transaction, actor, &project, saved, action).await
+    record_and_commit(app, transaction, actor, project, saved, action).await
 }
 
 fn map_unique_violation<T>(saved: holdfast_store::Result<T>) -> Result<T> {

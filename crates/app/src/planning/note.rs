@@ -56,7 +56,7 @@ async fn find(
     found.ok_or(Error::NotFound(Resource::Note))
 }
 
-fn check_body(body: &str) -> std::result::Result<(), Violations> {
+pub(super) fn check_body(body: &str) -> std::result::Result<(), Violations> {
     let mut violations = Violations::default();
     if body.trim().is_empty() {
         violations.add("note", BLANK);
@@ -148,10 +148,22 @@ async fn lock_editable(
     // The issue is locked before the note, in the same order as by a transaction that deletes the issue with its notes.
     issues::lock(connection, project.id, issue).await?;
     let issue = issue_visibility::find_visible(connection, actor, &project, issue).await?;
-    let note = find(connection, actor, &project, &issue, id).await?;
+    let note = find_editable(connection, actor, &project, &issue, id).await?;
+    Ok((project, issue, note))
+}
+
+/// Finds a note that the actor may edit: an own one, or any if the actor can moderate notes. System notes are not edited.
+pub(super) async fn find_editable(
+    connection: &mut Connection,
+    actor: &Actor,
+    project: &Project,
+    issue: &Issue,
+    id: NoteId,
+) -> Result<Note> {
+    let note = find(connection, actor, project, issue, id).await?;
     let is_own = Some(note.author.id) == actor.user_id();
-    if note.system || !(is_own || access::can(actor, &project, ProjectAction::ModerateNotes)) {
+    if note.system || !(is_own || access::can(actor, project, ProjectAction::ModerateNotes)) {
         return Err(Error::Forbidden(None));
     }
-    Ok((project, issue, note))
+    Ok(note)
 }

@@ -2,16 +2,19 @@
 
 use holdfast_domain::activity::Action;
 use holdfast_domain::namespaces::NamespaceKind;
+use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_domain::repository::Rule;
 use holdfast_domain::{AccessLevel, Violations};
 use holdfast_store::activity::event::{self, NewEvent};
 use holdfast_store::namespaces::member::{self, MembershipScope};
-use holdfast_store::namespaces::namespace;
+use holdfast_store::namespaces::namespace::{self, Namespace};
 use holdfast_store::projects::attributes::{self, Attributes};
 use holdfast_store::projects::fork;
+use holdfast_store::projects::list::{self, Filter, Order, ProjectScope, SortKey};
 use holdfast_store::repository::{protection, repository};
 
+use super::list::viewer;
 use super::project::{
     Project, ProjectRef, can_create_in, commit_and_reload, is_below_project_limit, load, map_unique_violation,
 };
@@ -64,6 +67,50 @@ pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, namespace: &
         event::publish(&mut transaction, Some(id), &outbox_event, now).await?;
     }
     commit_and_reload(app, transaction, actor, id).await
+}
+
+/// A project that can be forked, with the namespaces in which the current user can create projects.
+#[derive(Debug)]
+pub struct ForkTargets {
+    pub project: Project,
+    /// The first [`MAX_TARGETS`] of them.
+    pub namespaces: Vec<Namespace>,
+}
+
+/// Maximum number of namespaces that a form offers.
+const MAX_TARGETS: i64 = 100;
+
+/// Returns a project with the namespaces in which the current user can fork it.
+#[crate::boxed]
+pub async fn list_targets(app: &App, actor: &Actor, project: &ProjectRef) -> Result<ForkTargets> {
+    let project = access::read_project(app, actor, project, ProjectAction::Fork).await?;
+    let creator = Some(actor.current_user()?.account.id());
+    let page = PageRequest::new(None, Some(MAX_TARGETS));
+    let namespaces = namespace::list(&app.database, creator, None, page, app.today()).await?.items;
+    Ok(ForkTargets { project, namespaces })
+}
+
+/// A project with its forks.
+#[derive(Debug)]
+pub struct ProjectForks {
+    pub project: Project,
+    pub forks: Page<Project>,
+}
+
+/// Lists the forks of a project that the actor can see, the most recently active one first.
+#[crate::boxed]
+pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequest) -> Result<ProjectForks> {
+    let project = access::read_project(app, actor, project, ProjectAction::Read).await?;
+    let filter = Filter {
+        viewer: viewer(app, actor),
+        scope: ProjectScope::ForksOf(project.id),
+        archived: None,
+        visibility: None,
+        search: None,
+        order: Order { sort_key: SortKey::LastActivityAt, descending: true, builds_first: false },
+    };
+    let forks = list::list(&mut *app.database.connection().await?, &app.database, &filter, page).await?;
+    Ok(ProjectForks { project, forks })
 }
 
 /// Reports both name and path as taken, because a fork takes both from its source.

@@ -1,9 +1,11 @@
 //! The home page of a project: one use case for everything it shows.
 
+use holdfast_domain::ids::ProjectId;
 use holdfast_domain::policy::ProjectAction;
 use holdfast_domain::text::compare_naturally;
 use holdfast_git::protocol::advertisement::RefLookup;
 use holdfast_store::projects::home::{self, BranchTip};
+use holdfast_store::projects::star;
 use holdfast_store::repository::snapshot::{RefKind, Snapshot};
 
 pub use holdfast_store::projects::home::{LatestPipeline, LatestRelease};
@@ -19,6 +21,8 @@ pub use crate::repository::browse::overview::{Readme, RepositoryOverview};
 #[derive(Clone, Debug)]
 pub struct ProjectHome {
     pub project: Project,
+    /// Whether the actor has starred the project.
+    pub is_starred: bool,
     /// None if the actor may not read code.
     pub repository: Option<HomeRepository>,
 }
@@ -45,12 +49,13 @@ impl HomeRepository {
 }
 
 /// Returns a project with what its home page shows. Needs at most two rounds of statements: the refs, if this node does
-/// not know them yet, and then pipeline and release.
+/// not know them yet, and then pipeline, release and star.
 #[crate::boxed]
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef) -> Result<ProjectHome> {
     let project = access::read_project(app, actor, project, ProjectAction::Read).await?;
     if !access::is_authorized(actor, &project, ProjectAction::ReadCode) {
-        return Ok(ProjectHome { project, repository: None });
+        let is_starred = is_starred(app, actor, project.id).await?;
+        return Ok(ProjectHome { project, is_starred, repository: None });
     }
     let can_read_builds = access::is_authorized(actor, &project, ProjectAction::ReadBuilds);
     let repository = load_refs(app, actor, project).await?;
@@ -65,11 +70,18 @@ pub async fn show(app: &App, actor: &Actor, project: &ProjectRef) -> Result<Proj
         let tip = branch.zip(commit.as_deref()).map(|(branch, commit)| BranchTip { branch, commit });
         Ok(home::find_latest(&mut *app.database.connection().await?, repository.project.id, tip).await?)
     };
-    let (overview, (pipeline, release)) = tokio::try_join!(overview::load(app, &repository), load_latest)?;
+    let is_starred = is_starred(app, actor, repository.project.id);
+    let (overview, (pipeline, release), is_starred) =
+        tokio::try_join!(overview::load(app, &repository), load_latest, is_starred)?;
     let latest_tag = find_latest_tag(&refs, tag_count);
     let project = repository.project;
     let repository = HomeRepository { branch_count, tag_count, overview, pipeline, release, latest_tag };
-    Ok(ProjectHome { project, repository: Some(repository) })
+    Ok(ProjectHome { project, is_starred, repository: Some(repository) })
+}
+
+async fn is_starred(app: &App, actor: &Actor, project: ProjectId) -> Result<bool> {
+    let Some(user) = actor.user_id() else { return Ok(false) };
+    Ok(star::exists(&mut *app.database.connection().await?, user, project).await?)
 }
 
 /// Maximum number of tags that are compared to find the latest one. Comparing this many takes about a millisecond.

@@ -10,7 +10,7 @@ use holdfast_store::projects::list::{self, Filter, ProjectScope, Viewer};
 pub use holdfast_store::projects::list::{Order, SortKey};
 
 use super::project::Project;
-use crate::{Actor, App, Error, Resource, Result, access};
+use crate::{Actor, App, Result, access};
 
 /// The set of projects that a list selects from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,13 +91,11 @@ pub async fn list_for_user(
 ) -> Result<Page<Project>> {
     access::authorize_instance(actor, InstanceAction::ReadUsers)?;
     let mut connection = app.database.connection().await?;
-    let namespace = namespace::find_id_for_user(&mut connection, user).await?;
-    let scope = ProjectScope::Group {
-        group: namespace.ok_or(Error::NotFound(Resource::User))?,
-        includes_own: true,
-        includes_shared: false,
-        is_member: false,
+    // The ghost account has no namespace.
+    let Some(namespace) = namespace::find_id_for_user(&mut connection, user).await? else {
+        return Ok(Page::with_total(Vec::new(), page, 0));
     };
+    let scope = ProjectScope::Group { group: namespace, includes_own: true, includes_shared: false, is_member: false };
     Ok(list::list(&mut connection, &app.database, &input.into_filter(viewer(app, actor), scope), page).await?)
 }
 

@@ -30,6 +30,12 @@ pub async fn show(app: &App, actor: &Actor, project: &ProjectRef) -> Result<Proj
     access::read_project(app, actor, project, ProjectAction::Read).await
 }
 
+/// Returns a project to an actor who may change it.
+#[crate::boxed]
+pub async fn show_for_update(app: &App, actor: &Actor, project: &ProjectRef) -> Result<Project> {
+    access::read_project(app, actor, project, ProjectAction::Update).await
+}
+
 /// Returns whether the viewer may see the token with which runners are registered.
 pub fn can_see_runners_token(project: &Project, role: InstanceRole) -> bool {
     ProjectAction::Update.is_allowed(project.visibility, role, project.level())

@@ -13,6 +13,7 @@ use holdfast_store::repository::snapshot::Snapshots;
 
 pub use holdfast_git::pack_scan::PackLimits;
 
+use super::browse::last_commit::{LastCommits, LastCommitsKey};
 use super::fetch_slot::FetchPermits;
 use super::transfer::bundle::Bundle;
 use super::transfer::shared_fetch::SharedFetches;
@@ -60,6 +61,8 @@ pub struct GitRuntime {
     pub(super) default_branch_blobs: moka::sync::Cache<ObjectId, Arc<[ObjectId]>>,
     /// Counts of directories, files and submodules, by tree id and whether subdirectories are included.
     pub(super) entry_counts: moka::sync::Cache<(ObjectId, bool), [usize; 3]>,
+    /// The last commits of the entries of directories.
+    pub(super) last_commits: moka::sync::Cache<LastCommitsKey, Arc<LastCommits>>,
     pub shared_fetches: Arc<SharedFetches>,
     /// The bundle of a repository, if it has one, with the generation at which it was looked up.
     pub(super) bundles: moka::sync::Cache<RepositoryId, (i64, Option<Arc<Bundle>>)>,
@@ -91,6 +94,8 @@ const MAX_BLOB_LIST_BYTES: u64 = 64 << 20;
 /// Approximate size of a cached blob list without its ids.
 const ENTRY_OVERHEAD_BYTES: usize = 200;
 const MAX_ENTRY_COUNTS: u64 = 10_000;
+/// Maximum memory of the cached last commits: about a hundred thousand entries of directories.
+const MAX_LAST_COMMITS_BYTES: u64 = 64 << 20;
 
 impl GitRuntime {
     pub fn new(settings: GitSettings) -> Self {
@@ -104,6 +109,10 @@ impl GitRuntime {
                 .max_capacity(MAX_BLOB_LIST_BYTES)
                 .build(),
             entry_counts: moka::sync::Cache::new(MAX_ENTRY_COUNTS),
+            last_commits: moka::sync::Cache::builder()
+                .weigher(|_, commits: &Arc<LastCommits>| commits.weight())
+                .max_capacity(MAX_LAST_COMMITS_BYTES)
+                .build(),
             shared_fetches: Arc::new(SharedFetches::new(settings.cache_max_bytes / 4)),
             bundles: moka::sync::Cache::new(MAX_READERS),
             cache: OnceLock::new(),

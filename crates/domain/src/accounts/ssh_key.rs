@@ -16,6 +16,8 @@ impl PublicKey {
         let text = text.trim();
         let problem = if text.is_empty() {
             Some(BLANK.into())
+        } else if is_private_key(text) {
+            Some("is a private key, which must stay secret. Use the public key, from the file that ends in .pub".into())
         } else if !has_no_control_chars(text) {
             Some("should be a single line".into())
         } else {
@@ -44,6 +46,11 @@ impl PublicKey {
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
     }
+}
+
+/// Returns whether a text is a private key, in the format of OpenSSH, PEM or PuTTY.
+pub fn is_private_key(text: &str) -> bool {
+    text.contains("PRIVATE KEY-----") || text.contains("PuTTY-User-Key-File-")
 }
 
 /// Minimum size of an RSA key. Shorter keys can be broken.
@@ -78,6 +85,21 @@ mod tests {
     fn short_rsa_keys_are_rejected() {
         let key = "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAgQDJiPNJIvkGh/QgMgT3/c7UZKPckWWbQOKJ7Gyx9NiNeoW0zF5ItJMI+Jjfn4rt1kpTeKlH09WNr2cFx/u99scA/PvJ9Z83+fwD/74vudaV1tHniVUqY9Zy4B5EzfOLroPNvaJSg+zJv00ZHsKiwvWAF9KUXHa110rKlgsbKMTPzw== weak";
         assert_eq!(PublicKey::parse(key), Err(Violations::single("key", "is too short (minimum is 2048 bits)")));
+    }
+
+    #[test]
+    fn private_keys_are_recognized() {
+        let texts = [
+            "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNz\n-----END OPENSSH PRIVATE KEY-----",
+            "-----BEGIN RSA PRIVATE KEY----- MIIE",
+            "PuTTY-User-Key-File-3: ssh-ed25519\nEncryption: none",
+        ];
+        for text in texts {
+            let violations = PublicKey::parse(text).unwrap_err();
+            let message = violations.iter().flat_map(|(_, messages)| messages).next().cloned().unwrap_or_default();
+            assert!(message.starts_with("is a private key"), "{text}: {message}");
+        }
+        assert!(!is_private_key(ED25519));
     }
 
     #[test]

@@ -2,8 +2,15 @@
 
 mod issue;
 mod label;
+mod mention;
+mod query;
+mod quick_action;
 mod reference;
+mod words;
 
 pub use issue::{ConfidentialAccess, IssueState, StateEvent, UnknownState};
 pub use label::{Color, LabelTitle};
+pub use mention::{FoundMention, Mention, find_mentions};
+pub use query::{DueFilter, IssueOrder, IssueQuery, MilestoneFilter, ParsedQuery, PersonFilter, StateFilter};
+pub use quick_action::{QuickAction, QuickActionKind, split_quick_actions};
 pub use reference::{issues_closed_by, issues_mentioned_in};

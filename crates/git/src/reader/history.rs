@@ -30,7 +30,7 @@ impl Reader {
     }
 
     /// Walks a commit and its ancestors, newest first.
-    fn walk(&self, from: ObjectId) -> Result<impl Iterator<Item = Result<ObjectId>>> {
+    pub(super) fn walk(&self, from: ObjectId) -> Result<impl Iterator<Item = Result<ObjectId>>> {
         let by_time = Sorting::ByCommitTime(CommitTimeOrder::NewestFirst);
         let walk = self.0.rev_walk([from]).sorting(by_time).all().map_err(unreadable(from))?;
         Ok(walk.map(move |info| Ok(info.map_err(unreadable(from))?.id)))
@@ -177,7 +177,7 @@ impl Reader {
         Ok(self.time_and_parents(id)?.1)
     }
 
-    fn time_and_parents(&self, id: ObjectId) -> Result<(i64, Vec<ObjectId>)> {
+    pub(super) fn time_and_parents(&self, id: ObjectId) -> Result<(i64, Vec<ObjectId>)> {
         let commit = self.0.find_commit(id).map_err(unreadable(id))?;
         let seconds = commit.time().map_or(0, |time| time.seconds);
         Ok((seconds, commit.parent_ids().map(gix::Id::detach).collect()))

@@ -3,10 +3,12 @@
 //! All functions block on the disk, so callers must use a blocking thread. The memory of a reader is bounded by the
 //! limits below.
 
+mod ancestry;
 mod changes;
 mod commit;
 mod connectivity;
 mod history;
+mod last_commits;
 mod tree;
 
 use std::collections::HashSet;
@@ -17,9 +19,11 @@ pub use gix::object::Kind;
 use gix::odb::pack::cache::lru::StaticLinkedList;
 use gix::odb::store::init::Slots;
 
+pub use ancestry::HistoryChange;
 pub use changes::ChangedPaths;
 pub use commit::{Commit, Signature};
 pub use history::NewCommits;
+pub use last_commits::LastCommits;
 pub use tree::{EntryKind, TreeEntry, TreeLookup};
 
 use crate::{BareRepository, Error, RefTarget, Result};

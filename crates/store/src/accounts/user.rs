@@ -153,6 +153,14 @@ pub async fn find_by_username(connection: &mut Connection, username: &str) -> Re
     Ok(query.build_query_as().fetch_optional(connection).await?)
 }
 
+/// Like [`find_by_username`], but also finds the ghost account, which is shown as the author of reassigned content.
+pub async fn find_by_username_with_ghost(connection: &mut Connection, username: &str) -> Result<Option<User>> {
+    let mut query = QueryBuilder::new("select ");
+    query.push(USER_COLUMNS).push(" from users u where lower(u.username) = ");
+    query.push_bind(username.to_ascii_lowercase());
+    Ok(query.build_query_as().fetch_optional(connection).await?)
+}
+
 /// Loads a user and locks the row until the end of the transaction.
 pub async fn lock(connection: &mut Connection, id: UserId) -> Result<Option<User>> {
     let mut query = QueryBuilder::new("select ");

@@ -22,6 +22,8 @@ use crate::{Connection, Database, Result};
 pub struct Event {
     #[sqlx(try_from = "i64")]
     pub project_id: ProjectId,
+    /// The path of the project, with its namespace.
+    pub project_path: String,
     #[sqlx(try_from = "i16")]
     pub action: Action,
     #[sqlx(rename = "happened_at")]
@@ -31,6 +33,8 @@ pub struct Event {
     pub author: UserSummary,
     subject_kind: Option<i16>,
     subject_id: Option<i64>,
+    /// The number of the subject in its project.
+    pub subject_iid: Option<i64>,
     /// The title of the subject.
     pub subject_title: Option<String>,
     #[sqlx(flatten)]
@@ -129,13 +133,14 @@ const KEY_COLUMNS: &str = "id, created_at, project_id, audience";
 /// The columns of an event. Details of pushes and bodies of notes that were stored before there was a limit are
 /// truncated: such details may contain two megabytes of commit messages. Small details are recognized by their stored
 /// size, without decompressing them.
-const COLUMNS: &str = "e.project_id, e.action, \
+const COLUMNS: &str = "e.project_id, pn.path || '/' || p.path as project_path, e.action, \
     case when pg_column_size(e.data) > 1900 and octet_length(e.data::text) > 262144 then jsonb_set(e.data, '{commits}', \
       (select coalesce(jsonb_agg(jsonb_set(c, '{message}', to_jsonb(left(c ->> 'message', 1000)))), '[]') \
       from jsonb_array_elements(e.data -> 'commits') c)) else e.data end as data, \
     e.created_at as happened_at, e.subject_kind, e.subject_id, e.note_id, \
-    coalesce(i.title, m.title) as subject_title, left(nt.body, 65536) as body, nt.created_at as said_at, \
-    nt.updated_at as edited_at, u.id, u.username, u.name, u.email, u.state";
+    coalesce(i.iid, m.iid) as subject_iid, coalesce(i.title, m.title) as subject_title, \
+    left(nt.body, 65536) as body, nt.created_at as said_at, nt.updated_at as edited_at, \
+    u.id, u.username, u.name, u.email, u.state";
 
 async fn list(
     connection: &mut Connection,
@@ -152,6 +157,7 @@ async fn list(
             query.push("page join events e on e.id = page.id and e.created_at = page.created_at ");
             query.push("and e.project_id = page.project_id and e.audience = page.audience join users u on u.id = ");
             push_author_or_ghost(query, "e.author_id");
+            query.push(" join projects p on p.id = e.project_id join namespaces pn on pn.id = p.namespace_id");
             query.push(" left join issues i on i.id = e.subject_id and e.subject_kind = ");
             query.push(SubjectKind::Issue.as_i16());
             query.push(" left join milestones m on m.id = e.subject_id and e.subject_kind = ");

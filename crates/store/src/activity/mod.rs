@@ -2,4 +2,5 @@
 
 pub mod event;
 pub mod feed;
+pub mod inbox;
 pub mod partition;

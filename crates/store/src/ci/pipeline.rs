@@ -179,6 +179,29 @@ pub async fn find_newest_for_commit(
     Ok(id.map(Into::into))
 }
 
+/// A pipeline as lists of commits show it.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct CommitPipeline {
+    /// The id of the commit.
+    pub sha: String,
+    #[sqlx(try_from = "i64")]
+    pub id: PipelineId,
+    #[sqlx(try_from = "String")]
+    pub status: Status,
+}
+
+/// Lists the newest pipeline of each of these commits that has one.
+pub async fn list_newest_for_commits(
+    connection: &mut Connection,
+    project: ProjectId,
+    shas: &[String],
+) -> Result<Vec<CommitPipeline>> {
+    let statement = "select newest.sha, newest.id, newest.status from unnest($2::text[]) as wanted(sha)
+         cross join lateral (select p.sha, p.id, p.status from pipelines p
+             where p.project_id = $1 and p.sha = wanted.sha order by p.id desc limit 1) newest";
+    Ok(sqlx::query_as::<_, CommitPipeline>(statement).bind(project.get()).bind(shas).fetch_all(connection).await?)
+}
+
 pub struct NewPipeline<'a> {
     pub project: ProjectId,
     pub user: Option<UserId>,

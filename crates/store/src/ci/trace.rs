@@ -4,7 +4,8 @@
 //! archived in the object store.
 
 use chrono::{DateTime, Utc};
-use holdfast_domain::ids::BuildId;
+use holdfast_domain::ci::Status;
+use holdfast_domain::ids::{BuildId, ProjectId};
 
 use crate::{Connection, Result};
 
@@ -78,7 +79,7 @@ pub async fn clear(connection: &mut Connection, build: BuildId) -> Result<()> {
 }
 
 /// A part of a trace, either in the database or in the object store.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, sqlx::FromRow)]
 pub struct TraceChunk {
     pub start: i64,
     pub bytes: i64,
@@ -95,6 +96,38 @@ pub async fn list_chunks(connection: &mut Connection, build: BuildId) -> Result<
     )
     .fetch_all(connection)
     .await?)
+}
+
+/// Lists the chunks of a trace that have bytes between two offsets, in order.
+pub async fn list_chunks_between(
+    connection: &mut Connection,
+    build: BuildId,
+    from: i64,
+    to: i64,
+) -> Result<Vec<TraceChunk>> {
+    let query = sqlx::query_as(
+        "select start, bytes, content, object_key from trace_pieces
+         where build_id = $1 and start < $3 and start + bytes > $2 order by start",
+    );
+    Ok(query.bind(build.get()).bind(from).bind(to).fetch_all(connection).await?)
+}
+
+/// The state of a build as the viewers of its trace see it.
+#[derive(Clone, Copy, Debug, sqlx::FromRow)]
+pub struct TraceState {
+    #[sqlx(try_from = "String")]
+    pub status: Status,
+    /// The length of the trace.
+    pub bytes: i64,
+}
+
+/// Finds the state of a build with its trace. External statuses have none.
+pub async fn find_state(connection: &mut Connection, project: ProjectId, id: BuildId) -> Result<Option<TraceState>> {
+    let query = sqlx::query_as(
+        "select b.status, coalesce(t.bytes, 0) as bytes from builds b left join traces t on t.build_id = b.id
+         where b.id = $1 and b.project_id = $2 and not b.external",
+    );
+    Ok(query.bind(id.get()).bind(project.get()).fetch_optional(connection).await?)
 }
 
 /// Lists the chunks of a trace that are not in the object store, in order.

@@ -93,6 +93,13 @@ pub async fn find_id(connection: &mut Connection, project: ProjectId, iid: i64) 
     Ok(id.map(Into::into))
 }
 
+/// Returns the ids of the issues of a project that have one of these numbers, by number.
+pub async fn list_ids(connection: &mut Connection, project: ProjectId, iids: &[i64]) -> Result<Vec<IssueId>> {
+    const QUERY: &str = "select id from issues where project_id = $1 and iid = any($2) order by iid";
+    let ids: Vec<i64> = sqlx::query_scalar(QUERY).bind(project.get()).bind(iids).fetch_all(connection).await?;
+    Ok(ids.into_iter().map(Into::into).collect())
+}
+
 /// Loads assignees and milestones: one statement each for all issues, and none if there is nothing to load.
 pub(super) async fn load_associations(connection: &mut Connection, issues: &mut [Issue]) -> Result<()> {
     let assignee_ids: Vec<i64> = issues.iter().filter_map(|it| it.assignee_id).collect();

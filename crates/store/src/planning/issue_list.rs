@@ -3,16 +3,16 @@
 //! A list is merged from parts: open or closed issues, confidential or not. Each part is a range of an index in the
 //! order of the list, and no part is read beyond the end of the page.
 
-use holdfast_domain::AccessLevel;
 use holdfast_domain::ids::{LabelId, MilestoneId, NamespaceId, ProjectId, UserId};
 use holdfast_domain::page::{Page, PageRequest};
-use holdfast_domain::planning::ConfidentialAccess;
+use holdfast_domain::planning::{ConfidentialAccess, DueFilter};
+use holdfast_domain::{AccessLevel, Field};
 use sqlx::{Postgres, QueryBuilder};
 
 use super::issue::{ISSUE_COLUMNS, Issue, load_associations, push_joins};
 use crate::page::{PagedQuery, Purpose, Total};
 use crate::projects::list::{Viewer, push_can_see, push_has_level};
-use crate::{Connection, Result};
+use crate::{Connection, Result, search};
 
 /// The set of issues that a list selects from.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +23,8 @@ pub enum IssueScope {
     Group(NamespaceId),
     /// Issues written by the user, in projects that the viewer can see.
     Author(UserId),
+    /// Issues that are assigned to the user, in projects that the viewer can see.
+    Assignee(UserId),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,8 +43,27 @@ pub struct Filter {
     pub milestone_title: Option<String>,
     pub milestone: Option<MilestoneId>,
     pub iid: Option<i64>,
+    pub conditions: Conditions,
     pub sort_key: SortKey,
     pub descending: bool,
+}
+
+/// Further conditions of the filter language. By default all issues fulfill them.
+///
+/// They are checked on the rows that the indexes of the list return in its order (`issues_by_…`, by project and state),
+/// so the cost is at most that of reading the issues of one project. PostgreSQL uses `issues_assignee` and
+/// `issues_of_author_…` instead where a person has few issues.
+#[derive(Clone, Debug, Default)]
+pub struct Conditions {
+    /// The assignee. Null means that there is none.
+    pub assignee: Field<UserId>,
+    pub author: Option<UserId>,
+    pub excluded_labels: Vec<LabelId>,
+    pub has_no_label: bool,
+    pub has_no_milestone: bool,
+    pub due: Option<DueFilter>,
+    /// Words that the title contains, ignoring case.
+    pub words: Vec<String>,
 }
 
 /// The labels that an issue must have.
@@ -50,6 +71,8 @@ pub struct Filter {
 pub enum Labels {
     Any,
     OneOf(Vec<LabelId>),
+    /// All of these labels.
+    EachOf(Vec<LabelId>),
     /// Titles of labels, in any project.
     AllOf(Vec<String>),
 }
@@ -91,7 +114,50 @@ impl Filter {
     /// Returns whether the filter may exclude most issues, so that the best plan depends on its values.
     fn is_selective(&self) -> bool {
         let any_label = matches!(self.labels, Labels::Any);
-        !any_label || self.milestone_title.is_some() || self.milestone.is_some() || self.iid.is_some()
+        let has_milestone = self.milestone_title.is_some() || self.milestone.is_some();
+        !any_label || has_milestone || self.iid.is_some() || !self.conditions.are_default()
+    }
+}
+
+impl Conditions {
+    fn are_default(&self) -> bool {
+        let has_no_person = self.assignee == Field::Absent && self.author.is_none();
+        let has_no_lack = !self.has_no_label && !self.has_no_milestone && self.due.is_none();
+        has_no_person && has_no_lack && self.excluded_labels.is_empty() && self.words.is_empty()
+    }
+
+    /// Writes the conditions about the issue `i`, each after `and`.
+    fn push(&self, query: &mut QueryBuilder<Postgres>) {
+        match self.assignee {
+            Field::Absent => {}
+            Field::Null => drop(query.push(" and i.assignee_id is null")),
+            Field::Value(user) => drop(query.push(" and i.assignee_id = ").push_bind(user.get())),
+        }
+        if let Some(author) = self.author {
+            query.push(" and i.author_id = ").push_bind(author.get());
+        }
+        if self.has_no_label {
+            query.push(" and not exists (select from issue_labels x where x.issue_id = i.id)");
+        }
+        if !self.excluded_labels.is_empty() {
+            let labels: Vec<i64> = self.excluded_labels.iter().map(|id| id.get()).collect();
+            query.push(" and not exists (select from issue_labels x where x.issue_id = i.id and x.label_id = any(");
+            query.push_bind(labels).push("))");
+        }
+        if self.has_no_milestone {
+            query.push(" and i.milestone_id is null");
+        }
+        match self.due {
+            None => {}
+            Some(DueFilter::Missing) => drop(query.push(" and i.due_date is null")),
+            Some(DueFilter::Before(date)) => drop(query.push(" and i.due_date < ").push_bind(date)),
+            Some(DueFilter::On(date)) => drop(query.push(" and i.due_date = ").push_bind(date)),
+            Some(DueFilter::After(date)) => drop(query.push(" and i.due_date > ").push_bind(date)),
+        }
+        for word in &self.words {
+            query.push(" and ");
+            search::push_contains(query, "lower(i.title collate \"und-x-icu\") collate \"C\"", word);
+        }
     }
 }
 
@@ -118,7 +184,8 @@ impl FromClause<'_> {
                 });
             }
             IssueScope::Group(group) => self.push_for_group(group),
-            IssueScope::Author(user) => self.push_for_author(user),
+            IssueScope::Author(user) => self.push_for_person("i.author_id = ", user),
+            IssueScope::Assignee(user) => self.push_for_person("i.assignee_id = ", user),
         }
         self.query.push(") i (found_id, place)");
     }
@@ -162,13 +229,13 @@ impl FromClause<'_> {
         self.query.push(") i (found_id, place)");
     }
 
-    fn push_for_author(&mut self, user: UserId) {
+    fn push_for_person(&mut self, condition: &'static str, user: UserId) {
         let mut separator = "";
         for closed in self.states() {
             self.query.push(separator);
             separator = " union all ";
-            self.begin_select(" from issues i join projects p on p.id = i.project_id where i.author_id = ");
-            self.query.push_bind(user.get()).push(" and i.closed = ").push(closed);
+            self.begin_select(" from issues i join projects p on p.id = i.project_id where ");
+            self.query.push(condition).push_bind(user.get()).push(" and i.closed = ").push(closed);
             self.query.push(" and p.namespace_id is not null and p.issues_enabled");
             push_can_see(self.query, self.filter.viewer);
             self.push_filters();
@@ -194,6 +261,13 @@ impl FromClause<'_> {
                     .push(" and exists (select from issue_labels x where x.issue_id = i.id and x.label_id = any(");
                 self.query.push_bind(labels).push("))");
             }
+            Labels::EachOf(labels) => {
+                for label in labels {
+                    self.query
+                        .push(" and exists (select from issue_labels x where x.issue_id = i.id and x.label_id = ");
+                    self.query.push_bind(label.get()).push(")");
+                }
+            }
             Labels::AllOf(titles) => {
                 self.query.push(" and (select count(*) from issue_labels x join labels l on l.id = x.label_id ");
                 self.query.push("where x.issue_id = i.id and l.title = any(").push_bind(titles.clone());
@@ -210,6 +284,7 @@ impl FromClause<'_> {
         if let Some(iid) = self.filter.iid {
             self.query.push(" and i.iid = ").push_bind(iid);
         }
+        self.filter.conditions.push(self.query);
     }
 
     fn begin_select(&mut self, from: &'static str) {

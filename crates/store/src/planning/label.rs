@@ -118,6 +118,12 @@ pub async fn exists(connection: &mut Connection, project: ProjectId, id: LabelId
     Ok(found.is_some())
 }
 
+/// Returns whether a project has a label.
+pub async fn exists_any(connection: &mut Connection, project: ProjectId) -> Result<bool> {
+    const QUERY: &str = "select exists (select from labels where project_id = $1)";
+    Ok(sqlx::query_scalar(QUERY).bind(project.get()).fetch_one(connection).await?)
+}
+
 /// The attributes of a label that can be set.
 #[derive(Clone, Debug)]
 pub struct Attributes {
@@ -275,4 +281,17 @@ pub async fn update_labels(
     .execute(connection)
     .await?;
     Ok(())
+}
+
+/// Returns the first labels of a project, sorted by title, that have no list on its board.
+pub async fn list_without_board_list(
+    connection: &mut Connection,
+    project: ProjectId,
+    limit: i64,
+) -> Result<Vec<TitledLabel>> {
+    const QUERY: &str = "select l.id, l.title from labels l where l.project_id = $1 and not exists \
+        (select from board_lists b where b.project_id = l.project_id and b.label_id = l.id and b.deleted_at is null) \
+        order by l.title limit $2";
+    let found = sqlx::query_as::<_, (i64, String)>(QUERY).bind(project.get()).bind(limit).fetch_all(connection).await?;
+    Ok(found.into_iter().map(|(id, title)| TitledLabel { id: id.into(), title }).collect())
 }

@@ -1,8 +1,9 @@
 //! Milestones of projects.
 
 use chrono::{DateTime, NaiveDate, Utc};
-use holdfast_domain::ids::{MilestoneId, ProjectId};
+use holdfast_domain::ids::{MilestoneId, ProjectId, UserId};
 use holdfast_domain::page::{Page, PageRequest};
+use holdfast_domain::planning::ConfidentialAccess;
 use sqlx::{Postgres, QueryBuilder};
 
 use crate::page::{PagedQuery, Total, table_alias};
@@ -65,6 +66,45 @@ pub async fn find(connection: &mut Connection, project: ProjectId, id: Milestone
     query.push(COLUMNS).push(" from milestones m where m.project_id = ").push_bind(project.get());
     query.push(" and m.id = ").push_bind(id.get());
     Ok(query.build_query_as().fetch_optional(connection).await?)
+}
+
+/// Finds a milestone by its number in the project.
+pub async fn find_by_iid(connection: &mut Connection, project: ProjectId, iid: i64) -> Result<Option<Milestone>> {
+    let mut query = QueryBuilder::new("select ");
+    query.push(COLUMNS).push(" from milestones m where m.project_id = ").push_bind(project.get());
+    query.push(" and m.iid = ").push_bind(iid);
+    Ok(query.build_query_as().fetch_optional(connection).await?)
+}
+
+/// The numbers of open and closed issues of a milestone that a viewer sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, sqlx::FromRow)]
+pub struct IssueCounts {
+    #[sqlx(try_from = "i64")]
+    pub milestone_id: MilestoneId,
+    pub open: i64,
+    pub closed: i64,
+}
+
+/// Counts the issues of these milestones, which belong to one project. Counting a milestone stops after `max_counted`
+/// issues.
+pub async fn count_issues(
+    connection: &mut Connection,
+    milestones: &[i64],
+    confidential_access: ConfidentialAccess,
+    max_counted: i64,
+) -> Result<Vec<IssueCounts>> {
+    const QUERY: &str = "\
+        select m.id as milestone_id, counted.open, counted.closed from unnest($1::bigint[]) m (id) cross join lateral ( \
+          select count(*) filter (where not i.closed) as open, count(*) filter (where i.closed) as closed from ( \
+            select i.closed from issues i where i.milestone_id = m.id \
+              and (not i.confidential or $2 or i.author_id = $3 or i.assignee_id = $3) limit $4) i) counted";
+    let (sees_all, viewer) = match confidential_access {
+        ConfidentialAccess::All => (true, None),
+        ConfidentialAccess::Own(user) => (false, Some(UserId::get(user))),
+        ConfidentialAccess::None => (false, None),
+    };
+    let query = sqlx::query_as(QUERY).bind(milestones).bind(sees_all).bind(viewer).bind(max_counted);
+    Ok(query.fetch_all(connection).await?)
 }
 
 /// Returns the milestones with these ids, with truncated descriptions.

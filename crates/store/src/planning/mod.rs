@@ -1,8 +1,11 @@
 //! Issues, notes, labels, milestones and boards.
 
+pub mod assignee;
+pub mod board;
 pub mod board_list;
 pub mod issue;
 pub mod issue_list;
 pub mod label;
+pub mod mention;
 pub mod milestone;
 pub mod note;

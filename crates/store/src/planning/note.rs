@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use holdfast_domain::ids::{IssueId, NoteId, UserId};
-use holdfast_domain::page::{Page, PageRequest};
+use holdfast_domain::page::{MAX_COUNTED_TOTAL, Page, PageRequest};
 use holdfast_domain::planning::ConfidentialAccess;
 use sqlx::{Postgres, QueryBuilder};
 
@@ -85,6 +85,20 @@ pub async fn find(
     query.push(" where nt.issue_id = ").push_bind(issue.get()).push(" and nt.id = ").push_bind(id.get());
     push_visible(&mut query, confidential_access);
     Ok(query.build_query_as().fetch_optional(connection).await?)
+}
+
+/// Returns how many notes of an issue precede this one in its list, at most [`MAX_COUNTED_TOTAL`].
+pub async fn count_before(
+    connection: &mut Connection,
+    issue: IssueId,
+    id: NoteId,
+    confidential_access: ConfidentialAccess,
+) -> Result<i64> {
+    let mut query = QueryBuilder::new("select count(*) from (select from notes nt where nt.issue_id = ");
+    query.push_bind(issue.get()).push(" and nt.id < ").push_bind(id.get());
+    push_visible(&mut query, confidential_access);
+    query.push(" limit ").push(MAX_COUNTED_TOTAL).push(") counted");
+    Ok(query.build_query_scalar().fetch_one(connection).await?)
 }
 
 /// Inserts a note of a user and increments the issue's count of notes.

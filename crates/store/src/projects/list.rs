@@ -4,7 +4,7 @@
 //! the total number of projects (ADR 0010).
 
 use chrono::NaiveDate;
-use holdfast_domain::ids::{NamespaceId, UserId};
+use holdfast_domain::ids::{NamespaceId, ProjectId, UserId};
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::{AccessLevel, Visibility};
 use sqlx::{Postgres, QueryBuilder};
@@ -41,6 +41,8 @@ pub enum ProjectScope {
         includes_shared: bool,
         is_member: bool,
     },
+    /// The forks of a project that the viewer can see.
+    ForksOf(ProjectId),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,7 +168,8 @@ impl Filter {
             | ProjectScope::Member
             | ProjectScope::Owned
             | ProjectScope::Starred
-            | ProjectScope::Group { .. } => Total::WithRows,
+            | ProjectScope::Group { .. }
+            | ProjectScope::ForksOf(_) => Total::WithRows,
         }
     }
 
@@ -232,6 +235,13 @@ impl FromClause<'_> {
             }
             ProjectScope::Group { group, includes_own: own, includes_shared: shared, is_member: reader_is_member } => {
                 self.push_for_group(group, own, shared, reader_is_member);
+            }
+            ProjectScope::ForksOf(source) => {
+                self.begin_select("projects p where p.namespace_id is not null and p.forked_from_id = ");
+                self.query.push_bind(source.get());
+                self.push_filters();
+                self.push_can_see();
+                self.end_select();
             }
         }
         self.query.push(") p");

@@ -21,6 +21,12 @@ pub async fn insert(connection: &mut Connection, user: UserId, project: ProjectI
     Ok(counted.rows_affected() > 0)
 }
 
+/// Returns whether the user has starred the project.
+pub async fn exists(connection: &mut Connection, user: UserId, project: ProjectId) -> Result<bool> {
+    let exists = sqlx::query_scalar("select exists (select from stars where user_id = $1 and project_id = $2)");
+    Ok(exists.bind(user.get()).bind(project.get()).fetch_one(connection).await?)
+}
+
 /// Deletes a star and decrements the project's count. Returns false if there is none.
 pub async fn delete(connection: &mut Connection, user: UserId, project: ProjectId) -> Result<bool> {
     let counted = sqlx::query!(

@@ -81,6 +81,19 @@ pub async fn find(
     Ok(with_associations(connection, rows).await?.pop())
 }
 
+/// Returns when the updates of this generation were made, if one of them changed a ref from or to this object.
+pub async fn find_time_of_value(
+    connection: &mut Connection,
+    repository: RepositoryId,
+    generation: i64,
+    id: ObjectId,
+) -> Result<Option<DateTime<Utc>>> {
+    let statement = "select created_at from ref_log
+         where repository_id = $1 and generation = $2 and (old = $3 or new = $3) limit 1";
+    let query = sqlx::query_scalar(statement).bind(repository.get()).bind(generation).bind(id.as_bytes());
+    Ok(query.fetch_optional(connection).await?)
+}
+
 /// Finds the last update of a ref.
 pub async fn find_last(
     connection: &mut Connection,

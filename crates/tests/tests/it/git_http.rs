@@ -269,7 +269,8 @@ async fn non_git_requests_get_a_page_or_an_error() {
     );
     // The page repeats its own address, and nothing else differs.
     let (status, page) = get("/ada/hidden").await;
-    assert_eq!((status, page.replace("ada%2Fhidden", "ada%2Fnone")), get("/ada/none").await);
+    let page = page.replace("ada%2Fhidden", "ada%2Fnone").replace("/ada/hidden", "/ada/none");
+    assert_eq!((status, page), get("/ada/none").await);
     assert_eq!(get("/ada/p.git/HEAD").await.0, 404);
     let post = http.post(format!("{}/ada/p.git/git-upload-pack", server.base_url)).body("0000").send().await.unwrap();
     assert_eq!(post.status(), 415);

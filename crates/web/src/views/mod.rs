@@ -4,6 +4,7 @@
 //! handler builds it with the function beside it and renders it.
 
 pub mod accounts;
+pub mod activity;
 pub mod ci;
 pub mod errors;
 pub mod form;
@@ -16,6 +17,7 @@ pub mod prose;
 pub mod repository;
 pub mod status;
 pub mod visibility;
+pub mod visibility_choice;
 
 pub use holdfast_domain::site as links;
 pub use holdfast_domain::site::ProjectLinks;

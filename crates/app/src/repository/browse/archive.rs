@@ -12,7 +12,7 @@ pub use holdfast_git::archive::ArchiveFormat;
 use holdfast_git::archive::{self, ArchiveName};
 use holdfast_git::protocol::advertisement::RefLookup;
 use holdfast_git::protocol::archive::ArchiveRequest;
-use holdfast_store::projects::project::ProjectRef;
+use holdfast_store::projects::project::{Project, ProjectRef};
 use tokio::runtime::Handle;
 
 use super::revision;
@@ -38,6 +38,7 @@ pub async fn serve(app: &App, repository: &OpenRepository, request: &ArchiveRequ
 }
 
 pub struct Archive {
+    pub project: Project,
     pub file_name: String,
     pub content: ResponseStream,
 }
@@ -61,7 +62,8 @@ pub async fn show(
     let command = archive::command(&app.git_runtime.git, &slot.cached_repository.bare, commit, format, &name);
     let content = fetch::run_unshared(app, command, Bytes::new(), slot).await?;
     let content = if format == ArchiveFormat::TarBz2 { compress_bzip2(content) } else { content };
-    Ok(Archive { file_name: format!("{}.{}", name.as_str(), format.suffix()), content })
+    let file_name = format!("{}.{}", name.as_str(), format.suffix());
+    Ok(Archive { project: repository.project, file_name, content })
 }
 
 /// Compresses a tar stream on a blocking thread, since this is slow.

@@ -9,7 +9,7 @@ use holdfast_git::reader::{EntryKind, Kind};
 use holdfast_store::projects::project::{Project, ProjectRef};
 
 use super::commit::{self, Commit};
-use super::{revision, tree};
+use super::{last_commit, revision, tree};
 use crate::large_response::MAX_SMALL_BYTES;
 use crate::repository::fetch_slot::FetchSlot;
 use crate::repository::open_repository::{OpenRepository, open_repository};
@@ -49,8 +49,12 @@ pub struct File {
     /// The revision as the address names it.
     pub revision: String,
     pub path: String,
+    /// The id of the content.
+    pub id: ObjectId,
     /// The commit of the revision, shortened as in a list.
     pub commit: Commit,
+    /// The commit that last changed the file. None if it was not found in a short time.
+    pub last_commit: Option<Commit>,
     pub bytes: u64,
     /// None if the file is too large to be shown.
     pub content: Option<Bytes>,
@@ -64,8 +68,9 @@ pub async fn show_file(app: &App, actor: &Actor, project: &ProjectRef, address: 
     let found = find_file(app, &repository, address).await?;
     let (bytes, content) = read_buffered(app, &repository, found.id, max_bytes).await?;
     let commit = commit::load_one_listed(app, &repository, found.commit).await?;
+    let last_commit = last_commit::load_for_file(app, &repository, found.commit, found.path).await?;
     let (revision, path) = (found.revision.to_owned(), found.path.to_owned());
-    Ok(File { project: repository.project, revision, path, commit, bytes, content })
+    Ok(File { project: repository.project, revision, path, id: found.id, commit, last_commit, bytes, content })
 }
 
 /// The bytes of a file that an address names.
@@ -85,14 +90,14 @@ pub async fn show_raw(app: &App, actor: &Actor, project: &ProjectRef, address: &
 }
 
 /// A file that an address names.
-struct FoundFile<'a> {
-    revision: &'a str,
-    path: &'a str,
-    commit: ObjectId,
-    id: ObjectId,
+pub(super) struct FoundFile<'a> {
+    pub revision: &'a str,
+    pub path: &'a str,
+    pub commit: ObjectId,
+    pub id: ObjectId,
 }
 
-async fn find_file<'a>(app: &App, repository: &OpenRepository, address: &'a str) -> Result<FoundFile<'a>> {
+pub(super) async fn find_file<'a>(app: &App, repository: &OpenRepository, address: &'a str) -> Result<FoundFile<'a>> {
     let (revision, path) = revision::split_address(&*repository.refs, address);
     let commit = revision::resolve(app, repository, revision).await?.ok_or(Error::NotFound(Resource::Commit))?;
     let entry = tree::find(app, repository, commit, path.into()).await?;

@@ -10,7 +10,7 @@ use holdfast_git::ObjectId;
 use holdfast_git::contributions::{self, CommitSelection, Contribution, Contributions};
 use holdfast_git::reader::{Kind, Reader};
 use holdfast_store::commit as commit_transaction;
-use holdfast_store::projects::project::ProjectRef;
+use holdfast_store::projects::project::{Project, ProjectRef};
 use holdfast_store::repository::contributor::{self as rows, Checkpoint};
 use holdfast_store::repository::repository;
 use holdfast_store::worker::contributors;
@@ -34,17 +34,50 @@ const POLL_INTERVAL: Duration = Duration::from_millis(200);
 pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequest) -> Result<Page<Contributor>> {
     let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
     let tip = repository.refs.head_target().ok_or(Error::NotFound(Resource::Literal("404 Not Found")))?;
+    list_opened(app, &repository, tip, page).await
+}
+
+/// The contributors to the default branch, with what their page shows.
+#[derive(Debug)]
+pub struct ProjectContributors {
+    pub project: Project,
+    /// Empty if there is no default branch.
+    pub contributors: Page<Contributor>,
+}
+
+/// Like [`list`], but also returns the project.
+#[crate::boxed]
+pub async fn list_with_project(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    page: PageRequest,
+) -> Result<ProjectContributors> {
+    let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
+    let contributors = match repository.refs.head_target() {
+        Some(tip) => list_opened(app, &repository, tip, page).await?,
+        None => Page::with_total(Vec::new(), page, 0),
+    };
+    Ok(ProjectContributors { project: repository.project, contributors })
+}
+
+async fn list_opened(
+    app: &App,
+    repository: &OpenRepository,
+    tip: ObjectId,
+    page: PageRequest,
+) -> Result<Page<Contributor>> {
     let id = repository.project.repository.id;
     let mut connection = app.database.connection().await?;
     let checkpoint = rows::find_checkpoint(&mut connection, id).await?;
-    if is_current(checkpoint, &repository, tip) {
+    if is_current(checkpoint, repository, tip) {
         return Ok(rows::list(&mut connection, id, page).await?);
     }
     drop(connection);
-    if is_small_delta(app, &repository, checkpoint, tip).await? {
-        count(app, &repository, tip).await?;
+    if is_small_delta(app, repository, checkpoint, tip).await? {
+        count(app, repository, tip).await?;
     } else {
-        wait_for_job(app, &repository, tip).await?;
+        wait_for_job(app, repository, tip).await?;
     }
     Ok(rows::list(&mut *app.database.connection().await?, id, page).await?)
 }

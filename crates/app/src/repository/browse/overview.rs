@@ -1,12 +1,14 @@
 //! The first view of a repository: the tip of the default branch, the entries of its root directory, and its README.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use holdfast_domain::page::{MAX_PAGE_SIZE, PageRequest};
-use holdfast_git::ObjectId;
 use holdfast_git::protocol::advertisement::RefLookup;
 use holdfast_git::reader::{EntryKind, TreeEntry};
 
 use super::commit::Commit;
+use super::last_commit::{self, LastCommits, SearchTime};
 use super::{blob, tree};
 use crate::repository::objects;
 use crate::repository::open_repository::OpenRepository;
@@ -33,14 +35,15 @@ pub struct RepositoryOverview {
     /// Whether the directory has more entries than `entries`.
     pub has_more_entries: bool,
     pub readme: Option<Readme>,
+    /// The last commits of the entries, as far as they were found in a short time.
+    pub last_commits: Arc<LastCommits>,
 }
 
 /// The README of a directory.
 #[derive(Clone, Debug)]
 pub struct Readme {
-    /// The name of the file. It need not be valid UTF-8.
-    pub name: Vec<u8>,
-    pub id: ObjectId,
+    /// The path of the file. It need not be valid UTF-8.
+    pub path: Vec<u8>,
     pub bytes: u64,
     /// None if the file is too large to be shown.
     pub content: Option<Bytes>,
@@ -67,14 +70,20 @@ pub(crate) async fn load(app: &App, repository: &OpenRepository) -> Result<Optio
             (found.items, found.has_next)
         }
     };
-    let readme = match find_readme(&entries) {
-        Some(file) => {
-            let (bytes, content) = blob::read_buffered(app, repository, file.id, MAX_README_BYTES).await?;
-            Some(Readme { name: file.path.clone(), id: file.id, bytes, content })
-        }
-        None => None,
-    };
-    Ok(Some(RepositoryOverview { default_branch, revision, commit, entries, has_more_entries, readme }))
+    let readme = load_readme(app, repository, &entries).await?;
+    let last_commits = last_commit::load_for_directory(app, repository, tip, "", SearchTime::Short).await?;
+    Ok(Some(RepositoryOverview { default_branch, revision, commit, entries, has_more_entries, readme, last_commits }))
+}
+
+/// Reads the README among the entries of a directory.
+pub(super) async fn load_readme(
+    app: &App,
+    repository: &OpenRepository,
+    entries: &[TreeEntry],
+) -> Result<Option<Readme>> {
+    let Some(file) = find_readme(entries) else { return Ok(None) };
+    let (bytes, content) = blob::read_buffered(app, repository, file.id, MAX_README_BYTES).await?;
+    Ok(Some(Readme { path: file.path.clone(), bytes, content }))
 }
 
 /// Returns the entries in the order of a list, at most [`MAX_ENTRIES`], and whether there are more.
@@ -95,11 +104,14 @@ const SYMBOLIC_LINK: u16 = 0o120000;
 /// Returns the README among the entries of a directory. Symbolic links are not followed.
 fn find_readme(entries: &[TreeEntry]) -> Option<&TreeEntry> {
     let files = || entries.iter().filter(|it| it.kind() == EntryKind::File && it.mode != SYMBOLIC_LINK);
-    README_NAMES.iter().find_map(|name| files().find(|it| it.path.eq_ignore_ascii_case(name)))
+    let file_name = |path: &[u8]| path.rsplit(|byte| *byte == b'/').next().unwrap_or_default().to_ascii_lowercase();
+    README_NAMES.iter().find_map(|name| files().find(|it| file_name(&it.path) == **name))
 }
 
 #[cfg(test)]
 mod tests {
+    use holdfast_git::ObjectId;
+
     use super::*;
 
     fn entry(path: &str, mode: u16) -> TreeEntry {
@@ -116,6 +128,7 @@ mod tests {
         ];
         assert_eq!(find_readme(&entries).map(|it| it.path.as_slice()), Some(&b"Readme.MD"[..]));
         assert_eq!(find_readme(&entries[2..]), None);
+        assert!(find_readme(&[entry("docs/README.txt", 0o100644)]).is_some());
         assert_eq!(find_readme(&[entry("README.md", SYMBOLIC_LINK)]), None);
     }
 

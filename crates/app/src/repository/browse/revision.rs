@@ -5,8 +5,9 @@ use holdfast_git::protocol::advertisement::RefLookup;
 use holdfast_git::reader::{Kind, Reader};
 
 use crate::repository::open_repository::OpenRepository;
+use crate::repository::refs::ref_log;
 use crate::repository::{object_lookup, objects};
-use crate::{App, Result};
+use crate::{Actor, App, Result};
 
 /// Resolves a tag, a branch, or the beginning of the id of a reachable commit, with an optional suffix such as `~2` or
 /// `^2`. Returns `None` if the text is none of these.
@@ -30,6 +31,31 @@ pub(crate) async fn resolve(app: &App, repository: &OpenRepository, text: &str) 
         if kind == Kind::Commit { follow_parents(reader, target.peeled_or_self(), &steps) } else { Ok(None) }
     })
     .await
+}
+
+/// A commit that a revision names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FoundCommit {
+    pub id: ObjectId,
+    /// Whether a ref reaches it, so that it has pages of its own.
+    pub is_reachable: bool,
+}
+
+/// Like [`resolve`], but also returns a commit that an update of the ref log had as its old or new value. `update` is the
+/// generation of that update.
+pub(super) async fn resolve_or_retained(
+    app: &App,
+    actor: &Actor,
+    repository: &OpenRepository,
+    text: &str,
+    update: Option<i64>,
+) -> Result<Option<FoundCommit>> {
+    if let Some(id) = resolve(app, repository, text).await? {
+        return Ok(Some(FoundCommit { id, is_reachable: true }));
+    }
+    let Some(generation) = update else { return Ok(None) };
+    let retained = ref_log::find_retained_commit(app, actor, repository, text, generation).await?;
+    Ok(retained.map(|id| FoundCommit { id, is_reachable: false }))
 }
 
 /// Like [`resolve`], but returns the tip of the default branch if the text is missing or empty.

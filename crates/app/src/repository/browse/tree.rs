@@ -11,6 +11,8 @@ pub use holdfast_git::reader::{EntryKind, TreeEntry};
 use holdfast_store::projects::project::{Project, ProjectRef};
 
 use super::commit::{self, Commit};
+use super::last_commit::{self, LastCommits, SearchTime};
+use super::overview::{self, Readme};
 use super::revision;
 use crate::repository::fetch_slot::FetchSlot;
 use crate::repository::objects;
@@ -54,9 +56,14 @@ pub struct Directory {
     /// The commit of the revision, shortened as in a list.
     pub commit: Commit,
     pub entries: Page<TreeEntry>,
+    /// The last commits of the entries, as far as they were found in time.
+    pub last_commits: Arc<LastCommits>,
+    /// The README among the entries.
+    pub readme: Option<Readme>,
 }
 
-/// Returns the directory that the end of a page's address names, such as `main/src`.
+/// Returns the directory that the end of a page's address names, such as `main/src`. `time` limits the search for last
+/// commits.
 #[crate::boxed]
 pub async fn show(
     app: &App,
@@ -64,6 +71,7 @@ pub async fn show(
     project: &ProjectRef,
     address: &str,
     page: PageRequest,
+    time: SearchTime,
 ) -> Result<Directory> {
     let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
     let (revision, path) = revision::split_address(&*repository.refs, address);
@@ -71,8 +79,10 @@ pub async fn show(
     let entries = list_directory(app, &repository, id, path, false, page).await?;
     let entries = entries.ok_or(Error::NotFound(Resource::Tree))?;
     let commit = commit::load_one_listed(app, &repository, id).await?;
+    let last_commits = last_commit::load_for_directory(app, &repository, id, path, time).await?;
+    let readme = overview::load_readme(app, &repository, &entries.items).await?;
     let (revision, path) = (revision.to_owned(), path.to_owned());
-    Ok(Directory { project: repository.project, revision, path, commit, entries })
+    Ok(Directory { project: repository.project, revision, path, commit, entries, last_commits, readme })
 }
 
 /// Lists the entries of a directory with their whole paths. Returns None if there is no such directory.

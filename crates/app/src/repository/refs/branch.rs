@@ -43,7 +43,8 @@ pub struct ProjectBranches {
     pub refs: RefAddresses,
 }
 
-/// Like [`list`], but also returns the project and the addresses of the branches.
+/// Like [`list`], but also returns the project and the addresses of the branches. The default branch is the first one of
+/// the first page, in addition to the others.
 #[crate::boxed]
 pub async fn list_with_project(
     app: &App,
@@ -52,7 +53,18 @@ pub async fn list_with_project(
     page: PageRequest,
 ) -> Result<ProjectBranches> {
     let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
-    let branches = list_opened(app, &repository, page).await?;
+    let mut branches = list_opened(app, &repository, page).await?;
+    if let Some(default) = repository.project.repository.default_branch().map(str::to_owned) {
+        let position = branches.items.iter().position(|branch| branch.name == default);
+        match (position, repository.refs.head_target()) {
+            (Some(position), _) if page.number() == 1 => branches.items[..=position].rotate_right(1),
+            (Some(position), _) => _ = branches.items.remove(position),
+            (None, Some(id)) if page.number() == 1 => {
+                branches.items.insert(0, load_branch(app, &repository, &default, id).await?);
+            }
+            (None, _) => {}
+        }
+    }
     Ok(ProjectBranches { branches, refs: RefAddresses::new(repository.refs), project: repository.project })
 }
 

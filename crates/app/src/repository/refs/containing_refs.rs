@@ -1,9 +1,11 @@
-//! Resolves short names of refs, and finds branches that contain a commit.
+//! Resolves short names of refs, and finds branches and tags that contain a commit.
 
-use holdfast_git::ObjectId;
 use holdfast_git::protocol::advertisement::RefLookup;
+use holdfast_git::reader::{Kind, Reader};
+use holdfast_git::{ObjectId, RefTarget};
 use holdfast_store::repository::snapshot::RefKind;
 
+use super::ref_address::RefAddresses;
 use crate::repository::objects;
 use crate::repository::open_repository::OpenRepository;
 use crate::{App, Result};
@@ -40,4 +42,63 @@ pub(crate) async fn first_branch_containing(
         Ok(None)
     })
     .await
+}
+
+/// The refs that contain a commit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ContainingRefs {
+    /// The short names of branches and the texts that name them in addresses, the default branch first.
+    pub branches: Vec<(String, String)>,
+    /// The short names of tags and the texts that name them in addresses.
+    pub tags: Vec<(String, String)>,
+    /// Whether other refs may contain the commit, because not all were searched.
+    pub is_partial: bool,
+}
+
+/// Maximum number of branches, and of tags, that are searched at once.
+const MAX_SEARCHED_REFS: usize = 200;
+/// Maximum number of commits that are searched.
+const MAX_SEARCHED_COMMITS: usize = 10_000;
+
+/// Returns the branches and tags that contain a commit. Searches the newest commits only, and the first branches and the
+/// last tags by name.
+pub(crate) async fn list_containing(
+    app: &App,
+    repository: &OpenRepository,
+    commit: ObjectId,
+) -> Result<ContainingRefs> {
+    let refs = &repository.refs;
+    let (branch_count, tag_count) = (refs.count(RefKind::Branches), refs.count(RefKind::Tags));
+    let default = refs.head().strip_prefix("refs/heads/").and_then(|name| Some((name, refs.find(refs.head())?)));
+    let listed = refs.list(RefKind::Branches, 0..MAX_SEARCHED_REFS.min(branch_count));
+    let others = listed.into_iter().filter(|(name, _)| default.is_none_or(|(default, _)| default != *name));
+    let branches: Vec<_> = default.into_iter().chain(others).map(|(name, target)| (name.to_owned(), target)).collect();
+    let tags = refs.list(RefKind::Tags, tag_count.saturating_sub(MAX_SEARCHED_REFS)..tag_count);
+    let tags: Vec<_> = tags.into_iter().rev().map(|(name, target)| (name.to_owned(), target)).collect();
+    let tips: Vec<ObjectId> = branches.iter().chain(&tags).map(|(_, target)| target.peeled_or_self()).collect();
+    let search = move |reader: &Reader| {
+        // A tag may point at another object than a commit.
+        let is_commit = |id: &ObjectId| reader.kind(*id).is_ok_and(|kind| kind == Some(Kind::Commit));
+        let tips: Vec<ObjectId> = tips.into_iter().filter(is_commit).collect();
+        Ok(reader.tips_containing(commit, &tips, MAX_SEARCHED_COMMITS)?)
+    };
+    let found = objects::read(app, repository, search).await?;
+    let is_partial = found.is_none() || branch_count > MAX_SEARCHED_REFS || tag_count > MAX_SEARCHED_REFS;
+    let found = found.unwrap_or_default();
+    let addresses = RefAddresses::new(refs.clone());
+    let contains = |(_, target): &(String, RefTarget)| found.contains(&target.peeled_or_self());
+    let with_address = |name: String, address: Option<String>| (name.clone(), address.unwrap_or(name));
+    Ok(ContainingRefs {
+        branches: branches
+            .into_iter()
+            .filter(contains)
+            .map(|(name, _)| with_address(name.clone(), addresses.branch(&name)))
+            .collect(),
+        tags: tags
+            .into_iter()
+            .filter(contains)
+            .map(|(name, _)| with_address(name.clone(), addresses.tag(&name)))
+            .collect(),
+        is_partial,
+    })
 }

@@ -10,8 +10,8 @@ use holdfast_store::repository::snapshot::Snapshot;
 
 use crate::{Actor, App, Result, access};
 
-/// The refs of a project, as far as the viewer may see them.
-#[derive(Clone)]
+/// The refs of a project, as far as the viewer may see them. There are none by default.
+#[derive(Clone, Default)]
 pub struct RefAddresses(Option<Arc<Snapshot>>);
 
 impl RefAddresses {

@@ -15,7 +15,7 @@ use holdfast_store::repository::ref_update::RefUpdateOrigin;
 use holdfast_store::repository::{protection, ref_log as rows};
 
 use super::planned_update::PlannedUpdate;
-use super::ref_log::{RefLogEntry, full_name, is_past_restore_period};
+use super::ref_log::{RefLogEntry, full_name, is_past_restore_period, restore_command};
 use super::ref_update::{self, RefUpdateBatch, STALE_OLD_VALUE};
 use super::ref_update_policy::{PolicyResult, RefUpdatePolicy};
 use crate::repository::git_objects::GitObjects;
@@ -115,7 +115,7 @@ async fn apply_restore(
     }
     let rules = protection::list(&mut *app.database.connection().await?, repository.project.id).await?;
     let policy = RefUpdatePolicy::new(actor, &repository, rules).for_restore();
-    let command = PushCommand { name: name.as_str().into(), old: entry.new, new: Some(old) };
+    let command = restore_command(&entry);
     let ref_name = policy.check_name(&command).map_err(Error::Rejected)?;
     let repository = Arc::new(repository);
     let objects = repository.objects(app).await?;

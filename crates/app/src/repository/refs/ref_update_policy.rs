@@ -51,6 +51,14 @@ impl RefUpdatePolicy {
         Self { is_restore: true, ..self }
     }
 
+    /// Returns whether the actor may restore a ref, as far as this does not depend on objects. A restore usually removes
+    /// commits from the ref, which only masters may do with a protected branch.
+    pub fn can_restore(&self, command: &PushCommand) -> bool {
+        let Ok(name) = self.check_name(command) else { return false };
+        let is_protected = name.as_branch().is_some_and(|name| Protection::for_branch(&self.rules, name).is_protected);
+        !is_protected || self.has_level(AccessLevel::Master)
+    }
+
     fn has_level(&self, level: AccessLevel) -> bool {
         self.is_administrator || self.level >= Some(level)
     }

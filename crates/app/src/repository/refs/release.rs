@@ -34,6 +34,22 @@ pub async fn update(app: &App, actor: &Actor, project: &ProjectRef, tag: &str, d
     Ok(commit(transaction).await?)
 }
 
+/// Creates the release of a tag, or updates the one that it has.
+#[crate::boxed]
+pub async fn save(app: &App, actor: &Actor, project: &ProjectRef, tag: &str, description: &str) -> Result<()> {
+    let repository = open_repository(app, actor, project, ProjectAction::WriteCode).await?;
+    if description.trim().is_empty() {
+        return Err(Violations::single("description", "can't be blank").into());
+    }
+    check_text("description", description)?;
+    let (id, now) = (repository.project.id, app.clock.now());
+    let mut transaction = lock_repository_with_tag(app, &repository, tag).await?;
+    if !release::update(&mut transaction, id, tag, description, now).await? {
+        release::insert(&mut transaction, id, tag, description, now).await?;
+    }
+    Ok(commit(transaction).await?)
+}
+
 /// Checks the size of a text that belongs to a tag: its release notes or its message.
 pub(super) fn check_text(field: &'static str, text: &str) -> Result<()> {
     let mut violations = Violations::default();

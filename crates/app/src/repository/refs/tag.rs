@@ -96,8 +96,27 @@ async fn list_opened(app: &App, repository: &OpenRepository, page: PageRequest) 
 #[crate::boxed]
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, name: &str) -> Result<Tag> {
     let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
+    show_opened(app, &repository, name).await
+}
+
+/// A tag, with what its page shows.
+pub struct ProjectTag {
+    pub project: Project,
+    pub tag: Tag,
+    pub refs: RefAddresses,
+}
+
+/// Like [`show`], but also returns the project and the address of the tag.
+#[crate::boxed]
+pub async fn show_with_project(app: &App, actor: &Actor, project: &ProjectRef, name: &str) -> Result<ProjectTag> {
+    let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
+    let tag = show_opened(app, &repository, name).await?;
+    Ok(ProjectTag { tag, refs: RefAddresses::new(repository.refs), project: repository.project })
+}
+
+async fn show_opened(app: &App, repository: &OpenRepository, name: &str) -> Result<Tag> {
     let target = repository.refs.find(&format!("refs/tags/{name}")).ok_or(Error::NotFound(Resource::Tag))?;
-    let (message, commit) = read_tags(app, &repository, vec![target], DetailLevel::Full).await?.remove(0);
+    let (message, commit) = read_tags(app, repository, vec![target], DetailLevel::Full).await?.remove(0);
     let mut releases =
         release::find(&mut *app.database.connection().await?, repository.project.id, &[name], i32::MAX).await?;
     Ok(Tag { name: name.to_owned(), message, commit, release: releases.remove(name) })

@@ -77,13 +77,14 @@ params! {
 }
 
 async fn move_list(context: RequestContext, params: MoveList) -> ApiResult<Body<BoardListBody>> {
-    let (board, list) = (params.board_id, params.list_id);
+    let (board, list) = (Some(params.board_id), params.list_id);
     let list = board::move_list(context.app(), &context.actor, &params.id, board, list, params.position).await?;
     Ok(Body(present_list(list)))
 }
 
 async fn delete_list(context: RequestContext, params: OneList) -> ApiResult<Body<BoardListBody>> {
-    let list = board::delete_list(context.app(), &context.actor, &params.id, params.board_id, params.list_id).await?;
+    let (board, list) = (Some(params.board_id), params.list_id);
+    let list = board::delete_list(context.app(), &context.actor, &params.id, board, list).await?;
     Ok(Body(present_list(list)))
 }
 

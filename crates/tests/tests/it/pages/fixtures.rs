@@ -2,7 +2,7 @@
 
 use holdfast_domain::policy::InstanceRole;
 use holdfast_domain::{AccessLevel, Visibility};
-use holdfast_tests::{Browser, Client, Server, WorkTree};
+use holdfast_tests::{Browser, Client, Server, Setup, WorkTree};
 
 use crate::projects::add_member;
 
@@ -23,15 +23,22 @@ pub struct PageFixture {
 pub struct FixtureProject {
     pub visibility: Visibility,
     pub group: String,
+    pub id: i64,
+    /// The id of its issue, whose number is 1.
+    pub issue: i64,
     /// The newest commit of `main`.
     commit: String,
-    pipeline: i64,
-    build: i64,
+    /// The secret in the address of its uploaded file.
+    upload: String,
+    /// The ids of what is in the project, by the segment of an address after which they stand.
+    ids: Vec<(&'static str, i64)>,
 }
 
 impl PageFixture {
     pub async fn new() -> Self {
-        let server = Server::start().await;
+        let mut setup = Setup::default();
+        setup.limits.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
+        let server = Server::start_with(setup).await;
         let (_, owner) = server.user("owner").await;
         let mut members = Vec::new();
         for role in ["guest", "developer"] {
@@ -47,7 +54,7 @@ impl PageFixture {
                 add_member(&owner, &format!("/groups/{group_id}"), *id, level.as_i16().into()).await;
             }
             let project = server.project_in(&owner, "tide", level, Some(group_id)).await;
-            projects.push(fill_project(&server, &owner, visibility, group, project).await);
+            projects.push(FixtureProject::fill(&server, &owner, visibility, group, project).await);
         }
         Self { server, owner, projects }
     }
@@ -55,38 +62,66 @@ impl PageFixture {
     /// Returns a browser in which the user of this role is signed in, unless it is anonymous.
     pub async fn browser(&self, role: &str) -> Browser {
         match role {
-            "anonymous" => self.server.browser(),
+            "anonymous" => self.server.browser().with_many_addresses(),
             "administrator" => self.server.sign_in("root").await,
             role => self.server.sign_in(role).await,
         }
     }
 }
 
-async fn fill_project(
-    server: &Server,
-    owner: &Client,
-    visibility: Visibility,
-    group: String,
-    project: i64,
-) -> FixtureProject {
-    let tree = WorkTree::new().await;
-    tree.commit("src/main.rs", b"fn main() {}\n", "Add the program").await;
-    tree.commit("README.md", b"# Tide\n\nHello\n", "Add a README").await;
-    let commit = tree.commit(".gitlab-ci.yml", CI_FILE.as_bytes(), "Add a pipeline").await;
-    tree.git(["tag", "-m", "First", "v1"]).await.ok();
-    tree.push(&server.git_url(owner, &format!("{group}/tide")), &["main", "v1"]).await.ok();
-    server.run_jobs().await;
-    let post = async |path: &str, form: &[(&str, &str)]| {
-        let response = owner.post(&format!("/projects/{project}{path}"), form).await;
-        assert!(matches!(response.status, 200 | 201), "{}", response.text);
-    };
-    post("/labels", &[("name", "bug"), ("color", "#ff0000")]).await;
-    post("/issues", &[("title", "It leaks"), ("description", "At high tide."), ("labels", "bug")]).await;
-    let find_id = async |path: &str| {
-        let listed = owner.get(&format!("/projects/{project}{path}")).await;
+/// A branch that was deleted; the ref log can restore it.
+const DELETED_BRANCH: &str = "short-lived";
+
+impl FixtureProject {
+    async fn fill(server: &Server, owner: &Client, visibility: Visibility, group: String, id: i64) -> Self {
+        let tree = WorkTree::new().await;
+        tree.commit("src/main.rs", b"fn main() {}\n", "Add the program").await;
+        tree.commit("README.md", b"# Tide\n\nHello\n", "Add a README").await;
+        let commit = tree.commit(".gitlab-ci.yml", CI_FILE.as_bytes(), "Add a pipeline").await;
+        tree.git(["tag", "-m", "First", "v1"]).await.ok();
+        let url = server.git_url(owner, &format!("{group}/tide"));
+        tree.push(&url, &["main", "v1", "main:topic", &format!("main~1:refs/heads/{DELETED_BRANCH}")]).await.ok();
+        tree.push(&url, &[&format!(":{DELETED_BRANCH}")]).await.ok();
+        server.run_jobs().await;
+        // The contributors are counted when they are listed for the first time.
+        let counted = owner.get(&format!("/projects/{id}/repository/contributors")).await;
+        assert_eq!(counted.status, 200, "{}", counted.text);
+        let uploaded = crate::uploads::upload(owner, id, "a.txt", b"a").await;
+        let upload = uploaded.body["url"].as_str().and_then(|url| url.split('/').nth(2)).unwrap_or_default().to_owned();
+        let mut project = Self { visibility, group, id, issue: 0, commit, upload, ids: Vec::new() };
+        let label = project.post(owner, "/labels", &[("name", "bug"), ("color", "#ff0000")]).await;
+        project.post(owner, "/milestones", &[("title", "Before winter")]).await;
+        let form = [("title", "It leaks"), ("description", "At high tide."), ("labels", "bug")];
+        project.issue = project.post(owner, "/issues", &form).await;
+        let note = format!("/issues/{}/notes", project.issue);
+        let note = project.post(owner, &note, &[("body", "I see it.")]).await;
+        let board = project.first_id(owner, "/boards").await;
+        let form = [("label_id", &*label.to_string())];
+        let list = project.post(owner, &format!("/boards/{board}/lists"), &form).await;
+        let hook = project.post(owner, "/hooks", &[("url", "http://127.0.0.1:9/hook"), ("push_events", "true")]).await;
+        let (pipeline, build) = (project.first_id(owner, "/pipelines").await, project.first_id(owner, "/builds").await);
+        project.ids = vec![
+            ("labels", label),
+            ("notes", note),
+            ("lists", list),
+            ("hooks", hook),
+            ("pipelines", pipeline),
+            ("builds", build),
+        ];
+        project
+    }
+
+    /// Creates something in this project through the API and returns its id.
+    pub async fn post(&self, owner: &Client, path: &str, form: &[(&str, &str)]) -> i64 {
+        let response = owner.post(&format!("/projects/{}{path}", self.id), form).await;
+        assert!(matches!(response.status, 200 | 201), "{path}: {}", response.text);
+        response.body["id"].as_i64().unwrap_or_default()
+    }
+
+    async fn first_id(&self, owner: &Client, path: &str) -> i64 {
+        let listed = owner.get(&format!("/projects/{}{path}", self.id)).await;
         listed.body[0]["id"].as_i64().unwrap_or_else(|| panic!("{path}: {}", listed.text))
-    };
-    FixtureProject { visibility, group, commit, pipeline: find_id("/pipelines").await, build: find_id("/builds").await }
+    }
 }
 
 impl FixtureProject {
@@ -102,18 +137,23 @@ impl FixtureProject {
                 (":namespace", _) if path == "/:namespace" => "owner".into(),
                 (":namespace" | ":group", _) => self.group.clone(),
                 (":project", _) => "tide".into(),
-                (_, "issues") => "1".into(),
-                (_, "pipelines") => self.pipeline.to_string(),
-                (_, "builds") => self.build.to_string(),
+                (":secret", "uploads") => self.upload.clone(),
+                (":file", _) => "a.txt".into(),
+                (_, "issues" | "milestones") => "1".into(),
+                (_, segment) if self.ids.iter().any(|(name, _)| *name == segment) => {
+                    let found = self.ids.iter().find(|(name, _)| *name == segment);
+                    found.expect("the segment was found").1.to_string()
+                }
+                (_, "browse" | "file") => "out/a.txt".into(),
                 (_, "commit") => self.commit.clone(),
                 (_, "blob" | "raw" | "blame") => "main/README.md".into(),
                 (_, "tree") => "main/src".into(),
-                (_, "commits") => "main".into(),
+                (_, "commits" | "find" | "branches") => "main".into(),
                 (_, "archive") => "main.tar.gz".into(),
-                (_, "compare") => "v1...main".into(),
+                (_, "compare" | "range_diff") => "v1...main".into(),
                 (_, "tags") => "v1".into(),
-                // Nobody has a session with this id.
-                (_, "sessions") => "0".into(),
+                // Nobody has a session, an address, a key or a token with this id.
+                (_, "sessions" | "emails" | "keys" | "tokens") => "0".into(),
                 (parameter, _) => panic!("add a value of {parameter} in {path} to FixtureProject::address"),
             };
             address = format!("{address}/{value}");

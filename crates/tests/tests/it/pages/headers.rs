@@ -148,6 +148,7 @@ async fn assets_are_immutable_and_have_their_types() {
         ("style.css", "text/css; charset=utf-8"),
         ("main.js", "text/javascript; charset=utf-8"),
         ("time.js", "text/javascript; charset=utf-8"),
+        ("board.js", "text/javascript; charset=utf-8"),
         ("copy.js", "text/javascript; charset=utf-8"),
         ("lines.js", "text/javascript; charset=utf-8"),
         ("favicon.svg", "image/svg+xml"),

@@ -18,7 +18,7 @@ async fn a_user_signs_in_with_the_form_and_sees_their_projects() {
         assert_eq!((response.status, response.location()), (303, Some("/")), "{login}");
         assert_eq!(browser.viewer().await.as_deref(), Some("ada"));
         let start = browser.get("/").await;
-        assert_eq!((start.status, start.texts("h1")), (200, vec!["Your projects".to_owned()]));
+        assert_eq!((start.status, start.texts("h1")), (200, vec!["Dashboard".to_owned()]));
         // Who is signed in already needs no form.
         let form = browser.get("/sign_in").await;
         assert_eq!((form.status, form.location()), (303, Some("/")));

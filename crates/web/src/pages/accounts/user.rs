@@ -33,7 +33,7 @@ async fn show(context: RequestContext, OneNamespace { namespace }: OneNamespace)
             redirect => redirect,
         };
     }
-    let user = match user::show_by_username(context.app(), &context.actor, &namespace).await {
+    let user = match user::show_profile(context.app(), &context.actor, &namespace).await {
         Ok(user) => user,
         Err(Error::NotFound(_)) => return redirect_to_group(&context, &namespace).await,
         Err(error) => return Err(error.into()),

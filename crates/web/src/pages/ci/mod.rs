@@ -1,6 +1,9 @@
 //! Pipelines and builds.
 
+mod artifact;
 mod build;
+mod build_live;
+mod lint;
 mod pipeline;
 
 use super::Pages;
@@ -8,4 +11,7 @@ use super::Pages;
 pub fn declare(pages: &mut Pages) {
     pipeline::declare(pages);
     build::declare(pages);
+    build_live::declare(pages);
+    artifact::declare(pages);
+    lint::declare(pages);
 }

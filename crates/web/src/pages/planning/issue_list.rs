@@ -1,6 +1,7 @@
 //! The list of issues of a project.
 
-use holdfast_app::planning::issue_list::{self, ListIssues, SortKey};
+use holdfast_app::planning::issue_search;
+use holdfast_domain::planning::{IssueOrder, IssueQuery, MilestoneFilter, ParsedQuery, PersonFilter, StateFilter};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_http_core::params::LabelTitles;
 use holdfast_http_core::{Access, params};
@@ -11,7 +12,7 @@ use crate::pages::Pages;
 use crate::pages::projects::address::{ProjectPathParams, ensure_address};
 use crate::request::RequestContext;
 use crate::respond::{self, PageResult};
-use crate::views::planning::issue_list::{IssueFilters, issues_page};
+use crate::views::planning::issue_list::{IssueListInput, issues_page};
 
 pub fn declare(pages: &mut Pages) {
     let read = Access::Project(ProjectAction::ReadIssues);
@@ -21,42 +22,85 @@ pub fn declare(pages: &mut Pages) {
 params! {
     struct ListParams {
         flatten project: ProjectPathParams,
-        /// `closed` or `all`; open issues by default.
+        /// A line of the filter language. The other parameters add words to it.
+        optional q: String,
+        flatten pickers: PickerParams,
+    }
+}
+
+params! {
+    /// The choices beside the filter. Each of them changes the words of the filter.
+    struct PickerParams {
+        /// `open`, `closed` or `all`.
         optional state: String,
-        /// Titles, separated by commas.
+        /// Titles of labels, separated by commas.
         optional labels: LabelTitles,
-        /// The title of a milestone.
+        /// The title of a milestone, or an empty text.
         optional milestone: String,
-        /// `created`; the last update by default.
+        /// A username, `@me`, or `none` for issues without an assignee.
+        optional assignee: String,
+        /// A value of `sort:`.
         optional order: String,
     }
 }
 
+/// Maximum length of a filter in bytes. Arbitrary.
+const MAX_QUERY_BYTES: usize = 1000;
+/// The value of a picker that selects issues without a milestone or an assignee. Titles can be equal to it; the filter
+/// `milestone:none` finds them.
+const NONE: &str = "none";
+
+impl PickerParams {
+    /// Changes the words of a filter by what was chosen. Returns false if nothing was.
+    fn apply(self, query: &mut IssueQuery) -> bool {
+        let before = query.clone();
+        let chosen = |value: Option<String>| value.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+        if let Some(state) = chosen(self.state).and_then(|word| StateFilter::from_str_opt(&word)) {
+            query.state = state;
+        }
+        for title in self.labels.map(|titles| titles.0).unwrap_or_default() {
+            if !title.is_empty() && !query.labels.contains(&title) {
+                query.labels.push(title);
+            }
+        }
+        if let Some(title) = chosen(self.milestone) {
+            query.milestone = Some(match title.as_str() {
+                NONE => MilestoneFilter::Missing,
+                _ => MilestoneFilter::Title(title),
+            });
+        }
+        if let Some(name) = chosen(self.assignee) {
+            query.assignee = Some(match name.as_str() {
+                NONE => PersonFilter::Missing,
+                "@me" => PersonFilter::Viewer,
+                _ => PersonFilter::Username(name),
+            });
+        }
+        if let Some(order) = chosen(self.order).and_then(|word| IssueOrder::from_str_opt(&word)) {
+            query.order = order;
+        }
+        *query != before
+    }
+}
+
 async fn list(context: RequestContext, params: ListParams) -> PageResult {
-    let labels = params.labels.map(|titles| titles.0).unwrap_or_default();
-    let known = |value: Option<String>, words: &[&str]| value.filter(|value| words.contains(&value.as_str()));
-    let filters = IssueFilters {
-        state: known(params.state, &["closed", "all"]).unwrap_or_default(),
-        labels: labels.join(", "),
-        milestone: params.milestone.unwrap_or_default().trim().to_owned(),
-        order: known(params.order, &["created"]).unwrap_or_default(),
-    };
-    let input = ListIssues {
-        closed: match filters.state.as_str() {
-            "closed" => Some(true),
-            "all" => None,
-            _ => Some(false),
-        },
-        labels,
-        milestone_title: Some(filters.milestone.clone()).filter(|title| !title.is_empty()),
-        sort_key: if filters.order == "created" { SortKey::CreatedAt } else { SortKey::UpdatedAt },
-        ..ListIssues::default()
-    };
+    let line = params.q.unwrap_or_default();
+    let mut end = line.len().min(MAX_QUERY_BYTES);
+    while !line.is_char_boundary(end) {
+        end -= 1;
+    }
+    let ParsedQuery { mut query, problems } = IssueQuery::parse(&line[..end]);
+    let is_changed = params.pickers.apply(&mut query);
+    // The page is heavy only if it searches titles.
+    let _permit = if query.text.is_empty() { None } else { context.acquire_heavy_permit().await? };
     let reference = params.project.reference();
-    let found = issue_list::list_with_labels(context.app(), &context.actor, &reference, input, context.page).await?;
+    let found = issue_search::search(context.app(), &context.actor, &reference, &query, context.page).await?;
     ensure_address(&context, &found.project)?;
+    if is_changed {
+        return Ok(respond::see_other(params.project.links().issues_matching(&query)));
+    }
     let abilities = Abilities::new(&found.project, &context.actor);
     let layout = context.layout_with_id(found.project.id.get());
-    let (project, now) = (&found.project, context.now());
-    respond::html(&issues_page(layout, project, abilities, &found.issues, &found.labels, filters, now))
+    let input = IssueListInput { found: &found, query: &query, problems };
+    respond::html(&issues_page(layout, abilities, input, context.now()))
 }

@@ -1,11 +1,28 @@
 //! Issues.
 
+mod board;
 mod issue;
+mod issue_action;
+mod issue_bulk;
+mod issue_form;
 mod issue_list;
+mod label;
+mod milestone;
+mod note;
+mod preview;
+mod refusal;
 
 use super::Pages;
 
 pub fn declare(pages: &mut Pages) {
     issue_list::declare(pages);
     issue::declare(pages);
+    issue_form::declare(pages);
+    issue_action::declare(pages);
+    issue_bulk::declare(pages);
+    note::declare(pages);
+    preview::declare(pages);
+    label::declare(pages);
+    milestone::declare(pages);
+    board::declare(pages);
 }

@@ -21,6 +21,12 @@ impl ProjectPathParams {
     pub fn reference(&self) -> ProjectRef {
         addresses::project_ref(&self.namespace, &self.project)
     }
+
+    /// Returns the paths of the pages of the project as it was requested. Another spelling of its path leads to its
+    /// address.
+    pub fn links(&self) -> ProjectLinks {
+        ProjectLinks::new(&format!("{}/{}", self.namespace, self.project))
+    }
 }
 
 /// Redirects if the page was requested by an old path of the project, in another case, or with the suffix `.git`. The

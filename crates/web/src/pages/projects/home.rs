@@ -8,6 +8,7 @@ use super::address::{ProjectPathParams, ensure_address};
 use crate::abilities::Abilities;
 use crate::cost::Cost;
 use crate::pages::Pages;
+use crate::pages::repository::readme;
 use crate::request::RequestContext;
 use crate::respond::{self, PageResult};
 use crate::views::projects::home::project_home_page;
@@ -22,5 +23,10 @@ async fn show(context: RequestContext, path: ProjectPathParams) -> PageResult {
     ensure_address(&context, &home.project)?;
     let abilities = Abilities::new(&home.project, &context.actor);
     let layout = context.layout_with_id(home.project.id.get());
-    respond::html(&project_home_page(layout, &home, abilities, context.site(), None, context.now()))
+    let overview = home.repository.as_ref().and_then(|repository| repository.overview.as_ref());
+    let readme_html = match overview {
+        Some(overview) => readme::render(overview.readme.as_ref(), &home.project.full_path(), &overview.revision).await,
+        None => None,
+    };
+    respond::html(&project_home_page(layout, &home, abilities, context.site(), readme_html, context.now()))
 }

@@ -1,4 +1,4 @@
-//! Lists of projects, and the start page.
+//! Lists of projects.
 
 use holdfast_app::projects::list::{self, ListScope};
 use holdfast_domain::policy::InstanceAction;
@@ -14,18 +14,9 @@ use crate::views::projects::list::{ListedProjects, project_list_page};
 pub fn declare(pages: &mut Pages) {
     let explore = Access::Instance(InstanceAction::ExplorePublic);
     let own = Access::Instance(InstanceAction::ListProjects);
-    pages.get("/", Access::Anyone, Cost::Cheap, "Your projects", show_start).api("GET /projects");
     pages.get("/projects", explore, Cost::Normal, "Projects", list_visible).api("GET /projects/visible");
     pages.get("/dashboard/projects", own, Cost::Normal, "Your projects", list_own).api("GET /projects");
     pages.get("/dashboard/starred", own, Cost::Normal, "Starred projects", list_starred).api("GET /projects/starred");
-}
-
-/// Shows the own projects, or all public ones to an anonymous viewer.
-async fn show_start(context: RequestContext, params: ProjectFilterParams) -> PageResult {
-    match context.is_signed_in() {
-        true => list_own(context, params).await,
-        false => Ok(respond::see_other("/projects")),
-    }
 }
 
 async fn list_visible(context: RequestContext, params: ProjectFilterParams) -> PageResult {

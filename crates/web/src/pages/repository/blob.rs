@@ -2,16 +2,19 @@
 
 use holdfast_app::repository::browse::blob;
 use holdfast_domain::policy::ProjectAction;
-use holdfast_http_core::{Access, TEXT_PLAIN, UserContent};
+use holdfast_http_core::{Access, TEXT_PLAIN, UserContent, params};
 
 use super::address::RevisionPathParams;
 use crate::abilities::Abilities;
 use crate::cost::Cost;
+use crate::file_types::{image_type, is_markdown};
+use crate::highlight;
+use crate::markdown::{self, LinkContext};
 use crate::pages::Pages;
 use crate::pages::projects::address::ensure_address;
 use crate::request::RequestContext;
 use crate::respond::{self, PageResult};
-use crate::views::repository::blob::{BlobBody, BlobInput, MAX_TEXT_BYTES, blob_page, image_type};
+use crate::views::repository::blob::{BlobBody, BlobInput, MAX_TEXT_BYTES, blob_page};
 
 pub fn declare(pages: &mut Pages) {
     let read = Access::Project(ProjectAction::ReadCode);
@@ -20,18 +23,42 @@ pub fn declare(pages: &mut Pages) {
     pages.get("/:namespace/:project/raw/*rest", read, Cost::Normal, "Content of a file", show_raw).api(call);
 }
 
-async fn show(context: RequestContext, RevisionPathParams { project, rest }: RevisionPathParams) -> PageResult {
+params! {
+    struct ShowBlob {
+        flatten revision: RevisionPathParams,
+        /// Given to see the source of a Markdown file.
+        optional plain: String,
+    }
+}
+
+async fn show(context: RequestContext, ShowBlob { revision, plain }: ShowBlob) -> PageResult {
+    let RevisionPathParams { project, rest } = revision;
     let reference = project.reference();
     let file = blob::show_file(context.app(), &context.actor, &reference, &rest, MAX_TEXT_BYTES).await?;
     ensure_address(&context, &file.project)?;
     let abilities = Abilities::new(&file.project, &context.actor);
     let layout = context.layout_with_record(file.project.id.get(), ":sha", file.commit.id);
+    let mut body = BlobBody::new(&file.path, file.content.as_deref());
+    let mut rendered = None;
+    if let BlobBody::Lines(text) = &mut body {
+        let content = file.content.clone().filter(|_| is_markdown(&file.path) && plain.is_none());
+        if let Some(content) = content {
+            let link_context = LinkContext::for_file(&file.project.full_path(), &file.revision, &file.path);
+            rendered = markdown::render_file(content, link_context).await;
+        }
+        if rendered.is_none() {
+            let (id, path) = (file.id.to_string(), file.path.clone());
+            text.highlighted = highlight::highlight_file(id, path, text.lines.clone()).await;
+        }
+    }
     let input = BlobInput {
         revision: &file.revision,
         path: &file.path,
         bytes: file.bytes,
-        body: BlobBody::new(&file.path, file.content.as_deref()),
+        body,
+        rendered,
         commit: &file.commit,
+        last_commit: file.last_commit.as_ref(),
     };
     respond::html(&blob_page(layout, &file.project, abilities, input))
 }

@@ -1,8 +1,21 @@
 //! The code of a project: directories, files, branches and tags.
 
 mod address;
+mod archive;
+mod blame;
 mod blob;
 mod branch;
+mod commit;
+mod commit_list;
+mod comparison;
+mod contributor;
+mod diff_params;
+mod diff_stream;
+mod find;
+mod range_diff;
+pub mod readme;
+mod ref_log;
+mod rejection;
 mod tag;
 mod tree;
 
@@ -10,7 +23,16 @@ use super::Pages;
 
 pub fn declare(pages: &mut Pages) {
     tree::declare(pages);
+    find::declare(pages);
+    archive::declare(pages);
     blob::declare(pages);
+    blame::declare(pages);
+    commit_list::declare(pages);
+    commit::declare(pages);
+    comparison::declare(pages);
+    range_diff::declare(pages);
+    ref_log::declare(pages);
     branch::declare(pages);
     tag::declare(pages);
+    contributor::declare(pages);
 }

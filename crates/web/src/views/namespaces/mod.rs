@@ -1,3 +1,4 @@
 //! Groups.
 
 pub mod group;
+pub mod new_group;

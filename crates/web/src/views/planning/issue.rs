@@ -6,13 +6,14 @@ use holdfast_app::planning::issue::Issue;
 use holdfast_app::planning::label::Label;
 use holdfast_app::planning::note::Note;
 use holdfast_app::projects::project::Project;
+use holdfast_domain::ids::UserId;
 use holdfast_domain::page::Page;
-use holdfast_domain::planning::IssueState;
+use holdfast_domain::planning::{IssueQuery, IssueState, MilestoneFilter, StateFilter};
 
+use super::comment_form::CommentForm;
 use super::label::{LabelChip, LabelChips};
 use crate::abilities::Abilities;
 use crate::layout::Layout;
-use crate::views::links::query;
 use crate::views::projects::frame::{ProjectTab, project_frame};
 use crate::views::prose::Prose;
 use crate::views::{Pages, Person, ProjectLinks};
@@ -37,6 +38,34 @@ pub struct IssuePage {
     /// The title of the milestone, and the address of its issues.
     pub milestone: Option<(String, String)>,
     pub due: Option<String>,
+    pub links: IssueLinks,
+    pub controls: IssueControls,
+    pub is_subscribed: bool,
+    /// The form of a new comment, for viewers who may write one.
+    pub comment: Option<CommentForm>,
+}
+
+/// The addresses of the forms and actions of an issue.
+#[derive(Clone, Debug)]
+pub struct IssueLinks {
+    pub edit: String,
+    pub close: String,
+    pub reopen: String,
+    pub subscribe: String,
+    pub unsubscribe: String,
+    pub move_to: String,
+    pub delete: String,
+    pub notes: String,
+    pub preview: String,
+}
+
+/// What the page offers beside comments.
+#[derive(Clone, Copy, Debug)]
+pub struct IssueControls {
+    pub can_edit: bool,
+    pub can_subscribe: bool,
+    pub can_move: bool,
+    pub can_delete: bool,
 }
 
 /// A note of a person, or a system note about a change.
@@ -47,6 +76,8 @@ pub struct TimelineEntry {
     pub author: Person,
     pub created: Time,
     pub is_edited: bool,
+    /// The address of the form of the note, if the viewer may edit it.
+    pub edit_url: Option<String>,
     pub content: EntryContent,
 }
 
@@ -56,34 +87,51 @@ pub enum EntryContent {
     System(String),
 }
 
-/// An issue with what its page shows.
+/// What the viewer of an issue may do with it.
 #[derive(Clone, Copy, Debug)]
+pub struct IssueViewer {
+    pub abilities: Abilities,
+    pub user: Option<UserId>,
+    pub can_edit: bool,
+}
+
+impl IssueViewer {
+    fn can_edit_note(&self, note: &Note) -> bool {
+        let is_own = Some(note.author.id) == self.user && self.abilities.can_create_issues;
+        !note.system && (is_own || self.abilities.can_moderate_notes)
+    }
+}
+
+/// An issue with what its page shows.
+#[derive(Clone, Debug)]
 pub struct IssueInput<'a> {
+    pub project: &'a Project,
     pub issue: &'a Issue,
     pub notes: &'a Page<Note>,
     /// The labels of the issue, for their colors.
     pub labels: &'a [Label],
+    pub viewer: IssueViewer,
+    pub comment: CommentForm,
 }
 
 /// Builds the page of an issue. `render` turns Markdown into sanitized HTML; texts that it does not render are shown as
 /// they are.
 pub fn issue_page(
     layout: Layout,
-    project: &Project,
-    abilities: Abilities,
     input: IssueInput<'_>,
     render: impl Fn(&str) -> Option<String>,
     now: DateTime<Utc>,
 ) -> IssuePage {
-    let IssueInput { issue, notes, labels } = input;
+    let IssueInput { project, issue, notes, labels, viewer, comment } = input;
     let links = ProjectLinks::new(&project.full_path());
-    let mut layout = project_frame(layout, project, abilities, ProjectTab::Issues);
+    let mut layout = project_frame(layout, project, viewer.abilities, ProjectTab::Issues);
     layout.title = format!("{} · #{} · {}", issue.title, issue.iid, project.full_path());
     let entry = |note: &Note| TimelineEntry {
         anchor: format!("note_{}", note.id),
         author: Person::from_user(&note.author),
         created: Time::ago(note.created_at, now),
         is_edited: !note.system && note.updated_at > note.created_at,
+        edit_url: viewer.can_edit_note(note).then(|| links.issue_note_form(issue.iid, note.id)),
         content: if note.system {
             EntryContent::System(note.body.clone())
         } else {
@@ -105,9 +153,34 @@ pub fn issue_page(
         labels: LabelChips::new(labels, &links).chips(&issue.labels),
         assignee: issue.assignee.as_ref().map(Person::from_user),
         milestone: issue.milestone.as_ref().map(|milestone| {
-            let query = query(&[("state", "all"), ("milestone", &milestone.title)]);
-            (milestone.title.clone(), format!("{}{query}", links.issues()))
+            let filter = MilestoneFilter::Title(milestone.title.clone());
+            let query = IssueQuery { state: StateFilter::All, milestone: Some(filter), ..IssueQuery::default() };
+            (milestone.title.clone(), links.issues_matching(&query))
         }),
         due: issue.due_date.map(words::date),
+        links: issue_links(&links, issue.iid),
+        controls: IssueControls {
+            can_edit: viewer.can_edit,
+            can_subscribe: viewer.abilities.can_create_issues,
+            can_move: viewer.abilities.can_manage_issues && issue.moved_to_id.is_none(),
+            can_delete: viewer.abilities.can_delete_issues,
+        },
+        is_subscribed: issue.subscribed,
+        comment: viewer.abilities.can_create_issues.then_some(comment),
+    }
+}
+
+fn issue_links(links: &ProjectLinks, iid: i64) -> IssueLinks {
+    let action = |name| links.issue_action(iid, name);
+    IssueLinks {
+        edit: action("edit"),
+        close: action("close"),
+        reopen: action("reopen"),
+        subscribe: action("subscribe"),
+        unsubscribe: action("unsubscribe"),
+        move_to: action("move"),
+        delete: action("delete"),
+        notes: action("notes"),
+        preview: links.preview(),
     }
 }

@@ -3,16 +3,16 @@
 use askama::Template;
 use chrono::{DateTime, Utc};
 use holdfast_app::planning::issue::Issue;
+use holdfast_app::planning::issue_search::IssueSearch;
 use holdfast_app::planning::label::Label;
-use holdfast_app::projects::project::Project;
-use holdfast_domain::page::Page;
-use holdfast_domain::planning::IssueState;
+use holdfast_domain::planning::{IssueOrder, IssueQuery, IssueState, StateFilter};
 
+use super::choices::{PersonChoice, people};
 use super::label::{LabelChip, LabelChips};
 use crate::abilities::Abilities;
 use crate::layout::Layout;
 use crate::views::projects::frame::{ProjectTab, project_frame};
-use crate::views::{Pages, Person, ProjectLinks, links};
+use crate::views::{Pages, Person, ProjectLinks};
 use crate::words::Time;
 
 #[derive(Template)]
@@ -20,39 +20,26 @@ use crate::words::Time;
 pub struct IssuesPage {
     pub layout: Layout,
     pub path: String,
-    pub filters: IssueFilters,
+    /// The canonical text of the filter.
+    pub query: String,
+    pub state: StateFilter,
+    pub is_filtered: bool,
+    /// Messages about words of the filter that have no effect.
+    pub problems: Vec<String>,
     pub states: Vec<StateLink>,
     pub issues: Vec<IssueRow>,
     pub pages: Pages,
-}
-
-/// The filters of the list as they are in the address. Empty texts are the defaults.
-#[derive(Clone, Debug, Default)]
-pub struct IssueFilters {
-    /// `closed`, `all`, or an empty text for open issues.
-    pub state: String,
-    /// Titles of labels, separated by commas.
-    pub labels: String,
-    /// The title of a milestone.
-    pub milestone: String,
-    /// `created`, or an empty text for the last update.
-    pub order: String,
-}
-
-impl IssueFilters {
-    /// Returns whether a filter other than the state is set.
-    pub fn is_filtered(&self) -> bool {
-        !self.labels.is_empty() || !self.milestone.is_empty()
-    }
-
-    fn parameters(&self) -> [(&str, &str); 4] {
-        [
-            ("state", self.state.as_str()),
-            ("labels", self.labels.as_str()),
-            ("milestone", self.milestone.as_str()),
-            ("order", self.order.as_str()),
-        ]
-    }
+    /// Titles of labels and milestones by which the list can be filtered.
+    pub labels: Vec<String>,
+    pub milestones: Vec<String>,
+    pub people: Vec<PersonChoice>,
+    pub orders: Vec<OrderChoice>,
+    pub labels_url: String,
+    pub milestones_url: String,
+    /// The address of the form of a new issue, if the viewer may create one.
+    pub new_url: Option<String>,
+    /// The address of the action that changes several issues, if the viewer may change them.
+    pub bulk_url: Option<String>,
 }
 
 /// A choice of the state: open, closed or all.
@@ -60,6 +47,16 @@ impl IssueFilters {
 pub struct StateLink {
     pub label: &'static str,
     pub url: String,
+    pub is_current: bool,
+    /// The number of issues, if it is known without counting.
+    pub count: Option<i64>,
+}
+
+/// A choice of the order.
+#[derive(Clone, Copy, Debug)]
+pub struct OrderChoice {
+    pub value: &'static str,
+    pub label: &'static str,
     pub is_current: bool,
 }
 
@@ -77,22 +74,29 @@ pub struct IssueRow {
     pub updated: Time,
 }
 
-/// Builds the list of issues. `labels` are those of the issues, for their colors.
-pub fn issues_page(
-    layout: Layout,
-    project: &Project,
-    abilities: Abilities,
-    issues: &Page<Issue>,
-    labels: &[Label],
-    filters: IssueFilters,
-    now: DateTime<Utc>,
-) -> IssuesPage {
-    let project_links = ProjectLinks::new(&project.full_path());
+/// What the list shows.
+#[derive(Clone, Debug)]
+pub struct IssueListInput<'a> {
+    pub found: &'a IssueSearch,
+    pub query: &'a IssueQuery,
+    /// Messages about words of the filter that are not understood.
+    pub problems: Vec<String>,
+}
+
+/// Builds the list of issues.
+pub fn issues_page(layout: Layout, abilities: Abilities, input: IssueListInput<'_>, now: DateTime<Utc>) -> IssuesPage {
+    let IssueListInput {
+        found: IssueSearch { project, issues, choices, other_labels, problems: unknown },
+        query,
+        problems,
+    } = input;
+    let links = ProjectLinks::new(&project.full_path());
     let mut layout = project_frame(layout, project, abilities, ProjectTab::Issues);
     layout.title = format!("Issues · {}", project.full_path());
-    let chips = LabelChips::new(labels, &project_links);
+    let labels: Vec<Label> = choices.labels.iter().chain(other_labels).cloned().collect();
+    let chips = LabelChips::new(&labels, &links);
     let row = |issue: &Issue| IssueRow {
-        url: project_links.issue(issue.iid),
+        url: links.issue(issue.iid),
         iid: issue.iid,
         title: issue.title.clone(),
         is_closed: issue.state == IssueState::Closed,
@@ -103,18 +107,47 @@ pub fn issues_page(
         assignee: issue.assignee.as_ref().map(Person::from_user),
         updated: Time::age(issue.updated_at, now),
     };
-    let path = project_links.issues();
-    let state = |label, value: &str| {
-        let mut parameters = filters.parameters();
-        parameters[0].1 = value;
-        StateLink { label, url: format!("{path}{}", links::query(&parameters)), is_current: filters.state == value }
+    let open_count = i64::from(project.open_issues(abilities.can_manage_issues));
+    let state_link = |state: StateFilter| {
+        let is_current = state == query.state;
+        let counted = (state == StateFilter::Open && !query.is_filtered()).then_some(open_count);
+        StateLink {
+            label: match state {
+                StateFilter::Open => "Open",
+                StateFilter::Closed => "Closed",
+                StateFilter::All => "All",
+            },
+            url: links.issues_matching(&IssueQuery { state, ..query.clone() }),
+            is_current,
+            count: if is_current { issues.total } else { counted },
+        }
     };
+    let order =
+        |order: IssueOrder, label| OrderChoice { value: order.as_str(), label, is_current: order == query.order };
+    let text = if *query == IssueQuery::default() { String::new() } else { query.to_string() };
+    let path = links.issues();
     IssuesPage {
         layout,
-        states: vec![state("Open", ""), state("Closed", "closed"), state("All", "all")],
+        query: query.to_string(),
+        state: query.state,
+        is_filtered: query.is_filtered(),
+        problems: problems.into_iter().chain(unknown.iter().cloned()).collect(),
+        states: StateFilter::ALL.map(state_link).into(),
         issues: issues.items.iter().map(row).collect(),
-        pages: Pages::new(issues, &path, &filters.parameters()),
+        pages: Pages::new(issues, &path, &[("q", &text)]),
         path,
-        filters,
+        labels: choices.labels.iter().map(|label| label.title.clone()).collect(),
+        milestones: choices.milestones.iter().map(|milestone| milestone.title.clone()).collect(),
+        people: people(&choices.people),
+        orders: vec![
+            order(IssueOrder::LastUpdated, "Last update"),
+            order(IssueOrder::LeastRecentlyUpdated, "Longest without update"),
+            order(IssueOrder::Newest, "Newest"),
+            order(IssueOrder::Oldest, "Oldest"),
+        ],
+        labels_url: links.labels(),
+        milestones_url: links.milestones(),
+        new_url: abilities.can_create_issues.then(|| links.new_issue()),
+        bulk_url: (abilities.can_manage_issues && !issues.items.is_empty()).then(|| links.issues_bulk()),
     }
 }

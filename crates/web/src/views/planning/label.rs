@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use holdfast_app::planning::label::Label;
+use holdfast_domain::planning::IssueQuery;
 
-use crate::views::{ProjectLinks, links};
+use crate::views::ProjectLinks;
 
 #[derive(Clone, Debug)]
 pub struct LabelChip {
@@ -22,13 +23,13 @@ const UNKNOWN_COLOR: &str = "#5f6e75";
 /// The labels of a project by title.
 pub struct LabelChips<'a> {
     labels: HashMap<&'a str, &'a Label>,
-    issues_url: String,
+    links: ProjectLinks,
 }
 
 impl<'a> LabelChips<'a> {
     pub fn new(labels: &'a [Label], project_links: &ProjectLinks) -> Self {
         let labels = labels.iter().map(|label| (label.title.as_str(), label)).collect();
-        Self { labels, issues_url: project_links.issues() }
+        Self { labels, links: project_links.clone() }
     }
 
     /// Returns the chips of an issue's labels.
@@ -36,13 +37,14 @@ impl<'a> LabelChips<'a> {
         titles.iter().map(|title| self.chip(title)).collect()
     }
 
-    fn chip(&self, title: &str) -> LabelChip {
+    /// Returns the chip of one label.
+    pub fn chip(&self, title: &str) -> LabelChip {
         let label = self.labels.get(title);
         LabelChip {
             title: title.to_owned(),
             color: label.map_or_else(|| UNKNOWN_COLOR.to_owned(), |label| label.color.clone()),
             description: label.and_then(|label| label.description.clone()).filter(|text| !text.is_empty()),
-            url: format!("{}{}", self.issues_url, links::query(&[("labels", title)])),
+            url: self.links.issues_matching(&IssueQuery { labels: vec![title.to_owned()], ..IssueQuery::default() }),
         }
     }
 }

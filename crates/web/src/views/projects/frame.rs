@@ -12,7 +12,10 @@ use crate::views::{ProjectLinks, links};
 pub enum ProjectTab {
     Code,
     Issues,
+    Board,
     Pipelines,
+    RefLog,
+    Settings,
 }
 
 /// Returns the frame with the path and the tabs of a project. Tabs that the viewer may not open are left out.
@@ -28,9 +31,16 @@ pub fn project_frame(mut layout: Layout, project: &Project, abilities: Abilities
     if abilities.can_read_issues {
         let count = Some(i64::from(project.open_issues(false))).filter(|count| *count > 0);
         layout.tabs.push(tab(ProjectTab::Issues, "Issues", project_links.issues(), count));
+        layout.tabs.push(tab(ProjectTab::Board, "Board", project_links.board(), None));
     }
     if abilities.can_read_builds {
         layout.tabs.push(tab(ProjectTab::Pipelines, "Pipelines", project_links.pipelines(), None));
+    }
+    if abilities.can_read_ref_log {
+        layout.tabs.push(tab(ProjectTab::RefLog, "Ref log", project_links.refs(), None));
+    }
+    if abilities.can_update {
+        layout.tabs.push(tab(ProjectTab::Settings, "Settings", project_links.settings(), None));
     }
     layout
 }

@@ -2,15 +2,17 @@
 
 use askama::Template;
 use chrono::{DateTime, Utc};
-use holdfast_app::projects::home::{HomeRepository, LatestPipeline, ProjectHome, Readme};
-use holdfast_app::projects::project::Project;
+use holdfast_app::projects::home::{HomeRepository, LatestPipeline, ProjectHome};
 use holdfast_domain::InstanceUrls;
 use holdfast_domain::namespaces::NamespaceKind;
 
 use super::frame::{ProjectTab, project_frame};
 use crate::abilities::Abilities;
 use crate::layout::Layout;
+use crate::views::repository::archive_links::{ArchiveLink, archive_links};
 use crate::views::repository::commit_line::CommitLine;
+use crate::views::repository::readme::ReadmeView;
+use crate::views::repository::tree::COMPLETE;
 use crate::views::repository::tree_row::{self, TreeRow};
 use crate::views::status::StatusView;
 use crate::views::visibility::VisibilityView;
@@ -51,6 +53,13 @@ pub struct About {
     pub created: Time,
     pub star_count: i64,
     pub fork_count: i64,
+    pub is_starred: bool,
+    pub star_url: String,
+    pub unstar_url: String,
+    pub fork_url: String,
+    pub forks_url: String,
+    pub activity_url: String,
+    pub contributors_url: String,
     pub refs: Option<RefCounts>,
     pub pipeline: Option<PipelineFact>,
     pub release: Option<ReleaseFact>,
@@ -76,7 +85,7 @@ pub struct PipelineFact {
 /// The newest release, or the newest tag of a project without releases.
 pub struct ReleaseFact {
     pub tag: String,
-    /// The address of the list of tags, which shows the notes of releases.
+    /// The address of the tag, which shows the notes of the release.
     pub url: String,
     pub created: Option<Time>,
 }
@@ -98,19 +107,11 @@ pub struct CodeOverview {
     /// Whether `entries` is only the beginning of the directory.
     pub has_more_entries: bool,
     pub readme: Option<ReadmeView>,
-}
-
-pub struct ReadmeView {
-    pub name: String,
-    pub url: String,
-    pub body: ReadmeBody,
-}
-
-pub enum ReadmeBody {
-    /// Sanitized HTML.
-    Html(String),
-    Text(String),
-    TooLarge(String),
+    pub archives: Vec<ArchiveLink>,
+    pub find_url: String,
+    pub commits_url: String,
+    /// The address that completes the last commits, if some are missing.
+    pub complete_url: Option<String>,
 }
 
 /// Builds the home page of a project. `readme_html` is the README as sanitized HTML; without it, the text is shown.
@@ -134,7 +135,7 @@ pub fn project_home_page(
     };
     ProjectHomePage {
         layout,
-        about: about(project, home.repository.as_ref(), &project_links, now),
+        about: about(home, &project_links, now),
         clone: CloneUrls {
             http: site.url(&project_links.git()),
             ssh: site.ssh_url(&full_path),
@@ -153,36 +154,27 @@ fn content(
 ) -> HomeContent {
     let Some(overview) = &repository.overview else { return HomeContent::NoDefaultBranch };
     let revision = overview.revision.as_str();
-    let readme = overview.readme.as_ref().map(|readme| readme_view(readme, project_links, revision, readme_html));
+    let readme = overview.readme.as_ref().map(|readme| ReadmeView::new(readme, project_links, revision, readme_html));
+    let last_commits = &overview.last_commits;
+    let entries = tree_row::rows(&overview.entries, last_commits, project_links, revision, Some(now));
+    let tree_url = project_links.tree(revision, "");
     HomeContent::Code(Box::new(CodeOverview {
         branch: overview.default_branch.clone(),
         commit: CommitLine::with_age(&overview.commit, project_links, now),
-        entries: tree_row::rows(&overview.entries, project_links, revision),
-        tree_url: project_links.tree(revision, ""),
+        complete_url: (!last_commits.is_complete && entries.iter().any(|row| row.last_commit.is_none()))
+            .then(|| format!("{tree_url}{}", links::query(&[COMPLETE]))),
+        archives: archive_links(project_links, revision),
+        find_url: project_links.find(revision),
+        commits_url: project_links.commits(revision, ""),
+        entries,
+        tree_url,
         has_more_entries: overview.has_more_entries,
         readme,
     }))
 }
 
-fn readme_view(readme: &Readme, project_links: &ProjectLinks, revision: &str, html: Option<String>) -> ReadmeView {
-    let body = match (html, &readme.content) {
-        (Some(html), _) => ReadmeBody::Html(html),
-        (None, Some(content)) => ReadmeBody::Text(String::from_utf8_lossy(content).into_owned()),
-        (None, None) => ReadmeBody::TooLarge(words::size(readme.bytes)),
-    };
-    ReadmeView {
-        name: String::from_utf8_lossy(&readme.name).into_owned(),
-        url: project_links.blob(revision, &readme.name),
-        body,
-    }
-}
-
-fn about(
-    project: &Project,
-    repository: Option<&HomeRepository>,
-    project_links: &ProjectLinks,
-    now: DateTime<Utc>,
-) -> About {
+fn about(home: &ProjectHome, project_links: &ProjectLinks, now: DateTime<Utc>) -> About {
+    let (project, repository) = (&home.project, home.repository.as_ref());
     let is_group = project.namespace.kind == NamespaceKind::Group;
     About {
         name: project.name.clone(),
@@ -196,6 +188,13 @@ fn about(
         created: Time::date(project.created_at),
         star_count: project.star_count.into(),
         fork_count: project.forks_count.into(),
+        is_starred: home.is_starred,
+        star_url: project_links.star(),
+        unstar_url: project_links.unstar(),
+        fork_url: project_links.fork(),
+        forks_url: project_links.forks(),
+        activity_url: project_links.activity(),
+        contributors_url: project_links.contributors(),
         refs: repository.filter(|repository| !repository.is_empty()).map(|repository| RefCounts {
             branches: words::branches(repository.branch_count),
             branches_url: project_links.branches(),
@@ -225,5 +224,5 @@ fn release_fact(repository: &HomeRepository, project_links: &ProjectLinks) -> Op
         (None, Some(tag)) => (tag, None),
         (None, None) => return None,
     };
-    Some(ReleaseFact { tag: tag.clone(), url: project_links.tags(), created })
+    Some(ReleaseFact { tag: tag.clone(), url: project_links.tag(tag), created })
 }

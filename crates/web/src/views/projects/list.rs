@@ -8,6 +8,7 @@ use holdfast_domain::page::Page;
 use super::row::{ProjectRow, rows};
 use crate::layout::Layout;
 use crate::views::Pages;
+use crate::views::activity::frame::{DashboardTab, dashboard_frame};
 
 #[derive(Template)]
 #[template(path = "projects/list.html")]
@@ -75,6 +76,9 @@ pub fn project_list_page(
     filters: ProjectFilters,
     now: DateTime<Utc>,
 ) -> ProjectListPage {
+    if list != ListedProjects::Visible {
+        layout = dashboard_frame(layout, DashboardTab::Projects);
+    }
     let heading = match list {
         ListedProjects::Visible => "Projects",
         ListedProjects::Own => "Your projects",

@@ -1,5 +1,7 @@
 //! The page of a file.
 
+use std::sync::Arc;
+
 use askama::Template;
 use holdfast_app::projects::project::Project;
 use holdfast_app::repository::browse::commit::Commit;
@@ -7,22 +9,41 @@ use holdfast_app::repository::browse::commit::Commit;
 use super::commit_line::CommitLine;
 use super::path::PathView;
 use crate::abilities::Abilities;
+use crate::file_types::{image_type, is_markdown};
+use crate::highlight::HighlightedLines;
 use crate::layout::Layout;
 use crate::views::ProjectLinks;
+use crate::views::links::query;
 use crate::views::projects::frame::{ProjectTab, project_frame};
-use crate::words;
+use crate::{visible, words};
 
 #[derive(Template)]
 #[template(path = "repository/blob.html")]
 pub struct BlobPage {
     pub layout: Layout,
     pub path: PathView,
+    /// The last commit of the file, if it is known.
     pub commit: Option<CommitLine>,
+    pub blame_url: String,
+    pub find_url: String,
+    /// The address of the commits that changed the file.
+    pub history_url: String,
     pub size: String,
     pub body: BlobBody,
+    /// The file as sanitized HTML, if it is Markdown.
+    pub rendered: Option<String>,
+    /// The addresses of the rendered file and of its source, if the file is Markdown.
+    pub modes: Option<MarkdownModes>,
     pub raw_url: String,
     /// The address with the id of the commit, which keeps its content.
     pub permalink: String,
+}
+
+/// The addresses of the two views of a Markdown file.
+#[derive(Clone, Debug)]
+pub struct MarkdownModes {
+    pub rendered_url: String,
+    pub source_url: String,
 }
 
 /// What the page shows of a file.
@@ -46,9 +67,21 @@ pub struct TextLines {
     pub total: usize,
     /// Whether the text is not valid UTF-8, so that some characters are replaced.
     pub is_lossy: bool,
+    /// Whether the text contains characters that are not seen.
+    pub has_unseen: bool,
+    /// The lines with highlighted code, if there are any.
+    pub highlighted: Option<Arc<HighlightedLines>>,
 }
 
 impl TextLines {
+    /// Returns the lines as HTML.
+    pub fn html(&self) -> Vec<std::borrow::Cow<'_, str>> {
+        match self.highlighted.as_ref().filter(|highlighted| highlighted.len() == self.lines.len()) {
+            Some(highlighted) => highlighted.iter().map(|line| line.as_ref().into()).collect(),
+            None => self.lines.iter().map(|line| visible::escape(line)).collect(),
+        }
+    }
+
     pub fn is_cut(&self) -> bool {
         self.lines.len() < self.total
     }
@@ -79,24 +112,11 @@ impl BlobBody {
         let text = String::from_utf8_lossy(content);
         let total = text.lines().count();
         let shown = if total > MAX_LINES { CUT_LINES } else { total };
-        let lines = text.lines().take(shown).map(str::to_owned).collect();
-        Self::Lines(TextLines { lines, total, is_lossy: matches!(text, std::borrow::Cow::Owned(_)) })
+        let lines: Vec<String> = text.lines().take(shown).map(str::to_owned).collect();
+        let is_lossy = matches!(text, std::borrow::Cow::Owned(_));
+        let has_unseen = lines.iter().any(|line| visible::has_unseen(line));
+        Self::Lines(TextLines { lines, total, is_lossy, has_unseen, highlighted: None })
     }
-}
-
-/// Returns the content type of an image that browsers show and that cannot contain scripts, by the extension of its
-/// path.
-pub fn image_type(path: &str) -> Option<&'static str> {
-    let (_, extension) = path.rsplit_once('.')?;
-    Some(match extension.to_ascii_lowercase().as_str() {
-        "png" => "image/png",
-        "jpg" | "jpeg" => "image/jpeg",
-        "gif" => "image/gif",
-        "webp" => "image/webp",
-        "avif" => "image/avif",
-        "ico" => "image/x-icon",
-        _ => return None,
-    })
 }
 
 /// A file at a revision.
@@ -105,21 +125,33 @@ pub struct BlobInput<'a> {
     pub path: &'a str,
     pub bytes: u64,
     pub body: BlobBody,
+    /// The file as sanitized HTML, if it is Markdown and the viewer has not asked for its source.
+    pub rendered: Option<String>,
     /// The commit of the revision.
     pub commit: &'a Commit,
+    /// The last commit of the file, if it is known.
+    pub last_commit: Option<&'a Commit>,
 }
 
 /// Builds the page of a file.
 pub fn blob_page(layout: Layout, project: &Project, abilities: Abilities, blob: BlobInput<'_>) -> BlobPage {
     let links = ProjectLinks::new(&project.full_path());
     let mut layout = project_frame(layout, project, abilities, ProjectTab::Code);
-    let BlobInput { revision, path, bytes, body, commit } = blob;
+    let BlobInput { revision, path, bytes, body, rendered, commit, last_commit } = blob;
     layout.title = format!("{path} · {} at {revision}", project.full_path());
     BlobPage {
         layout,
-        commit: Some(CommitLine::with_date(commit, &links)),
+        commit: last_commit.map(|commit| CommitLine::with_date(commit, &links)),
+        blame_url: links.blame(revision, path),
+        find_url: links.find(revision),
+        history_url: links.commits(revision, path),
         size: words::size(bytes),
+        modes: (is_markdown(path) && matches!(body, BlobBody::Lines(_))).then(|| MarkdownModes {
+            rendered_url: links.blob(revision, path),
+            source_url: format!("{}{}", links.blob(revision, path), query(&[("plain", "1")])),
+        }),
         body,
+        rendered,
         raw_url: links.raw(revision, path),
         permalink: links.blob(&commit.id.to_string(), path),
         path: PathView::new(&project.name, &links, revision, path),

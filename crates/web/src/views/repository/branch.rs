@@ -2,14 +2,12 @@
 
 use askama::Template;
 use chrono::{DateTime, Utc};
-use holdfast_app::projects::project::Project;
-use holdfast_app::repository::refs::branch::Branch;
-use holdfast_app::repository::refs::ref_address::RefAddresses;
-use holdfast_domain::page::Page;
+use holdfast_app::repository::refs::branch::{Branch, ProjectBranches};
 
 use super::commit_line::CommitLine;
 use crate::abilities::Abilities;
 use crate::layout::Layout;
+use crate::views::form::FormField;
 use crate::views::projects::frame::{ProjectTab, project_frame};
 use crate::views::{Pages, ProjectLinks};
 
@@ -19,6 +17,20 @@ pub struct BranchesPage {
     pub layout: Layout,
     pub branches: Vec<BranchRow>,
     pub pages: Pages,
+    pub abilities: Abilities,
+    pub url: String,
+    pub name: FormField,
+    pub from: FormField,
+    /// Whether the form for a new branch is open at first.
+    pub is_form_open: bool,
+}
+
+/// The values of the form for a new branch. They are empty at first.
+#[derive(Clone, Debug, Default)]
+pub struct BranchValues {
+    pub name: String,
+    pub from: String,
+    pub is_open: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -29,33 +41,51 @@ pub struct BranchRow {
     pub is_default: bool,
     /// Who may push, if the branch is protected.
     pub protection: Option<&'static str>,
+    pub developers_can_push: bool,
+    pub developers_can_merge: bool,
+    pub can_delete: bool,
 }
 
-/// Builds the list of branches. The default branch comes first on its page.
+/// Builds the list of branches.
 pub fn branches_page(
     layout: Layout,
-    project: &Project,
+    found: &ProjectBranches,
     abilities: Abilities,
-    branches: &Page<Branch>,
-    refs: &RefAddresses,
+    values: BranchValues,
     now: DateTime<Utc>,
 ) -> BranchesPage {
+    let project = &found.project;
     let links = ProjectLinks::new(&project.full_path());
     let mut layout = project_frame(layout, project, abilities, ProjectTab::Code);
     layout.title = format!("Branches · {}", project.full_path());
     let default_branch = project.repository.default_branch();
-    let row = |branch: &Branch| BranchRow {
-        name: branch.name.clone(),
-        url: links.tree(&refs.branch(&branch.name).unwrap_or_else(|| branch.name.clone()), ""),
-        commit: CommitLine::with_age(&branch.commit, &links, now),
-        is_default: default_branch == Some(branch.name.as_str()),
-        protection: branch.protection.is_protected.then_some(if branch.protection.developers_can_push {
-            "Developers and masters can push"
-        } else {
-            "Masters can push"
-        }),
+    let row = |branch: &Branch| {
+        let (protection, is_default) = (branch.protection, default_branch == Some(branch.name.as_str()));
+        BranchRow {
+            name: branch.name.clone(),
+            url: links.tree(&found.refs.branch(&branch.name).unwrap_or_else(|| branch.name.clone()), ""),
+            commit: CommitLine::with_age(&branch.commit, &links, now),
+            is_default,
+            protection: protection.is_protected.then_some(if protection.developers_can_push {
+                "Developers and masters can push"
+            } else {
+                "Masters can push"
+            }),
+            developers_can_push: protection.developers_can_push,
+            developers_can_merge: protection.developers_can_merge,
+            can_delete: abilities.can_write_code && !is_default && !protection.is_protected,
+        }
     };
-    let mut rows: Vec<BranchRow> = branches.items.iter().map(row).collect();
-    rows.sort_by_key(|branch| !branch.is_default);
-    BranchesPage { layout, branches: rows, pages: Pages::new(branches, &links.branches(), &[]) }
+    let rows = found.branches.items.iter().map(row).collect();
+    let from = if values.from.is_empty() { default_branch.unwrap_or_default().to_owned() } else { values.from };
+    BranchesPage {
+        layout,
+        branches: rows,
+        pages: Pages::new(&found.branches, &links.branches(), &[]),
+        abilities,
+        url: links.branches(),
+        name: FormField::new("name", "Name", values.name),
+        from: FormField::new("from", "Create from", from),
+        is_form_open: values.is_open,
+    }
 }

@@ -1,7 +1,10 @@
 //! An entry of a directory as one row.
 
+use chrono::{DateTime, Utc};
+use holdfast_app::repository::browse::last_commit::LastCommits;
 use holdfast_app::repository::browse::tree::{EntryKind, TreeEntry};
 
+use super::commit_line::CommitLine;
 use crate::icons::{self, Icon};
 use crate::views::ProjectLinks;
 
@@ -12,17 +15,32 @@ pub struct TreeRow {
     pub url: Option<String>,
     pub icon: Icon,
     pub is_directory: bool,
+    /// The commit that last changed the entry, if it is known.
+    pub last_commit: Option<CommitLine>,
 }
 
 /// The mode of a symbolic link.
 const SYMLINK_MODE: u16 = 0o120_000;
 
-/// Builds the rows of a directory.
-pub fn rows(entries: &[TreeEntry], links: &ProjectLinks, revision: &str) -> Vec<TreeRow> {
-    entries.iter().map(|entry| row(entry, links, revision)).collect()
+/// Builds the rows of a directory. The times of last commits are ages if `now` is given, and dates otherwise.
+pub fn rows(
+    entries: &[TreeEntry],
+    last_commits: &LastCommits,
+    links: &ProjectLinks,
+    revision: &str,
+    now: Option<DateTime<Utc>>,
+) -> Vec<TreeRow> {
+    let with_commit = |entry: &TreeEntry| {
+        let commit = last_commits.find(&entry.path).map(|commit| match now {
+            Some(now) => CommitLine::with_age(commit, links, now),
+            None => CommitLine::with_date(commit, links),
+        });
+        row(entry, commit, links, revision)
+    };
+    entries.iter().map(with_commit).collect()
 }
 
-fn row(entry: &TreeEntry, links: &ProjectLinks, revision: &str) -> TreeRow {
+fn row(entry: &TreeEntry, last_commit: Option<CommitLine>, links: &ProjectLinks, revision: &str) -> TreeRow {
     let name = entry.path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
     let path = std::str::from_utf8(&entry.path).ok();
     let (icon, url) = match entry.kind() {
@@ -38,5 +56,6 @@ fn row(entry: &TreeEntry, links: &ProjectLinks, revision: &str) -> TreeRow {
         url,
         icon,
         is_directory: entry.kind() == EntryKind::Directory,
+        last_commit,
     }
 }

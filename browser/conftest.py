@@ -1,0 +1,107 @@
+"""Fixtures of the browser tests: a server with content, and Debian's Chromium. dev/browser sets the environment."""
+import os
+import urllib.parse
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+import content
+from crawl import crawl
+from suite.client import Client
+
+#: Records layout shifts and violations of the content policy, in every page, before its own scripts run.
+RECORDER = """
+window.recorded = {shift: 0, violations: []};
+new PerformanceObserver((list) => {
+  for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.recorded.shift += entry.value;
+}).observe({type: 'layout-shift', buffered: true});
+document.addEventListener('securitypolicyviolation',
+  (event) => window.recorded.violations.push(`${event.violatedDirective} ${event.blockedURI}`));
+"""
+
+
+@pytest.fixture(scope="session")
+def base_url():
+    return os.environ["BASE_URL"].rstrip("/")
+
+
+@pytest.fixture(scope="session")
+def world(base_url):
+    return content.create(base_url, Client(base_url, os.environ["ADMIN_TOKEN"]))
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    with sync_playwright() as playwright:
+        # Chromium refuses its sandbox to root.
+        options = ["--no-sandbox"] if os.geteuid() == 0 else []
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=options)
+        yield browser
+        browser.close()
+
+
+def sign_in(page, base_url, username="ada"):
+    page.goto(base_url + "/sign_in")
+    page.get_by_label("Username or email").fill(username)
+    page.get_by_label("Password").fill(content.PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url(lambda url: "/sign_in" not in url)
+
+
+@pytest.fixture(scope="session")
+def cookies(chromium, base_url, world):
+    """The cookies of each viewer."""
+    with chromium.new_context() as context:
+        sign_in(context.new_page(), base_url)
+        owner = context.cookies()
+    return {"anonymous": [], "owner": owner}
+
+
+@pytest.fixture(scope="session")
+def crawled(base_url, cookies):
+    """The addresses of pages that each viewer finds."""
+    return {viewer: crawl(base_url, {cookie["name"]: cookie["value"] for cookie in jar})
+            for viewer, jar in cookies.items()}
+
+
+@pytest.fixture(scope="session")
+def open_context(chromium, base_url, cookies):
+    """Factory of pages that record everything that must not happen in `page.problems`."""
+    def make(viewer, **options):
+        context = chromium.new_context(**options)
+        context.set_default_timeout(20_000)
+        context.add_cookies(cookies[viewer])
+        context.add_init_script(RECORDER)
+        page = context.new_page()
+        watch(page, base_url)
+        return page
+    return make
+
+
+def watch(page, base_url):
+    page.problems = []
+    page.on("console", lambda message: page.problems.append("console: " + message.text))
+    page.on("pageerror", lambda error: page.problems.append("error: %s" % error))
+    host = urllib.parse.urlsplit(base_url).netloc
+
+    def check_host(request):
+        if urllib.parse.urlsplit(request.url).netloc != host:
+            page.problems.append("request to another host: " + request.url)
+    page.on("request", check_host)
+
+
+@pytest.fixture(params=["scripts", "no scripts"])
+def visit(request, chromium, base_url, world):
+    """A page in a new browser, with scripts on and off."""
+    with chromium.new_context(java_script_enabled=request.param == "scripts") as context:
+        context.set_default_timeout(20_000)
+        page = context.new_page()
+        watch(page, base_url)
+        yield page
+        assert page.problems == []
+
+
+@pytest.fixture
+def signed_in(visit, base_url):
+    sign_in(visit, base_url)
+    return visit

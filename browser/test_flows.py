@@ -1,0 +1,180 @@
+"""What people do in a browser, with scripts on and off."""
+import re
+
+from playwright.sync_api import expect
+
+import content
+from conftest import sign_in
+from suite.client import Client
+
+
+def open_menu(page):
+    page.get_by_role("button", name="User menu").click()
+
+
+def test_sign_in_and_out(visit, base_url):
+    visit.goto(base_url + "/")
+    visit.get_by_role("link", name="Sign in").click()
+    visit.get_by_label("Username or email").fill("ada")
+    visit.get_by_label("Password").fill("wrong")
+    visit.get_by_role("button", name="Sign in").click()
+    expect(visit.get_by_role("alert")).to_be_visible()
+    # A refused form is answered 422, which Chromium reports on the console.
+    visit.problems.clear()
+    sign_in(visit, base_url)
+    open_menu(visit)
+    expect(visit.get_by_text("@ada")).to_be_visible()
+    visit.get_by_role("button", name="Sign out").click()
+    visit.goto(base_url + "/")
+    expect(visit.get_by_role("link", name="Sign in")).to_be_visible()
+
+
+def test_signing_in_leads_back(visit, base_url):
+    visit.goto(base_url + "/profile")
+    expect(visit).to_have_url(re.compile("/sign_in"))
+    visit.get_by_label("Username or email").fill("ada")
+    visit.get_by_label("Password").fill(content.PASSWORD)
+    visit.get_by_role("button", name="Sign in").click()
+    expect(visit).to_have_url(base_url + "/profile")
+
+
+def test_browse_code(visit, base_url, world):
+    visit.goto(base_url + "/projects")
+    visit.get_by_role("link", name=re.compile("tide", re.I)).first.click()
+    expect(visit.get_by_text("Measures the tide").first).to_be_visible()
+    visit.get_by_role("link", name="src", exact=True).first.click()
+    visit.get_by_role("link", name="main.rs", exact=True).first.click()
+    expect(visit.get_by_role("main")).to_contain_text("println!")
+    expect(visit).to_have_url(re.compile("/blob/main/src/main.rs$"))
+
+
+def test_sessions(signed_in, base_url):
+    open_menu(signed_in)
+    signed_in.get_by_role("link", name="Sessions").click()
+    expect(signed_in.get_by_role("heading", name="Sessions")).to_be_visible()
+    expect(signed_in.get_by_text("this session")).to_be_visible()
+    others = signed_in.get_by_role("button", name="Sign out all others")
+    if others.count():
+        others.click()
+        expect(signed_in.get_by_role("status").first).to_be_visible()
+    expect(signed_in.get_by_role("main").get_by_role("row")).to_have_count(2)
+
+
+def test_profile(signed_in, base_url):
+    signed_in.goto(base_url + "/profile")
+    signed_in.get_by_label("Location").fill("Woods Hole")
+    signed_in.get_by_role("button", name="Save").first.click()
+    expect(signed_in.get_by_role("status").first).to_be_visible()
+    expect(signed_in.get_by_label("Location")).to_have_value("Woods Hole")
+
+
+def choose_theme(page, base_url, label):
+    page.goto(base_url + "/profile/preferences")
+    page.get_by_label(label).check()
+    page.get_by_role("button", name="Save").click()
+    return page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+
+
+def test_theme(signed_in, base_url):
+    dark = choose_theme(signed_in, base_url, re.compile("dark", re.I))
+    light = choose_theme(signed_in, base_url, re.compile("light", re.I))
+    assert (dark, light) == ("rgb(14, 20, 22)", "rgb(255, 255, 255)")
+
+
+def test_issue(signed_in, base_url, world):
+    """Create, edit, comment, close and reopen."""
+    page = signed_in
+    page.goto("%s/%s/issues" % (base_url, world.project["path_with_namespace"]))
+    page.get_by_role("link", name="New issue").first.click()
+    page.get_by_role("button", name="Create", exact=True).click()
+    # Without a title the form is rejected with 422, which Chromium reports on the console.
+    expect(page.locator("#errors")).to_be_visible()
+    page.problems.clear()
+    page.get_by_label("Title").fill("A pump is dry")
+    page.get_by_label("Description").fill("It was **wet**.")
+    page.get_by_role("button", name="Create", exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("A pump is dry")
+    expect(page.locator("strong", has_text="wet")).to_be_visible()
+
+    page.get_by_role("link", name="Edit", exact=True).first.click()
+    page.get_by_label("Title").fill("A pump is empty")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("A pump is empty")
+
+    comment = page.locator("form", has=page.get_by_role("button", name="Comment and close"))
+    comment.get_by_role("textbox").fill("It rained.")
+    comment.get_by_role("button", name="Comment and close").click()
+    expect(page.get_by_text("It rained.")).to_be_visible()
+    expect(page.locator(".state", has_text="closed")).to_be_visible()
+    page.get_by_role("button", name="Reopen", exact=True).click()
+    expect(page.locator(".state", has_text="open")).to_be_visible()
+
+
+def test_board_move(signed_in, base_url, world):
+    """Moves a card there and back with the form of the card, which needs no dragging."""
+    page = signed_in
+    page.goto("%s/%s/board" % (base_url, world.project["path_with_namespace"]))
+    bug = page.locator("section.column", has=page.get_by_role("heading", name="bug", exact=True))
+    title = bug.locator(".card .title").first.inner_text()
+    for _ in range(2):
+        column = page.locator("section.column", has=page.locator(".card", has_text=title)).first
+        before = column.get_by_role("heading").first.inner_text()
+        card = column.locator(".card", has_text=title)
+        card.locator("summary").click()
+        target = card.get_by_role("combobox").locator("option")
+        names = [name.strip() for name in target.all_inner_texts()]
+        wanted = next(name for name in ("bug", content.RTL) if name in names and name != before)
+        card.get_by_role("combobox").select_option(label=wanted)
+        card.get_by_role("button", name="Move", exact=True).click()
+        moved = page.locator("section.column", has=page.get_by_role("heading", name=wanted, exact=True))
+        expect(moved.locator(".card", has_text=title)).to_be_visible()
+
+
+def test_pipeline_retry(signed_in, base_url, world):
+    """Retries a failed pipeline and cancels it again, so that it can be retried once more."""
+    page = signed_in
+    page.goto("%s/%s/pipelines" % (base_url, world.project["path_with_namespace"]))
+    page.get_by_role("link", name=re.compile(r"^#\d+$")).last.click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Pipeline #")
+    page.get_by_role("button", name="Retry failed").click()
+    expect(page.get_by_role("status").first).to_be_visible()
+    expect(page.locator(".state", has_text=re.compile("pending|running")).first).to_be_visible()
+    page.get_by_role("button", name="Cancel", exact=True).click()
+    expect(page.locator(".state", has_text="canceled").first).to_be_visible()
+
+
+def test_token(signed_in, base_url):
+    """Creates a token, uses it, and revokes it."""
+    page = signed_in
+    page.goto(base_url + "/profile/tokens")
+    page.get_by_label("Name").fill("Flow")
+    page.get_by_role("checkbox", name=re.compile("^api")).check()
+    page.get_by_role("button", name="Create token").click()
+    secret = page.locator("#token").inner_text()
+    assert Client(base_url, secret).get("/user").status_code == 200
+    page.goto(base_url + "/profile/tokens")
+    assert secret not in page.content()
+    page.get_by_role("button", name="Revoke Flow").first.click()
+    expect(page.get_by_role("status").first).to_be_visible()
+    assert Client(base_url, secret).get("/user").status_code == 401
+
+
+def test_branch_restore(signed_in, base_url, world):
+    """Restores a deleted branch from the ref log."""
+    page, path = signed_in, world.project["path_with_namespace"]
+    branch = world.api + "/repository/branches/short-lived"
+    assert world.owner.get(branch).status_code == 404
+    page.goto("%s/%s/refs" % (base_url, path))
+    deleted = page.locator("li", has_text=re.compile("short-lived.*deleted")).first
+    deleted.get_by_role("button", name=re.compile("^Restore")).click()
+    expect(page.get_by_role("status").first).to_be_visible()
+    assert world.owner.get(branch).status_code == 200
+    world.owner.delete(branch)
+
+
+def test_new_project(signed_in, base_url, request):
+    name = "flow-" + re.sub(r"\W+", "-", request.node.name).strip("-").lower()
+    signed_in.goto(base_url + "/new")
+    signed_in.get_by_label("Name", exact=True).fill(name)
+    signed_in.get_by_role("button", name="Create project").click()
+    expect(signed_in.get_by_role("heading", name="The repository is empty")).to_be_visible()

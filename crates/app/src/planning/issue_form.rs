@@ -1,0 +1,200 @@
+//! The form of an issue: what it offers, and saving what a user entered.
+
+use holdfast_domain::page::{MAX_PAGE_SIZE, PageRequest};
+use holdfast_domain::planning::{QuickAction, QuickActionKind, split_quick_actions};
+use holdfast_domain::policy::ProjectAction;
+use holdfast_domain::violations::INVALID;
+use holdfast_domain::{Field, Violations, parse_date};
+use holdfast_store::Connection;
+use holdfast_store::accounts::user::UserSummary;
+use holdfast_store::planning::{assignee as assignees, label, milestone};
+
+use super::issue::{self, Issue, can_edit};
+use super::issue_update::IssueChanges;
+use super::issue_visibility::find_visible_by_iid;
+use super::label::Label;
+use super::milestone::Milestone;
+use super::{assignee, quick_action};
+use crate::projects::project::{Project, ProjectRef};
+use crate::{Actor, App, Error, Result, access};
+
+/// The labels, milestones and people that a form offers: the first hundred of each, as many as a page of a list has.
+#[derive(Debug, Default)]
+pub struct IssueChoices {
+    pub labels: Vec<Label>,
+    /// Open milestones, the newest first.
+    pub milestones: Vec<Milestone>,
+    /// People who belong to the project. Empty unless the actor manages issues.
+    pub people: Vec<UserSummary>,
+}
+
+/// What the form of an issue shows.
+#[derive(Debug)]
+pub struct IssueForm {
+    pub project: Project,
+    /// The issue that is edited, or None for a new one.
+    pub issue: Option<Issue>,
+    pub choices: IssueChoices,
+}
+
+/// The fields of the form, as they were entered.
+#[derive(Clone, Debug, Default)]
+pub struct IssueFields {
+    pub title: String,
+    /// May contain quick actions.
+    pub description: String,
+    /// Titles of all labels. Ignored, like assignee and milestone, unless the actor manages issues.
+    pub labels: Vec<String>,
+    /// A username, or an empty text for nobody.
+    pub assignee: String,
+    /// The title of a milestone, or an empty text for none.
+    pub milestone: String,
+    /// A date such as `2026-12-01`, or an empty text for none.
+    pub due_date: String,
+    pub is_confidential: bool,
+}
+
+/// An issue that was saved, and the quick actions of its description that were refused.
+#[derive(Debug)]
+pub struct SavedIssue {
+    pub issue: Issue,
+    pub refused: Vec<QuickActionKind>,
+}
+
+/// Returns the project of a text that the actor writes, for its preview.
+#[crate::boxed]
+pub async fn authorize_preview(app: &App, actor: &Actor, project: &ProjectRef) -> Result<Project> {
+    access::read_project(app, actor, project, ProjectAction::CreateIssue).await
+}
+
+/// Returns the form of a new issue.
+#[crate::boxed]
+pub async fn show_new(app: &App, actor: &Actor, project: &ProjectRef) -> Result<IssueForm> {
+    let project = access::read_project(app, actor, project, ProjectAction::CreateIssue).await?;
+    let choices = load_form_choices(app, actor, &project).await?;
+    Ok(IssueForm { project, issue: None, choices })
+}
+
+/// Returns the form of an existing issue. Only users who may edit the issue get it.
+#[crate::boxed]
+pub async fn show_edit(app: &App, actor: &Actor, project: &ProjectRef, iid: i64) -> Result<IssueForm> {
+    let mut connection = app.database.connection().await?;
+    let (project, issue) = find_editable(app, &mut connection, actor, project, iid).await?;
+    drop(connection);
+    let choices = load_form_choices(app, actor, &project).await?;
+    Ok(IssueForm { project, issue: Some(issue), choices })
+}
+
+/// Loads what the form offers: nothing unless the actor manages issues.
+async fn load_form_choices(app: &App, actor: &Actor, project: &Project) -> Result<IssueChoices> {
+    match access::can(actor, project, ProjectAction::ManageIssues) {
+        true => load_choices(app, actor, project).await,
+        false => Ok(IssueChoices::default()),
+    }
+}
+
+/// Loads what forms and filters offer to an actor who may read issues.
+pub(super) async fn load_choices(app: &App, actor: &Actor, project: &Project) -> Result<IssueChoices> {
+    let first = PageRequest::new(None, Some(MAX_PAGE_SIZE));
+    let viewer = super::label::viewer(actor, project);
+    let labels = label::list(&app.database, project.id, viewer, first).await?.items;
+    let milestones = milestone::list(&app.database, project.id, Some(false), &[], first).await?.items;
+    let people = match access::is_authorized(actor, project, ProjectAction::ManageIssues) {
+        true => assignees::list(&mut *app.database.connection().await?, project.id, app.today(), MAX_PAGE_SIZE).await?,
+        false => Vec::new(),
+    };
+    Ok(IssueChoices { labels, milestones, people })
+}
+
+async fn find_editable(
+    app: &App,
+    connection: &mut Connection,
+    actor: &Actor,
+    project: &ProjectRef,
+    iid: i64,
+) -> Result<(Project, Issue)> {
+    let project = access::authorize_project(app, connection, actor, project, ProjectAction::CreateIssue).await?;
+    let issue = find_visible_by_iid(connection, actor, &project, iid).await?;
+    if can_edit(actor, &project, &issue) { Ok((project, issue)) } else { Err(Error::Forbidden(None)) }
+}
+
+/// Creates an issue from the form, and then runs the quick actions of its description.
+#[crate::boxed]
+pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, fields: IssueFields) -> Result<SavedIssue> {
+    let mut connection = app.database.connection().await?;
+    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::CreateIssue).await?;
+    let (changes, actions) = fields.into_changes(&mut connection, actor, &project).await?;
+    drop(connection);
+    let project = ProjectRef::Id(project.id);
+    let issue = issue::create(app, actor, &project, changes).await?;
+    let refused = quick_action::run(app, actor, &project, issue.id, &actions).await?;
+    Ok(SavedIssue { issue, refused })
+}
+
+/// Updates an issue from the form, and then runs the quick actions of its description.
+#[crate::boxed]
+pub async fn update(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    iid: i64,
+    fields: IssueFields,
+) -> Result<SavedIssue> {
+    let mut connection = app.database.connection().await?;
+    let (project, before) = find_editable(app, &mut connection, actor, project, iid).await?;
+    let (changes, actions) = fields.into_changes(&mut connection, actor, &project).await?;
+    drop(connection);
+    let project = ProjectRef::Id(project.id);
+    let issue = issue::update(app, actor, &project, before.id, changes).await?;
+    let refused = quick_action::run(app, actor, &project, issue.id, &actions).await?;
+    Ok(SavedIssue { issue, refused })
+}
+
+impl IssueFields {
+    /// Resolves the names in the form, and separates the quick actions from the description.
+    async fn into_changes(
+        self,
+        connection: &mut Connection,
+        actor: &Actor,
+        project: &Project,
+    ) -> Result<(IssueChanges, Vec<QuickAction>)> {
+        let mut violations = Violations::default();
+        let (description, actions) = split_quick_actions(&self.description);
+        let due_date = match self.due_date.trim() {
+            "" => Field::Null,
+            text => match parse_date(text) {
+                Some(date) => Field::Value(date),
+                None => {
+                    violations.add("due_date", INVALID);
+                    Field::Absent
+                }
+            },
+        };
+        let mut changes = IssueChanges {
+            title: Some(self.title),
+            description: if description.is_empty() { Field::Null } else { Field::Value(description) },
+            due_date,
+            confidential: Some(self.is_confidential),
+            ..IssueChanges::default()
+        };
+        if access::can(actor, project, ProjectAction::ManageIssues) {
+            changes.labels = Some(self.labels);
+            changes.assignee = Field::Null;
+            if !self.assignee.trim().is_empty() {
+                match assignee::find_by_name(connection, actor, &self.assignee).await? {
+                    Some(user) => changes.assignee = Field::Value(user),
+                    None => violations.add("assignee_id", INVALID),
+                }
+            }
+            changes.milestone = Field::Null;
+            if !self.milestone.is_empty() {
+                match milestone::find_id(connection, project.id, &self.milestone).await? {
+                    Some(id) => changes.milestone = Field::Value(id),
+                    None => violations.add("milestone_id", INVALID),
+                }
+            }
+        }
+        violations.into_result()?;
+        Ok((changes, actions))
+    }
+}

@@ -1,0 +1,255 @@
+//! The filter language of lists of issues.
+//!
+//! A filter is a line of words, such as `is:open label:bug -label:docs milestone:2.5 assignee:@me no:due sort:created
+//! gauge`. Words without a known key are searched for in titles. [`IssueQuery`] is the parsed form, and its `Display` is
+//! the canonical text, which is parsed to the same filter.
+
+use std::fmt;
+
+use chrono::NaiveDate;
+
+use super::words::{self, quote, quote_if_needed};
+use crate::parse_date;
+
+/// Maximum number of labels, excluded labels or words of a filter; further ones are reported. Arbitrary.
+const MAX_VALUES: usize = 10;
+
+/// Maximum number of words that are reported. Arbitrary.
+const MAX_PROBLEMS: usize = 10;
+
+/// A filter and an order of issues.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IssueQuery {
+    /// `is:open`, `is:closed` or `is:all`.
+    pub state: StateFilter,
+    /// Labels that an issue must have, all of them.
+    pub labels: Vec<String>,
+    /// Labels that an issue must not have.
+    pub excluded_labels: Vec<String>,
+    /// `no:label`: an issue must not have any label.
+    pub has_no_label: bool,
+    pub milestone: Option<MilestoneFilter>,
+    pub assignee: Option<PersonFilter>,
+    pub author: Option<PersonFilter>,
+    pub due: Option<DueFilter>,
+    pub order: IssueOrder,
+    /// Words that the title must contain, all of them.
+    pub text: Vec<String>,
+}
+
+/// The states of the issues that a filter selects.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StateFilter {
+    #[default]
+    Open,
+    Closed,
+    All,
+}
+
+impl StateFilter {
+    pub const ALL: [Self; 3] = [Self::Open, Self::Closed, Self::All];
+
+    /// Returns the value of `is:`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Closed => "closed",
+            Self::All => "all",
+        }
+    }
+
+    pub fn from_str_opt(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.as_str() == word)
+    }
+}
+
+/// The milestone of the issues that a filter selects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MilestoneFilter {
+    /// `no:milestone`.
+    Missing,
+    Title(String),
+}
+
+/// The assignee or the author of the issues that a filter selects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PersonFilter {
+    /// `no:assignee`. An issue always has an author.
+    Missing,
+    /// `@me`, the viewer.
+    Viewer,
+    Username(String),
+}
+
+/// The due dates of the issues that a filter selects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DueFilter {
+    /// `no:due`.
+    Missing,
+    Before(NaiveDate),
+    On(NaiveDate),
+    After(NaiveDate),
+}
+
+/// The order of a list of issues.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IssueOrder {
+    #[default]
+    LastUpdated,
+    LeastRecentlyUpdated,
+    Newest,
+    Oldest,
+}
+
+impl IssueOrder {
+    /// Returns the value of `sort:`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::LastUpdated => "updated",
+            Self::LeastRecentlyUpdated => "updated-asc",
+            Self::Newest => "created",
+            Self::Oldest => "created-asc",
+        }
+    }
+
+    pub fn from_str_opt(word: &str) -> Option<Self> {
+        let all = [Self::LastUpdated, Self::LeastRecentlyUpdated, Self::Newest, Self::Oldest];
+        all.into_iter().find(|order| order.as_str() == word)
+    }
+}
+
+/// A parsed filter, with messages about the words that have no meaning: the first ten of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ParsedQuery {
+    pub query: IssueQuery,
+    pub problems: Vec<String>,
+}
+
+const KEYS: [&str; 9] = ["is:", "label:", "-label:", "milestone:", "assignee:", "author:", "no:", "due:", "sort:"];
+
+/// Splits a word into a known key and a value that is not empty.
+fn split_key(word: &str) -> Option<(&'static str, &str)> {
+    let key = KEYS.into_iter().find(|key| word.starts_with(key))?;
+    word.strip_prefix(key).filter(|value| !value.is_empty()).map(|value| (key, value))
+}
+
+impl IssueQuery {
+    /// Parses a line. A word that is not understood is reported and left out; the others still apply.
+    pub fn parse(line: &str) -> ParsedQuery {
+        let mut parsed = ParsedQuery::default();
+        for word in words::split(line) {
+            let known = if word.is_quoted { None } else { split_key(&word.text) };
+            let result = match known {
+                Some((key, value)) => parsed.query.set(key, value),
+                None if word.text.is_empty() => Ok(()),
+                None => push_value(&mut parsed.query.text, &word.text),
+            };
+            if let Err(reason) = result
+                && parsed.problems.len() < MAX_PROBLEMS
+            {
+                parsed.problems.push(format!("{} was ignored: {reason}.", quote_if_needed(&word.text)));
+            }
+        }
+        parsed
+    }
+
+    fn set(&mut self, key: &str, value: &str) -> Result<(), &'static str> {
+        match key {
+            "is:" => self.state = StateFilter::from_str_opt(value).ok_or("the states are open, closed and all")?,
+            "label:" => push_value(&mut self.labels, value)?,
+            "-label:" => push_value(&mut self.excluded_labels, value)?,
+            "milestone:" => self.milestone = Some(MilestoneFilter::Title(value.to_owned())),
+            "assignee:" => self.assignee = Some(parse_person(value)?),
+            "author:" => self.author = Some(parse_person(value)?),
+            "no:" => match value {
+                "label" => self.has_no_label = true,
+                "milestone" => self.milestone = Some(MilestoneFilter::Missing),
+                "assignee" => self.assignee = Some(PersonFilter::Missing),
+                "due" => self.due = Some(DueFilter::Missing),
+                _ => return Err("only label, milestone, assignee and due can be missing"),
+            },
+            "due:" => self.due = Some(parse_due(value).ok_or("a date looks like <2026-12-01")?),
+            _ => {
+                self.order = IssueOrder::from_str_opt(value)
+                    .ok_or("the orders are updated, updated-asc, created and created-asc")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns whether the filter leaves out issues for another reason than their state.
+    pub fn is_filtered(&self) -> bool {
+        let rest = Self { state: StateFilter::default(), order: IssueOrder::default(), ..self.clone() };
+        rest != Self::default()
+    }
+}
+
+fn push_value(values: &mut Vec<String>, value: &str) -> Result<(), &'static str> {
+    if values.iter().any(|known| known == value) {
+        return Ok(());
+    }
+    if values.len() == MAX_VALUES {
+        return Err("the filter has too many of these words");
+    }
+    values.push(value.to_owned());
+    Ok(())
+}
+
+fn parse_person(value: &str) -> Result<PersonFilter, &'static str> {
+    match value.strip_prefix('@').unwrap_or(value) {
+        "" => Err("a username is missing"),
+        "me" if value.starts_with('@') => Ok(PersonFilter::Viewer),
+        username if username.contains(char::is_whitespace) || username.starts_with('@') => {
+            Err("a username has no spaces")
+        }
+        username => Ok(PersonFilter::Username(username.to_owned())),
+    }
+}
+
+fn parse_due(value: &str) -> Option<DueFilter> {
+    match value.split_at_checked(1) {
+        Some(("<", rest)) => parse_date(rest).map(DueFilter::Before),
+        Some((">", rest)) => parse_date(rest).map(DueFilter::After),
+        _ => parse_date(value).map(DueFilter::On),
+    }
+}
+
+impl fmt::Display for IssueQuery {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts = vec![format!("is:{}", self.state.as_str())];
+        parts.extend(self.labels.iter().map(|title| format!("label:{}", quote_if_needed(title))));
+        parts.extend(self.excluded_labels.iter().map(|title| format!("-label:{}", quote_if_needed(title))));
+        if self.has_no_label {
+            parts.push("no:label".into());
+        }
+        parts.extend(self.milestone.as_ref().map(|milestone| match milestone {
+            MilestoneFilter::Missing => "no:milestone".into(),
+            MilestoneFilter::Title(title) => format!("milestone:{}", quote_if_needed(title)),
+        }));
+        let person = |key: &str, person: &PersonFilter| match person {
+            PersonFilter::Missing => format!("no:{key}"),
+            PersonFilter::Viewer => format!("{key}:@me"),
+            PersonFilter::Username(username) => format!("{key}:{}", quote_if_needed(username)),
+        };
+        parts.extend(self.assignee.as_ref().map(|assignee| person("assignee", assignee)));
+        parts.extend(self.author.as_ref().map(|author| person("author", author)));
+        parts.extend(self.due.map(|due| match due {
+            DueFilter::Missing => "no:due".into(),
+            DueFilter::Before(date) => format!("due:<{date}"),
+            DueFilter::On(date) => format!("due:{date}"),
+            DueFilter::After(date) => format!("due:>{date}"),
+        }));
+        if self.order != IssueOrder::default() {
+            parts.push(format!("sort:{}", self.order.as_str()));
+        }
+        let text = self.text.iter().map(|word| match split_key(word) {
+            Some(_) => quote(word),
+            None => quote_if_needed(word),
+        });
+        parts.extend(text);
+        formatter.write_str(&parts.join(" "))
+    }
+}
+
+#[cfg(test)]
+mod tests;

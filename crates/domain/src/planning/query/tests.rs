@@ -1,0 +1,71 @@
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn canonical(line: &str) -> String {
+    IssueQuery::parse(line).query.to_string()
+}
+
+#[test]
+fn known_words_are_filters_and_others_are_text() {
+    let line = "is:open label:bug -label:docs milestone:2.5 assignee:@me author:ada due:<2026-12-01 sort:created gauge foo:bar";
+    let ParsedQuery { query, problems } = IssueQuery::parse(line);
+    assert_eq!(problems, Vec::<String>::new());
+    let expected = IssueQuery {
+        state: StateFilter::Open,
+        labels: vec!["bug".into()],
+        excluded_labels: vec!["docs".into()],
+        has_no_label: false,
+        milestone: Some(MilestoneFilter::Title("2.5".into())),
+        assignee: Some(PersonFilter::Viewer),
+        author: Some(PersonFilter::Username("ada".into())),
+        due: Some(DueFilter::Before(NaiveDate::from_ymd_opt(2026, 12, 1).unwrap())),
+        order: IssueOrder::Newest,
+        text: vec!["gauge".into(), "foo:bar".into()],
+    };
+    assert_eq!(query, expected);
+    assert_eq!(query.to_string(), line);
+}
+
+#[test]
+fn the_canonical_text_has_a_fixed_order() {
+    for (line, text) in [
+        ("", "is:open"),
+        ("  tide   is:closed ", "is:closed tide"),
+        ("sort:updated is:all", "is:all"),
+        ("label:a label:a label:\"good first\"", "is:open label:a label:\"good first\""),
+        ("assignee:ada no:assignee", "is:open no:assignee"),
+        ("no:due no:label no:milestone", "is:open no:label no:milestone no:due"),
+        ("assignee:@ada author:me", "is:open assignee:ada author:me"),
+        ("\"label:bug\" label: \"\"", "is:open \"label:bug\" label:"),
+        ("due:2026-01-02", "is:open due:2026-01-02"),
+    ] {
+        assert_eq!(canonical(line), text, "{line:?}");
+    }
+}
+
+#[test]
+fn words_without_meaning_are_reported_and_the_rest_applies() {
+    for line in ["is:odd", "no:author", "due:soon", "due:<2026-13-01", "sort:name", "assignee:@", "author:\"a b\""] {
+        let parsed = IssueQuery::parse(&format!("{line} label:bug"));
+        assert_eq!(parsed.problems.len(), 1, "{line}");
+        assert_eq!(parsed.query.to_string(), "is:open label:bug", "{line}");
+    }
+    let many: String = (0..30).map(|number| format!("label:l{number} ")).collect();
+    let parsed = IssueQuery::parse(&many);
+    assert_eq!((parsed.query.labels.len(), parsed.problems.len()), (MAX_VALUES, 20));
+}
+
+proptest! {
+    #[test]
+    fn the_canonical_text_is_stable(line in r#"(is:|label:|-label:|milestone:|assignee:|author:|no:|due:|sort:|open|@me|label|<2026-01-0[1-9]|created|"|\\| |[a-z]|\PC){0,24}"#) {
+        let parsed = IssueQuery::parse(&line);
+        let text = parsed.query.to_string();
+        let again = IssueQuery::parse(&text);
+        prop_assert_eq!(&again.problems, &Vec::<String>::new());
+        prop_assert_eq!(&again.query, &parsed.query);
+        prop_assert_eq!(again.query.to_string(), text);
+    }
+}

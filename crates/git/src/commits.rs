@@ -1,0 +1,52 @@
+//! Lists commits with `git rev-list`, where a list excludes commits, is limited to a path, or begins in its middle.
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use gix::ObjectId;
+
+use crate::{BareRepository, Git, Result, TreePath, rev_list};
+
+/// The commits of a list: a commit and its ancestors, newest first.
+#[derive(Clone, Copy, Debug)]
+pub struct CommitQuery<'a> {
+    pub tip: ObjectId,
+    /// A commit that is left out, with its ancestors.
+    pub excluded: Option<ObjectId>,
+    /// Only commits that changed this path are listed.
+    pub path: Option<&'a TreePath>,
+    /// Only commits that follow this one in the list are returned.
+    pub after: Option<ObjectId>,
+}
+
+/// Maximum time of a list. A path that never changed costs a walk over the whole history.
+const LIST_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Lists commits, at most `max_commits`. Returns none if the list does not contain the commit that it should follow.
+pub async fn list(
+    git: &Git,
+    repository: &BareRepository,
+    query: CommitQuery<'_>,
+    max_commits: usize,
+) -> Result<Vec<ObjectId>> {
+    let command = git.command(repository, "rev-list");
+    let command = match query.excluded {
+        Some(excluded) => command.arg_range(excluded, query.tip),
+        None => command.arg_oid(query.tip),
+    };
+    let command = match query.path {
+        Some(path) => command.arg_tree_path(path),
+        None => command.arg("--"),
+    };
+    let mut found = Vec::new();
+    let mut is_started = query.after.is_none();
+    let visit = |id: ObjectId| {
+        if is_started {
+            found.push(id);
+        }
+        is_started = is_started || Some(id) == query.after;
+        if found.len() < max_commits { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    };
+    rev_list::for_each_oid(command, String::new(), LIST_TIMEOUT, visit).await?;
+    Ok(found)
+}

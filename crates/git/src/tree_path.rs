@@ -1,0 +1,39 @@
+//! Paths of files in a repository, which become arguments of git.
+
+/// The path of a file or a directory below the root of a repository.
+///
+/// Git reads it literally: [`Command::arg_tree_path`](crate::process::Command::arg_tree_path) passes it after `--` and
+/// switches off the special characters of path arguments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TreePath(String);
+
+/// Maximum size of a path, which is that of the operating system.
+const MAX_PATH_BYTES: usize = 4096;
+
+impl TreePath {
+    /// Returns the path, or None if no tree can have an entry with this path.
+    pub fn new(path: &str) -> Option<Self> {
+        let is_name = |name: &str| !matches!(name, "" | "." | "..");
+        let is_valid = path.len() <= MAX_PATH_BYTES && !path.contains('\0') && path.split('/').all(is_name);
+        is_valid.then(|| Self(path.to_owned()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_has_no_empty_or_relative_names() {
+        for path in ["a", "src/main.rs", "-x", ":(glob)*", "a b/..c", "ü"] {
+            assert_eq!(TreePath::new(path).map(|path| path.0).as_deref(), Some(path));
+        }
+        for path in ["", "/a", "a/", "a//b", ".", "a/../b", "a\0b", &"a".repeat(MAX_PATH_BYTES + 1)] {
+            assert_eq!(TreePath::new(path), None, "{path}");
+        }
+    }
+}

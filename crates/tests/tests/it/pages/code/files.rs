@@ -1,0 +1,171 @@
+//! Archives, the search for files, last commits, and commits of lines.
+
+use holdfast_tests::{Server, WorkTree};
+
+use super::Fixture;
+
+#[tokio::test]
+async fn archives_are_offered_and_have_the_files_of_the_revision() {
+    let fixture = Fixture::new().await;
+    let browser = fixture.server.browser();
+    let home = browser.get("/ada/tide").await;
+    let offered = home.attributes("#clone a[download]", "href");
+    let expected = ["zip", "tar.gz", "tar.bz2"].map(|format| format!("/ada/tide/archive/main.{format}"));
+    assert_eq!(offered, expected);
+    let tree = browser.get("/ada/tide/tree/topic/a").await;
+    assert!(
+        tree.attributes("#download a", "href").contains(&"/ada/tide/archive/topic/a.zip".to_owned()),
+        "{}",
+        tree.text
+    );
+    for path in offered.iter().map(String::as_str).chain(["/ada/tide/archive/topic/a.tar"]) {
+        let response = browser.get(path).await;
+        assert_eq!(response.status, 200, "{path}");
+        let disposition = response.header("content-disposition").unwrap();
+        assert!(disposition.starts_with("attachment; filename=\"tide-"), "{disposition}");
+        assert_eq!(response.header("content-security-policy"), Some("sandbox; default-src 'none'"), "{path}");
+        assert_eq!(response.header("content-encoding"), None, "{path}");
+    }
+    let tar = browser.get("/ada/tide/archive/main.tar").await;
+    assert!(tar.text.contains("src/main.rs") && tar.text.contains("two();"));
+    let tar = browser.get(&format!("/ada/tide/archive/{}.tar", fixture.first)).await;
+    assert!(tar.text.contains("one();") && !tar.text.contains("README.md"));
+    for missing in ["main", "main.rar", "missing.zip", ".zip"] {
+        assert_eq!(browser.get(&format!("/ada/tide/archive/{missing}")).await.status, 404, "{missing}");
+    }
+}
+
+#[tokio::test]
+async fn files_are_found_by_parts_of_their_paths() {
+    let fixture = Fixture::new().await;
+    let browser = fixture.server.browser();
+    let home = browser.get("/ada/tide").await;
+    assert!(home.attributes("a", "href").contains(&"/ada/tide/find/main".to_owned()));
+    let page = browser.get("/ada/tide/find/main").await;
+    assert_eq!(page.texts(".found-file"), ["README.md", "src/main.rs"]);
+    let found = browser.submit(&page.form("form[role='search']").set("path", "MAIN src")).await;
+    assert_eq!(found.texts(".found-file"), ["src/main.rs"]);
+    assert_eq!(found.attributes("a.found-file", "href"), ["/ada/tide/blob/main/src/main.rs"]);
+    let found = browser.get("/ada/tide/find/main?path=nothing").await;
+    assert_eq!((found.status, found.texts(".empty h2")), (200, vec!["No files match".to_owned()]));
+    let first = browser.get(&format!("/ada/tide/find/{}", fixture.first)).await;
+    assert_eq!(first.texts(".found-file"), ["src/main.rs"]);
+    assert_eq!(browser.get("/ada/tide/find/missing").await.status, 404);
+}
+
+#[tokio::test]
+async fn a_long_list_of_found_files_is_cut() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    server.project(&ada, "many", 20).await;
+    let tree = WorkTree::new().await;
+    let mut stream = b"commit refs/heads/main\ncommitter A <a@example.org> 1700000000 +0000\ndata 1\nx\n".to_vec();
+    for number in 0..250 {
+        stream.extend(format!("M 100644 inline file{number:03}.txt\ndata 1\nx\n").as_bytes());
+    }
+    tree.fast_import(stream).await;
+    tree.push(&server.git_url(&ada, "ada/many"), &["main"]).await.ok();
+    let page = server.browser().get("/ada/many/find/main?path=file").await;
+    assert_eq!(page.texts(".found-file").len(), 200);
+    assert!(page.text.contains("Only the first 200 files are shown"), "{}", page.text);
+    let page = server.browser().get("/ada/many/find/main?path=file24").await;
+    assert_eq!(page.texts(".found-file").len(), 10);
+    assert!(!page.text.contains("Only the first"));
+}
+
+#[tokio::test]
+async fn directories_and_files_show_their_last_commits() {
+    let fixture = Fixture::new().await;
+    let browser = fixture.server.browser();
+    for (path, expected) in [
+        ("/ada/tide", vec!["src: Change the program", "README.md: Add a README"]),
+        ("/ada/tide/tree/main", vec!["src: Change the program", "README.md: Add a README"]),
+        ("/ada/tide/tree/main/src", vec!["main.rs: Change the program"]),
+        ("/ada/tide/tree/main/src?last_commits=complete", vec!["main.rs: Change the program"]),
+    ] {
+        let page = browser.get(path).await;
+        let (names, commits) = (page.texts(".tree-rows td:nth-child(1)"), page.texts(".tree-rows td:nth-child(2)"));
+        let rows: Vec<String> = names.iter().zip(&commits).map(|(name, commit)| format!("{name}: {commit}")).collect();
+        assert_eq!(rows, expected, "{path}");
+        assert!(!page.text.contains("last commits are missing"), "{path}");
+    }
+    let at_first = browser.get(&format!("/ada/tide/tree/{}", fixture.second)).await;
+    assert_eq!(at_first.texts(".tree-rows td:nth-child(2)"), ["Add the program", "Add a README"]);
+    let expected = format!("/ada/tide/commit/{}", fixture.first);
+    assert_eq!(at_first.attributes(".tree-rows td:nth-child(2) a", "href").first(), Some(&expected));
+    let blob = browser.get("/ada/tide/blob/main/README.md").await;
+    assert!(blob.texts(".panel header a.cut").contains(&"Add a README".to_owned()), "{}", blob.text);
+}
+
+/// A merge is the last commit of a file only if it differs from all parents, as for `git log`.
+#[tokio::test]
+async fn last_commits_follow_merges_as_git_log_does() {
+    let fixture = Fixture::new().await;
+    let tree = &fixture.tree;
+    tree.git(["checkout", "-q", "-b", "side", &fixture.first]).await.ok();
+    tree.commit("side.txt", b"side\n", "Add a side").await;
+    tree.commit("src/side.rs", b"x\n", "Add a side file").await;
+    tree.git(["checkout", "-q", "main"]).await.ok();
+    tree.git(["merge", "-q", "--no-ff", "-m", "Merge the side", "side"]).await.ok();
+    tree.push(&fixture.server.git_url(&fixture.ada, "ada/tide"), &["main"]).await.ok();
+    let browser = fixture.server.browser();
+    for (path, directory) in [("/ada/tide/tree/main", ""), ("/ada/tide/tree/main/src", "src/")] {
+        let page = browser.get(path).await;
+        let (names, commits) = (page.texts(".tree-rows td:nth-child(1)"), page.texts(".tree-rows td:nth-child(2)"));
+        assert!(!names.is_empty());
+        for (name, commit) in names.iter().zip(commits) {
+            let file = format!("{directory}{name}");
+            let expected = tree.git(["log", "-1", "--format=%s", "main", "--", &file]).await.ok();
+            assert_eq!(commit, expected.line(), "{file}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn lines_are_shown_with_their_commits() {
+    let fixture = Fixture::new().await;
+    let browser = fixture.server.browser();
+    let blob = browser.get("/ada/tide/blob/main/src/main.rs").await;
+    assert!(blob.attributes("a", "href").contains(&"/ada/tide/blame/main/src/main.rs".to_owned()));
+    let page = browser.get("/ada/tide/blame/main/src/main.rs").await;
+    assert_eq!(page.status, 200, "{}", page.text);
+    let titles = page.texts(".blame-commit .strong");
+    assert_eq!(titles, ["Add the program", "Change the program", "Add the program"]);
+    assert_eq!(page.texts(".blame .l"), ["fn main() {", "two();", "}"]);
+    // Only the second block has something before it.
+    let before = page.attributes(".blame-commit a[title^='The file before']", "href");
+    assert_eq!(before, [format!("/ada/tide/blame/{}/src/main.rs", fixture.second)]);
+    let earlier = browser.get(&before[0]).await;
+    assert_eq!(earlier.texts(".blame-commit .strong"), ["Add the program"]);
+    for missing in ["main/missing", "main/src", "missing/README.md", "main/../README.md"] {
+        assert_eq!(browser.get(&format!("/ada/tide/blame/{missing}")).await.status, 404, "{missing}");
+    }
+}
+
+/// Names with special characters are read literally by git.
+#[tokio::test]
+async fn lines_of_files_with_special_names_are_shown() {
+    let fixture = Fixture::new().await;
+    let tree = &fixture.tree;
+    for name in ["-n", ":(glob)*", "ä ö.txt", "a\"b"] {
+        std::fs::write(tree.path().join(name), name).unwrap();
+    }
+    std::fs::write(tree.path().join("binary"), b"a\0b").unwrap();
+    std::fs::write(tree.path().join("empty"), b"").unwrap();
+    std::fs::write(tree.path().join("long"), "x\n".repeat(10_001)).unwrap();
+    tree.git(["add", "-A"]).await.ok();
+    tree.git(["commit", "-q", "-m", "Add special names"]).await.ok();
+    tree.push(&fixture.server.git_url(&fixture.ada, "ada/tide"), &["main"]).await.ok();
+    let browser = fixture.server.browser();
+    for (address, text) in
+        [("-n", "-n"), ("%3A(glob)*", ":(glob)*"), ("%C3%A4%20%C3%B6.txt", "ä ö.txt"), ("a%22b", "a\"b")]
+    {
+        let page = browser.get(&format!("/ada/tide/blame/main/{address}")).await;
+        assert_eq!((page.status, page.texts(".blame .l")), (200, vec![text.to_owned()]), "{address}");
+    }
+    for (name, text) in [("binary", "binary"), ("empty", "empty"), ("long", "larger")] {
+        let page = browser.get(&format!("/ada/tide/blame/main/{name}")).await;
+        assert_eq!(page.status, 200);
+        assert!(page.texts(".folded").iter().any(|shown| shown.contains(text)), "{name}: {}", page.text);
+    }
+}

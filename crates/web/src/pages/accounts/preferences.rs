@@ -1,0 +1,48 @@
+//! The preferences of a browser. They are stored in a cookie, so they need no account.
+
+use holdfast_http_core::{Access, params};
+
+use crate::cookies;
+use crate::cost::Cost;
+use crate::flash::FlashCode;
+use crate::pages::Pages;
+use crate::request::RequestContext;
+use crate::respond::{self, PageResult};
+use crate::theme::THEMES;
+use crate::views::accounts::preferences::preferences_page;
+
+/// Lifetime of the cookie. Browsers shorten longer ones to 400 days.
+const COOKIE_SECONDS: i64 = 400 * 24 * 60 * 60;
+
+pub fn declare(pages: &mut Pages) {
+    pages.get("/profile/preferences", Access::Anyone, Cost::Cheap, "Preferences", show);
+    pages.post("/profile/preferences", Access::Anyone, Cost::Cheap, "Save the preferences", update);
+}
+
+params! {
+    struct UpdatePreferences {
+        /// `light`, `dark`, or another text for the theme of the system.
+        optional theme: String,
+        /// The page that follows, for the switch on other pages.
+        optional to: String,
+    }
+}
+
+async fn show(context: RequestContext, (): ()) -> PageResult {
+    respond::html(&preferences_page(context.layout()))
+}
+
+async fn update(context: RequestContext, params: UpdatePreferences) -> PageResult {
+    let theme = THEMES.iter().find(|theme| params.theme.as_deref() == Some(theme.word));
+    let cookie = match theme.filter(|theme| theme.is_fixed) {
+        Some(theme) => cookies::new(context.site(), cookies::THEME, theme.word.to_owned(), Some(COOKIE_SECONDS)),
+        None => cookies::removal(context.site(), cookies::THEME),
+    };
+    match params.to {
+        Some(to) => Ok(respond::see_other(context.destination(Some(&to))).with_cookie(cookie)),
+        None => {
+            let page = respond::see_other("/profile/preferences").with_flash(FlashCode::PreferencesSaved);
+            Ok(page.with_cookie(cookie))
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! The tabs of the pages about the viewer.
+
+use crate::layout::{Layout, Tab};
+
+/// A page about the viewer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DashboardTab {
+    Dashboard,
+    Projects,
+    Issues,
+    Activity,
+}
+
+impl DashboardTab {
+    const ALL: [(Self, &'static str, &'static str); 4] = [
+        (Self::Dashboard, "Dashboard", "/"),
+        (Self::Projects, "Projects", "/dashboard/projects"),
+        (Self::Issues, "Issues", "/dashboard/issues"),
+        (Self::Activity, "Activity", "/dashboard/activity"),
+    ];
+}
+
+/// Returns the frame with the tabs of the pages about the viewer.
+pub fn dashboard_frame(layout: Layout, current: DashboardTab) -> Layout {
+    let tab = |(tab, label, url): (DashboardTab, &'static str, &str)| Tab {
+        label,
+        url: url.to_owned(),
+        is_current: tab == current,
+        count: None,
+    };
+    Layout { tabs: DashboardTab::ALL.into_iter().map(tab).collect(), ..layout }
+}

@@ -1,0 +1,7 @@
+//! The start page of a user, and the lists of the own issues and of the own activity.
+
+pub mod feed;
+pub mod frame;
+pub mod inbox;
+pub mod issue_list;
+pub mod issue_row;
