@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
+use chrono::{DateTime, Datelike, NaiveDate, NaiveTime, Utc};
 use holdfast_app::namespaces::group::GroupRef;
 use holdfast_app::planning::label::LabelRef;
 use holdfast_app::projects::project::ProjectRef;
@@ -174,10 +174,12 @@ impl FromValue for i32 {
     }
 }
 
+/// A date of the years 1 to 9999: PostgreSQL has no dates before -4713.
 impl FromValue for NaiveDate {
     fn from_value(value: &Value) -> Result<Self, ParamError> {
         let Value::String(text) = value else { return Err(ParamError::Invalid) };
-        NaiveDate::parse_from_str(text.trim(), "%Y-%m-%d").map_err(|_| ParamError::Invalid)
+        let date = NaiveDate::parse_from_str(text.trim(), "%Y-%m-%d").map_err(|_| ParamError::Invalid)?;
+        if (1..=9999).contains(&date.year()) { Ok(date) } else { Err(ParamError::Invalid) }
     }
 
     fn schema() -> RefOr<Schema> {

@@ -107,7 +107,9 @@ pub async fn list_chunks_between(
 ) -> Result<Vec<TraceChunk>> {
     let query = sqlx::query_as(
         "select start, bytes, content, object_key from trace_pieces
-         where build_id = $1 and start < $3 and start + bytes > $2 order by start",
+         where build_id = $1 and start < $3 and start + bytes > $2 and start >= coalesce(
+           (select max(start) from trace_pieces where build_id = $1 and start <= $2), 0)
+         order by start",
     );
     Ok(query.bind(build.get()).bind(from).bind(to).fetch_all(connection).await?)
 }

@@ -97,4 +97,8 @@ async fn memberships_end_on_their_expiry_date() {
     assert_eq!(ada.post(&members, &[("user_id", "3"), ("access_level", "10")]).await.status, 201);
     let past = ada.put(&format!("{members}/3"), &[("access_level", "10"), ("expires_at", "2026-01-05")]).await;
     assert_eq!(past.status, 400);
+    for outside_of_the_calendar in ["-200000-01-05", "+200000-01-05", "0000-01-05"] {
+        let form = [("access_level", "10"), ("expires_at", outside_of_the_calendar)];
+        assert_eq!(ada.put(&format!("{members}/3"), &form).await.status, 400, "{outside_of_the_calendar}");
+    }
 }
