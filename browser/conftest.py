@@ -11,9 +11,16 @@ from suite.client import Client
 
 #: Records layout shifts and violations of the content policy, in every page, before its own scripts run.
 RECORDER = """
-window.recorded = {shift: 0, violations: []};
+window.recorded = {shift: 0, shifted: [], violations: []};
 new PerformanceObserver((list) => {
-  for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.recorded.shift += entry.value;
+  for (const entry of list.getEntries()) {
+    if (entry.hadRecentInput) continue;
+    window.recorded.shift += entry.value;
+    for (const {node, previousRect, currentRect} of entry.sources) {
+      const name = node?.cloneNode?.().outerHTML ?? node?.nodeName;
+      window.recorded.shifted.push(`${name} from ${JSON.stringify(previousRect)} to ${JSON.stringify(currentRect)}`);
+    }
+  }
 }).observe({type: 'layout-shift', buffered: true});
 document.addEventListener('securitypolicyviolation',
   (event) => window.recorded.violations.push(`${event.violatedDirective} ${event.blockedURI}`));

@@ -62,7 +62,7 @@ def load(page, address):
     if scripts > MAX_SCRIPTS:
         wrong.append("%d bytes of scripts" % scripts)
     if recorded["shift"] > MAX_SHIFT:
-        wrong.append("layout shift of %.3f" % recorded["shift"])
+        wrong.append("layout shift of %.3f: %s" % (recorded["shift"], recorded["shifted"]))
     return wrong
 
 
