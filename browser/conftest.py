@@ -97,10 +97,21 @@ def watch(page, base_url):
     page.on("request", check_host)
 
 
-@pytest.fixture(params=["scripts", "no scripts"])
+#: Whether scripts run, the size of the window and the theme of the system.
+BROWSERS = {
+    "desktop": dict(viewport={"width": 1280, "height": 900}, color_scheme="light"),
+    "phone dark": dict(viewport={"width": 390, "height": 844}, color_scheme="dark"),
+    "desktop dark without scripts": dict(viewport={"width": 1280, "height": 900}, color_scheme="dark",
+                                         java_script_enabled=False),
+    "phone without scripts": dict(viewport={"width": 390, "height": 844}, color_scheme="light",
+                                  java_script_enabled=False),
+}
+
+
+@pytest.fixture(params=BROWSERS)
 def visit(request, chromium, base_url, world):
-    """A page in a new browser, with scripts on and off."""
-    with chromium.new_context(java_script_enabled=request.param == "scripts") as context:
+    """A page in a new browser."""
+    with chromium.new_context(**BROWSERS[request.param]) as context:
         context.set_default_timeout(20_000)
         page = context.new_page()
         watch(page, base_url)

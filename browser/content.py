@@ -6,6 +6,7 @@ import os
 import subprocess
 import tempfile
 import types
+import uuid
 
 from suite.client import CREATED, PUBLIC, Client, data, eventually
 from suite.gitrepo import LocalRepo, repo_url
@@ -43,6 +44,10 @@ fn main() { println!("{}", 1); }
 # The smallest valid image: one transparent pixel.
 PIXEL = bytes.fromhex("89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6360606060"
                       "000000050001a5f645400000000049454e44ae426082")
+
+
+def unique():
+    return uuid.uuid4().hex[:12]
 
 
 def new_user(admin, username, name):

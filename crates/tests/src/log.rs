@@ -21,7 +21,8 @@ impl Write for Capture {
 pub(crate) fn capture() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        let filter = tracing_subscriber::EnvFilter::new("trace,hyper=info,reqwest=info,h2=info,html5ever=info,selectors=info");
+        let filter =
+            tracing_subscriber::EnvFilter::new("trace,hyper=info,reqwest=info,h2=info,html5ever=info,selectors=info");
         tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| Capture).with_ansi(false).init();
     });
 }

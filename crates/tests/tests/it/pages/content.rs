@@ -79,6 +79,39 @@ impl PageFixture {
         self.server.run_jobs().await;
     }
 
+    /// Adds 10,000 issues and 50,000 branches to the project with awkward content, and a commit that changes 2,000 files.
+    pub async fn add_large_lists(&self) {
+        let url = self.server.git_url(&self.owner, "owner/awkward");
+        let (_, tree) = WorkTree::clone(&url, &[]).await;
+        std::fs::create_dir(tree.path().join("many")).expect("a directory");
+        for number in 0..2000 {
+            let content = format!("{number}\nThe second line of file {number}.\n");
+            std::fs::write(tree.path().join(format!("many/{number}.txt")), content).expect("a file");
+        }
+        tree.git(["add", "many"]).await.ok();
+        tree.git(["commit", "-q", "-m", "Add 2,000 files"]).await.ok();
+        tree.push(&url, &["main"]).await.ok();
+        self.server.run_jobs().await;
+        sqlx::raw_sql(
+            "insert into issues (project_id, iid, author_id, title, state, confidential, created_at, updated_at)
+               select i.project_id, 1000 + n, i.author_id, 'Number ' || n, 1 + n % 2, n % 10 = 0, i.created_at, i.updated_at
+               from issues i join projects p on p.id = i.project_id, generate_series(1, 10000) n
+               where p.path = 'awkward' and i.iid = 1;
+             update projects set last_issue_iid = 11000, open_issues = open_issues + 5000,
+               open_confidential_issues = open_confidential_issues + 1000 where path = 'awkward';
+             insert into refs (repository_id, name, target)
+               select r.id, 'refs/heads/branch-' || n, f.target
+               from projects p join repositories r on r.project_id = p.id
+               join refs f on f.repository_id = r.id and f.name = 'refs/heads/main', generate_series(1, 50000) n
+               where p.path = 'awkward';
+             update repositories set generation = generation + 1",
+        )
+        .execute(&mut self.server.database().await)
+        .await
+        .expect("the rows are added");
+        self.server.app.git_runtime.invalidate_caches().await;
+    }
+
     fn public_project(&self) -> &FixtureProject {
         self.projects.last().expect("the fixture has projects")
     }

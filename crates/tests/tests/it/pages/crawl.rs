@@ -167,6 +167,7 @@ pub fn is_page(response: &PageResponse) -> bool {
 async fn every_link_leads_to_a_page_for_every_role() {
     let fixture = PageFixture::new().await;
     fixture.add_awkward_content().await;
+    fixture.add_large_lists().await;
     let mut wrong = Vec::new();
     for role in ROLES {
         let browser = fixture.browser(role).await;
@@ -197,8 +198,9 @@ async fn every_link_leads_to_a_page_for_every_role() {
         let seen = found.seen;
         // The crawl has reached the pages that the role may see.
         assert!(seen.contains("/public-team/tide"), "{role}: {seen:?}");
+        assert!(seen.contains("/owner/awkward"), "{role}: {seen:?}");
         if role != "administrator" {
-            let is_member = !matches!(role, "anonymous" | "stranger");
+            let is_member = !matches!(role, "anonymous" | "external" | "stranger");
             assert_eq!(seen.contains("/private-team/tide"), is_member, "{role}: {seen:?}");
         }
         assert_eq!(seen.contains("/profile/sessions"), role != "anonymous", "{role}: {seen:?}");

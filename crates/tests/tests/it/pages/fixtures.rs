@@ -1,13 +1,15 @@
 //! The users of the tests of pages, and the groups and projects that they open.
 
+use holdfast_app::accounts::user::UserChanges;
 use holdfast_domain::policy::InstanceRole;
 use holdfast_domain::{AccessLevel, Visibility};
-use holdfast_tests::{Browser, Client, Server, Setup, WorkTree};
+use holdfast_tests::{Browser, Client, Server, Setup, WorkTree, user_attributes};
 
 use crate::projects::add_member;
 
-/// The viewers of pages. A guest, a developer and an owner are members of all groups; a stranger is of none.
-pub const ROLES: [&str; 6] = ["anonymous", "stranger", "guest", "developer", "owner", "administrator"];
+/// The viewers of pages. A stranger and an external user are members of no group, the other users of all.
+pub const ROLES: [&str; 9] =
+    ["anonymous", "external", "stranger", "guest", "reporter", "developer", "master", "owner", "administrator"];
 
 const CI_FILE: &str = "first: {script: make}\n";
 
@@ -41,10 +43,11 @@ impl PageFixture {
         let server = Server::start_with(setup).await;
         let (_, owner) = server.user("owner").await;
         let mut members = Vec::new();
-        for role in ["guest", "developer"] {
+        for role in ["guest", "reporter", "developer", "master"] {
             members.push((role, server.user(role).await.0.get()));
         }
         server.user("stranger").await;
+        server.user_with(UserChanges { external: Some(true), ..user_attributes("external") }).await;
         let mut projects = Vec::new();
         for (visibility, level) in [(Visibility::Private, 0), (Visibility::Internal, 10), (Visibility::Public, 20)] {
             let group = format!("{}-team", visibility.as_str());
@@ -171,6 +174,7 @@ pub fn access_level(role: &str) -> Option<AccessLevel> {
 pub fn instance_role(role: &str) -> InstanceRole {
     match role {
         "anonymous" => InstanceRole::Anonymous,
+        "external" => InstanceRole::External,
         "administrator" => InstanceRole::Administrator,
         _ => InstanceRole::Regular,
     }

@@ -259,3 +259,18 @@ async fn every_form_that_an_owner_is_offered_works() {
 async fn every_form_that_an_administrator_is_offered_works() {
     submit_every_form("administrator").await;
 }
+
+#[tokio::test]
+async fn every_form_that_a_reporter_is_offered_works() {
+    submit_every_form("reporter").await;
+}
+
+#[tokio::test]
+async fn every_form_that_a_master_is_offered_works() {
+    submit_every_form("master").await;
+}
+
+#[tokio::test]
+async fn every_form_that_an_external_user_is_offered_works() {
+    submit_every_form("external").await;
+}
