@@ -48,10 +48,12 @@ fn expected(access: Access, visibility: Visibility, role: &str) -> Outcome {
     }
 }
 
-/// Pages that the declared access does not describe alone: path, role, and what the role gets.
-const DEVIATIONS: &[(&str, &str, Outcome)] = &[
+/// Pages that the declared access does not describe alone: method, path, role, and what the role gets.
+const DEVIATIONS: &[(&str, &str, &str, Outcome)] = &[
     // Users are shown to signed-in users only; groups with the same address are shown to all.
-    ("/:namespace", "anonymous", Outcome::SignIn),
+    ("GET", "/:namespace", "anonymous", Outcome::SignIn),
+    // External users have no permission of their own to create groups. The page says so.
+    ("POST", "/groups/new", "external", Outcome::Forbidden),
 ];
 
 /// Pages and actions about the issue and the note of the fixture, which the owner wrote: other roles need this
@@ -77,10 +79,11 @@ fn outcome(response: &PageResponse) -> Outcome {
 }
 
 fn expected_for(page: &Page, project: &FixtureProject, role: &str) -> Outcome {
-    let deviation = DEVIATIONS.iter().find(|(path, of_role, _)| *path == page.path && *of_role == role);
-    let authored = AUTHORED.iter().find(|(method, path, _)| *path == page.path && *method == page.method.as_str());
+    let is_page = |method: &str, path: &str| page.method == method && page.path == path;
+    let deviation = DEVIATIONS.iter().find(|(method, path, of_role, _)| is_page(method, path) && *of_role == role);
+    let authored = AUTHORED.iter().find(|(method, path, _)| is_page(method, path));
     let access = authored.map_or(page.access, |(_, _, action)| Access::Project(*action));
-    deviation.map_or_else(|| expected(access, project.visibility, role), |(_, _, outcome)| *outcome)
+    deviation.map_or_else(|| expected(access, project.visibility, role), |(_, _, _, outcome)| *outcome)
 }
 
 /// Returns the projects that a page is opened with: one, if the page is not about a group or a project.
