@@ -356,6 +356,8 @@ async fn the_ref_log_shows_updates_and_restores_refs() {
     let actions = page.texts(".rows.log > li > .cut");
     assert_eq!(actions, ["topic deleted", "topic created", "main created"]);
     assert_eq!(restorable(&page), ["refs/heads/topic"]);
+    // A deleted branch is restored without a question.
+    assert_eq!((page.texts(".rows.log button"), page.texts(".rows.log .ask")), (vec!["Restore".into()], Vec::new()));
     assert_eq!(open_as(&dev, "refs?ref=main").await.texts(".rows.log > li > .cut"), ["main created"]);
     assert!(open_as(&dev, "refs?ref=nothing").await.text.contains("No updates"));
     // Others neither see the log nor restore anything.
@@ -448,15 +450,19 @@ async fn a_forced_push_can_be_reviewed_and_undone() {
 #[tokio::test]
 async fn protected_branches_are_restored_by_masters_alone() {
     let fixture = HistoryFixture::new().await;
-    fixture.commit("f", "1\n", "One").await;
+    let first = fixture.commit("f", "1\n", "One").await;
     fixture.push(&["main"]).await;
-    fixture.commit("f", "2\n", "Two").await;
+    let second = fixture.commit("f", "2\n", "Two").await;
     fixture.push(&["main"]).await;
     let (ada, dev) = (fixture.server.sign_in("ada").await, fixture.server.sign_in("dev").await);
     assert!(restorable(&open_as(&dev, "refs").await).is_empty());
     let page = open_as(&ada, "refs").await;
     assert_eq!(restorable(&page), ["refs/heads/main"]);
     assert_eq!(page.texts(".rows.log > li > .cut"), ["main updated", "main created"]);
+    // A branch is moved back only after a question.
+    let question = format!("Move main from {} back to {}?", &second[..8], &first[..8]);
+    assert_eq!(page.texts("[popover] > form.ask[action$='/refs/restore'] p"), [question]);
+    assert_eq!(page.texts(".rows.log button"), ["Restore", "Move back"]);
     assert_eq!(ada.submit(&page.form("form[action$='/refs/restore']")).await.status, 303);
     assert_eq!(fixture.open("commits/main").await.texts(".rows .title"), ["One"]);
 }
