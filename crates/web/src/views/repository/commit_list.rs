@@ -6,6 +6,7 @@ use holdfast_app::repository::browse::commit_list::{CommitList, CommitPipeline};
 
 use super::commit_line::CommitLine;
 use super::path::PathView;
+use super::ref_switch::{CodeView, RefSwitch};
 use crate::abilities::Abilities;
 use crate::layout::Layout;
 use crate::views::projects::frame::{ProjectTab, project_frame};
@@ -17,6 +18,7 @@ use crate::words;
 #[template(path = "repository/commits.html")]
 pub struct CommitsPage {
     pub layout: Layout,
+    pub refs: RefSwitch,
     pub path: PathView,
     /// The address of the form that compares two revisions.
     pub compare_url: String,
@@ -79,6 +81,7 @@ pub fn commits_page(layout: Layout, abilities: Abilities, list: &CommitList, aft
     let last = commits.last().filter(|_| *has_more).map(|commit| commit.id.to_string());
     CommitsPage {
         layout,
+        refs: RefSwitch::new(project, CodeView::Commits, revision, path),
         path: PathView::new(&project.name, &project_links, revision, path),
         days: days.into_iter().map(|(_, day)| day).collect(),
         next_url: last.map(|id| format!("{url}{}", links::query(&[("after", &id)]))),

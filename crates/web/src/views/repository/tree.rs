@@ -7,6 +7,7 @@ use super::archive_links::{ArchiveLink, archive_links};
 use super::commit_line::CommitLine;
 use super::path::PathView;
 use super::readme::ReadmeView;
+use super::ref_switch::{CodeView, RefSwitch};
 use super::tree_row::{self, TreeRow};
 use crate::abilities::Abilities;
 use crate::layout::Layout;
@@ -17,6 +18,7 @@ use crate::views::{Pages, ProjectLinks, links};
 #[template(path = "repository/tree.html")]
 pub struct TreePage {
     pub layout: Layout,
+    pub refs: RefSwitch,
     pub path: PathView,
     /// The last commit of the revision.
     pub commit: CommitLine,
@@ -76,6 +78,7 @@ pub fn tree_page(
         find_url: project_links.find(revision),
         commits_url: project_links.commits(revision, path),
         readme: directory.readme.as_ref().map(|it| ReadmeView::new(it, &project_links, revision, readme_html)),
+        refs: RefSwitch::new(project, CodeView::Tree, revision, path),
         path: PathView::new(&project.name, &project_links, revision, path),
     }
 }

@@ -54,6 +54,43 @@ async fn files_are_found_by_parts_of_their_paths() {
 }
 
 #[tokio::test]
+async fn pages_lead_to_other_branches_and_tags() {
+    let fixture = Fixture::new().await;
+    fixture.tree.git(["tag", "v1", &fixture.first]).await.ok();
+    fixture.tree.push(&fixture.server.git_url(&fixture.ada, "ada/tide"), &["v1"]).await.ok();
+    let browser = fixture.server.browser();
+    for (path, expected) in [
+        ("", "tree/v1"),
+        ("/tree/main", "tree/v1"),
+        ("/tree/topic/a/src", "tree/v1/src"),
+        ("/blob/main/src/main.rs", "blob/v1/src/main.rs"),
+        ("/blame/main/src/main.rs", "blame/v1/src/main.rs"),
+        ("/commits/main", "commits/v1"),
+        ("/commits/topic/a/src", "commits/v1/src"),
+    ] {
+        let page = browser.get(&format!("/ada/tide{path}")).await;
+        assert_eq!(page.attributes("button[popovertarget='switch']", "type"), ["button"], "{path}");
+        let links = page.attributes("#switch a", "href");
+        let default = if path.starts_with("/commits") { "/ada/tide/commits/main" } else { "/ada/tide/tree/main" };
+        assert!(links[0].starts_with(default), "{path}: {links:?}");
+        assert_eq!(links[1..], ["/ada/tide/branches", "/ada/tide/tags"], "{path}");
+        let form = page.form("#switch form");
+        let sent = browser.submit(&form.clone().set("ref", " v1 ")).await;
+        let expected = format!("/ada/tide/{expected}");
+        assert_eq!((sent.status, sent.location()), (303, Some(expected.as_str())), "{path}");
+        assert_eq!(browser.get(&expected).await.status, 200, "{expected}");
+        let missing = browser.submit(&form.set("ref", "missing")).await;
+        assert_eq!(missing.status, 404, "{path}");
+    }
+    let without_ref = browser.get("/ada/tide/tree").await;
+    assert_eq!((without_ref.status, without_ref.location()), (303, Some("/ada/tide")));
+    // The whole id of a commit is shortened.
+    let permalink = browser.get(&format!("/ada/tide/tree/{}", fixture.first)).await;
+    assert_eq!(permalink.texts("button[popovertarget='switch'] bdi"), [&fixture.first[..8]]);
+    assert_eq!(permalink.attributes("button[popovertarget='switch']", "title"), [fixture.first.as_str()]);
+}
+
+#[tokio::test]
 async fn a_long_list_of_found_files_is_cut() {
     let server = Server::start().await;
     let (_, ada) = server.user("ada").await;
