@@ -36,6 +36,20 @@ async fn archives_are_offered_and_have_the_files_of_the_revision() {
 }
 
 #[tokio::test]
+async fn an_empty_repository_is_filled_over_http_or_ssh() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    server.project(&ada, "new", 20).await;
+    let page = server.sign_in("ada").await.get("/ada/new").await;
+    let addresses = page.texts(".copy code");
+    assert!(addresses[0].starts_with("http") && addresses[0].ends_with("/ada/new.git"), "{addresses:?}");
+    assert!(addresses[1].contains('@') && addresses[1].ends_with("ada/new.git"), "{addresses:?}");
+    assert!(page.texts(".commands").iter().all(|text| text.contains(&addresses[0])), "{}", page.text);
+    assert_eq!(page.texts("main a[href='/profile/keys']"), ["Add an SSH key"]);
+    assert!(server.browser().get("/ada/new").await.attributes("a[href='/profile/keys']", "href").is_empty());
+}
+
+#[tokio::test]
 async fn files_are_found_by_parts_of_their_paths() {
     let fixture = Fixture::new().await;
     let browser = fixture.server.browser();
