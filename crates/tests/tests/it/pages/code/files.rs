@@ -57,9 +57,13 @@ async fn files_are_found_by_parts_of_their_paths() {
     assert!(home.attributes("a", "href").contains(&"/ada/tide/find/main".to_owned()));
     let page = browser.get("/ada/tide/find/main").await;
     assert_eq!(page.texts(".found-file"), ["README.md", "src/main.rs"]);
+    assert_eq!(page.attributes("[autofocus]", "name"), ["path"]);
+    let found = browser.submit(&page.form("form[role='search']").set("path", "M")).await;
+    assert_eq!(found.texts(".found-file"), ["README.md", "src/main.rs"]);
+    assert_eq!(found.attributes("a.found-file", "href")[1], "/ada/tide/blob/main/src/main.rs");
+    // The only file that matches is opened.
     let found = browser.submit(&page.form("form[role='search']").set("path", "MAIN src")).await;
-    assert_eq!(found.texts(".found-file"), ["src/main.rs"]);
-    assert_eq!(found.attributes("a.found-file", "href"), ["/ada/tide/blob/main/src/main.rs"]);
+    assert_eq!((found.status, found.location()), (303, Some("/ada/tide/blob/main/src/main.rs")));
     let found = browser.get("/ada/tide/find/main?path=nothing").await;
     assert_eq!((found.status, found.texts(".empty h2")), (200, vec!["No files match".to_owned()]));
     let first = browser.get(&format!("/ada/tide/find/{}", fixture.first)).await;
