@@ -70,7 +70,7 @@ pub fn blame_page(layout: Layout, file: &BlamedFile, abilities: Abilities, html:
     let (project, revision, path) = (&file.project, file.revision.as_str(), file.path.as_str());
     let links = ProjectLinks::new(&project.full_path());
     let mut layout = project_frame(layout, project, abilities, ProjectTab::Code);
-    layout.title = format!("Commits of {path} · {} at {revision}", project.full_path());
+    layout.title = format!("Blame of {path} · {} at {revision}", project.full_path());
     let body = match &file.content {
         BlamedContent::TooLarge => BlameBody::TooLarge,
         BlamedContent::Binary => BlameBody::Binary,

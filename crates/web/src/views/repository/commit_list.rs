@@ -62,7 +62,8 @@ pub fn commits_page(layout: Layout, abilities: Abilities, list: &CommitList, aft
     let CommitList { project, revision, path, commits, pipelines, has_more } = list;
     let project_links = ProjectLinks::new(&project.full_path());
     let mut layout = project_frame(layout, project, abilities, ProjectTab::Code);
-    layout.title = format!("Commits · {} at {revision}", project.full_path());
+    let subject = if path.is_empty() { "Commits".to_owned() } else { format!("History of {path}") };
+    layout.title = format!("{subject} · {} at {revision}", project.full_path());
     let mut days: Vec<(NaiveDate, CommitDay)> = Vec::new();
     for commit in commits {
         let date = commit.committer.date.to_utc().date_naive();

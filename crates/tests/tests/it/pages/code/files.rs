@@ -184,6 +184,10 @@ async fn lines_are_shown_with_their_commits() {
     assert!(blob.attributes("a", "href").contains(&"/ada/tide/blame/main/src/main.rs".to_owned()));
     let page = browser.get("/ada/tide/blame/main/src/main.rs").await;
     assert_eq!(page.status, 200, "{}", page.text);
+    assert!(page.texts("title")[0].starts_with("Blame of src/main.rs · ada/tide"), "{:?}", page.texts("title"));
+    let history = browser.get("/ada/tide/commits/main/src/main.rs").await;
+    assert!(history.texts("title")[0].starts_with("History of src/main.rs · ada/tide"), "{}", history.text);
+    assert_eq!(history.texts("h1"), ["History of main.rs"]);
     let titles = page.texts(".blame-commit .strong");
     assert_eq!(titles, ["Add the program", "Change the program", "Add the program"]);
     assert_eq!(page.texts(".blame .l"), ["fn main() {", "two();", "}"]);
