@@ -69,5 +69,5 @@ async fn show(context: RequestContext, ShowTree { revision, last_commits }: Show
     let abilities = Abilities::new(&found.project, &context.actor);
     let layout = context.layout_with_id(found.project.id.get());
     let readme_html = readme::render(found.readme.as_ref(), &found.project.full_path(), &found.revision).await;
-    respond::html(&tree_page(layout, &found, abilities, readme_html, is_long))
+    respond::html(&tree_page(layout, &found, abilities, readme_html, is_long, context.now()))
 }

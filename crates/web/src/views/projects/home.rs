@@ -159,7 +159,7 @@ fn content(
     let revision = overview.revision.as_str();
     let readme = overview.readme.as_ref().map(|readme| ReadmeView::new(readme, project_links, revision, readme_html));
     let last_commits = &overview.last_commits;
-    let entries = tree_row::rows(&overview.entries, last_commits, project_links, revision, Some(now));
+    let entries = tree_row::rows(&overview.entries, last_commits, project_links, revision, now);
     let tree_url = project_links.tree(revision, "");
     HomeContent::Code(Box::new(CodeOverview {
         refs: RefSwitch::new(project, CodeView::Tree, &overview.default_branch, ""),

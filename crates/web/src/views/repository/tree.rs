@@ -1,6 +1,7 @@
 //! The page of a directory.
 
 use askama::Template;
+use chrono::{DateTime, Utc};
 use holdfast_app::repository::browse::tree::Directory;
 
 use super::archive_links::{ArchiveLink, archive_links};
@@ -53,6 +54,7 @@ pub fn tree_page(
     abilities: Abilities,
     readme_html: Option<String>,
     was_long: bool,
+    now: DateTime<Utc>,
 ) -> TreePage {
     let (project, revision, path) = (&directory.project, directory.revision.as_str(), directory.path.as_str());
     let project_links = ProjectLinks::new(&project.full_path());
@@ -60,13 +62,13 @@ pub fn tree_page(
     let place = if path.is_empty() { project.full_path() } else { format!("{path} · {}", project.full_path()) };
     layout.title = format!("{place} at {revision}");
     let url = project_links.tree(revision, path);
-    let entries = tree_row::rows(&directory.entries.items, &directory.last_commits, &project_links, revision, None);
+    let entries = tree_row::rows(&directory.entries.items, &directory.last_commits, &project_links, revision, now);
     let number = directory.entries.request.number();
     let page = if number > 1 { number.to_string() } else { String::new() };
     let has_all = directory.last_commits.is_complete || entries.iter().all(|row| row.last_commit.is_some());
     TreePage {
         layout,
-        commit: CommitLine::with_date(&directory.commit, &project_links),
+        commit: CommitLine::with_age(&directory.commit, &project_links, now),
         last_commits: match was_long {
             _ if has_all => LastCommitsState::Complete,
             true => LastCommitsState::TooLong,
