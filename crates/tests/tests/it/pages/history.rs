@@ -165,6 +165,10 @@ async fn a_commit_is_shown_with_its_message_refs_and_changes() {
     let root = fixture.open(&format!("commit/{}", &first[..8])).await;
     assert!(root.text.contains("first commit"));
     assert_eq!(root.texts(".diff tr.add td.x"), ["one", "two"]);
+    // The header of the lines of a new file is left out.
+    assert_eq!(page.texts(".diff tr.hunk"), ["@@ -1,2 +1,2 @@"]);
+    assert!(root.texts(".diff tr.hunk").is_empty(), "{}", root.text);
+    assert_eq!(page.texts(".files-nav .file-name"), ["src/a.rs"]);
     assert_eq!(root.texts(".chip.ref"), ["main", "old", "v1"]);
     let split = fixture.open(&format!("commit/{second}?view=split")).await;
     assert_eq!((split.texts("td.x.del"), split.texts("td.x.add")), (vec!["two".into()], vec!["<b>2</b>U+202E".into()]));
@@ -263,7 +267,7 @@ async fn long_diffs_are_folded() {
     let links = page.attributes(".folded a", "href");
     assert_eq!(links[0], format!("/ada/p/commit/{id}?file=a-long"));
     let alone = fixture.open(&format!("commit/{id}?file=a-long")).await;
-    assert_eq!((alone.texts("section.file").len(), line_count(&alone)), (1, 601));
+    assert_eq!((alone.texts("section.file").len(), line_count(&alone)), (1, 600));
     assert_eq!(alone.attributes(".bar2 > a", "href"), [format!("/ada/p/commit/{id}")]);
     let beginning = fixture.open(&format!("commit/{id}?file=d-very-long&view=split")).await;
     assert!(beginning.text.contains("Only the beginning of this diff is shown"));
