@@ -66,6 +66,11 @@ impl ProjectLinks {
         format!("{}/{name}", self.home)
     }
 
+    /// Returns the path of the form that leads to a page about code at another revision.
+    pub fn trees(&self) -> String {
+        self.page("tree")
+    }
+
     /// Returns the path of a directory, or of the root for an empty path. `path` need not be valid UTF-8.
     pub fn tree(&self, revision: &str, path: impl AsRef<[u8]>) -> String {
         self.at_revision("tree", revision, path.as_ref())

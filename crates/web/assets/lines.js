@@ -1,4 +1,5 @@
-// Selects ranges of lines: a click with Shift extends the selection, and the address becomes `#L3-L9`.
+// Selects ranges of lines: a click with Shift extends the selection, and the address becomes `#L3-L9`. The permalink of
+// the file keeps the selection.
 const RANGE = /^#L(\d+)(?:-L(\d+))?$/;
 
 const selection = () => {
@@ -11,6 +12,9 @@ const selection = () => {
 const show = () => {
   document.querySelectorAll('.code .l.on').forEach((line) => line.classList.remove('on'));
   const range = selection();
+  document.querySelectorAll('a[data-permalink]').forEach((link) => {
+    link.hash = range ? location.hash : '';
+  });
   if (!range) return;
   for (let number = range.first; number <= range.last; number += 1) {
     const line = document.getElementById(`L${number}`);

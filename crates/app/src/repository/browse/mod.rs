@@ -15,5 +15,6 @@ pub mod file_search;
 pub mod last_commit;
 pub mod overview;
 pub mod range_diff;
+pub mod ref_switch;
 pub(crate) mod revision;
 pub mod tree;

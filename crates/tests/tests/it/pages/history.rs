@@ -165,6 +165,10 @@ async fn a_commit_is_shown_with_its_message_refs_and_changes() {
     let root = fixture.open(&format!("commit/{}", &first[..8])).await;
     assert!(root.text.contains("first commit"));
     assert_eq!(root.texts(".diff tr.add td.x"), ["one", "two"]);
+    // The header of the lines of a new file is left out.
+    assert_eq!(page.texts(".diff tr.hunk"), ["@@ -1,2 +1,2 @@"]);
+    assert!(root.texts(".diff tr.hunk").is_empty(), "{}", root.text);
+    assert_eq!(page.texts(".files-nav .file-name"), ["src/a.rs"]);
     assert_eq!(root.texts(".chip.ref"), ["main", "old", "v1"]);
     let split = fixture.open(&format!("commit/{second}?view=split")).await;
     assert_eq!((split.texts("td.x.del"), split.texts("td.x.add")), (vec!["two".into()], vec!["<b>2</b>U+202E".into()]));
@@ -263,7 +267,7 @@ async fn long_diffs_are_folded() {
     let links = page.attributes(".folded a", "href");
     assert_eq!(links[0], format!("/ada/p/commit/{id}?file=a-long"));
     let alone = fixture.open(&format!("commit/{id}?file=a-long")).await;
-    assert_eq!((alone.texts("section.file").len(), line_count(&alone)), (1, 601));
+    assert_eq!((alone.texts("section.file").len(), line_count(&alone)), (1, 600));
     assert_eq!(alone.attributes(".bar2 > a", "href"), [format!("/ada/p/commit/{id}")]);
     let beginning = fixture.open(&format!("commit/{id}?file=d-very-long&view=split")).await;
     assert!(beginning.text.contains("Only the beginning of this diff is shown"));
@@ -356,6 +360,8 @@ async fn the_ref_log_shows_updates_and_restores_refs() {
     let actions = page.texts(".rows.log > li > .cut");
     assert_eq!(actions, ["topic deleted", "topic created", "main created"]);
     assert_eq!(restorable(&page), ["refs/heads/topic"]);
+    // A deleted branch is restored without a question.
+    assert_eq!((page.texts(".rows.log button"), page.texts(".rows.log .ask")), (vec!["Restore".into()], Vec::new()));
     assert_eq!(open_as(&dev, "refs?ref=main").await.texts(".rows.log > li > .cut"), ["main created"]);
     assert!(open_as(&dev, "refs?ref=nothing").await.text.contains("No updates"));
     // Others neither see the log nor restore anything.
@@ -448,15 +454,19 @@ async fn a_forced_push_can_be_reviewed_and_undone() {
 #[tokio::test]
 async fn protected_branches_are_restored_by_masters_alone() {
     let fixture = HistoryFixture::new().await;
-    fixture.commit("f", "1\n", "One").await;
+    let first = fixture.commit("f", "1\n", "One").await;
     fixture.push(&["main"]).await;
-    fixture.commit("f", "2\n", "Two").await;
+    let second = fixture.commit("f", "2\n", "Two").await;
     fixture.push(&["main"]).await;
     let (ada, dev) = (fixture.server.sign_in("ada").await, fixture.server.sign_in("dev").await);
     assert!(restorable(&open_as(&dev, "refs").await).is_empty());
     let page = open_as(&ada, "refs").await;
     assert_eq!(restorable(&page), ["refs/heads/main"]);
     assert_eq!(page.texts(".rows.log > li > .cut"), ["main updated", "main created"]);
+    // A branch is moved back only after a question.
+    let question = format!("Move main from {} back to {}?", &second[..8], &first[..8]);
+    assert_eq!(page.texts("[popover] > form.ask[action$='/refs/restore'] p"), [question]);
+    assert_eq!(page.texts(".rows.log button"), ["Restore", "Move back"]);
     assert_eq!(ada.submit(&page.form("form[action$='/refs/restore']")).await.status, 303);
     assert_eq!(fixture.open("commits/main").await.texts(".rows .title"), ["One"]);
 }

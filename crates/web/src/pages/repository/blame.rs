@@ -16,7 +16,7 @@ use crate::views::repository::blame::{blame_page, html_lines, lines};
 
 pub fn declare(pages: &mut Pages) {
     let read = Access::Project(ProjectAction::ReadCode);
-    pages.get("/:namespace/:project/blame/*rest", read, Cost::Heavy, "Commits of lines", show);
+    pages.get("/:namespace/:project/blame/*rest", read, Cost::Heavy, "Blame", show);
 }
 
 async fn show(context: RequestContext, RevisionPathParams { project, rest }: RevisionPathParams) -> PageResult {

@@ -11,6 +11,7 @@ use crate::pages::Pages;
 use crate::pages::projects::address::ensure_address;
 use crate::request::RequestContext;
 use crate::respond::{self, PageResult};
+use crate::views::ProjectLinks;
 use crate::views::repository::find::find_page;
 
 pub fn declare(pages: &mut Pages) {
@@ -28,11 +29,21 @@ params! {
     }
 }
 
+/// Shows the files that match. Redirects to the file if it is the only one.
 async fn show(context: RequestContext, FindFile { revision, path }: FindFile) -> PageResult {
     let filter = path.unwrap_or_default();
     let RevisionPathParams { project, rest } = revision;
     let found = file_search::find(context.app(), &context.actor, &project.reference(), &rest, &filter).await?;
     ensure_address(&context, &found.project)?;
+    let is_exact = !filter.trim().is_empty() && !found.is_incomplete;
+    let only_path = match found.files.as_slice() {
+        [file] if is_exact => std::str::from_utf8(&file.path).ok(),
+        _ => None,
+    };
+    if let Some(path) = only_path {
+        let links = ProjectLinks::new(&found.project.full_path());
+        return Ok(respond::see_other(links.blob(&found.revision, path)));
+    }
     let abilities = Abilities::new(&found.project, &context.actor);
     let layout = context.layout_with_id(found.project.id.get());
     respond::html(&find_page(layout, &found, abilities, filter))

@@ -3,6 +3,7 @@
 use askama::Template;
 use chrono::{DateTime, Utc};
 use holdfast_app::projects::home::{HomeRepository, LatestPipeline, ProjectHome};
+use holdfast_app::projects::project::Project;
 use holdfast_domain::InstanceUrls;
 use holdfast_domain::namespaces::NamespaceKind;
 
@@ -12,6 +13,7 @@ use crate::layout::Layout;
 use crate::views::repository::archive_links::{ArchiveLink, archive_links};
 use crate::views::repository::commit_line::CommitLine;
 use crate::views::repository::readme::ReadmeView;
+use crate::views::repository::ref_switch::{CodeView, RefSwitch};
 use crate::views::repository::tree::COMPLETE;
 use crate::views::repository::tree_row::{self, TreeRow};
 use crate::views::status::StatusView;
@@ -100,7 +102,7 @@ pub struct CloneUrls {
 
 /// The tip of the default branch with its root directory and README.
 pub struct CodeOverview {
-    pub branch: String,
+    pub refs: RefSwitch,
     pub commit: CommitLine,
     pub entries: Vec<TreeRow>,
     pub tree_url: String,
@@ -131,7 +133,7 @@ pub fn project_home_page(
     let content = match &home.repository {
         None => HomeContent::Hidden,
         Some(repository) if repository.is_empty() => HomeContent::Empty,
-        Some(repository) => content(repository, &project_links, readme_html, now),
+        Some(repository) => content(project, repository, &project_links, readme_html, now),
     };
     ProjectHomePage {
         layout,
@@ -147,6 +149,7 @@ pub fn project_home_page(
 }
 
 fn content(
+    project: &Project,
     repository: &HomeRepository,
     project_links: &ProjectLinks,
     readme_html: Option<String>,
@@ -156,10 +159,10 @@ fn content(
     let revision = overview.revision.as_str();
     let readme = overview.readme.as_ref().map(|readme| ReadmeView::new(readme, project_links, revision, readme_html));
     let last_commits = &overview.last_commits;
-    let entries = tree_row::rows(&overview.entries, last_commits, project_links, revision, Some(now));
+    let entries = tree_row::rows(&overview.entries, last_commits, project_links, revision, now);
     let tree_url = project_links.tree(revision, "");
     HomeContent::Code(Box::new(CodeOverview {
-        branch: overview.default_branch.clone(),
+        refs: RefSwitch::new(project, CodeView::Tree, &overview.default_branch, ""),
         commit: CommitLine::with_age(&overview.commit, project_links, now),
         complete_url: (!last_commits.is_complete && entries.iter().any(|row| row.last_commit.is_none()))
             .then(|| format!("{tree_url}{}", links::query(&[COMPLETE]))),

@@ -6,6 +6,7 @@ use holdfast_app::repository::browse::blame::{Blame, BlamedContent, BlamedFile};
 
 use super::commit_line::short_id;
 use super::path::PathView;
+use super::ref_switch::{CodeView, RefSwitch};
 use crate::abilities::Abilities;
 use crate::highlight::HighlightedLines;
 use crate::layout::Layout;
@@ -18,6 +19,7 @@ use crate::words::{self, Time};
 #[template(path = "repository/blame.html")]
 pub struct BlamePage {
     pub layout: Layout,
+    pub refs: RefSwitch,
     pub path: PathView,
     pub size: String,
     pub file_url: String,
@@ -68,7 +70,7 @@ pub fn blame_page(layout: Layout, file: &BlamedFile, abilities: Abilities, html:
     let (project, revision, path) = (&file.project, file.revision.as_str(), file.path.as_str());
     let links = ProjectLinks::new(&project.full_path());
     let mut layout = project_frame(layout, project, abilities, ProjectTab::Code);
-    layout.title = format!("Commits of {path} · {} at {revision}", project.full_path());
+    layout.title = format!("Blame of {path} · {} at {revision}", project.full_path());
     let body = match &file.content {
         BlamedContent::TooLarge => BlameBody::TooLarge,
         BlamedContent::Binary => BlameBody::Binary,
@@ -82,6 +84,7 @@ pub fn blame_page(layout: Layout, file: &BlamedFile, abilities: Abilities, html:
         raw_url: links.raw(revision, path),
         permalink: links.blame(&file.commit.id.to_string(), path),
         body,
+        refs: RefSwitch::new(project, CodeView::Blame, revision, path),
         path: PathView::new(&project.name, &links, revision, path),
     }
 }

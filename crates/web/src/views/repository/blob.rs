@@ -8,6 +8,7 @@ use holdfast_app::repository::browse::commit::Commit;
 
 use super::commit_line::CommitLine;
 use super::path::PathView;
+use super::ref_switch::{CodeView, RefSwitch};
 use crate::abilities::Abilities;
 use crate::file_types::{image_type, is_markdown};
 use crate::highlight::HighlightedLines;
@@ -21,6 +22,7 @@ use crate::{visible, words};
 #[template(path = "repository/blob.html")]
 pub struct BlobPage {
     pub layout: Layout,
+    pub refs: RefSwitch,
     pub path: PathView,
     /// The last commit of the file, if it is known.
     pub commit: Option<CommitLine>,
@@ -154,6 +156,7 @@ pub fn blob_page(layout: Layout, project: &Project, abilities: Abilities, blob: 
         rendered,
         raw_url: links.raw(revision, path),
         permalink: links.blob(&commit.id.to_string(), path),
+        refs: RefSwitch::new(project, CodeView::Blob, revision, path),
         path: PathView::new(&project.name, &links, revision, path),
     }
 }

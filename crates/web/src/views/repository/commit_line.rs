@@ -46,6 +46,12 @@ pub fn short_id(id: &str) -> &str {
     id.get(..SHORT_ID_LENGTH).unwrap_or(id)
 }
 
+/// Returns a revision as a page shows it: the first digits of the whole id of a commit, and every other text as it is.
+pub fn short_revision(revision: &str) -> &str {
+    let is_id = matches!(revision.len(), 40 | 64) && revision.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_id { short_id(revision) } else { revision }
+}
+
 /// Returns the first line of a message, or a text that says that there is none.
 pub fn title(message: &str) -> &str {
     let line = message.trim_start().lines().next().unwrap_or_default().trim_end();
@@ -73,5 +79,7 @@ mod tests {
     fn ids_are_shortened_to_eight_digits() {
         assert_eq!(short_id("0123456789abcdef"), "01234567");
         assert_eq!(short_id("0123"), "0123");
+        assert_eq!(short_revision(&"0123456789".repeat(4)), "01234567");
+        assert_eq!((short_revision("main"), short_revision("0123456789")), ("main", "0123456789"));
     }
 }

@@ -6,6 +6,7 @@ use holdfast_app::repository::browse::commit_list::{CommitList, CommitPipeline};
 
 use super::commit_line::CommitLine;
 use super::path::PathView;
+use super::ref_switch::{CodeView, RefSwitch};
 use crate::abilities::Abilities;
 use crate::layout::Layout;
 use crate::views::projects::frame::{ProjectTab, project_frame};
@@ -17,6 +18,7 @@ use crate::words;
 #[template(path = "repository/commits.html")]
 pub struct CommitsPage {
     pub layout: Layout,
+    pub refs: RefSwitch,
     pub path: PathView,
     /// The address of the form that compares two revisions.
     pub compare_url: String,
@@ -60,7 +62,8 @@ pub fn commits_page(layout: Layout, abilities: Abilities, list: &CommitList, aft
     let CommitList { project, revision, path, commits, pipelines, has_more } = list;
     let project_links = ProjectLinks::new(&project.full_path());
     let mut layout = project_frame(layout, project, abilities, ProjectTab::Code);
-    layout.title = format!("Commits · {} at {revision}", project.full_path());
+    let subject = if path.is_empty() { "Commits".to_owned() } else { format!("History of {path}") };
+    layout.title = format!("{subject} · {} at {revision}", project.full_path());
     let mut days: Vec<(NaiveDate, CommitDay)> = Vec::new();
     for commit in commits {
         let date = commit.committer.date.to_utc().date_naive();
@@ -79,6 +82,7 @@ pub fn commits_page(layout: Layout, abilities: Abilities, list: &CommitList, aft
     let last = commits.last().filter(|_| *has_more).map(|commit| commit.id.to_string());
     CommitsPage {
         layout,
+        refs: RefSwitch::new(project, CodeView::Commits, revision, path),
         path: PathView::new(&project.name, &project_links, revision, path),
         days: days.into_iter().map(|(_, day)| day).collect(),
         next_url: last.map(|id| format!("{url}{}", links::query(&[("after", &id)]))),

@@ -61,6 +61,8 @@ pub struct DiffHead {
 pub struct FileLink {
     pub anchor: String,
     pub path: String,
+    /// The directory that contains the file, with a slash at its end, or an empty text.
+    pub directory: String,
     pub name: String,
     pub added: u64,
     pub removed: u64,
@@ -96,13 +98,26 @@ impl DiffHead {
 fn file_link(index: usize, file: &ListedFile) -> FileLink {
     let path = String::from_utf8_lossy(shown_path(file)).into_owned();
     let lines = file.lines.unwrap_or_default();
+    let (directory, name) = short_path(&path);
     FileLink {
         anchor: anchor(index),
-        name: path.rsplit('/').next().unwrap_or_default().to_owned(),
+        directory,
+        name,
         path,
         added: lines.added,
         removed: lines.removed,
     }
+}
+
+/// Returns the last directory of a path with a slash at its end, and the name of the file. A mark stands for the
+/// directories above it.
+fn short_path(path: &str) -> (String, String) {
+    let Some((directories, name)) = path.rsplit_once('/') else { return (String::new(), path.to_owned()) };
+    let directory = match directories.rsplit_once('/') {
+        Some((_, last)) => format!("…/{last}/"),
+        None => format!("{directories}/"),
+    };
+    (directory, name.to_owned())
 }
 
 /// Returns the id of the section of a file.
@@ -274,6 +289,15 @@ mod tests {
             is_renamed: false,
             lines: Some(ChangedLines { added: 1, removed: 1 }),
         }
+    }
+
+    #[test]
+    fn paths_are_shortened_from_the_left() {
+        let shown = |path| {
+            let (directory, name) = short_path(path);
+            format!("{directory}{name}")
+        };
+        assert_eq!(["a.rs", "src/a.rs", "crates/web/src/a.rs"].map(shown), ["a.rs", "src/a.rs", "…/src/a.rs"]);
     }
 
     #[test]

@@ -86,7 +86,11 @@ pub fn parse(text: &str) -> Vec<DiffRow> {
             _ => {
                 let Some((next_old, next_new, context)) = parse_hunk(line) else { continue };
                 (old, new) = (next_old, next_new);
-                DiffRow { kind: RowKind::Hunk, old: None, new: None, html: line_html(context) }
+                // The only hunk of an added or deleted file says nothing that its lines do not show.
+                if context.is_empty() && (old.is_nothing() || new.is_nothing()) {
+                    continue;
+                }
+                DiffRow { kind: RowKind::Hunk, old: None, new: None, html: line_html(line.trim_end()) }
             }
         };
         rows.push(row);
@@ -146,6 +150,11 @@ impl Range {
         Some(Self { next: first.parse().ok()?, left: length.parse().ok()? })
     }
 
+    /// Returns whether this is the side of a file that does not exist, or is empty: `0,0`.
+    fn is_nothing(self) -> bool {
+        self.next == 0 && self.left == 0
+    }
+
     /// Returns the number of the next line, and moves on.
     fn advance(&mut self) -> Option<u32> {
         let number = self.next;
@@ -175,7 +184,7 @@ mod tests {
         assert_eq!(
             shown,
             [
-                (RowKind::Hunk, None, None, "fn at()"),
+                (RowKind::Hunk, None, None, "@@ -3,2 +3,2 @@ fn at()"),
                 (RowKind::Context, Some(3), Some(3), "same"),
                 (RowKind::Removed, Some(4), None, "old"),
                 (RowKind::Added, None, Some(4), "&lt;new&gt;"),
@@ -188,7 +197,7 @@ mod tests {
     fn headers_between_hunks_are_no_changes() {
         let rows = parse("@@ -1 +0,0 @@\n-a\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+b\n");
         let kinds: Vec<RowKind> = rows.iter().map(|row| row.kind).collect();
-        assert_eq!(kinds, [RowKind::Hunk, RowKind::Removed, RowKind::Hunk, RowKind::Added]);
+        assert_eq!(kinds, [RowKind::Removed, RowKind::Added]);
     }
 
     #[test]
@@ -206,7 +215,7 @@ mod tests {
     #[test]
     fn long_lines_are_cut() {
         let rows = parse(&format!("@@ -0,0 +1 @@\n+{}\n", "ü".repeat(MAX_LINE_CHARS + 1)));
-        assert_eq!(rows[1].html.matches('ü').count(), MAX_LINE_CHARS);
-        assert!(rows[1].html.contains("the line is cut"));
+        assert_eq!(rows[0].html.matches('ü').count(), MAX_LINE_CHARS);
+        assert!(rows[0].html.contains("the line is cut"));
     }
 }

@@ -16,6 +16,7 @@ pub mod path;
 pub mod range_diff;
 pub mod readme;
 pub mod ref_log;
+pub mod ref_switch;
 pub mod tag;
 pub mod tree;
 pub mod tree_row;

@@ -1,10 +1,12 @@
 //! The path of a file or directory as links to its parents.
 
+use super::commit_line::short_revision;
 use crate::views::ProjectLinks;
 
 /// A path within a revision.
 #[derive(Clone, Debug)]
 pub struct PathView {
+    /// The revision. The whole id of a commit is shortened.
     pub revision: String,
     /// The name of the project, which leads to the root directory.
     pub root: String,
@@ -34,7 +36,7 @@ impl PathView {
             parents.push(PathSegment { name: name.to_owned(), url: links.tree(revision, directory) });
         }
         Self {
-            revision: revision.to_owned(),
+            revision: short_revision(revision).to_owned(),
             root: project_name.to_owned(),
             root_url: links.tree(revision, ""),
             parents,

@@ -61,8 +61,12 @@ pub struct CommitId {
 
 /// The full name of a ref, and the generation of the update before which its value is restored.
 pub struct RestoreForm {
+    /// The id of the element with the question.
+    pub id: String,
     pub name: String,
     pub generation: i64,
+    /// What is asked before the ref is moved. None for a deleted ref, which loses nothing by the restore.
+    pub question: Option<String>,
 }
 
 /// Builds the ref log. `ref_name` is the name that was entered to filter it.
@@ -77,9 +81,9 @@ pub fn refs_page(
     let mut layout = project_frame(layout, &found.project, abilities, ProjectTab::RefLog);
     layout.title = format!("Ref log · {}", found.project.full_path());
     let mut days: Vec<(NaiveDate, UpdateDay)> = Vec::new();
-    for row in &found.entries.items {
+    for (index, row) in found.entries.items.iter().enumerate() {
         let date = row.entry.created_at.date_naive();
-        let update = update_row(row, &project_links, now);
+        let update = update_row(row, index, &project_links, now);
         match days.last_mut() {
             Some((day, group)) if *day == date => group.updates.push(update),
             _ => days.push((date, UpdateDay { date: words::date(date), updates: vec![update] })),
@@ -96,7 +100,8 @@ pub fn refs_page(
     }
 }
 
-fn update_row(row: &RefLogRow, project_links: &ProjectLinks, now: DateTime<Utc>) -> UpdateRow {
+/// Builds the row of an update. `index` is its position on the page.
+fn update_row(row: &RefLogRow, index: usize, project_links: &ProjectLinks, now: DateTime<Utc>) -> UpdateRow {
     let entry = &row.entry;
     let (kind, name) = match (entry.name.strip_prefix("refs/heads/"), entry.name.strip_prefix("refs/tags/")) {
         (Some(branch), _) => ("", branch),
@@ -121,6 +126,11 @@ fn update_row(row: &RefLogRow, project_links: &ProjectLinks, now: DateTime<Utc>)
     let values = values.map(|(old, new)| (old.to_string(), new.to_string()));
     let is_forced = row.change == Some(HistoryChange::Forced);
     let range_diff = |(old, new): &(String, String)| format!("{}{update}", project_links.range_diff(old, new));
+    let subject = if kind.is_empty() { name.to_owned() } else { format!("{kind} {name}") };
+    let question = |(old, new): (ObjectId, ObjectId)| {
+        let [old, new] = [old, new].map(|id| short_id(&id.to_string()).to_owned());
+        format!("Move {subject} from {new} back to {old}?")
+    };
     UpdateRow {
         icon,
         kind,
@@ -134,6 +144,11 @@ fn update_row(row: &RefLogRow, project_links: &ProjectLinks, now: DateTime<Utc>)
         time: Time::age(entry.created_at, now),
         compare_url: values.as_ref().map(|(old, new)| format!("{}{update}", project_links.compare(old, "...", new))),
         range_diff_url: values.as_ref().filter(|_| is_forced).map(range_diff),
-        restore: row.can_restore.then(|| RestoreForm { name: entry.name.clone(), generation: entry.generation }),
+        restore: row.can_restore.then(|| RestoreForm {
+            id: format!("restore-{index}"),
+            name: entry.name.clone(),
+            generation: entry.generation,
+            question: entry.old.zip(entry.new).map(question),
+        }),
     }
 }

@@ -1,12 +1,14 @@
 //! The page of a directory.
 
 use askama::Template;
+use chrono::{DateTime, Utc};
 use holdfast_app::repository::browse::tree::Directory;
 
 use super::archive_links::{ArchiveLink, archive_links};
 use super::commit_line::CommitLine;
 use super::path::PathView;
 use super::readme::ReadmeView;
+use super::ref_switch::{CodeView, RefSwitch};
 use super::tree_row::{self, TreeRow};
 use crate::abilities::Abilities;
 use crate::layout::Layout;
@@ -17,6 +19,7 @@ use crate::views::{Pages, ProjectLinks, links};
 #[template(path = "repository/tree.html")]
 pub struct TreePage {
     pub layout: Layout,
+    pub refs: RefSwitch,
     pub path: PathView,
     /// The last commit of the revision.
     pub commit: CommitLine,
@@ -51,6 +54,7 @@ pub fn tree_page(
     abilities: Abilities,
     readme_html: Option<String>,
     was_long: bool,
+    now: DateTime<Utc>,
 ) -> TreePage {
     let (project, revision, path) = (&directory.project, directory.revision.as_str(), directory.path.as_str());
     let project_links = ProjectLinks::new(&project.full_path());
@@ -58,13 +62,13 @@ pub fn tree_page(
     let place = if path.is_empty() { project.full_path() } else { format!("{path} · {}", project.full_path()) };
     layout.title = format!("{place} at {revision}");
     let url = project_links.tree(revision, path);
-    let entries = tree_row::rows(&directory.entries.items, &directory.last_commits, &project_links, revision, None);
+    let entries = tree_row::rows(&directory.entries.items, &directory.last_commits, &project_links, revision, now);
     let number = directory.entries.request.number();
     let page = if number > 1 { number.to_string() } else { String::new() };
     let has_all = directory.last_commits.is_complete || entries.iter().all(|row| row.last_commit.is_some());
     TreePage {
         layout,
-        commit: CommitLine::with_date(&directory.commit, &project_links),
+        commit: CommitLine::with_age(&directory.commit, &project_links, now),
         last_commits: match was_long {
             _ if has_all => LastCommitsState::Complete,
             true => LastCommitsState::TooLong,
@@ -76,6 +80,7 @@ pub fn tree_page(
         find_url: project_links.find(revision),
         commits_url: project_links.commits(revision, path),
         readme: directory.readme.as_ref().map(|it| ReadmeView::new(it, &project_links, revision, readme_html)),
+        refs: RefSwitch::new(project, CodeView::Tree, revision, path),
         path: PathView::new(&project.name, &project_links, revision, path),
     }
 }

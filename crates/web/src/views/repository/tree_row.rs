@@ -22,19 +22,16 @@ pub struct TreeRow {
 /// The mode of a symbolic link.
 const SYMLINK_MODE: u16 = 0o120_000;
 
-/// Builds the rows of a directory. The times of last commits are ages if `now` is given, and dates otherwise.
+/// Builds the rows of a directory. The times of last commits are their ages.
 pub fn rows(
     entries: &[TreeEntry],
     last_commits: &LastCommits,
     links: &ProjectLinks,
     revision: &str,
-    now: Option<DateTime<Utc>>,
+    now: DateTime<Utc>,
 ) -> Vec<TreeRow> {
     let with_commit = |entry: &TreeEntry| {
-        let commit = last_commits.find(&entry.path).map(|commit| match now {
-            Some(now) => CommitLine::with_age(commit, links, now),
-            None => CommitLine::with_date(commit, links),
-        });
+        let commit = last_commits.find(&entry.path).map(|commit| CommitLine::with_age(commit, links, now));
         row(entry, commit, links, revision)
     };
     entries.iter().map(with_commit).collect()

@@ -36,6 +36,20 @@ async fn archives_are_offered_and_have_the_files_of_the_revision() {
 }
 
 #[tokio::test]
+async fn an_empty_repository_is_filled_over_http_or_ssh() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    server.project(&ada, "new", 20).await;
+    let page = server.sign_in("ada").await.get("/ada/new").await;
+    let addresses = page.texts(".copy code");
+    assert!(addresses[0].starts_with("http") && addresses[0].ends_with("/ada/new.git"), "{addresses:?}");
+    assert!(addresses[1].contains('@') && addresses[1].ends_with("ada/new.git"), "{addresses:?}");
+    assert!(page.texts(".commands").iter().all(|text| text.contains(&addresses[0])), "{}", page.text);
+    assert_eq!(page.texts("main a[href='/profile/keys']"), ["Add an SSH key"]);
+    assert!(server.browser().get("/ada/new").await.attributes("a[href='/profile/keys']", "href").is_empty());
+}
+
+#[tokio::test]
 async fn files_are_found_by_parts_of_their_paths() {
     let fixture = Fixture::new().await;
     let browser = fixture.server.browser();
@@ -43,14 +57,55 @@ async fn files_are_found_by_parts_of_their_paths() {
     assert!(home.attributes("a", "href").contains(&"/ada/tide/find/main".to_owned()));
     let page = browser.get("/ada/tide/find/main").await;
     assert_eq!(page.texts(".found-file"), ["README.md", "src/main.rs"]);
+    assert_eq!(page.attributes("[autofocus]", "name"), ["path"]);
+    let found = browser.submit(&page.form("form[role='search']").set("path", "M")).await;
+    assert_eq!(found.texts(".found-file"), ["README.md", "src/main.rs"]);
+    assert_eq!(found.attributes("a.found-file", "href")[1], "/ada/tide/blob/main/src/main.rs");
+    // The only file that matches is opened.
     let found = browser.submit(&page.form("form[role='search']").set("path", "MAIN src")).await;
-    assert_eq!(found.texts(".found-file"), ["src/main.rs"]);
-    assert_eq!(found.attributes("a.found-file", "href"), ["/ada/tide/blob/main/src/main.rs"]);
+    assert_eq!((found.status, found.location()), (303, Some("/ada/tide/blob/main/src/main.rs")));
     let found = browser.get("/ada/tide/find/main?path=nothing").await;
     assert_eq!((found.status, found.texts(".empty h2")), (200, vec!["No files match".to_owned()]));
     let first = browser.get(&format!("/ada/tide/find/{}", fixture.first)).await;
     assert_eq!(first.texts(".found-file"), ["src/main.rs"]);
     assert_eq!(browser.get("/ada/tide/find/missing").await.status, 404);
+}
+
+#[tokio::test]
+async fn pages_lead_to_other_branches_and_tags() {
+    let fixture = Fixture::new().await;
+    fixture.tree.git(["tag", "v1", &fixture.first]).await.ok();
+    fixture.tree.push(&fixture.server.git_url(&fixture.ada, "ada/tide"), &["v1"]).await.ok();
+    let browser = fixture.server.browser();
+    for (path, expected) in [
+        ("", "tree/v1"),
+        ("/tree/main", "tree/v1"),
+        ("/tree/topic/a/src", "tree/v1/src"),
+        ("/blob/main/src/main.rs", "blob/v1/src/main.rs"),
+        ("/blame/main/src/main.rs", "blame/v1/src/main.rs"),
+        ("/commits/main", "commits/v1"),
+        ("/commits/topic/a/src", "commits/v1/src"),
+    ] {
+        let page = browser.get(&format!("/ada/tide{path}")).await;
+        assert_eq!(page.attributes("button[popovertarget='switch']", "type"), ["button"], "{path}");
+        let links = page.attributes("#switch a", "href");
+        let default = if path.starts_with("/commits") { "/ada/tide/commits/main" } else { "/ada/tide/tree/main" };
+        assert!(links[0].starts_with(default), "{path}: {links:?}");
+        assert_eq!(links[1..], ["/ada/tide/branches", "/ada/tide/tags"], "{path}");
+        let form = page.form("#switch form");
+        let sent = browser.submit(&form.clone().set("ref", " v1 ")).await;
+        let expected = format!("/ada/tide/{expected}");
+        assert_eq!((sent.status, sent.location()), (303, Some(expected.as_str())), "{path}");
+        assert_eq!(browser.get(&expected).await.status, 200, "{expected}");
+        let missing = browser.submit(&form.set("ref", "missing")).await;
+        assert_eq!(missing.status, 404, "{path}");
+    }
+    let without_ref = browser.get("/ada/tide/tree").await;
+    assert_eq!((without_ref.status, without_ref.location()), (303, Some("/ada/tide")));
+    // The whole id of a commit is shortened.
+    let permalink = browser.get(&format!("/ada/tide/tree/{}", fixture.first)).await;
+    assert_eq!(permalink.texts("button[popovertarget='switch'] bdi"), [&fixture.first[..8]]);
+    assert_eq!(permalink.attributes("button[popovertarget='switch']", "title"), [fixture.first.as_str()]);
 }
 
 #[tokio::test]
@@ -129,6 +184,10 @@ async fn lines_are_shown_with_their_commits() {
     assert!(blob.attributes("a", "href").contains(&"/ada/tide/blame/main/src/main.rs".to_owned()));
     let page = browser.get("/ada/tide/blame/main/src/main.rs").await;
     assert_eq!(page.status, 200, "{}", page.text);
+    assert!(page.texts("title")[0].starts_with("Blame of src/main.rs · ada/tide"), "{:?}", page.texts("title"));
+    let history = browser.get("/ada/tide/commits/main/src/main.rs").await;
+    assert!(history.texts("title")[0].starts_with("History of src/main.rs · ada/tide"), "{}", history.text);
+    assert_eq!(history.texts("h1"), ["History of main.rs"]);
     let titles = page.texts(".blame-commit .strong");
     assert_eq!(titles, ["Add the program", "Change the program", "Add the program"]);
     assert_eq!(page.texts(".blame .l"), ["fn main() {", "two();", "}"]);
