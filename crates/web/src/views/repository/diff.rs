@@ -99,14 +99,7 @@ fn file_link(index: usize, file: &ListedFile) -> FileLink {
     let path = String::from_utf8_lossy(shown_path(file)).into_owned();
     let lines = file.lines.unwrap_or_default();
     let (directory, name) = short_path(&path);
-    FileLink {
-        anchor: anchor(index),
-        directory,
-        name,
-        path,
-        added: lines.added,
-        removed: lines.removed,
-    }
+    FileLink { anchor: anchor(index), directory, name, path, added: lines.added, removed: lines.removed }
 }
 
 /// Returns the last directory of a path with a slash at its end, and the name of the file. A mark stands for the
