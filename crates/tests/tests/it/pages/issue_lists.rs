@@ -165,6 +165,21 @@ async fn refused_quick_actions_are_reported_and_change_nothing() {
     let issue = fixture.issue(1).await;
     assert_eq!((&issue["labels"], &issue["state"]), (&json!([]), &json!("opened")));
     assert_eq!((&issue["confidential"], &issue["assignee"]), (&json!(false), &json!(null)));
+    // Without a text nothing was saved, and the message names the reason.
+    for (browser, text, message) in [
+        (&eve, "/close", "Nothing was changed. You may not make this change."),
+        (&eve, "/assign @nobody-here", "Nothing was changed. You may not make this change."),
+        (&bob, "/assign @nobody-here", "Nothing was changed. The user does not exist or cannot see the project."),
+        (&bob, "/milestone %absent", "Nothing was changed. The milestone does not exist."),
+        (&bob, "/due soon", "Nothing was changed. The date is invalid."),
+        (&bob, "/due soon\n/milestone %absent", "Nothing was changed. The value of a quick action is invalid."),
+        (&bob, "/due 2026-12-01\n/milestone %absent", "The issue was saved. Some quick actions were refused"),
+    ] {
+        assert_eq!(browser.post("/ada/tide/issues/1/notes", &[("note", text)]).await.status, 303);
+        let shown = flash(browser, "/ada/tide/issues/1").await;
+        assert!(shown.starts_with(message), "{text}: {shown}");
+    }
+    assert_eq!(fixture.notes(1).await.len(), 6);
     // The author of an issue may close it, and not label it.
     let text = "/label ~bug\n/due 2026-12-01";
     assert_eq!(eve.post("/ada/tide/issues", &[("title", "Own"), ("description", text)]).await.status, 303);
