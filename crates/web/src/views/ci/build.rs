@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use holdfast_app::ci::build::BuildWithTrace;
 
 use super::pending::{PendingView, pending_view};
-use super::pipeline::{BuildRow, build_row, build_seconds, build_status, is_playable, ref_url};
+use super::pipeline::{BuildRow, build_row, build_seconds, build_status, commit_url, is_playable, ref_url};
 use super::trace::TraceView;
 use crate::abilities::Abilities;
 use crate::layout::Layout;
@@ -31,6 +31,8 @@ pub struct BuildPage {
     pub ref_url: Option<String>,
     pub is_tag: bool,
     pub short_id: String,
+    /// None if the viewer may not read code.
+    pub commit_url: Option<String>,
     pub user: Option<Person>,
     pub created: Time,
     pub finished: Option<Time>,
@@ -144,6 +146,7 @@ pub fn build_page(layout: Layout, abilities: Abilities, found: &BuildWithTrace, 
         ref_url: ref_url(&links, refs, &build.r#ref, build.tag),
         is_tag: build.tag,
         short_id: short_id(&build.sha).to_owned(),
+        commit_url: commit_url(&links, refs, &build.sha),
         user: build.user.as_ref().map(Person::from_user),
         created: Time::ago(build.created_at, now),
         finished: build.finished_at.map(|at| Time::ago(at, now)),

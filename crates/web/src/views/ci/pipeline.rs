@@ -50,6 +50,8 @@ pub struct PipelineRow {
     pub is_tag: bool,
     pub commit_title: String,
     pub short_id: String,
+    /// None if the viewer may not read code.
+    pub commit_url: Option<String>,
     pub user: Option<Person>,
     pub duration: Option<String>,
     pub created: Time,
@@ -120,6 +122,7 @@ fn row(pipeline: &Pipeline, links: &ProjectLinks, refs: &RefAddresses, now: Date
         is_tag: pipeline.tag,
         commit_title: title(&pipeline.commit.message).to_owned(),
         short_id: short_id(&pipeline.sha).to_owned(),
+        commit_url: commit_url(links, refs, &pipeline.sha),
         user: pipeline.user.as_ref().map(Person::from_user),
         duration: pipeline.duration.filter(|_| pipeline.status.is_complete()).map(words::duration),
         created: Time::age(pipeline.created_at, now),
@@ -212,6 +215,11 @@ pub fn pipeline_page(
 pub fn ref_url(links: &ProjectLinks, refs: &RefAddresses, name: &str, is_tag: bool) -> Option<String> {
     let revision = if is_tag { refs.tag(name) } else { refs.branch(name) };
     revision.map(|revision| links.tree(&revision, ""))
+}
+
+/// Returns the address of a commit. Returns None if the viewer may not read code.
+pub fn commit_url(links: &ProjectLinks, refs: &RefAddresses, sha: &str) -> Option<String> {
+    refs.is_code_readable().then(|| links.commit(sha))
 }
 
 /// Builds the row of a build in its stage.
