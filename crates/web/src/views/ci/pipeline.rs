@@ -143,6 +143,8 @@ pub struct PipelinePage {
     /// Why builds are pending, unless they merely wait for their turn. At most [`MAX_REASONS`].
     pub pending: Vec<PendingView>,
     pub retry_url: Option<String>,
+    /// The text of the button that retries builds.
+    pub retry_label: &'static str,
     pub cancel_url: Option<String>,
     /// The stream of events, while something can change.
     pub live_url: Option<String>,
@@ -202,6 +204,7 @@ pub fn pipeline_page(
         layout,
         pending: pending.iter().filter_map(explain).take(MAX_REASONS).collect(),
         retry_url: can_retry.then(|| action("retry")),
+        retry_label: if has(|status| status == Status::Failed) { "Retry failed" } else { "Retry" },
         cancel_url: can_cancel.then(|| action("cancel")),
         live_url: pipeline.status.is_active().then(|| action("live")),
         pipeline: row(pipeline, &links, refs, now),
