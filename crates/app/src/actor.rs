@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use holdfast_domain::accounts::Scopes;
 use holdfast_domain::ids::{ProjectId, UserId};
 use holdfast_domain::policy::InstanceRole;
+use holdfast_domain::repository::RefUpdateChannel;
 use holdfast_store::accounts::user::{Account, User};
 
 use crate::client::ClientKey;
@@ -33,6 +34,8 @@ pub struct CurrentUser {
     pub impersonated_by: Option<UserId>,
     /// Set if the actor is a build: it may read code and nothing else.
     pub job_token_scope: Option<JobTokenScope>,
+    /// The channel that the ref log records for updates other than pushes.
+    pub(crate) ref_update_channel: RefUpdateChannel,
     pub(crate) prefetched: Prefetched,
 }
 
@@ -55,6 +58,7 @@ impl CurrentUser {
             scopes: Scopes::all(),
             impersonated_by: None,
             job_token_scope: None,
+            ref_update_channel: RefUpdateChannel::Api,
             prefetched: Prefetched::default(),
         }
     }

@@ -50,6 +50,10 @@ messages! {
     IssueLabelRejected = "issue_label_rejected", "bad", "Nothing was changed. Choose a label.";
     IssueAssigneeRejected = "issue_assignee_rejected", "bad", "Nothing was changed. The user does not exist or cannot see the project.";
     IssueMilestoneRejected = "issue_milestone_rejected", "bad", "Nothing was changed. The milestone does not exist.";
+    IssueDueRejected = "issue_due_rejected", "bad", "Nothing was changed. The date is invalid.";
+    IssueChangeForbidden = "issue_change_forbidden", "bad", "Nothing was changed. You may not make this change.";
+    IssueChangeRejected = "issue_change_rejected", "bad", "Nothing was changed. The value of a quick action is invalid.";
+    SomeActionsRefused = "some_actions_refused", "bad", "The issue was saved. Some quick actions were refused: you may not make these changes, or their values are invalid.";
     NoteAdded = "note_added", "ok", "The comment was added.";
     NoteSaved = "note_saved", "ok", "The comment was saved.";
     NoteDeleted = "note_deleted", "ok", "The comment was deleted.";

@@ -9,6 +9,7 @@ use chrono::TimeDelta;
 use holdfast_domain::Violations;
 use holdfast_domain::accounts::browser_session::{self as rules, SECRET_PREFIX};
 use holdfast_domain::ids::BrowserSessionId;
+use holdfast_domain::repository::RefUpdateChannel;
 use holdfast_store::accounts::browser_session::{self, NewBrowserSession};
 use holdfast_store::accounts::user::{self, Account};
 use holdfast_store::authentication;
@@ -83,7 +84,11 @@ pub async fn authenticate<'a>(
         tracing::debug!(%address, "browser session is unknown or has ended");
         return Ok(None);
     };
-    let current_user = CurrentUser { prefetched: found.prefetched, ..CurrentUser::new(found.account) };
+    let current_user = CurrentUser {
+        prefetched: found.prefetched,
+        ref_update_channel: RefUpdateChannel::Web,
+        ..CurrentUser::new(found.account)
+    };
     Ok(Some((Actor::User(Box::new(current_user)), found.credential)))
 }
 

@@ -62,6 +62,8 @@ pub struct BuildWithTrace {
     pub build: Build,
     /// The latest builds of the same stage.
     pub stage_builds: Vec<Build>,
+    /// The builds of the same name that a retry has superseded, the newest first. At most ten.
+    pub superseded: Vec<Build>,
     /// Why the build does not run yet.
     pub pending: Option<PendingExplanation>,
     pub trace: TracePart,
@@ -81,7 +83,12 @@ pub async fn show_with_trace(app: &App, actor: &Actor, project: &ProjectRef, id:
     let mut connection = app.database.connection().await?;
     let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadBuilds).await?;
     let build = find(app, &mut connection, &project, id).await?;
-    let mut builds = build_list::list_latest(&mut connection, build.pipeline_id, app.clock.now()).await?;
+    let (pipeline, now) = (build.pipeline_id, app.clock.now());
+    let builds = build_list::list_with_superseded(&mut connection, pipeline, &build.name, now).await?;
+    let newest = builds.iter().filter(|it| it.name == build.name).map(|it| it.id).max();
+    let is_superseded = |it: &Build| it.name == build.name && Some(it.id) != newest;
+    let (mut superseded, mut builds): (Vec<Build>, Vec<Build>) = builds.into_iter().partition(is_superseded);
+    superseded.reverse();
     let pending = explain_pending(app, &mut connection, &project, std::iter::once(&build)).await?.pop();
     let pending = pending.or_else(|| explain_created(&build, &builds));
     builds.retain(|it| it.stage == build.stage && !it.external);
@@ -90,7 +97,7 @@ pub async fn show_with_trace(app: &App, actor: &Actor, project: &ProjectRef, id:
     drop(connection);
     let trace = end.read(app, &project).await?;
     let refs = RefAddresses::load(app, actor, &project).await?;
-    Ok(BuildWithTrace { project, build, stage_builds: builds, pending, trace, refs })
+    Ok(BuildWithTrace { project, build, stage_builds: builds, superseded, pending, trace, refs })
 }
 
 /// Finds a build. An external commit status is not a build and is not found.

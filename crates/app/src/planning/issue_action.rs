@@ -2,9 +2,11 @@
 
 use holdfast_domain::Violations;
 use holdfast_domain::ids::NoteId;
-use holdfast_domain::planning::{QuickAction, QuickActionKind, StateEvent, split_quick_actions};
+use holdfast_domain::planning::{QuickAction, StateEvent, split_quick_actions};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_store::planning::note as notes;
+
+pub use super::quick_action::RefusedActions;
 
 use super::issue::{self, Issue};
 use super::issue_update::IssueChanges;
@@ -36,7 +38,7 @@ pub struct Comment {
     pub note: Option<NoteId>,
     /// How many notes precede the new one in the list.
     pub preceding_count: i64,
-    pub refused: Vec<QuickActionKind>,
+    pub refused: RefusedActions,
 }
 
 /// Adds a note to an issue, runs its quick actions, and closes or reopens the issue if that is requested.

@@ -1,7 +1,7 @@
 //! The form of an issue: what it offers, and saving what a user entered.
 
 use holdfast_domain::page::{MAX_PAGE_SIZE, PageRequest};
-use holdfast_domain::planning::{QuickAction, QuickActionKind, split_quick_actions};
+use holdfast_domain::planning::{QuickAction, split_quick_actions};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_domain::violations::INVALID;
 use holdfast_domain::{Field, Violations, parse_date};
@@ -14,6 +14,7 @@ use super::issue_update::IssueChanges;
 use super::issue_visibility::find_visible_by_iid;
 use super::label::Label;
 use super::milestone::Milestone;
+use super::quick_action::RefusedActions;
 use super::{assignee, quick_action};
 use crate::projects::project::{Project, ProjectRef};
 use crate::{Actor, App, Error, Result, access};
@@ -58,7 +59,7 @@ pub struct IssueFields {
 #[derive(Debug)]
 pub struct SavedIssue {
     pub issue: Issue,
-    pub refused: Vec<QuickActionKind>,
+    pub refused: RefusedActions,
 }
 
 /// Returns the project of a text that the actor writes, for its preview.

@@ -16,41 +16,71 @@ use super::issue_visibility::find_visible;
 use crate::projects::project::{Project, ProjectRef};
 use crate::{Actor, App, Error, Result, access};
 
-/// Runs quick actions as one update of the issue, and returns the kinds of those that were refused: because the actor
-/// may not make the change, or because a name or a date is invalid.
+/// The quick actions of a text that were refused.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RefusedActions {
+    /// Each kind once, in a fixed order.
+    pub kinds: Vec<QuickActionKind>,
+    /// Whether the actor may not make one of the changes. Otherwise a name or a date is invalid.
+    pub is_forbidden: bool,
+    /// Whether other quick actions of the text changed the issue.
+    pub has_changes: bool,
+}
+
+/// The result of a quick action.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    Added,
+    /// The actor may not make the change.
+    Forbidden,
+    /// A name or a date is invalid.
+    Invalid,
+}
+
+/// Runs quick actions as one update of the issue, and returns those that were refused: because the actor may not make
+/// the change, or because a name or a date is invalid.
 pub(super) async fn run(
     app: &App,
     actor: &Actor,
     project: &ProjectRef,
     id: IssueId,
     actions: &[QuickAction],
-) -> Result<Vec<QuickActionKind>> {
+) -> Result<RefusedActions> {
     if actions.is_empty() {
-        return Ok(Vec::new());
+        return Ok(RefusedActions::default());
     }
     let mut connection = app.database.connection().await?;
     let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::CreateIssue).await?;
     let before = find_visible(&mut connection, actor, &project, id).await?;
     let mut changes = IssueChanges::default();
-    let mut refused = BTreeSet::new();
+    let mut kinds = BTreeSet::new();
+    let mut refused = RefusedActions::default();
     for action in actions {
-        let is_allowed = can_edit(actor, &project, &before);
-        if !(is_allowed && add_action(app, &mut connection, actor, &project, &before, &mut changes, action).await?) {
-            refused.insert(action.kind());
+        let outcome = match can_edit(actor, &project, &before) {
+            true => add_action(app, &mut connection, actor, &project, &before, &mut changes, action).await?,
+            false => Outcome::Forbidden,
+        };
+        if outcome != Outcome::Added {
+            kinds.insert(action.kind());
         }
+        refused.is_forbidden |= outcome == Outcome::Forbidden;
     }
     drop(connection);
     if changes != IssueChanges::default() {
         match issue::update(app, actor, &ProjectRef::Id(project.id), id, changes).await {
-            Ok(_) => {}
-            Err(Error::Forbidden(_) | Error::Invalid(_)) => refused.extend(actions.iter().map(QuickAction::kind)),
+            Ok(_) => refused.has_changes = true,
+            Err(error @ (Error::Forbidden(_) | Error::Invalid(_))) => {
+                refused.is_forbidden |= matches!(error, Error::Forbidden(_));
+                kinds.extend(actions.iter().map(QuickAction::kind));
+            }
             Err(error) => return Err(error),
         }
     }
-    Ok(refused.into_iter().collect())
+    refused.kinds = kinds.into_iter().collect();
+    Ok(refused)
 }
 
-/// Adds an action to the changes of the issue. Returns false if the actor may not make the change, or if it is invalid.
+/// Adds an action to the changes of the issue, unless it is refused.
 async fn add_action(
     app: &App,
     connection: &mut Connection,
@@ -59,16 +89,16 @@ async fn add_action(
     issue: &Issue,
     changes: &mut IssueChanges,
     action: &QuickAction,
-) -> Result<bool> {
+) -> Result<Outcome> {
     let needs_manager =
         matches!(action.kind(), QuickActionKind::Label | QuickActionKind::Assign | QuickActionKind::Milestone);
     if needs_manager && !access::can(actor, project, ProjectAction::ManageIssues) {
-        return Ok(false);
+        return Ok(Outcome::Forbidden);
     }
     match action {
         QuickAction::Label(titles) => {
             if titles.iter().any(|title| LabelTitle::parse(title).is_err()) {
-                return Ok(false);
+                return Ok(Outcome::Invalid);
             }
             changes.label_edit.removed.retain(|title| !titles.contains(title));
             changes.label_edit.added.extend(titles.iter().cloned());
@@ -84,20 +114,20 @@ async fn add_action(
                 Some(user) if can_be_assigned(app, connection, project.id, user).await? => {
                     changes.assignee = Field::Value(user);
                 }
-                _ => return Ok(false),
+                _ => return Ok(Outcome::Invalid),
             }
         }
         QuickAction::Unassign => changes.assignee = Field::Null,
         QuickAction::Milestone(None) => changes.milestone = Field::Null,
         QuickAction::Milestone(Some(title)) => match milestone::find_id(connection, project.id, title).await? {
             Some(id) => changes.milestone = Field::Value(id),
-            None => return Ok(false),
+            None => return Ok(Outcome::Invalid),
         },
         QuickAction::Due(date) => changes.due_date = date.map_or(Field::Null, Field::Value),
-        QuickAction::InvalidDue => return Ok(false),
+        QuickAction::InvalidDue => return Ok(Outcome::Invalid),
         QuickAction::Close => changes.state_event = Some(StateEvent::Close),
         QuickAction::Reopen => changes.state_event = Some(StateEvent::Reopen),
         QuickAction::Confidential => changes.confidential = Some(true),
     }
-    Ok(true)
+    Ok(Outcome::Added)
 }

@@ -1,8 +1,8 @@
 //! The filter language of lists of issues.
 //!
 //! A filter is a line of words, such as `is:open label:bug -label:docs milestone:2.5 assignee:@me no:due sort:created
-//! gauge`. Words without a known key are searched for in titles. [`IssueQuery`] is the parsed form, and its `Display` is
-//! the canonical text, which is parsed to the same filter.
+//! gauge`. Words without a key are searched for in titles; a key that is not known is reported. [`IssueQuery`] is the
+//! parsed form, and its `Display` is the canonical text, which is parsed to the same filter.
 
 use std::fmt;
 
@@ -133,12 +133,32 @@ fn split_key(word: &str) -> Option<(&'static str, &str)> {
     word.strip_prefix(key).filter(|value| !value.is_empty()).map(|value| (key, value))
 }
 
+/// Returns the key of a word that looks like a filter, if it is not known. Addresses such as `https://a.example` and
+/// paths such as `std::io` are text.
+fn unknown_key(word: &str) -> Option<&str> {
+    let (key, value) = word.split_once(':')?;
+    let name = key.strip_prefix('-').unwrap_or(key);
+    let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let is_filter = is_name && !value.is_empty() && !value.starts_with([':', '/']);
+    (is_filter && split_key(word).is_none()).then_some(key)
+}
+
 impl IssueQuery {
     /// Parses a line. A word that is not understood is reported and left out; the others still apply.
     pub fn parse(line: &str) -> ParsedQuery {
         let mut parsed = ParsedQuery::default();
         for word in words::split(line) {
-            let known = if word.is_quoted { None } else { split_key(&word.text) };
+            let (known, unknown) = match word.is_quoted {
+                true => (None, None),
+                false => (split_key(&word.text), unknown_key(&word.text)),
+            };
+            if let Some(key) = unknown {
+                if parsed.problems.len() < MAX_PROBLEMS {
+                    let hint = format!("Write {} to search for it in titles.", quote(&word.text));
+                    parsed.problems.push(format!("Unknown filter: {key}. {hint}"));
+                }
+                continue;
+            }
             let result = match known {
                 Some((key, value)) => parsed.query.set(key, value),
                 None if word.text.is_empty() => Ok(()),
@@ -175,6 +195,11 @@ impl IssueQuery {
             }
         }
         Ok(())
+    }
+
+    /// Returns the label that an issue must have, if there is exactly one.
+    pub fn single_label(&self) -> Option<&str> {
+        if let [title] = self.labels.as_slice() { Some(title.as_str()) } else { None }
     }
 
     /// Returns whether the filter leaves out issues for another reason than their state.
@@ -242,9 +267,9 @@ impl fmt::Display for IssueQuery {
         if self.order != IssueOrder::default() {
             parts.push(format!("sort:{}", self.order.as_str()));
         }
-        let text = self.text.iter().map(|word| match split_key(word) {
-            Some(_) => quote(word),
-            None => quote_if_needed(word),
+        let text = self.text.iter().map(|word| match split_key(word).is_some() || unknown_key(word).is_some() {
+            true => quote(word),
+            false => quote_if_needed(word),
         });
         parts.extend(text);
         formatter.write_str(&parts.join(" "))

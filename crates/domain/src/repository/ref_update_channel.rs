@@ -5,6 +5,8 @@
 pub enum RefUpdateChannel {
     /// The REST API.
     Api,
+    /// The web interface.
+    Web,
     /// The command line of the server.
     Cli,
     /// A push over HTTP.
@@ -21,6 +23,7 @@ impl RefUpdateChannel {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Api => "api",
+            Self::Web => "web",
             Self::Cli => "cli",
             Self::Http => "http",
             Self::Ssh => "ssh",

@@ -215,6 +215,22 @@ pub async fn list_latest(connection: &mut Connection, pipeline: PipelineId, now:
     with_associations(connection, rows, now).await
 }
 
+/// Like [`list_latest`], but also lists the newest ten builds with a name that a retry has superseded.
+pub async fn list_with_superseded(
+    connection: &mut Connection,
+    pipeline: PipelineId,
+    name: &str,
+    now: DateTime<Utc>,
+) -> Result<Vec<Build>> {
+    let mut query = select_where(
+        "b.pipeline_id = $1 and (b.latest or b.id = any(array(\
+         select s.id from builds s where s.pipeline_id = $1 and s.name = $2 and not s.latest and not s.external \
+         order by s.id desc limit 10))) order by b.stage_index, b.id",
+    );
+    let rows = query.build_query_as().bind(pipeline.get()).bind(name.to_owned()).fetch_all(&mut *connection).await?;
+    with_associations(connection, rows, now).await
+}
+
 /// Loads builds by their ids, sorted by id.
 pub async fn find_many(connection: &mut Connection, ids: &[BuildId], now: DateTime<Utc>) -> Result<Vec<Build>> {
     let ids: Vec<i64> = ids.iter().map(|id| id.get()).collect();

@@ -3,7 +3,7 @@
 use holdfast_domain::AccessLevel;
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
-use holdfast_domain::repository::{Protection, RefUpdateChannel, Rule};
+use holdfast_domain::repository::{Protection, Rule};
 use holdfast_git::protocol::advertisement::RefLookup;
 use holdfast_git::protocol::receive::PushCommand;
 use holdfast_git::{ObjectId, RefName, RefTarget};
@@ -184,7 +184,7 @@ pub(super) async fn update_single_ref(
     update: RefUpdate,
     release_notes: Option<&str>,
 ) -> Result<Option<&'static str>> {
-    let origin = RefUpdateOrigin { user: Some(current_user.account.id()), channel: RefUpdateChannel::Api };
+    let origin = RefUpdateOrigin { user: Some(current_user.account.id()), channel: current_user.ref_update_channel };
     // Neither a new ref to an existing object nor a deletion adds commits.
     let planned = PlannedUpdate { may_get_pipeline: update.new.is_some(), ..PlannedUpdate::from(update) };
     let batch =

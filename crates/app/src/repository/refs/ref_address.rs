@@ -30,6 +30,11 @@ impl RefAddresses {
         Ok(Self::new(refs))
     }
 
+    /// Returns whether the viewer may read the code of the project.
+    pub fn is_code_readable(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// Returns the text that names a branch. Returns None if it does not exist.
     pub fn branch(&self, name: &str) -> Option<String> {
         let refs = self.0.as_ref()?;

@@ -125,7 +125,7 @@ async fn apply_restore(
         return Err(Error::Conflict(format!("The previous target of {name} has been pruned")));
     }
     let updates = plan(objects, policy, repository.clone(), ref_name, command, actor.current_user().is_ok()).await?;
-    let channel = if matches!(actor, Actor::Operator) { RefUpdateChannel::Cli } else { RefUpdateChannel::Api };
+    let channel = actor.current_user().map_or(RefUpdateChannel::Cli, |user| user.ref_update_channel);
     let origin = RefUpdateOrigin { user: actor.user_id(), channel };
     let batch = RefUpdateBatch {
         restores_unreachable: true,

@@ -2,7 +2,6 @@
 
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
-use holdfast_domain::repository::RefUpdateChannel;
 use holdfast_domain::text::{MAX_TEXT_BYTES, shorten};
 use holdfast_git::protocol::advertisement::RefLookup;
 use holdfast_git::protocol::receive::PushCommand;
@@ -239,7 +238,7 @@ async fn write_annotated_tag(
     let target = annotated_tag.target;
     let (id, pack) = tag::write(&app.git_runtime.git, &quarantine, annotated_tag).await?;
     let update = RefUpdate { name, old: None, new: Some(RefTarget { id, peeled: Some(target) }) };
-    let origin = RefUpdateOrigin { user: Some(current_user.account.id()), channel: RefUpdateChannel::Api };
+    let origin = RefUpdateOrigin { user: Some(current_user.account.id()), channel: current_user.ref_update_channel };
     let updates = vec![PlannedUpdate { may_get_pipeline: true, ..PlannedUpdate::from(update) }];
     let stored =
         store_pack(app, &pack, Some(IntendedPush { repository, updates: &updates, origin, is_atomic: true })).await?;

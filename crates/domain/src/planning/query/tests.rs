@@ -10,7 +10,7 @@ fn canonical(line: &str) -> String {
 
 #[test]
 fn known_words_are_filters_and_others_are_text() {
-    let line = "is:open label:bug -label:docs milestone:2.5 assignee:@me author:ada due:<2026-12-01 sort:created gauge foo:bar";
+    let line = "is:open label:bug -label:docs milestone:2.5 assignee:@me author:ada due:<2026-12-01 sort:created gauge \"foo:bar\"";
     let ParsedQuery { query, problems } = IssueQuery::parse(line);
     assert_eq!(problems, Vec::<String>::new());
     let expected = IssueQuery {
@@ -55,7 +55,20 @@ fn words_without_meaning_are_reported_and_the_rest_applies() {
     }
     let many: String = (0..30).map(|number| format!("label:l{number} ")).collect();
     let parsed = IssueQuery::parse(&many);
-    assert_eq!((parsed.query.labels.len(), parsed.problems.len()), (MAX_VALUES, 20));
+    assert_eq!((parsed.query.labels.len(), parsed.problems.len()), (MAX_VALUES, MAX_PROBLEMS));
+}
+
+#[test]
+fn unknown_keys_are_reported() {
+    for (line, key) in [("foo:bar", "foo"), ("-author:ada", "-author"), ("Label:bug", "Label")] {
+        let parsed = IssueQuery::parse(&format!("{line} gauge"));
+        assert!(parsed.problems[0].starts_with(&format!("Unknown filter: {key}. ")), "{:?}", parsed.problems);
+        assert_eq!(parsed.query.to_string(), "is:open gauge", "{line}");
+    }
+    for line in ["https://a.example", "std::io", "12:30", "note:", ":x"] {
+        let parsed = IssueQuery::parse(line);
+        assert_eq!((parsed.problems.len(), parsed.query.text), (0, vec![line.to_owned()]), "{line}");
+    }
 }
 
 proptest! {

@@ -155,7 +155,7 @@ async fn lists_are_moved_and_deleted_by_those_who_may() {
     assert_eq!(titles(open_board(&reporter).await), ["Backlog", "review", "ready"]);
     assert_eq!(reporter.submit(&right.clone().set("position", "7")).await.status, 422);
     // Only owners delete lists.
-    let delete = owner.get("/harbor/tide/board").await.form(".column form[action$='/delete']");
+    let delete = owner.get("/harbor/tide/board").await.form(".column details.ask form[action$='/delete']");
     let before = fixture.server.dump_database().await;
     assert_eq!(reporter.submit(&delete).await.status, 403);
     assert_eq!(fixture.server.dump_database().await, before);

@@ -378,6 +378,7 @@ async fn the_ref_log_shows_updates_and_restores_refs() {
     let page = open_as(&dev, "refs").await;
     assert!(page.text.contains("The ref was restored"), "{}", page.text);
     assert_eq!(page.texts(".rows.log > li > .cut")[0], "topic created");
+    assert_eq!(page.texts(".rows.log .end > .tiny")[..2], ["web", "http"]);
     assert_eq!(
         fixture.open("commits/topic").await.attributes(".rows .title", "href"),
         [format!("/ada/p/commit/{first}")]

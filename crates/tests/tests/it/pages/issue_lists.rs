@@ -80,11 +80,12 @@ async fn words_without_meaning_are_reported_and_the_rest_of_a_filter_applies() {
     let fixture = IssueFixture::new().await;
     fill(&fixture).await;
     let ada = fixture.server.sign_in("ada").await;
-    let request = ada.request("GET", "/ada/tide/issues").query(&[("q", "gauge is:odd due:soon")]);
+    let request = ada.request("GET", "/ada/tide/issues").query(&[("q", "gauge is:odd due:soon foo:bar")]);
     let page = ada.send(request).await;
     assert_eq!(page.texts(".rows .title"), ["b gauge 50%", "a Gauge"]);
     let messages = page.texts(".flash.bad li");
-    assert_eq!(messages.len(), 2, "{messages:?}");
+    assert_eq!(messages.len(), 3, "{messages:?}");
+    assert!(messages[2].starts_with("Unknown filter: foo."), "{messages:?}");
     assert_eq!(page.attributes("#q", "value"), ["is:open gauge"]);
     let page = ada.send(ada.request("GET", "/ada/tide/issues").query(&[("q", "label:absent")])).await;
     assert_eq!(page.texts(".flash.bad li"), ["There is no label “absent”."]);
@@ -109,6 +110,20 @@ async fn pickers_change_the_words_of_the_filter() {
     let page = bob.get(&location).await;
     assert_eq!(page.attributes("#q", "value"), [expected]);
     assert_eq!(page.texts(".rows .title"), ["a Gauge"]);
+    // The choices show the filter. They change it where they were changed, and the line wins elsewhere.
+    for (name, value) in [("labels", "good first"), ("milestone", "none"), ("assignee", "ada"), ("order", "created")] {
+        assert_eq!(page.attributes(&format!("form[role='search'] #{name} [selected]"), "value"), [value], "{name}");
+    }
+    let form = page.form("form[role='search']");
+    let kept = bob.submit(&form.clone().set("q", "is:closed")).await;
+    assert_eq!((kept.status, kept.attributes("#q", "value")), (200, vec!["is:closed".to_owned()]));
+    let cleared = bob.submit(&form.set("labels", "docs").set("milestone", "").set("order", "updated")).await;
+    assert_eq!(
+        cleared.location(),
+        Some("/ada/tide/issues?q=is%3Aopen%20label%3Adocs%20assignee%3Aada%20gauge"),
+        "{}",
+        cleared.text
+    );
     // The links of the states keep the other words, and old addresses lead to the filter.
     let closed = page.attributes(".seg a", "href")[1].clone();
     assert_eq!(bob.get(&closed).await.attributes("#q", "value"), [expected.replace("open", "closed")]);
@@ -165,6 +180,21 @@ async fn refused_quick_actions_are_reported_and_change_nothing() {
     let issue = fixture.issue(1).await;
     assert_eq!((&issue["labels"], &issue["state"]), (&json!([]), &json!("opened")));
     assert_eq!((&issue["confidential"], &issue["assignee"]), (&json!(false), &json!(null)));
+    // Without a text nothing was saved, and the message names the reason.
+    for (browser, text, message) in [
+        (&eve, "/close", "Nothing was changed. You may not make this change."),
+        (&eve, "/assign @nobody-here", "Nothing was changed. You may not make this change."),
+        (&bob, "/assign @nobody-here", "Nothing was changed. The user does not exist or cannot see the project."),
+        (&bob, "/milestone %absent", "Nothing was changed. The milestone does not exist."),
+        (&bob, "/due soon", "Nothing was changed. The date is invalid."),
+        (&bob, "/due soon\n/milestone %absent", "Nothing was changed. The value of a quick action is invalid."),
+        (&bob, "/due 2026-12-01\n/milestone %absent", "The issue was saved. Some quick actions were refused"),
+    ] {
+        assert_eq!(browser.post("/ada/tide/issues/1/notes", &[("note", text)]).await.status, 303);
+        let shown = flash(browser, "/ada/tide/issues/1").await;
+        assert!(shown.starts_with(message), "{text}: {shown}");
+    }
+    assert_eq!(fixture.notes(1).await.len(), 6);
     // The author of an issue may close it, and not label it.
     let text = "/label ~bug\n/due 2026-12-01";
     assert_eq!(eve.post("/ada/tide/issues", &[("title", "Own"), ("description", text)]).await.status, 303);

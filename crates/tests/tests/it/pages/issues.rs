@@ -150,6 +150,26 @@ async fn an_issue_is_edited_closed_and_reopened_by_those_who_may() {
 }
 
 #[tokio::test]
+async fn system_notes_show_titles_and_labels_without_markup() {
+    let fixture = IssueFixture::new().await;
+    let milestone = fixture.create("/milestones", &[("title", "2.5")]).await;
+    fixture.create("/issues", &[("title", "Lamp")]).await;
+    let bob = fixture.server.sign_in("bob").await;
+    let text = "/label ~\"in progress\" ~bug\n/milestone %2.5";
+    assert_eq!(bob.post("/ada/tide/issues/1/notes", &[("note", text)]).await.status, 303);
+    let form = bob.get("/ada/tide/issues/1/edit").await.form("form.form");
+    assert_eq!(bob.submit(&form.set("title", "*Lamp* <b>2</b>")).await.status, 303);
+    let page = bob.get("/ada/tide/issues/1").await;
+    assert_eq!(page.texts(".did .chip"), ["bug", "in progress"]);
+    assert_eq!(page.texts(".did strong"), ["2.5", "Lamp", "*Lamp* <b>2</b>"]);
+    let notes = page.texts(".did").join("\n");
+    assert!(!notes.contains("**") && !notes.contains('~') && !notes.contains('%'), "{notes}");
+    // The milestone leads to its page.
+    let address = format!("/ada/tide/milestones/{}", milestone["iid"]);
+    assert!(page.attributes(".rail a", "href").contains(&address), "{}", page.text);
+}
+
+#[tokio::test]
 async fn comments_are_written_edited_and_deleted_by_their_authors() {
     let fixture = IssueFixture::new().await;
     fixture.create("/issues", &[("title", "It leaks")]).await;

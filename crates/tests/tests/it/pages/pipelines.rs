@@ -60,6 +60,7 @@ async fn pipelines_are_canceled_and_retried() {
     assert_eq!(fixture.statuses().await, pairs(&[("compile", "canceled"), ("deploy", "canceled")]));
     let shown = ada.get(&page).await;
     assert!(shown.forms().iter().all(|form| !form.action.ends_with("/cancel")), "{}", shown.text);
+    assert_eq!(shown.texts("form[action$='/retry'] button"), ["Retry"]);
     act(&ada, &page, &format!("{page}/retry")).await;
     let statuses = fixture.statuses().await;
     assert_eq!(statuses[2..], pairs(&[("compile", "pending"), ("deploy", "created")]));
@@ -95,6 +96,16 @@ async fn builds_are_retried_started_erased_and_kept() {
     let retried = act(&ada, &page, &format!("{page}/retry")).await;
     assert_eq!(retried, format!("/ada/p/builds/{}", id(&fixture, "compile").await));
     assert_ne!(retried, page);
+    // The build leads to the attempt before it, and to its commit.
+    let shown = ada.get(&retried).await;
+    assert_eq!(shown.texts("#build-rail section:nth-of-type(2) a"), [format!("#{}", job.id)]);
+    assert!(shown.attributes("#build-rail a", "href").contains(&page), "{}", shown.text);
+    let commit = shown.attributes("a.sha", "href").remove(0);
+    assert!(commit.starts_with("/ada/p/commit/"), "{commit}");
+    assert_eq!(ada.get(&commit).await.status, 200);
+    for list in ["/ada/p/pipelines", &pipeline_page(&fixture).await] {
+        assert_eq!(ada.get(list).await.attributes("a.sha", "href"), [commit.as_str()], "{list}");
+    }
     assert_eq!(ada.post(&format!("{page}/retry"), &[]).await.status, 422);
     act(&ada, &page, &format!("{page}/erase")).await;
     let erased = ada.get(&page).await;

@@ -155,5 +155,5 @@ async fn update(context: RequestContext, UpdateIssue { path, form }: UpdateIssue
 
 fn redirect(saved: &SavedIssue, flash: FlashCode) -> respond::PageResponse {
     let links = ProjectLinks::new(&saved.issue.project_path);
-    respond::see_other(links.issue(saved.issue.iid)).with_flash(refusal_flash(&saved.refused).unwrap_or(flash))
+    respond::see_other(links.issue(saved.issue.iid)).with_flash(refusal_flash(&saved.refused.kinds).unwrap_or(flash))
 }

@@ -41,6 +41,8 @@ params! {
         optional assignee: String,
         /// A value of `sort:`.
         optional order: String,
+        /// The filter of the page with the choices.
+        optional shown: String,
     }
 }
 
@@ -51,52 +53,75 @@ const MAX_QUERY_BYTES: usize = 1000;
 const NONE: &str = "none";
 
 impl PickerParams {
-    /// Changes the words of a filter by what was chosen. Returns false if nothing was.
+    /// Changes the words of a filter by what was chosen. A choice that the page of the form showed already changes
+    /// nothing, because the user may have changed the line of the filter instead. Returns false if nothing was changed.
     fn apply(self, query: &mut IssueQuery) -> bool {
         let before = query.clone();
-        let chosen = |value: Option<String>| value.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
-        if let Some(state) = chosen(self.state).and_then(|word| StateFilter::from_str_opt(&word)) {
+        if let Some(state) = self.state.and_then(|word| StateFilter::from_str_opt(word.trim())) {
             query.state = state;
         }
-        for title in self.labels.map(|titles| titles.0).unwrap_or_default() {
-            if !title.is_empty() && !query.labels.contains(&title) {
-                query.labels.push(title);
+        let shown = self.shown.map(|line| parse_line(&line).query);
+        if let Some(order) = self.order.and_then(|word| IssueOrder::from_str_opt(word.trim()))
+            && shown.as_ref().map(|shown| shown.order) != Some(order)
+        {
+            query.order = order;
+        }
+        let shown = shown.unwrap_or_default();
+        if let Some(LabelTitles(titles)) = self.labels {
+            let current = shown.single_label();
+            if titles.len() > 1 || titles.first().map(String::as_str) != current {
+                query.labels.retain(|title| Some(title.as_str()) != current);
+                for title in titles {
+                    if !query.labels.contains(&title) {
+                        query.labels.push(title);
+                    }
+                }
             }
         }
-        if let Some(title) = chosen(self.milestone) {
-            query.milestone = Some(match title.as_str() {
-                NONE => MilestoneFilter::Missing,
-                _ => MilestoneFilter::Title(title),
-            });
+        if let Some(title) = self.milestone {
+            let milestone = match title.trim() {
+                "" => None,
+                NONE => Some(MilestoneFilter::Missing),
+                title => Some(MilestoneFilter::Title(title.to_owned())),
+            };
+            if milestone != shown.milestone {
+                query.milestone = milestone;
+            }
         }
-        if let Some(name) = chosen(self.assignee) {
-            query.assignee = Some(match name.as_str() {
-                NONE => PersonFilter::Missing,
-                "@me" => PersonFilter::Viewer,
-                _ => PersonFilter::Username(name),
-            });
-        }
-        if let Some(order) = chosen(self.order).and_then(|word| IssueOrder::from_str_opt(&word)) {
-            query.order = order;
+        if let Some(name) = self.assignee {
+            let assignee = match name.trim() {
+                "" => None,
+                NONE => Some(PersonFilter::Missing),
+                "@me" => Some(PersonFilter::Viewer),
+                name => Some(PersonFilter::Username(name.to_owned())),
+            };
+            if assignee != shown.assignee {
+                query.assignee = assignee;
+            }
         }
         *query != before
     }
 }
 
-async fn list(context: RequestContext, params: ListParams) -> PageResult {
-    let line = params.q.unwrap_or_default();
+/// Parses the first bytes of a line.
+fn parse_line(line: &str) -> ParsedQuery {
     let mut end = line.len().min(MAX_QUERY_BYTES);
     while !line.is_char_boundary(end) {
         end -= 1;
     }
-    let ParsedQuery { mut query, problems } = IssueQuery::parse(&line[..end]);
+    IssueQuery::parse(&line[..end])
+}
+
+async fn list(context: RequestContext, params: ListParams) -> PageResult {
+    let ParsedQuery { mut query, problems } = parse_line(&params.q.unwrap_or_default());
     let is_changed = params.pickers.apply(&mut query);
     // The page is heavy only if it searches titles.
     let _permit = if query.text.is_empty() { None } else { context.acquire_heavy_permit().await? };
     let reference = params.project.reference();
     let found = issue_search::search(context.app(), &context.actor, &reference, &query, context.page).await?;
     ensure_address(&context, &found.project)?;
-    if is_changed {
+    // The address of the changed filter would not lead to the messages.
+    if is_changed && problems.is_empty() {
         return Ok(respond::see_other(params.project.links().issues_matching(&query)));
     }
     let abilities = Abilities::new(&found.project, &context.actor);

@@ -12,7 +12,7 @@ use holdfast_http_core::{Access, choice, params};
 
 use super::issue::{EnteredComment, OneIssue, load_page};
 use super::issue_form::with_unix_lines;
-use super::refusal::refusal_flash;
+use super::refusal::{refusal_flash, textless_refusal_flash};
 use crate::abilities::Abilities;
 use crate::cost::Cost;
 use crate::flash::FlashCode;
@@ -91,7 +91,11 @@ fn redirect(comment: &Comment, event: Option<StateEvent>) -> respond::PageRespon
         None if comment.note.is_none() => FlashCode::IssueSaved,
         None => FlashCode::NoteAdded,
     };
-    respond::see_other(address).with_flash(refusal_flash(&comment.refused).unwrap_or(done))
+    let refusal = match comment.note {
+        Some(_) => refusal_flash(&comment.refused.kinds),
+        None => textless_refusal_flash(&comment.refused),
+    };
+    respond::see_other(address).with_flash(refusal.unwrap_or(done))
 }
 
 params! {

@@ -4,10 +4,10 @@ use std::fmt;
 
 use askama::Template;
 use chrono::{DateTime, Utc};
-use holdfast_app::ci::build::BuildWithTrace;
+use holdfast_app::ci::build::{Build, BuildWithTrace};
 
 use super::pending::{PendingView, pending_view};
-use super::pipeline::{BuildRow, build_row, build_seconds, build_status, is_playable, ref_url};
+use super::pipeline::{BuildRow, build_row, build_seconds, build_status, commit_url, is_playable, ref_url};
 use super::trace::TraceView;
 use crate::abilities::Abilities;
 use crate::layout::Layout;
@@ -31,6 +31,8 @@ pub struct BuildPage {
     pub ref_url: Option<String>,
     pub is_tag: bool,
     pub short_id: String,
+    /// None if the viewer may not read code.
+    pub commit_url: Option<String>,
     pub user: Option<Person>,
     pub created: Time,
     pub finished: Option<Time>,
@@ -50,6 +52,8 @@ pub struct BuildPage {
     pub live: Option<LiveTrace>,
     /// The builds of the same stage.
     pub siblings: Vec<BuildRow>,
+    /// The builds of the same name that were retried, named by their ids.
+    pub attempts: Vec<BuildRow>,
 }
 
 /// The stream of events of a build.
@@ -122,13 +126,14 @@ pub struct ArtifactFact {
 
 /// Builds the page of a build.
 pub fn build_page(layout: Layout, abilities: Abilities, found: &BuildWithTrace, now: DateTime<Utc>) -> BuildPage {
-    let BuildWithTrace { project, build, stage_builds, pending, trace, refs } = found;
+    let BuildWithTrace { project, build, stage_builds, superseded, pending, trace, refs } = found;
     let links = ProjectLinks::new(&project.full_path());
     let mut layout = project_frame(layout, project, abilities, ProjectTab::Pipelines);
     layout.title = format!("{} · #{} · {}", build.name, build.id, project.full_path());
     let view = TraceView::new(&trace.content, 1).into_page();
     let from = TracePosition { offset: trace.end(), number: view.next_number };
     let live = LiveTrace { url: links.build_action(build.id, "live"), from };
+    let attempt = |build: &Build| BuildRow { name: format!("#{}", build.id), ..build_row(build, &links, now) };
     BuildPage {
         layout,
         unread_size: u64::try_from(trace.start).ok().filter(|bytes| *bytes > 0).map(words::size),
@@ -144,6 +149,7 @@ pub fn build_page(layout: Layout, abilities: Abilities, found: &BuildWithTrace, 
         ref_url: ref_url(&links, refs, &build.r#ref, build.tag),
         is_tag: build.tag,
         short_id: short_id(&build.sha).to_owned(),
+        commit_url: commit_url(&links, refs, &build.sha),
         user: build.user.as_ref().map(Person::from_user),
         created: Time::ago(build.created_at, now),
         finished: build.finished_at.map(|at| Time::ago(at, now)),
@@ -165,6 +171,7 @@ pub fn build_page(layout: Layout, abilities: Abilities, found: &BuildWithTrace, 
         trace_size: words::size(build.trace_bytes.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(0)),
         trace: view,
         siblings: stage_builds.iter().map(|sibling| build_row(sibling, &links, now)).collect(),
+        attempts: superseded.iter().map(attempt).collect(),
     }
 }
 

@@ -50,6 +50,8 @@ pub struct PipelineRow {
     pub is_tag: bool,
     pub commit_title: String,
     pub short_id: String,
+    /// None if the viewer may not read code.
+    pub commit_url: Option<String>,
     pub user: Option<Person>,
     pub duration: Option<String>,
     pub created: Time,
@@ -120,6 +122,7 @@ fn row(pipeline: &Pipeline, links: &ProjectLinks, refs: &RefAddresses, now: Date
         is_tag: pipeline.tag,
         commit_title: title(&pipeline.commit.message).to_owned(),
         short_id: short_id(&pipeline.sha).to_owned(),
+        commit_url: commit_url(links, refs, &pipeline.sha),
         user: pipeline.user.as_ref().map(Person::from_user),
         duration: pipeline.duration.filter(|_| pipeline.status.is_complete()).map(words::duration),
         created: Time::age(pipeline.created_at, now),
@@ -140,6 +143,8 @@ pub struct PipelinePage {
     /// Why builds are pending, unless they merely wait for their turn. At most [`MAX_REASONS`].
     pub pending: Vec<PendingView>,
     pub retry_url: Option<String>,
+    /// The text of the button that retries builds.
+    pub retry_label: &'static str,
     pub cancel_url: Option<String>,
     /// The stream of events, while something can change.
     pub live_url: Option<String>,
@@ -199,6 +204,7 @@ pub fn pipeline_page(
         layout,
         pending: pending.iter().filter_map(explain).take(MAX_REASONS).collect(),
         retry_url: can_retry.then(|| action("retry")),
+        retry_label: if has(|status| status == Status::Failed) { "Retry failed" } else { "Retry" },
         cancel_url: can_cancel.then(|| action("cancel")),
         live_url: pipeline.status.is_active().then(|| action("live")),
         pipeline: row(pipeline, &links, refs, now),
@@ -212,6 +218,11 @@ pub fn pipeline_page(
 pub fn ref_url(links: &ProjectLinks, refs: &RefAddresses, name: &str, is_tag: bool) -> Option<String> {
     let revision = if is_tag { refs.tag(name) } else { refs.branch(name) };
     revision.map(|revision| links.tree(&revision, ""))
+}
+
+/// Returns the address of a commit. Returns None if the viewer may not read code.
+pub fn commit_url(links: &ProjectLinks, refs: &RefAddresses, sha: &str) -> Option<String> {
+    refs.is_code_readable().then(|| links.commit(sha))
 }
 
 /// Builds the row of a build in its stage.

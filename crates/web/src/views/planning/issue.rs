@@ -8,10 +8,11 @@ use holdfast_app::planning::note::Note;
 use holdfast_app::projects::project::Project;
 use holdfast_domain::ids::UserId;
 use holdfast_domain::page::Page;
-use holdfast_domain::planning::{IssueQuery, IssueState, MilestoneFilter, StateFilter};
+use holdfast_domain::planning::IssueState;
 
 use super::comment_form::CommentForm;
 use super::label::{LabelChip, LabelChips};
+use super::system_note::{NotePart, system_note_parts};
 use crate::abilities::Abilities;
 use crate::layout::Layout;
 use crate::views::projects::frame::{ProjectTab, project_frame};
@@ -35,8 +36,8 @@ pub struct IssuePage {
     pub pages: Pages,
     pub labels: Vec<LabelChip>,
     pub assignee: Option<Person>,
-    /// The title of the milestone, and the address of its issues.
-    pub milestone: Option<(String, String)>,
+    /// The title of the milestone, and its address if the viewer may see milestones.
+    pub milestone: Option<(String, Option<String>)>,
     pub due: Option<String>,
     pub links: IssueLinks,
     pub controls: IssueControls,
@@ -84,7 +85,7 @@ pub struct TimelineEntry {
 #[derive(Clone, Debug)]
 pub enum EntryContent {
     Note(Option<Prose>),
-    System(String),
+    System(Vec<NotePart>),
 }
 
 /// What the viewer of an issue may do with it.
@@ -126,6 +127,7 @@ pub fn issue_page(
     let links = ProjectLinks::new(&project.full_path());
     let mut layout = project_frame(layout, project, viewer.abilities, ProjectTab::Issues);
     layout.title = format!("{} · #{} · {}", issue.title, issue.iid, project.full_path());
+    let chips = LabelChips::new(labels, &links);
     let entry = |note: &Note| TimelineEntry {
         anchor: format!("note_{}", note.id),
         author: Person::from_user(&note.author),
@@ -133,7 +135,7 @@ pub fn issue_page(
         is_edited: !note.system && note.updated_at > note.created_at,
         edit_url: viewer.can_edit_note(note).then(|| links.issue_note_form(issue.iid, note.id)),
         content: if note.system {
-            EntryContent::System(note.body.clone())
+            EntryContent::System(system_note_parts(&note.body, &chips))
         } else {
             EntryContent::Note(Prose::new(&note.body, render(&note.body)))
         },
@@ -150,12 +152,11 @@ pub fn issue_page(
         description: issue.description.as_deref().and_then(|text| Prose::new(text, render(text))),
         entries: notes.items.iter().map(entry).collect(),
         pages: Pages::new(notes, &links.issue(issue.iid), &[]),
-        labels: LabelChips::new(labels, &links).chips(&issue.labels),
+        labels: chips.chips(&issue.labels),
         assignee: issue.assignee.as_ref().map(Person::from_user),
         milestone: issue.milestone.as_ref().map(|milestone| {
-            let filter = MilestoneFilter::Title(milestone.title.clone());
-            let query = IssueQuery { state: StateFilter::All, milestone: Some(filter), ..IssueQuery::default() };
-            (milestone.title.clone(), links.issues_matching(&query))
+            let url = viewer.abilities.can_read_milestones.then(|| links.milestone(milestone.iid));
+            (milestone.title.clone(), url)
         }),
         due: issue.due_date.map(words::date),
         links: issue_links(&links, issue.iid),

@@ -3,9 +3,10 @@
 use askama::Template;
 use chrono::{DateTime, Utc};
 use holdfast_app::planning::issue::Issue;
+use holdfast_app::planning::issue_form::IssueChoices;
 use holdfast_app::planning::issue_search::IssueSearch;
 use holdfast_app::planning::label::Label;
-use holdfast_domain::planning::{IssueOrder, IssueQuery, IssueState, StateFilter};
+use holdfast_domain::planning::{IssueOrder, IssueQuery, IssueState, MilestoneFilter, PersonFilter, StateFilter};
 
 use super::choices::{PersonChoice, people};
 use super::label::{LabelChip, LabelChips};
@@ -29,7 +30,8 @@ pub struct IssuesPage {
     pub states: Vec<StateLink>,
     pub issues: Vec<IssueRow>,
     pub pages: Pages,
-    /// Titles of labels and milestones by which the list can be filtered.
+    pub filters: FilterOptions,
+    /// Titles of labels and milestones that the selected issues can get.
     pub labels: Vec<String>,
     pub milestones: Vec<String>,
     pub people: Vec<PersonChoice>,
@@ -50,6 +52,59 @@ pub struct StateLink {
     pub is_current: bool,
     /// The number of issues, if it is known without counting.
     pub count: Option<i64>,
+}
+
+/// The choices beside the line of the filter.
+#[derive(Clone, Debug)]
+pub struct FilterOptions {
+    pub labels: Vec<FilterOption>,
+    pub milestones: Vec<FilterOption>,
+    pub assignees: Vec<FilterOption>,
+}
+
+#[derive(Clone, Debug)]
+pub struct FilterOption {
+    pub value: String,
+    pub text: String,
+    pub is_selected: bool,
+}
+
+impl FilterOptions {
+    fn new(choices: &IssueChoices, query: &IssueQuery) -> Self {
+        let pair = |value: &str, text: &str| (value.to_owned(), text.to_owned());
+        let labels = choices.labels.iter().map(|label| pair(&label.title, &label.title));
+        let milestones = choices.milestones.iter().map(|milestone| pair(&milestone.title, &milestone.title));
+        let people = choices.people.iter().map(|user| pair(&user.username, &user.name));
+        let milestone = query.milestone.as_ref().map(|milestone| match milestone {
+            MilestoneFilter::Missing => "none",
+            MilestoneFilter::Title(title) => title.as_str(),
+        });
+        let assignee = query.assignee.as_ref().map(|assignee| match assignee {
+            PersonFilter::Missing => "none",
+            PersonFilter::Viewer => "@me",
+            PersonFilter::Username(username) => username.as_str(),
+        });
+        Self {
+            labels: filter_options(labels, query.single_label()),
+            milestones: filter_options(std::iter::once(pair("none", "No milestone")).chain(milestones), milestone),
+            assignees: filter_options([pair("@me", "You"), pair("none", "Nobody")].into_iter().chain(people), assignee),
+        }
+    }
+}
+
+/// Returns options of which the current one is selected. It is added if it is missing, such as a closed milestone.
+fn filter_options(options: impl Iterator<Item = (String, String)>, current: Option<&str>) -> Vec<FilterOption> {
+    let option = |(value, text): (String, String)| {
+        let is_selected = current == Some(value.as_str());
+        FilterOption { value, text, is_selected }
+    };
+    let mut options: Vec<FilterOption> = options.map(option).collect();
+    if let Some(value) = current
+        && options.iter().all(|option| !option.is_selected)
+    {
+        options.push(FilterOption { value: value.to_owned(), text: value.to_owned(), is_selected: true });
+    }
+    options
 }
 
 /// A choice of the order.
@@ -136,6 +191,7 @@ pub fn issues_page(layout: Layout, abilities: Abilities, input: IssueListInput<'
         issues: issues.items.iter().map(row).collect(),
         pages: Pages::new(issues, &path, &[("q", &text)]),
         path,
+        filters: FilterOptions::new(choices, query),
         labels: choices.labels.iter().map(|label| label.title.clone()).collect(),
         milestones: choices.milestones.iter().map(|milestone| milestone.title.clone()).collect(),
         people: people(&choices.people),

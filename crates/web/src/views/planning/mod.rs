@@ -14,3 +14,4 @@ pub mod milestone;
 pub mod milestone_form;
 pub mod milestone_list;
 pub mod preview;
+pub mod system_note;
