@@ -4,8 +4,3 @@ create index issues_of_assignee_by_created_at on issues (assignee_id, closed, cr
 -- The failed pipelines of a user, and whether the same ref has a newer one.
 create index pipelines_failed_of_user on pipelines (user_id, id desc) where status = 'failed';
 create index pipelines_of_ref on pipelines (project_id, ref, id desc);
-
--- The forks of a project, in the order of their last activity.
-create index projects_of_source_by_last_activity_at on projects (forked_from_id, last_activity_at, id)
-    where forked_from_id is not null;
-drop index projects_forked_from;
