@@ -3,7 +3,7 @@
 from harness.git.browsing import BrowsingCase, Page, Requests, StoredPage, ask
 
 HOME = "/root/large"
-FILE = "README.md"
+FILE = "part00/ball/file10460.txt"
 # By name: the page, the rest of the path of the API request with the same content, and the goal.
 TWINS = {
     "project": (HOME, "", {"at_least": 0.5}),
