@@ -4,7 +4,7 @@ import re
 from playwright.sync_api import expect
 
 import content
-from conftest import sign_in
+from conftest import sign_in, submit_sign_in
 from suite.client import Client
 
 
@@ -15,9 +15,7 @@ def open_menu(page):
 def test_sign_in_and_out(visit, base_url):
     visit.goto(base_url + "/")
     visit.get_by_role("link", name="Sign in").click()
-    visit.get_by_label("Username or email").fill("ada")
-    visit.get_by_label("Password").fill("wrong")
-    visit.get_by_role("button", name="Sign in").click()
+    submit_sign_in(visit, password="wrong")
     expect(visit.get_by_role("alert")).to_be_visible()
     # A refused form is answered 422, which Chromium reports on the console.
     visit.problems.clear()
@@ -32,9 +30,7 @@ def test_sign_in_and_out(visit, base_url):
 def test_signing_in_leads_back(visit, base_url):
     visit.goto(base_url + "/profile")
     expect(visit).to_have_url(re.compile("/sign_in"))
-    visit.get_by_label("Username or email").fill("ada")
-    visit.get_by_label("Password").fill(content.PASSWORD)
-    visit.get_by_role("button", name="Sign in").click()
+    submit_sign_in(visit)
     expect(visit).to_have_url(base_url + "/profile")
 
 

@@ -81,8 +81,8 @@ def test_trace_is_live(windows, world, base_url):
     build, pipeline = windows
     address = "%s/%s" % (base_url, project["path_with_namespace"])
     build.goto("%s/builds/%s" % (address, owner.read(api + "/builds")[0]["id"]))
-    # No runner has the tag.
-    expect(build.get_by_role("main")).to_contain_text("live")
+    # The page says that no runner has the tag.
+    expect(build.locator(".why")).to_contain_text("live")
     pipeline.goto("%s/pipelines/%s" % (address, owner.read(api + "/pipelines")[0]["id"]))
     expect(pipeline.locator(".state", has_text="pending").first).to_be_visible()
     job = Runner(base_url, owner.read(api)["runners_token"], ["live"]).take("compile")

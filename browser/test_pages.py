@@ -48,21 +48,13 @@ def violations(page, rules=None):
     return page.evaluate(AXE, {"rules": rules, "small": SMALL_TARGETS})
 
 
-def open_page(page, address):
-    """Opens a page, waits until its scripts have run, and returns what it recorded."""
+def load(page, address):
+    """Opens a page, waits until its scripts have run, and returns what went wrong."""
     page.problems.clear()
     page.set_extra_http_headers(new_address())
     page.goto(address)
     page.evaluate(SETTLED)
-    return page.evaluate("window.recorded")
-
-
-def load(page, address):
-    """Opens a page, and returns what went wrong."""
-    recorded = open_page(page, address)
-    if recorded["shift"] > MAX_SHIFT:
-        # On a busy machine, a page may be painted before all of its HTML has arrived.
-        recorded = open_page(page, address)
+    recorded = page.evaluate("window.recorded")
     wrong = page.problems + ["policy: " + text for text in recorded["violations"]]
     scripts = page.evaluate("""() => performance.getEntriesByType('resource')
         .filter((entry) => new URL(entry.name).pathname.endsWith('.js'))

@@ -6,23 +6,23 @@ from harness.git.bare import Command
 from harness.git.browsing import BrowsingCase, Opened, OpenedOnce, ask
 from harness.git.repositories import RECIPES
 
-HOME = "/root/shown"
+HOME = "/root/pages"
 EACH = 10
-SHOWN = RECIPES["shown"]
+FIXTURE = RECIPES["pages"]
 
 
 class Case(BrowsingCase):
     name = "pages_content"
-    projects = {"shown": "shown"}
+    projects = {"pages": "pages"}
 
     def operations(self, git):
-        fixture, head = git.fixtures["shown"], self.head("shown")
+        fixture, head = git.fixtures["pages"], self.head("pages")
         self._diff = f"{HOME}/commit/{head}"
         # 8,000 lines are more than a page shows at once; the rest is folded.
         changes = ("-M", f"{head}~1", head)
-        directories = [f"entries{index:02}" for index in range(SHOWN.directories)]
-        sources = [SHOWN.source(index) for index in range(SHOWN.sources)]
-        api = "/api/v3/projects/{shown}/repository"
+        directories = [f"entries{index:02}" for index in range(FIXTURE.directories)]
+        sources = [FIXTURE.source(index) for index in range(FIXTURE.sources)]
+        api = "/api/v3/projects/{pages}/repository"
         return {
             "page of diff": Opened(self, self._diff, EACH),
             "git diff --raw": Command(fixture, "diff", "--raw", *changes, count=EACH),

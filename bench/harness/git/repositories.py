@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import client
-from .shown import Shown
+from .page_fixture import PageFixture
 from .wide import Wide
 
 # Changing the number generates them again.
@@ -49,7 +49,7 @@ RECIPES = {
     "branches50k": Recipe(50, 100, refs=50_000, tag_every=0),
     "tree": Wide(directories=1000, files=1000),
     "flat": Wide(directories=0, files=1_000_000),
-    "shown": Shown(20_000, 20, sources=20, source_lines=1000, changed_files=200, changed_lines=40),
+    "pages": PageFixture(20_000, 20, sources=20, source_lines=1000, changed_files=200, changed_lines=40),
     "archive": Wide(directories=0, files=40, blobs=4, blob_bytes=50_000_000),
 }
 

@@ -230,8 +230,9 @@ impl Configuration {
     pub fn log_filter(&self) -> Result<EnvFilter, InvalidSetting> {
         let filter = &self.log.filter;
         let fix = "write info, or levels per module as in info,sqlx=debug";
-        // This module logs every invalid certificate of a webhook receiver, without naming the receiver.
-        let full_filter = format!("rustls_platform_verifier=off,{filter}");
+        // The first module logs every invalid certificate of a webhook receiver, without naming the receiver. The second
+        // one logs every character of the texts that pages show, at the level trace.
+        let full_filter = format!("rustls_platform_verifier=off,html5ever=info,{filter}");
         EnvFilter::try_new(full_filter)
             .map_err(|_| InvalidSetting::new("log.filter", filter, "it is not a log filter", fix))
     }

@@ -15,8 +15,6 @@ const SITE: &str = "http://holdfast.test";
 const MAX_ADDRESSES: usize = 5;
 /// How many addresses of one declared page about files are opened: at least one for each file of the fixture.
 const MAX_FILE_ADDRESSES: usize = 20;
-/// How many archives are downloaded. Compression is slow in a program that is not optimized.
-const MAX_ARCHIVES: usize = 2;
 
 pub fn select<'a>(html: &'a Html, selector: &str) -> Vec<ElementRef<'a>> {
     html.select(&Selector::parse(selector).unwrap()).collect()
@@ -151,8 +149,7 @@ impl Found {
         let count = self.counts.entry(path).or_default();
         *count += 1;
         let max = match path {
-            _ if path.ends_with("/archive/*rest") => MAX_ARCHIVES,
-            _ if path.ends_with("*rest") => MAX_FILE_ADDRESSES,
+            _ if path.ends_with("*rest") && !path.ends_with("/archive/*rest") => MAX_FILE_ADDRESSES,
             _ => MAX_ADDRESSES,
         };
         *count <= max

@@ -35,9 +35,9 @@ async fn show(context: RequestContext, FindFile { revision, path }: FindFile) ->
     let RevisionPathParams { project, rest } = revision;
     let found = file_search::find(context.app(), &context.actor, &project.reference(), &rest, &filter).await?;
     ensure_address(&context, &found.project)?;
-    let is_exact = !filter.trim().is_empty() && !found.is_incomplete;
+    let is_complete_search = !filter.trim().is_empty() && !found.is_incomplete;
     let only_path = match found.files.as_slice() {
-        [file] if is_exact => std::str::from_utf8(&file.path).ok(),
+        [file] if is_complete_search => std::str::from_utf8(&file.path).ok(),
         _ => None,
     };
     if let Some(path) = only_path {

@@ -8,7 +8,7 @@ WHO = "Bench <bench@example.com>"
 EPOCH = 1_600_000_000
 
 
-class Shown:
+class PageFixture:
     """Each of `commits` commits adds one file. The last commit changes `changed_lines` lines in each of
     `changed_files` files."""
 
