@@ -1,4 +1,4 @@
-"""W9 to W11: pages of a large diff, of a directory with 1,000 entries and of a highlighted file with 1,000 lines."""
+"""W7 and W9 to W11: pages of a large diff, of a directory with 1,000 entries and of a highlighted file with 1,000 lines."""
 
 from harness import paired, plain, proc
 from harness.git import MemorySampler
@@ -32,6 +32,7 @@ class Case(BrowsingCase):
             "API of directory": Opened(self, f"{api}/tree?path={directories[0]}&per_page=100", EACH, with_token=True),
             "page of file, cold": OpenedOnce(self, (f"{HOME}/blob/main/{path}" for path in sources[1:])),
             "page of file": Opened(self, f"{HOME}/blob/main/{sources[0]}", EACH),
+            "page of file, stored": Opened(self, f"{HOME}/blob/main/{sources[0]}", EACH, is_stored=True),
             "raw file": Opened(self, f"{HOME}/raw/main/{sources[0]}", EACH),
         }
 
@@ -56,4 +57,5 @@ class Case(BrowsingCase):
             *self.within(measured, "page of directory", "API of directory", "milliseconds", at_most=1.2),
             *alone("page of file, cold", "milliseconds"),
             *self.within(measured, "page of file", "raw file", "milliseconds", at_most=1.3),
+            *self.within(measured, "page of file, stored", "page of file", "milliseconds", at_most=0.5),
         ]

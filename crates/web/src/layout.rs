@@ -6,7 +6,7 @@
 use crate::theme::Theme;
 
 /// The values that `layout.html` shows around the content of a page.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub struct Layout {
     /// Text of `<title>`, without the name of the product.
     pub title: String,
@@ -47,7 +47,7 @@ impl Layout {
 }
 
 /// The signed-in user as the header shows them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct Viewer {
     pub username: String,
     pub name: String,
@@ -56,14 +56,14 @@ pub struct Viewer {
 }
 
 /// One segment of the path in the header. The last one has no URL.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct Crumb {
     pub label: String,
     pub url: Option<String>,
 }
 
 /// A link of the navigation within a project, group or profile.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct Tab {
     pub label: &'static str,
     pub url: String,
@@ -72,7 +72,7 @@ pub struct Tab {
 }
 
 /// A message about the action that led to this page.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct Flash {
     /// `ok` or `bad`.
     pub kind: &'static str,

@@ -24,6 +24,7 @@ mod request;
 pub mod respond;
 mod session;
 mod theme;
+mod validator;
 pub mod views;
 mod visible;
 pub mod words;

@@ -1,13 +1,15 @@
 //! The context of a request that is passed to the handler of its page beside the parameters.
 
+use std::hash::Hash;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use axum::http::HeaderMap;
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue};
 use chrono::{DateTime, Utc};
 use holdfast_app::accounts::browser_session::{BrowserSession, SessionClient};
 use holdfast_app::client::KeyedPermit;
+use holdfast_app::projects::project::Project;
 use holdfast_app::{Actor, App, Error};
 use holdfast_domain::InstanceUrls;
 use holdfast_domain::page::{MAX_PAGE_SIZE, PageRequest};
@@ -15,6 +17,7 @@ use holdfast_http_core::RequestLimits;
 use holdfast_http_core::client_address;
 use holdfast_http_core::middleware::RequestId;
 
+use crate::abilities::Abilities;
 use crate::addresses::{is_local_path, matches_pattern};
 use crate::cost::{Cost, CostPermits};
 use crate::errors::PageError;
@@ -22,7 +25,9 @@ use crate::flash::FlashCode;
 use crate::layout::Layout;
 use crate::live_permits::LivePermits;
 use crate::session::{self, Session};
-use crate::{assets, cookies};
+use crate::validator::Validator;
+use crate::views::projects::frame::{ProjectTab, project_frame};
+use crate::{assets, cookies, respond};
 
 /// State that is shared by all pages.
 pub struct Context {
@@ -50,6 +55,8 @@ pub struct RequestInfo {
     pub accepts_events: bool,
     /// The id of the last event that the client got from an earlier stream.
     pub last_event_id: Option<String>,
+    /// The values of the header `If-None-Match`.
+    pub if_none_match: Vec<HeaderValue>,
 }
 
 impl RequestInfo {
@@ -64,6 +71,7 @@ impl RequestInfo {
             flash: cookies::read(&parts.headers, site, cookies::FLASH).and_then(|code| FlashCode::from_str_opt(&code)),
             accepts_events: header_text(&parts.headers, "accept").starts_with("text/event-stream"),
             last_event_id: Some(header_text(&parts.headers, "last-event-id")).filter(|id| !id.is_empty()),
+            if_none_match: respond::if_none_match(&parts.headers),
         }
     }
 
@@ -157,6 +165,15 @@ impl RequestContext {
     pub fn layout_with_record(&self, id: impl Into<i64>, name: &str, value: impl std::fmt::Display) -> Layout {
         let layout = self.layout_with_id(id);
         Layout { api_call: layout.api_call.map(|call| call.replace(name, &value.to_string())), ..layout }
+    }
+
+    /// Returns the validator of a page about code that is rendered from its frame, the default branch and these objects
+    /// alone.
+    pub fn code_validator(&self, project: &Project, objects: impl Hash) -> Validator {
+        let abilities = Abilities::new(project, &self.actor);
+        let mut frame = project_frame(self.layout(), project, abilities, ProjectTab::Code);
+        frame.request_id.clear();
+        Validator::from_parts((frame, project.repository.default_branch(), objects), &self.info.if_none_match)
     }
 
     /// Waits for the permit of a heavy page, for a page that is heavy only with some parameters. Fails if none is free in

@@ -13,10 +13,10 @@ use futures_util::stream::{self, BoxStream, StreamExt};
 use holdfast_app::client::KeyedPermit;
 use holdfast_domain::InstanceUrls;
 use percent_encoding::{CONTROLS, utf8_percent_encode};
-use sha2::{Digest, Sha256};
 
 use crate::errors::PageError;
 use crate::flash::FlashCode;
+use crate::validator::Validator;
 use crate::{assets, cookies};
 
 /// The policy of all pages: no inline script or style, and nothing from other hosts.
@@ -35,6 +35,8 @@ pub struct PageResponse {
     shows_secret: bool,
     /// Seconds until the request may succeed.
     retry_after: Option<u64>,
+    /// The validator of a page that was known before it was rendered.
+    validator: Option<Validator>,
     /// The permit of a heavy page. If the page is a stream, it lasts until the page has been sent.
     permit: Option<KeyedPermit>,
 }
@@ -43,6 +45,8 @@ enum Content {
     Html(String),
     /// Parts of a page that are sent as they are rendered.
     Stream(BoxStream<'static, String>),
+    /// Nothing, because the browser has the page.
+    NotModified,
     /// A redirect to this address.
     Location(String),
     /// A response with headers of its own, such as the bytes of a file.
@@ -53,7 +57,16 @@ pub type PageResult = Result<PageResponse, PageError>;
 
 impl PageResponse {
     fn new(status: StatusCode, content: Content) -> Self {
-        Self { status, content, flash: None, cookies: Vec::new(), shows_secret: false, retry_after: None, permit: None }
+        Self {
+            status,
+            content,
+            flash: None,
+            cookies: Vec::new(),
+            shows_secret: false,
+            retry_after: None,
+            validator: None,
+            permit: None,
+        }
     }
 
     /// Returns the response with a message for the page that it redirects to.
@@ -74,6 +87,12 @@ impl PageResponse {
         self
     }
 
+    /// Returns the response with a validator that was known before it was rendered.
+    pub fn with_validator(mut self, validator: Option<Validator>) -> Self {
+        self.validator = validator;
+        self
+    }
+
     /// Returns the response with the permit of a heavy page.
     pub fn with_permit(mut self, permit: Option<KeyedPermit>) -> Self {
         self.permit = permit;
@@ -82,7 +101,9 @@ impl PageResponse {
 
     /// Builds the response to a request with this method and these headers.
     pub fn into_response(self, site: &InstanceUrls, method: &Method, request_headers: &HeaderMap) -> Response {
+        let mut validator = self.validator;
         let mut response = match self.content {
+            Content::NotModified => StatusCode::NOT_MODIFIED.into_response(),
             Content::Complete(response) => hold_until_sent(response, self.permit),
             Content::Location(location) => {
                 let location = utf8_percent_encode(&location, CONTROLS).to_string();
@@ -98,8 +119,24 @@ impl PageResponse {
                 // The compression of pages polls a body again after its end.
                 (self.status, [(header::CONTENT_TYPE, HTML)], Body::from_stream(parts.fuse())).into_response()
             }
-            Content::Html(html) => html_response(self.status, html, method, request_headers, self.shows_secret),
+            Content::Html(html) => {
+                let is_read = matches!(*method, Method::GET | Method::HEAD);
+                if is_read && self.status == StatusCode::OK && !self.shows_secret {
+                    validator =
+                        validator.or_else(|| Some(Validator::from_html(&html, &if_none_match(request_headers))));
+                }
+                match validator.as_ref().is_some_and(|validator| validator.is_current) {
+                    true => StatusCode::NOT_MODIFIED.into_response(),
+                    false => (self.status, [(header::CONTENT_TYPE, HTML)], html).into_response(),
+                }
+            }
         };
+        if let Some(validator) = validator {
+            response.headers_mut().insert(header::ETAG, validator.into_tag());
+        }
+        if self.shows_secret {
+            response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        }
         if let Some(seconds) = self.retry_after {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
@@ -116,6 +153,11 @@ impl PageResponse {
 /// Responds with a page.
 pub fn html(page: &impl Template) -> PageResult {
     html_with_status(page, StatusCode::OK)
+}
+
+/// Responds to a browser that has the page (304).
+pub fn not_modified(validator: Validator) -> PageResponse {
+    PageResponse::new(StatusCode::NOT_MODIFIED, Content::NotModified).with_validator(Some(validator))
 }
 
 /// The place of the parts in a page that is sent with [`html_with_parts`]. No escaped or sanitized text contains it.
@@ -151,9 +193,14 @@ fn html_with_status(page: &impl Template, status: StatusCode) -> PageResult {
     Ok(PageResponse::new(status, Content::Html(render(page)?)))
 }
 
+/// The size of most pages. A text that grows to it from nothing is copied several times.
+const USUAL_PAGE_BYTES: usize = 32 << 10;
+
 /// Renders a page. Fails only if a value of the page cannot be formatted.
 pub fn render(page: &impl Template) -> Result<String, PageError> {
-    page.render().map_err(|error| PageError::App(holdfast_app::Error::Internal(error.into())))
+    let mut html = String::with_capacity(USUAL_PAGE_BYTES);
+    page.render_into(&mut html).map_err(|error| PageError::App(holdfast_app::Error::Internal(error.into())))?;
+    Ok(html)
 }
 
 /// Redirects to the page that follows an action (303).
@@ -186,42 +233,9 @@ fn hold_until_sent(response: Response, permit: Option<KeyedPermit>) -> Response 
     })
 }
 
-fn html_response(
-    status: StatusCode,
-    html: String,
-    method: &Method,
-    request_headers: &HeaderMap,
-    shows_secret: bool,
-) -> Response {
-    let is_read = matches!(*method, Method::GET | Method::HEAD);
-    if shows_secret || status != StatusCode::OK || !is_read {
-        let mut response = (status, [(header::CONTENT_TYPE, HTML)], html).into_response();
-        let cache_control = if shows_secret { "no-store" } else { "private, no-cache" };
-        response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static(cache_control));
-        return response;
-    }
-    let tag = entity_tag(&html);
-    let is_unchanged = request_headers.get_all(header::IF_NONE_MATCH).iter().any(|value| matches_tag(value, &tag));
-    let mut response = match is_unchanged {
-        true => StatusCode::NOT_MODIFIED.into_response(),
-        false => ([(header::CONTENT_TYPE, HTML)], html).into_response(),
-    };
-    response.headers_mut().insert(header::ETAG, tag);
-    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
-    response
-}
-
-/// Returns the validator of a body. It is weak, because the body is compressed for some clients.
-fn entity_tag(html: &str) -> HeaderValue {
-    let digest = hex::encode(&Sha256::digest(html.as_bytes())[..16]);
-    HeaderValue::from_str(&format!("W/\"{digest}\"")).expect("hexadecimal digits are a valid header value")
-}
-
-/// Returns whether the header `If-None-Match` has this tag. Both are compared without the mark of weak tags.
-fn matches_tag(header: &HeaderValue, tag: &HeaderValue) -> bool {
-    let strong = |text: &str| text.trim().trim_start_matches("W/").to_owned();
-    let (Ok(listed), Ok(tag)) = (header.to_str(), tag.to_str()) else { return false };
-    listed.split(',').any(|entry| entry.trim() == "*" || strong(entry) == strong(tag))
+/// Returns the values of the header `If-None-Match`.
+pub fn if_none_match(headers: &HeaderMap) -> Vec<HeaderValue> {
+    headers.get_all(header::IF_NONE_MATCH).iter().cloned().collect()
 }
 
 /// Sets the headers that every page has. Responses with content that users stored keep their own policy.
@@ -259,7 +273,8 @@ mod tests {
     fn respond(status: StatusCode, if_none_match: Option<HeaderValue>) -> Response {
         let mut headers = HeaderMap::new();
         headers.extend(if_none_match.map(|value| (header::IF_NONE_MATCH, value)));
-        html_response(status, "<p>".into(), &Method::GET, &headers, false)
+        let site = InstanceUrls::new(&"https://git.example".parse().unwrap(), 22);
+        PageResponse::new(status, Content::Html("<p>".into())).into_response(&site, &Method::GET, &headers)
     }
 
     #[tokio::test]

@@ -5,7 +5,9 @@
 use std::fmt;
 
 use askama::filters::HtmlSafe;
-use chrono::{DateTime, Datelike, NaiveDate, TimeDelta, Utc};
+use chrono::{DateTime, Datelike, NaiveDate, SecondsFormat, TimeDelta, Timelike, Utc};
+
+const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /// A point in time as an element `<time>`, with the exact time as its title.
 ///
@@ -59,7 +61,7 @@ impl fmt::Display for Time {
             TimeForm::Ago(now) => ("ago", ago(self.at, now)),
             TimeForm::Date => ("date", date(self.at.date_naive())),
         };
-        let exact = self.at.format("%Y-%m-%dT%H:%M:%SZ");
+        let exact = self.at.to_rfc3339_opts(SecondsFormat::Secs, true);
         write!(formatter, " datetime=\"{exact}\" data-time=\"{form}\" title=\"{}\">{text}</time>", date_time(self.at))
     }
 }
@@ -89,12 +91,13 @@ pub fn ago(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
 
 /// Returns a date, such as `16 Nov 2026`.
 pub fn date(date: NaiveDate) -> String {
-    format!("{} {}", date.format("%-d %b"), date.year())
+    let month = MONTHS[date.month0() as usize];
+    format!("{} {month} {}", date.day(), date.year())
 }
 
 /// Returns a date with its time of day, such as `16 Nov 2026, 14:32 UTC`.
 pub fn date_time(at: DateTime<Utc>) -> String {
-    format!("{}, {} UTC", date(at.date_naive()), at.format("%H:%M"))
+    format!("{}, {:02}:{:02} UTC", date(at.date_naive()), at.hour(), at.minute())
 }
 
 /// Returns a duration in its two largest units: `58 s`, `6 min 12 s`, `2 h 5 min`, `3 d 4 h`.

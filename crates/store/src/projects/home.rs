@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use holdfast_domain::ci::Status;
-use holdfast_domain::ids::{PipelineId, ProjectId};
+use holdfast_domain::ids::{PipelineId, ProjectId, UserId};
 
 use crate::{Connection, Error, Result};
 
@@ -32,6 +32,14 @@ pub struct BranchTip<'a> {
     pub commit: &'a str,
 }
 
+/// The newest pipeline of a branch's tip, the newest release of the project, and whether the viewer has starred it.
+#[derive(Clone, Debug, Default)]
+pub struct HomeFacts {
+    pub pipeline: Option<LatestPipeline>,
+    pub release: Option<LatestRelease>,
+    pub is_starred: bool,
+}
+
 #[derive(sqlx::FromRow)]
 struct Row {
     pipeline_id: Option<i64>,
@@ -41,6 +49,7 @@ struct Row {
     pipeline_finished_at: Option<DateTime<Utc>>,
     release_tag: Option<String>,
     release_created_at: Option<DateTime<Utc>>,
+    is_starred: bool,
 }
 
 impl Row {
@@ -65,16 +74,17 @@ impl Row {
     }
 }
 
-/// Finds the newest pipeline of a branch's tip and the newest release of a project. Without a tip, no pipeline is
-/// searched.
-pub async fn find_latest(
+/// Finds what the home page shows beside the project and its repository. Without a tip, no pipeline is searched.
+pub async fn find(
     connection: &mut Connection,
     project: ProjectId,
     tip: Option<BranchTip<'_>>,
-) -> Result<(Option<LatestPipeline>, Option<LatestRelease>)> {
+    viewer: Option<UserId>,
+) -> Result<HomeFacts> {
     const QUERY: &str = "select p.id as pipeline_id, p.status as pipeline_status, p.duration as pipeline_duration, \
            p.created_at as pipeline_created_at, p.finished_at as pipeline_finished_at, r.tag_name as release_tag, \
-           r.created_at as release_created_at \
+           r.created_at as release_created_at, \
+           exists (select from stars where user_id = $4 and project_id = project.id) as is_starred \
          from (values ($1::bigint)) project (id) \
          left join lateral (select * from pipelines where project_id = project.id and sha = $3 and ref = $2 and not tag \
            order by id desc limit 1) p on true \
@@ -84,7 +94,8 @@ pub async fn find_latest(
         .bind(project.get())
         .bind(tip.map(|tip| tip.branch))
         .bind(tip.map(|tip| tip.commit))
+        .bind(viewer.map(UserId::get))
         .fetch_one(connection)
         .await?;
-    Ok((row.pipeline()?, row.release()))
+    Ok(HomeFacts { pipeline: row.pipeline()?, is_starred: row.is_starred, release: row.release() })
 }

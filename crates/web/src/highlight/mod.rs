@@ -1,13 +1,15 @@
 //! Code with classes for its parts, such as keywords and comments.
 //!
 //! The patterns of syntaxes can take long on hostile code, and a running pattern cannot be stopped. The work is therefore
-//! done by at most two threads of its own. A request waits for a short time, and shows the code without colors if the
-//! result is not there by then. Code that could not be highlighted is not tried again for a while.
+//! done by at most two threads of its own. A request waits for a short time, and shows the lines in color that are ready
+//! by then; the rest is found in the cache by the next request. Code that could not be highlighted is not tried again for
+//! a while.
 
 mod classes;
 mod permits;
 mod syntaxes;
 
+use std::borrow::Cow;
 use std::sync::{Arc, LazyLock, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -28,8 +30,8 @@ const MAX_BYTES: usize = 512_000;
 /// Maximum length of a line of highlighted code, in characters. Code with longer lines is generated. A line cannot be
 /// interrupted, and the time for a hostile one grows faster than its length.
 const MAX_LINE_CHARACTERS: usize = 500;
-/// How long a request waits for the highlighted code of a file.
-const FILE_TIMEOUT: Duration = Duration::from_millis(150);
+/// How long a request waits for the highlighted code of a file. Enough for the lines that are seen first.
+const FILE_TIMEOUT: Duration = Duration::from_millis(40);
 /// How long one code may be worked on. What takes longer than a request waits is found in the cache by the next one.
 const WORK_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long code that could not be highlighted is not tried again. The node may only have been busy.
@@ -73,63 +75,101 @@ impl Expiry<CacheKey, CacheValue> for FailureExpiry {
     }
 }
 
-/// Highlights the lines of a file. Returns `None` if its syntax is not known, if it is too long, or if it takes too long.
-pub async fn highlight_file(blob_id: String, path: String, lines: Vec<String>) -> Option<Arc<HighlightedLines>> {
-    let highlight = move || {
-        let syntax = syntaxes::find_by_path(&path, lines.first()?)?;
-        highlight(blob_id, syntax, lines, Instant::now() + FILE_TIMEOUT)
+/// The highlighted lines of a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HighlightedFile {
+    /// The first lines of the file, as many as were ready in time.
+    lines: Arc<HighlightedLines>,
+    /// Whether all requests for the file have the same result.
+    pub is_final: bool,
+}
+
+impl HighlightedFile {
+    /// Returns the lines of the file as HTML: highlighted, or as they are.
+    pub fn html<'a>(&'a self, lines: &'a [String]) -> impl Iterator<Item = Cow<'a, str>> {
+        let html = move |(index, line): (usize, &'a String)| match self.lines.get(index) {
+            Some(highlighted) => Cow::Borrowed(highlighted.as_ref()),
+            None => visible::escape(line),
+        };
+        lines.iter().enumerate().map(html)
+    }
+}
+
+/// Highlights the lines of a file. No line is highlighted if the syntax of the file is not known, or if it is too long.
+pub async fn highlight_file(blob_id: String, path: &str, lines: &[String]) -> HighlightedFile {
+    let unchanged = HighlightedFile { lines: Arc::default(), is_final: true };
+    let syntax = lines.first().and_then(|line| syntaxes::find_by_path(path, line));
+    let Some(syntax) = syntax.filter(|_| !is_too_long(lines)) else { return unchanged };
+    let key = (blob_id, syntax.name.clone());
+    let highlighted = match CACHE.get(&key) {
+        Some(found) => found.unwrap_or_default(),
+        None => {
+            let lines = lines.to_vec();
+            let work = move || highlight(key, syntax, lines, Instant::now() + FILE_TIMEOUT);
+            tokio::task::spawn_blocking(work).await.unwrap_or_default()
+        }
     };
-    tokio::task::spawn_blocking(highlight).await.ok().flatten()
+    HighlightedFile { is_final: highlighted.len() == lines.len(), lines: highlighted }
 }
 
 /// Highlights a block of code in a text, in the language that the text names. Returns `None` if the language is not
 /// known, if the code is too long, or if it is not highlighted before the deadline.
 pub fn highlight_block(language: &str, code: &str, deadline: Instant) -> Option<Arc<HighlightedLines>> {
     let syntax = syntaxes::find_by_name(language)?;
-    highlight(block_id(code), syntax, code.lines().map(str::to_owned).collect(), deadline)
+    let lines: Vec<String> = code.lines().map(str::to_owned).collect();
+    if is_too_long(&lines) {
+        return None;
+    }
+    let count = lines.len();
+    let highlighted = highlight((block_id(code), syntax.name.clone()), syntax, lines, deadline);
+    (highlighted.len() == count).then_some(highlighted)
 }
 
 fn block_id(code: &str) -> String {
     format!("text {}", hex::encode(Sha256::digest(code)))
 }
 
+fn is_too_long(lines: &[String]) -> bool {
+    let is_long = |line: &String| line.len() > MAX_LINE_CHARACTERS && line.chars().count() > MAX_LINE_CHARACTERS;
+    lines.iter().map(String::len).sum::<usize>() > MAX_BYTES || lines.iter().any(is_long)
+}
+
+/// Highlights lines. Returns the first of them, as many as are ready before the deadline.
 fn highlight(
-    id: String,
+    key: CacheKey,
     syntax: &'static SyntaxReference,
     lines: Vec<String>,
     deadline: Instant,
-) -> Option<Arc<HighlightedLines>> {
-    let is_long = |line: &String| line.len() > MAX_LINE_CHARACTERS && line.chars().count() > MAX_LINE_CHARACTERS;
-    if lines.iter().map(String::len).sum::<usize>() > MAX_BYTES || lines.iter().any(is_long) {
-        return None;
-    }
-    let key = (id, syntax.name.clone());
+) -> Arc<HighlightedLines> {
     if let Some(found) = CACHE.get(&key) {
-        return found;
+        return found.unwrap_or_default();
     }
-    let permit = PERMITS.acquire(deadline)?;
+    let Some(permit) = PERMITS.acquire(deadline) else { return Arc::default() };
     // Requests for the same code do not occupy the other thread meanwhile, and a failure remains in the cache.
     CACHE.insert(key.clone(), None);
     let work_key = key.clone();
-    let (sender, receiver) = mpsc::sync_channel(1);
+    let (sender, receiver) = mpsc::channel();
     let work = move || {
         let _permit = permit;
-        let highlighted = write_lines(syntax, &lines).map(Arc::new);
-        if highlighted.is_some() {
-            CACHE.insert(work_key, highlighted.clone());
-        }
         // The request may have stopped waiting.
-        let _ = sender.send(highlighted);
+        let send = |line: &str| drop(sender.send(Box::from(line)));
+        if let Some(highlighted) = write_lines(syntax, &lines, send) {
+            CACHE.insert(work_key, Some(Arc::new(highlighted)));
+        }
     };
     if thread::Builder::new().name("highlight".to_owned()).spawn(work).is_err() {
         CACHE.invalidate(&key);
-        return None;
+        return Arc::default();
     }
-    receiver.recv_timeout(deadline.saturating_duration_since(Instant::now())).ok().flatten()
+    let mut ready = HighlightedLines::new();
+    while let Ok(line) = receiver.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+        ready.push(line);
+    }
+    Arc::new(ready)
 }
 
-/// Returns the lines as HTML, or `None` if that takes too long.
-fn write_lines(syntax: &SyntaxReference, lines: &[String]) -> Option<HighlightedLines> {
+/// Returns the lines as HTML, or `None` if that takes too long. Each line is passed to `on_line` as soon as it is ready.
+fn write_lines(syntax: &SyntaxReference, lines: &[String], on_line: impl Fn(&str)) -> Option<HighlightedLines> {
     let deadline = Instant::now() + WORK_TIMEOUT;
     let mut state = ParseState::new(syntax);
     let mut scopes = ScopeStack::new();
@@ -151,6 +191,7 @@ fn write_lines(syntax: &SyntaxReference, lines: &[String]) -> Option<Highlighted
             }
         }
         write_part(&mut html, line.get(start..)?, class);
+        on_line(&html);
         highlighted.push(html.into_boxed_str());
     }
     Some(highlighted)
@@ -218,6 +259,27 @@ mod tests {
         let start = Instant::now();
         assert!(highlight_block("rust", "fn waits() {}", start).is_none());
         assert!(start.elapsed() < Duration::from_secs(30));
+    }
+
+    #[tokio::test]
+    async fn lines_of_a_file_that_are_not_ready_are_shown_as_they_are() {
+        let code: Vec<String> =
+            (0..5_000).map(|number| format!("fn f{number}() -> &'static str {{ \"<\" }}")).collect();
+        let highlight = || highlight_file("long".to_owned(), "long.rs", &code);
+        let first = highlight().await;
+        let lines: Vec<Cow<'_, str>> = first.html(&code).collect();
+        assert_eq!(lines.len(), code.len());
+        let plain = lines.iter().rposition(|line| line.contains("<span")).map_or(0, |last| last + 1);
+        assert!(lines[..plain].iter().all(|line| line.contains("<span class=\"k\">fn</span>")));
+        assert_eq!(first.is_final, plain == code.len());
+        if let Some(line) = lines.get(plain) {
+            assert_eq!(
+                *line,
+                format!("fn f{plain}() -&gt; &amp;'static str {{ &quot;&lt;&quot; }}").replace('\'', "&#39;")
+            );
+        }
+        let text = highlight_file("text".to_owned(), "notes.txt", &code).await;
+        assert!(text.is_final && text.lines.is_empty());
     }
 
     #[test]

@@ -3,19 +3,17 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use holdfast_domain::policy::ProjectAction;
 use holdfast_git::blame;
 use holdfast_git::{ObjectId, TreePath};
-use holdfast_store::projects::project::{Project, ProjectRef};
+use holdfast_store::projects::project::Project;
 
 pub use holdfast_git::blame::{Blame, BlamedCommit};
 
-use super::blob;
+use super::blob::{self, LocatedFile};
 use super::changes::explain_timeout;
 use super::commit::{self, Commit};
 use crate::repository::fetch_slot::FetchSlot;
-use crate::repository::open_repository::open_repository;
-use crate::{Actor, App, Error, Resource, Result};
+use crate::{App, Error, Resource, Result};
 
 /// Maximum size of a file whose lines are shown with their commits.
 pub const MAX_BYTES: u64 = 512_000;
@@ -53,27 +51,25 @@ pub enum BlamedContent {
     TooLarge,
 }
 
-/// Returns the file that the end of a page's address names, such as `main/src/lib.rs`, with the commits of its lines.
+/// Returns a file with the commits of its lines.
 #[crate::boxed]
-pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, address: &str) -> Result<BlamedFile> {
-    let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
-    let found = blob::find_file(app, &repository, address).await?;
-    let (bytes, text) = blob::read_buffered(app, &repository, found.id, MAX_BYTES).await?;
-    let commit = commit::load_one_listed(app, &repository, found.commit).await?;
+pub async fn show(app: &App, file: LocatedFile) -> Result<BlamedFile> {
+    let LocatedFile { repository, revision, path, commit: commit_id, id } = file;
+    let (bytes, text) = blob::read_buffered(app, &repository, id, MAX_BYTES).await?;
+    let commit = commit::load_one_listed(app, &repository, commit_id).await?;
     let content = match text {
         None => BlamedContent::TooLarge,
         Some(text) if text.iter().take(BINARY_PROBE_BYTES).any(|byte| *byte == 0) => BlamedContent::Binary,
         Some(text) if text.iter().filter(|byte| **byte == b'\n').count() > MAX_LINES => BlamedContent::TooLarge,
         Some(text) if text.is_empty() => BlamedContent::Lines { text, blame: Blame::default() },
         Some(text) => {
-            let path = TreePath::new(found.path.trim_matches('/')).ok_or(Error::NotFound(Resource::File))?;
+            let tree_path = TreePath::new(path.trim_matches('/')).ok_or(Error::NotFound(Resource::File))?;
             let slot = FetchSlot::acquire(app, &repository).await?;
             let (git, bare) = (&app.git_runtime.git, &slot.cached_repository.bare);
-            let search = blame::run(git, bare, found.commit, &path, MAX_LINES + 1, TIMEOUT).await;
+            let search = blame::run(git, bare, commit_id, &tree_path, MAX_LINES + 1, TIMEOUT).await;
             let blame = search.map_err(|error| explain_timeout(error, TIMED_OUT))?;
             BlamedContent::Lines { text, blame }
         }
     };
-    let (revision, path) = (found.revision.to_owned(), found.path.to_owned());
-    Ok(BlamedFile { project: repository.project, revision, path, commit, id: found.id, bytes, content })
+    Ok(BlamedFile { project: repository.project, revision, path, commit, id, bytes, content })
 }

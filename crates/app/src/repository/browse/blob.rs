@@ -60,49 +60,48 @@ pub struct File {
     pub content: Option<Bytes>,
 }
 
-/// Returns the file that the end of a page's address names, such as `main/src/lib.rs`, with its content if that has at
-/// most `max_bytes`.
-#[crate::boxed]
-pub async fn show_file(app: &App, actor: &Actor, project: &ProjectRef, address: &str, max_bytes: u64) -> Result<File> {
-    let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
-    let found = find_file(app, &repository, address).await?;
-    let (bytes, content) = read_buffered(app, &repository, found.id, max_bytes).await?;
-    let commit = commit::load_one_listed(app, &repository, found.commit).await?;
-    let last_commit = last_commit::load_for_file(app, &repository, found.commit, found.path).await?;
-    let (revision, path) = (found.revision.to_owned(), found.path.to_owned());
-    Ok(File { project: repository.project, revision, path, id: found.id, commit, last_commit, bytes, content })
-}
-
-/// The bytes of a file that an address names.
-pub struct RawFile {
-    pub project: Project,
+/// A file that the address of a page names. Its content has not been read.
+pub struct LocatedFile {
+    pub(super) repository: OpenRepository,
+    /// The revision as the address names it.
+    pub revision: String,
     pub path: String,
-    pub blob: Blob,
-}
-
-/// Returns the bytes of the file that the end of a page's address names.
-#[crate::boxed]
-pub async fn show_raw(app: &App, actor: &Actor, project: &ProjectRef, address: &str) -> Result<RawFile> {
-    let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
-    let found = find_file(app, &repository, address).await?;
-    let blob = read_blob(app, &repository, found.id).await?;
-    Ok(RawFile { project: repository.project, path: found.path.to_owned(), blob })
-}
-
-/// A file that an address names.
-pub(super) struct FoundFile<'a> {
-    pub revision: &'a str,
-    pub path: &'a str,
+    /// The id of the commit of the revision.
     pub commit: ObjectId,
+    /// The id of the content.
     pub id: ObjectId,
 }
 
-pub(super) async fn find_file<'a>(app: &App, repository: &OpenRepository, address: &'a str) -> Result<FoundFile<'a>> {
+impl LocatedFile {
+    pub const fn project(&self) -> &Project {
+        &self.repository.project
+    }
+}
+
+/// Finds the file that the end of a page's address names, such as `main/src/lib.rs`.
+#[crate::boxed]
+pub async fn locate(app: &App, actor: &Actor, project: &ProjectRef, address: &str) -> Result<LocatedFile> {
+    let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
     let (revision, path) = revision::split_address(&*repository.refs, address);
-    let commit = revision::resolve(app, repository, revision).await?.ok_or(Error::NotFound(Resource::Commit))?;
-    let entry = tree::find(app, repository, commit, path.into()).await?;
+    let commit = revision::resolve(app, &repository, revision).await?.ok_or(Error::NotFound(Resource::Commit))?;
+    let entry = tree::find(app, &repository, commit, path.into()).await?;
     let file = entry.filter(|entry| entry.kind() == EntryKind::File).ok_or(Error::NotFound(Resource::File))?;
-    Ok(FoundFile { revision, path, commit, id: file.id })
+    Ok(LocatedFile { revision: revision.to_owned(), path: path.to_owned(), commit, id: file.id, repository })
+}
+
+/// Reads what the page of a file shows, with its content if that has at most `max_bytes`.
+#[crate::boxed]
+pub async fn read_file(app: &App, file: LocatedFile, max_bytes: u64) -> Result<File> {
+    let LocatedFile { repository, revision, path, commit, id } = file;
+    let (bytes, content) = read_buffered(app, &repository, id, max_bytes).await?;
+    let last_commit = last_commit::load_for_file(app, &repository, commit, &path).await?;
+    let commit = commit::load_one_listed(app, &repository, commit).await?;
+    Ok(File { project: repository.project, revision, path, id, commit, last_commit, bytes, content })
+}
+
+/// Reads the bytes of a file.
+pub async fn read_raw(app: &App, file: &LocatedFile) -> Result<Blob> {
+    read_blob(app, &file.repository, file.id).await
 }
 
 /// Maximum size of a blob that is read into memory. Git streams larger ones.

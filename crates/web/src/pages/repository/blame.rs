@@ -1,6 +1,9 @@
 //! The page that shows the last commit of each line of a file.
 
+use std::borrow::Cow;
+
 use holdfast_app::repository::browse::blame::{self, BlamedContent};
+use holdfast_app::repository::browse::blob;
 use holdfast_domain::policy::ProjectAction;
 use holdfast_http_core::Access;
 
@@ -12,7 +15,7 @@ use crate::pages::Pages;
 use crate::pages::projects::address::ensure_address;
 use crate::request::RequestContext;
 use crate::respond::{self, PageResult};
-use crate::views::repository::blame::{blame_page, html_lines, lines};
+use crate::views::repository::blame::{blame_page, lines};
 
 pub fn declare(pages: &mut Pages) {
     let read = Access::Project(ProjectAction::ReadCode);
@@ -20,14 +23,22 @@ pub fn declare(pages: &mut Pages) {
 }
 
 async fn show(context: RequestContext, RevisionPathParams { project, rest }: RevisionPathParams) -> PageResult {
-    let file = blame::show(context.app(), &context.actor, &project.reference(), &rest).await?;
-    ensure_address(&context, &file.project)?;
+    let app = context.app();
+    let located = blob::locate(app, &context.actor, &project.reference(), &rest).await?;
+    ensure_address(&context, located.project())?;
+    let validator = context.code_validator(located.project(), (&located.revision, located.commit, located.id));
+    if validator.is_current {
+        return Ok(respond::not_modified(validator));
+    }
+    let file = blame::show(app, located).await?;
     let abilities = Abilities::new(&file.project, &context.actor);
-    let mut html = Vec::new();
+    let (mut html, mut is_final) = (Vec::new(), true);
     if let BlamedContent::Lines { text, .. } = &file.content {
         let lines = lines(text);
-        let highlighted = highlight::highlight_file(file.id.to_string(), file.path.clone(), lines.clone()).await;
-        html = html_lines(&lines, highlighted.as_deref());
+        let highlighted = highlight::highlight_file(file.id.to_string(), &file.path, &lines).await;
+        html = highlighted.html(&lines).map(Cow::into_owned).collect();
+        is_final = highlighted.is_final;
     }
-    respond::html(&blame_page(context.layout(), &file, abilities, html))
+    let page = blame_page(context.layout(), &file, abilities, html);
+    Ok(respond::html(&page)?.with_validator(is_final.then_some(validator)))
 }

@@ -33,22 +33,30 @@ params! {
 
 async fn show(context: RequestContext, ShowBlob { revision, plain }: ShowBlob) -> PageResult {
     let RevisionPathParams { project, rest } = revision;
-    let reference = project.reference();
-    let file = blob::show_file(context.app(), &context.actor, &reference, &rest, MAX_TEXT_BYTES).await?;
-    ensure_address(&context, &file.project)?;
+    let app = context.app();
+    let located = blob::locate(app, &context.actor, &project.reference(), &rest).await?;
+    ensure_address(&context, located.project())?;
+    let validator = context.code_validator(located.project(), (&located.revision, located.commit, located.id));
+    if validator.is_current {
+        return Ok(respond::not_modified(validator));
+    }
+    let file = blob::read_file(app, located, MAX_TEXT_BYTES).await?;
     let abilities = Abilities::new(&file.project, &context.actor);
     let layout = context.layout_with_record(file.project.id.get(), ":sha", file.commit.id);
+    // A page with parts that were not ready in time is not kept.
+    let mut is_final = file.last_commit.is_some();
     let mut body = BlobBody::new(&file.path, file.content.as_deref());
     let mut rendered = None;
     if let BlobBody::Lines(text) = &mut body {
         let content = file.content.clone().filter(|_| is_markdown(&file.path) && plain.is_none());
         if let Some(content) = content {
+            is_final = false;
             let link_context = LinkContext::for_file(&file.project.full_path(), &file.revision, &file.path);
             rendered = markdown::render_file(content, link_context).await;
         }
         if rendered.is_none() {
-            let (id, path) = (file.id.to_string(), file.path.clone());
-            text.highlighted = highlight::highlight_file(id, path, text.lines.clone()).await;
+            text.highlighted = highlight::highlight_file(file.id.to_string(), &file.path, &text.lines).await;
+            is_final &= text.highlighted.is_final;
         }
     }
     let input = BlobInput {
@@ -60,18 +68,25 @@ async fn show(context: RequestContext, ShowBlob { revision, plain }: ShowBlob) -
         commit: &file.commit,
         last_commit: file.last_commit.as_ref(),
     };
-    respond::html(&blob_page(layout, &file.project, abilities, input))
+    let page = blob_page(layout, &file.project, abilities, input);
+    Ok(respond::html(&page)?.with_validator(is_final.then_some(validator)))
 }
 
 /// Responds with the bytes of a file. Everything but images is sent as plain text, which browsers do not interpret.
 async fn show_raw(context: RequestContext, RevisionPathParams { project, rest }: RevisionPathParams) -> PageResult {
-    let file = blob::show_raw(context.app(), &context.actor, &project.reference(), &rest).await?;
-    ensure_address(&context, &file.project)?;
+    let app = context.app();
+    let file = blob::locate(app, &context.actor, &project.reference(), &rest).await?;
+    ensure_address(&context, file.project())?;
+    let validator = context.code_validator(file.project(), file.id);
+    if validator.is_current {
+        return Ok(respond::not_modified(validator));
+    }
+    let blob = blob::read_raw(app, &file).await?;
     let user_content = UserContent {
         content_type: image_type(&file.path).unwrap_or(TEXT_PLAIN),
-        bytes: Some(file.blob.bytes),
+        bytes: Some(blob.bytes),
         attachment: None,
         cache_control: "private, no-cache",
     };
-    Ok(respond::complete(user_content.respond(file.blob.content)))
+    Ok(respond::complete(user_content.respond(blob.content)).with_validator(Some(validator)))
 }

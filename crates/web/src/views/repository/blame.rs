@@ -8,11 +8,9 @@ use super::commit_line::short_id;
 use super::path::PathView;
 use super::ref_switch::{CodeView, RefSwitch};
 use crate::abilities::Abilities;
-use crate::highlight::HighlightedLines;
 use crate::layout::Layout;
 use crate::views::projects::frame::{ProjectTab, project_frame};
 use crate::views::{Person, ProjectLinks};
-use crate::visible;
 use crate::words::{self, Time};
 
 #[derive(Template)]
@@ -55,14 +53,6 @@ pub struct BlockView {
 /// Returns the lines of a file.
 pub fn lines(text: &[u8]) -> Vec<String> {
     String::from_utf8_lossy(text).lines().map(str::to_owned).collect()
-}
-
-/// Returns lines as HTML: highlighted, or as they are.
-pub fn html_lines(lines: &[String], highlighted: Option<&HighlightedLines>) -> Vec<String> {
-    match highlighted.filter(|highlighted| highlighted.len() == lines.len()) {
-        Some(highlighted) => highlighted.iter().map(|line| line.to_string()).collect(),
-        None => lines.iter().map(|line| visible::escape(line).into_owned()).collect(),
-    }
 }
 
 /// Builds the page of a file with the commits of its lines. `html` is the lines as HTML.

@@ -1,6 +1,6 @@
 //! The page of a file.
 
-use std::sync::Arc;
+use std::borrow::Cow;
 
 use askama::Template;
 use holdfast_app::projects::project::Project;
@@ -11,7 +11,7 @@ use super::path::PathView;
 use super::ref_switch::{CodeView, RefSwitch};
 use crate::abilities::Abilities;
 use crate::file_types::{image_type, is_markdown};
-use crate::highlight::HighlightedLines;
+use crate::highlight::HighlightedFile;
 use crate::layout::Layout;
 use crate::views::ProjectLinks;
 use crate::views::links::query;
@@ -71,17 +71,13 @@ pub struct TextLines {
     pub is_lossy: bool,
     /// Whether the text contains characters that are not seen.
     pub has_unseen: bool,
-    /// The lines with highlighted code, if there are any.
-    pub highlighted: Option<Arc<HighlightedLines>>,
+    pub highlighted: HighlightedFile,
 }
 
 impl TextLines {
     /// Returns the lines as HTML.
-    pub fn html(&self) -> Vec<std::borrow::Cow<'_, str>> {
-        match self.highlighted.as_ref().filter(|highlighted| highlighted.len() == self.lines.len()) {
-            Some(highlighted) => highlighted.iter().map(|line| line.as_ref().into()).collect(),
-            None => self.lines.iter().map(|line| visible::escape(line)).collect(),
-        }
+    pub fn html(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        self.highlighted.html(&self.lines)
     }
 
     pub fn is_cut(&self) -> bool {
@@ -115,9 +111,9 @@ impl BlobBody {
         let total = text.lines().count();
         let shown = if total > MAX_LINES { CUT_LINES } else { total };
         let lines: Vec<String> = text.lines().take(shown).map(str::to_owned).collect();
-        let is_lossy = matches!(text, std::borrow::Cow::Owned(_));
+        let is_lossy = matches!(text, Cow::Owned(_));
         let has_unseen = lines.iter().any(|line| visible::has_unseen(line));
-        Self::Lines(TextLines { lines, total, is_lossy, has_unseen, highlighted: None })
+        Self::Lines(TextLines { lines, total, is_lossy, has_unseen, highlighted: HighlightedFile::default() })
     }
 }
 

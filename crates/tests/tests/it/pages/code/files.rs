@@ -1,6 +1,8 @@
 //! Archives, the search for files, last commits, and commits of lines.
 
-use holdfast_tests::{Server, WorkTree};
+use std::time::Duration;
+
+use holdfast_tests::{Browser, Server, WorkTree};
 
 use super::Fixture;
 
@@ -32,6 +34,63 @@ async fn archives_are_offered_and_have_the_files_of_the_revision() {
     assert!(tar.text.contains("one();") && !tar.text.contains("README.md"));
     for missing in ["main", "main.rar", "missing.zip", ".zip"] {
         assert_eq!(browser.get(&format!("/ada/tide/archive/{missing}")).await.status, 404, "{missing}");
+    }
+}
+
+/// A page about a file at a commit is not rendered again for a browser that has it. The tag depends on everything that
+/// the page shows, and is compared after the permission has been checked.
+#[tokio::test]
+async fn files_that_the_browser_has_are_not_sent_again() {
+    let fixture = Fixture::new().await;
+    let (server, ada) = (&fixture.server, fixture.server.sign_in("ada").await);
+    let get = async |browser: &Browser, path: &str, tag: &str| {
+        browser.send(browser.request("GET", path).header("if-none-match", tag)).await
+    };
+    // The first page may have been sent before all its lines were highlighted. It then has another tag.
+    let final_tag = async |browser: &Browser, path: &str| {
+        let poll = async {
+            loop {
+                let tag = browser.get(path).await.header("etag").unwrap().to_owned();
+                if get(browser, path, &tag).await.status == 304 {
+                    return tag;
+                }
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), poll).await.expect("the page is never unchanged")
+    };
+    let permanent = format!("/ada/tide/blob/{}/src/main.rs", fixture.first);
+    for path in [permanent.as_str(), "/ada/tide/blob/main/src/main.rs", "/ada/tide/blame/main/src/main.rs"] {
+        let tag = final_tag(&ada, path).await;
+        let unchanged = get(&ada, path, &tag).await;
+        assert_eq!((unchanged.text.as_str(), unchanged.header("etag")), ("", Some(tag.as_str())), "{path}");
+        for other in [server.browser(), server.sign_in("eve").await] {
+            assert_eq!(get(&other, path, &tag).await.status, 200, "{path}");
+        }
+    }
+    let raw = "/ada/tide/raw/main/src/main.rs";
+    let (tag, raw_tag) = (final_tag(&ada, "/ada/tide/blob/main/src/main.rs").await, final_tag(&ada, raw).await);
+    let permanent_tag = final_tag(&ada, &permanent).await;
+    // A new commit changes what the branch shows, but not what the commit shows.
+    fixture.tree.commit("src/main.rs", b"fn main() {\n    three();\n}\n", "Change it again").await;
+    fixture.tree.push(&server.git_url(&fixture.ada, "ada/tide"), &["main"]).await.ok();
+    assert!(get(&ada, "/ada/tide/blob/main/src/main.rs", &tag).await.text.contains("three"));
+    assert!(get(&ada, raw, &raw_tag).await.text.contains("three"));
+    assert_eq!(get(&ada, &permanent, &permanent_tag).await.status, 304);
+    // The frame of the page has the name of the project.
+    let path = format!("/projects/{}", fixture.project);
+    assert_eq!(fixture.ada.put(&path, &[("name", "Tides")]).await.status, 200);
+    assert!(get(&ada, &permanent, &permanent_tag).await.text.contains("Tides"));
+    // A tag does not show what is hidden.
+    let eve = server.sign_in("eve").await;
+    let tag = final_tag(&eve, &permanent).await;
+    assert_eq!(fixture.ada.put(&path, &[("visibility_level", "0")]).await.status, 200);
+    let members = fixture.api("/members").await;
+    let member = members.as_array().unwrap().iter().find(|member| member["username"] == "eve").unwrap();
+    let member = format!("{path}/members/{}", member["id"]);
+    assert_eq!(get(&eve, &permanent, &final_tag(&eve, &permanent).await).await.status, 304);
+    assert_eq!(fixture.ada.delete(&member).await.status, 200);
+    for tag in [tag.as_str(), "*"] {
+        assert_eq!(get(&eve, &permanent, tag).await.status, 404);
     }
 }
 
