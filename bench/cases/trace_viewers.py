@@ -70,8 +70,7 @@ class Viewers(Operation):
 
     async def _run(self, target, page, build):
         lines = [asyncio.Semaphore(0) for _ in range(LINES)]
-        path = f"{page}/live"
-        viewers = [asyncio.create_task(follow(target.port, path, cookie, lines))
+        viewers = [asyncio.create_task(follow(target.port, f"{page}/live", cookie, lines))
                    for cookie in self._cookies for _ in range(STREAMS)]
         shown, size = [], 0
         # The streams have begun when all have the first line.
@@ -80,9 +79,11 @@ class Viewers(Operation):
             span = {"JOB-TOKEN": build["token"], "Content-Range": f"{size}-{size + len(text) - 1}"}
             size += len(text)
             begin = time.monotonic()
-            await asyncio.to_thread(request, "PATCH", target.port, f"/api/v4/jobs/{build['id']}/trace", span, text)
-            for _ in viewers:
-                await asyncio.wait_for(seen.acquire(), 30)
+            path = f"/api/v4/jobs/{build['id']}/trace"
+            status, answer = await asyncio.to_thread(request, "PATCH", target.port, path, span, text)
+            if status != 202:
+                raise RuntimeError(f"PATCH {path} answers {status}: {answer[:300]!r}")
+            await all_have(seen, viewers)
             if number == 0:
                 before, started = proc.cpu(target.server.pid), time.monotonic()
             else:
@@ -94,8 +95,19 @@ class Viewers(Operation):
         return {"shown": max(shown), "cores": cores}
 
 
+async def all_have(line, viewers):
+    """Waits until all viewers have a line. Raises the error of a viewer whose stream ended."""
+    for _ in viewers:
+        acquired = asyncio.create_task(line.acquire())
+        done, _ = await asyncio.wait([acquired, *viewers], timeout=30, return_when=asyncio.FIRST_COMPLETED)
+        if acquired not in done:
+            acquired.cancel()
+            ended = [viewer for viewer in done if viewer.exception()]
+            raise ended[0].exception() if ended else RuntimeError("a viewer has not got the line within 30 seconds")
+
+
 async def follow(port, path, cookie, lines):
-    """Reads a stream of events, and tells which lines it has got."""
+    """Reads a stream of events, and releases the semaphore of each line that it contains."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     headers = f"Host: 127.0.0.1\r\nCookie: {cookie}\r\nAccept: text/event-stream\r\n"
     writer.write(f"GET {path} HTTP/1.1\r\n{headers}\r\n".encode())

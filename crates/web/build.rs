@@ -1,15 +1,29 @@
-//! Passes a hash over the sources of this crate to the compiler, for the validators of pages: pages of another build may
-//! differ although they show the same objects.
+//! Passes a hash over all sources that pages are rendered by to the compiler, for the validators of pages: pages of
+//! another build may differ although they show the same objects.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+/// The sources of this crate and of those that it depends on.
+const SOURCES: [&str; 10] = [
+    "assets",
+    "src",
+    "templates",
+    "../app/src",
+    "../domain/src",
+    "../git/src",
+    "../http-core/src",
+    "../store/src",
+    "../../Cargo.lock",
+    "../../Cargo.toml",
+];
+
 fn main() -> io::Result<()> {
     let mut files = Vec::new();
-    for directory in ["assets", "src", "templates"] {
-        println!("cargo::rerun-if-changed={directory}");
-        list_files(Path::new(directory), &mut files)?;
+    for path in SOURCES.map(Path::new) {
+        println!("cargo::rerun-if-changed={}", path.display());
+        if path.is_dir() { list_files(path, &mut files)? } else { files.push(path.to_owned()) }
     }
     files.sort();
     let mut hasher = DefaultHasher::new();

@@ -1,6 +1,7 @@
 """Requests for pages in a browser session."""
 
 import copy
+import hashlib
 import http.client
 import time
 from statistics import median
@@ -20,12 +21,12 @@ def ask(target, method, path, headers, body=None, expected=200):
     begin = time.monotonic()
     connection.request(method, path, body, headers)
     response = connection.getresponse()
-    response.read(1)
+    response.content = response.read(1)
     response.first_byte = time.monotonic() - begin
-    response.read()
+    response.content += response.read()
     response.complete = time.monotonic() - begin
     connection.close()
-    if expected and response.status != expected:
+    if response.status != expected:
         raise RuntimeError(f"{method} {path} answers {response.status}")
     return response
 
@@ -35,7 +36,7 @@ class BrowsingCase(ContentCase):
 
     def measurements(self, environment):
         measurements = super().measurements(environment)
-        self.cookie = self.sign_in(self.local, "bench-browser")
+        self.cookie = self.sign_in(self.local, f"bench-{self.name}")
         return measurements
 
     def sign_in(self, target, username):
@@ -80,23 +81,23 @@ class Page(Requests):
         return self.case.headers
 
 
-def stored(target, path, headers):
+def conditional_headers(target, path, headers):
     """Returns the headers of a client that has stored a page: the response is 304."""
-    # The first response may lack parts that were not ready in time.
+    # The first response may lack parts that were not ready in time. Its tag is then a digest of the page.
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline:
         response = ask(target, "GET", path, headers)
-        conditional = headers | {"If-None-Match": response.getheader("ETag")}
-        if ask(target, "GET", path, conditional, expected=None).status == 304:
-            return conditional
-    raise RuntimeError(f"GET {path} never answers 304")
+        tag = response.getheader("ETag")
+        if tag != f'W/"{hashlib.sha256(response.content).hexdigest()[:32]}"':
+            return headers | {"If-None-Match": tag}
+    raise RuntimeError(f"GET {path} is never complete")
 
 
 class StoredPage(Requests):
     """Concurrent requests of a page that the clients have stored."""
 
     def headers(self, target):
-        return stored(target, self.path, self.case.headers)
+        return conditional_headers(target, self.path, self.case.headers)
 
 
 class Opened(Operation):
@@ -109,7 +110,7 @@ class Opened(Operation):
         headers = target.server.headers if self.with_token else self.case.headers
         path = self.path.format_map(target.project_ids)
         if self.is_stored:
-            headers = stored(target, path, headers)
+            headers = conditional_headers(target, path, headers)
         status = 304 if self.is_stored else 200
         responses = [ask(target, "GET", path, headers, expected=status) for _ in range(self.count)]
         return {

@@ -4,7 +4,8 @@
 //! is one of a few that are never executable, and a sandbox applies if the browser displays the content.
 
 use axum::body::Body;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::header::{self, HeaderName};
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt as _;
 use holdfast_app::repository::transfer::fetch::ResponseStream as Content;
@@ -23,15 +24,23 @@ pub const TEXT_PLAIN: &str = "text/plain";
 pub const OCTET_STREAM: &str = "application/octet-stream";
 
 impl UserContent {
-    pub fn respond(self, content: Content) -> Response {
-        let headers = [
+    /// Responds to a client that has the content (304). A client replaces the headers that it has stored by these.
+    pub fn not_modified(&self) -> Response {
+        (StatusCode::NOT_MODIFIED, self.headers()).into_response()
+    }
+
+    fn headers(&self) -> [(HeaderName, HeaderValue); 4] {
+        [
             (header::CONTENT_TYPE, HeaderValue::from_static(self.content_type)),
             (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
             (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'")),
             (header::CACHE_CONTROL, HeaderValue::from_static(self.cache_control)),
-        ];
+        ]
+    }
+
+    pub fn respond(self, content: Content) -> Response {
         // The compression of pages polls a body again after its end.
-        let mut response = (StatusCode::OK, headers, Body::from_stream(content.fuse())).into_response();
+        let mut response = (StatusCode::OK, self.headers(), Body::from_stream(content.fuse())).into_response();
         if let Some(bytes) = self.bytes {
             response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(bytes));
         }

@@ -167,13 +167,18 @@ impl RequestContext {
         Layout { api_call: layout.api_call.map(|call| call.replace(name, &value.to_string())), ..layout }
     }
 
-    /// Returns the validator of a page about code that is rendered from its frame, the default branch and these objects
-    /// alone.
+    /// Returns the validator of a page about code that is rendered from its frame and these objects alone.
     pub fn code_validator(&self, project: &Project, objects: impl Hash) -> Validator {
         let abilities = Abilities::new(project, &self.actor);
-        let mut frame = project_frame(self.layout(), project, abilities, ProjectTab::Code);
+        let layout = self.layout_with_id(project.id.get());
+        let mut frame = project_frame(layout, project, abilities, ProjectTab::Code);
         frame.request_id.clear();
-        Validator::from_parts((frame, project.repository.default_branch(), objects), &self.info.if_none_match)
+        self.validator((frame, objects))
+    }
+
+    /// Returns the validator of a response that is made from these parts alone.
+    pub fn validator(&self, parts: impl Hash) -> Validator {
+        Validator::from_parts(parts, &self.info.if_none_match)
     }
 
     /// Waits for the permit of a heavy page, for a page that is heavy only with some parameters. Fails if none is free in

@@ -1,12 +1,12 @@
 //! The validator of a page that is rendered from immutable objects: an entity tag that is known before the page is
-//! rendered, so that a browser that has the page gets a 304 for the price of the permission check.
+//! rendered, so that a browser that has the page gets a 304 after the permission check alone.
 
 use std::hash::{Hash, Hasher};
 
 use axum::http::HeaderValue;
 use sha2::{Digest, Sha256};
 
-/// A hash over the sources of this crate. Another version renders other pages.
+/// A hash over all sources that pages are rendered by.
 const SOURCES: &str = env!("HOLDFAST_WEB_SOURCES");
 
 /// The entity tag of a page.
@@ -51,7 +51,7 @@ fn lists_tag(header: &HeaderValue, tag: &str) -> bool {
     listed.split(',').map(str::trim).any(|entry| entry == "*" || opaque(entry) == opaque(tag))
 }
 
-/// Hashes values with SHA-256: whoever writes both of two pages cannot give them the same tag.
+/// Hashes values with SHA-256. The hash must resist collisions, because users choose the parts.
 struct TagHasher(Sha256);
 
 impl Hasher for TagHasher {

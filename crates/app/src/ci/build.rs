@@ -88,6 +88,7 @@ pub async fn show_with_trace(app: &App, actor: &Actor, project: &ProjectRef, id:
     let newest = builds.iter().filter(|it| it.name == build.name).map(|it| it.id).max();
     let is_superseded = |it: &Build| it.name == build.name && Some(it.id) != newest;
     let (mut superseded, mut builds): (Vec<Build>, Vec<Build>) = builds.into_iter().partition(is_superseded);
+    superseded.retain(|it| it.id < build.id);
     superseded.reverse();
     let pending = explain_pending(app, &mut connection, &project, std::iter::once(&build)).await?.pop();
     let pending = pending.or_else(|| explain_created(&build, &builds));

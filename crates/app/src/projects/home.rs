@@ -4,7 +4,7 @@ use holdfast_domain::ids::ProjectId;
 use holdfast_domain::policy::ProjectAction;
 use holdfast_domain::text::compare_naturally;
 use holdfast_git::protocol::advertisement::RefLookup;
-use holdfast_store::projects::home::{self, BranchTip, HomeFacts};
+use holdfast_store::projects::home::{self, BranchTip, HomeDetails};
 use holdfast_store::projects::star;
 use holdfast_store::repository::snapshot::{RefKind, Snapshot};
 
@@ -61,15 +61,15 @@ pub async fn show(app: &App, actor: &Actor, project: &ProjectRef) -> Result<Proj
     let repository = load_refs(app, actor, project).await?;
     let refs = repository.refs.clone();
     let (branch_count, tag_count) = (refs.count(RefKind::Branches), refs.count(RefKind::Tags));
-    let load_facts = async {
+    let load_details = async {
         let viewer = actor.user_id();
         let commit = refs.head_target().filter(|_| can_read_builds).map(|id| id.to_string());
         let branch = refs.head().strip_prefix("refs/heads/");
         let tip = branch.zip(commit.as_deref()).map(|(branch, commit)| BranchTip { branch, commit });
         Ok(home::find(&mut *app.database.connection().await?, repository.project.id, tip, viewer).await?)
     };
-    let (overview, facts) = tokio::try_join!(overview::load(app, &repository), load_facts)?;
-    let HomeFacts { pipeline, release, is_starred } = facts;
+    let (overview, details) = tokio::try_join!(overview::load(app, &repository), load_details)?;
+    let HomeDetails { pipeline, release, is_starred } = details;
     let latest_tag = find_latest_tag(&refs, tag_count);
     let project = repository.project;
     let repository = HomeRepository { branch_count, tag_count, overview, pipeline, release, latest_tag };

@@ -34,7 +34,7 @@ pub struct BranchTip<'a> {
 
 /// The newest pipeline of a branch's tip, the newest release of the project, and whether the viewer has starred it.
 #[derive(Clone, Debug, Default)]
-pub struct HomeFacts {
+pub struct HomeDetails {
     pub pipeline: Option<LatestPipeline>,
     pub release: Option<LatestRelease>,
     pub is_starred: bool,
@@ -80,7 +80,7 @@ pub async fn find(
     project: ProjectId,
     tip: Option<BranchTip<'_>>,
     viewer: Option<UserId>,
-) -> Result<HomeFacts> {
+) -> Result<HomeDetails> {
     const QUERY: &str = "select p.id as pipeline_id, p.status as pipeline_status, p.duration as pipeline_duration, \
            p.created_at as pipeline_created_at, p.finished_at as pipeline_finished_at, r.tag_name as release_tag, \
            r.created_at as release_created_at, \
@@ -97,5 +97,5 @@ pub async fn find(
         .bind(viewer.map(UserId::get))
         .fetch_one(connection)
         .await?;
-    Ok(HomeFacts { pipeline: row.pipeline()?, is_starred: row.is_starred, release: row.release() })
+    Ok(HomeDetails { pipeline: row.pipeline()?, is_starred: row.is_starred, release: row.release() })
 }

@@ -30,7 +30,7 @@ const MAX_BYTES: usize = 512_000;
 /// Maximum length of a line of highlighted code, in characters. Code with longer lines is generated. A line cannot be
 /// interrupted, and the time for a hostile one grows faster than its length.
 const MAX_LINE_CHARACTERS: usize = 500;
-/// How long a request waits for the highlighted code of a file. Enough for the lines that are seen first.
+/// How long a request waits for the highlighted code of a file. The first two hundred lines take about this long.
 const FILE_TIMEOUT: Duration = Duration::from_millis(40);
 /// How long one code may be worked on. What takes longer than a request waits is found in the cache by the next one.
 const WORK_TIMEOUT: Duration = Duration::from_secs(1);
@@ -98,8 +98,11 @@ impl HighlightedFile {
 /// Highlights the lines of a file. No line is highlighted if the syntax of the file is not known, or if it is too long.
 pub async fn highlight_file(blob_id: String, path: &str, lines: &[String]) -> HighlightedFile {
     let unchanged = HighlightedFile { lines: Arc::default(), is_final: true };
-    let syntax = lines.first().and_then(|line| syntaxes::find_by_path(path, line));
-    let Some(syntax) = syntax.filter(|_| !is_too_long(lines)) else { return unchanged };
+    let Some(first_line) = lines.first().filter(|_| !is_too_long(lines)).cloned() else { return unchanged };
+    let path = path.to_owned();
+    // The first lines of files are compared with patterns, and the first call loads all syntaxes.
+    let find_syntax = tokio::task::spawn_blocking(move || syntaxes::find_by_path(&path, &first_line));
+    let Some(syntax) = find_syntax.await.ok().flatten() else { return unchanged };
     let key = (blob_id, syntax.name.clone());
     let highlighted = match CACHE.get(&key) {
         Some(found) => found.unwrap_or_default(),

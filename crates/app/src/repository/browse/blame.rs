@@ -13,6 +13,7 @@ use super::blob::{self, LocatedFile};
 use super::changes::explain_timeout;
 use super::commit::{self, Commit};
 use crate::repository::fetch_slot::FetchSlot;
+use crate::repository::refs::ref_address::DefaultBranch;
 use crate::{App, Error, Resource, Result};
 
 /// Maximum size of a file whose lines are shown with their commits.
@@ -38,6 +39,7 @@ pub struct BlamedFile {
     pub id: ObjectId,
     pub bytes: u64,
     pub content: BlamedContent,
+    pub default_branch: Option<DefaultBranch>,
 }
 
 #[derive(Debug)]
@@ -54,6 +56,7 @@ pub enum BlamedContent {
 /// Returns a file with the commits of its lines.
 #[crate::boxed]
 pub async fn show(app: &App, file: LocatedFile) -> Result<BlamedFile> {
+    let default_branch = file.default_branch();
     let LocatedFile { repository, revision, path, commit: commit_id, id } = file;
     let (bytes, text) = blob::read_buffered(app, &repository, id, MAX_BYTES).await?;
     let commit = commit::load_one_listed(app, &repository, commit_id).await?;
@@ -71,5 +74,5 @@ pub async fn show(app: &App, file: LocatedFile) -> Result<BlamedFile> {
             BlamedContent::Lines { text, blame }
         }
     };
-    Ok(BlamedFile { project: repository.project, revision, path, commit, id, bytes, content })
+    Ok(BlamedFile { project: repository.project, revision, path, commit, id, bytes, content, default_branch })
 }

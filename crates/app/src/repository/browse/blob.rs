@@ -13,6 +13,7 @@ use super::{last_commit, revision, tree};
 use crate::large_response::MAX_SMALL_BYTES;
 use crate::repository::fetch_slot::FetchSlot;
 use crate::repository::open_repository::{OpenRepository, open_repository};
+use crate::repository::refs::ref_address::DefaultBranch;
 use crate::repository::transfer::fetch::{self, ResponseStream};
 use crate::repository::{object_lookup, objects};
 use crate::{Actor, App, Error, Resource, Result};
@@ -53,11 +54,10 @@ pub struct File {
     pub id: ObjectId,
     /// The commit of the revision, shortened as in a list.
     pub commit: Commit,
-    /// The commit that last changed the file. None if it was not found in a short time.
-    pub last_commit: Option<Commit>,
     pub bytes: u64,
     /// None if the file is too large to be shown.
     pub content: Option<Bytes>,
+    pub default_branch: Option<DefaultBranch>,
 }
 
 /// A file that the address of a page names. Its content has not been read.
@@ -76,6 +76,10 @@ impl LocatedFile {
     pub const fn project(&self) -> &Project {
         &self.repository.project
     }
+
+    pub fn default_branch(&self) -> Option<DefaultBranch> {
+        DefaultBranch::find(&self.repository.refs)
+    }
 }
 
 /// Finds the file that the end of a page's address names, such as `main/src/lib.rs`.
@@ -89,14 +93,19 @@ pub async fn locate(app: &App, actor: &Actor, project: &ProjectRef, address: &st
     Ok(LocatedFile { revision: revision.to_owned(), path: path.to_owned(), commit, id: file.id, repository })
 }
 
+/// Returns the commit that last changed a file. Returns None if it was not found in a short time.
+pub async fn find_last_commit(app: &App, file: &LocatedFile) -> Result<Option<Commit>> {
+    last_commit::load_for_file(app, &file.repository, file.commit, &file.path).await
+}
+
 /// Reads what the page of a file shows, with its content if that has at most `max_bytes`.
 #[crate::boxed]
 pub async fn read_file(app: &App, file: LocatedFile, max_bytes: u64) -> Result<File> {
+    let default_branch = file.default_branch();
     let LocatedFile { repository, revision, path, commit, id } = file;
     let (bytes, content) = read_buffered(app, &repository, id, max_bytes).await?;
-    let last_commit = last_commit::load_for_file(app, &repository, commit, &path).await?;
     let commit = commit::load_one_listed(app, &repository, commit).await?;
-    Ok(File { project: repository.project, revision, path, id, commit, last_commit, bytes, content })
+    Ok(File { project: repository.project, revision, path, id, commit, bytes, content, default_branch })
 }
 
 /// Reads the bytes of a file.

@@ -16,6 +16,7 @@ use super::revision;
 use crate::repository::fetch_slot::FetchSlot;
 use crate::repository::objects;
 use crate::repository::open_repository::{OpenRepository, open_repository};
+use crate::repository::refs::ref_address::DefaultBranch;
 use crate::{Actor, App, Error, Resource, Result, access};
 
 /// A page of a list of commits.
@@ -31,6 +32,7 @@ pub struct CommitList {
     pub pipelines: HashMap<String, CommitPipeline>,
     /// Whether the list continues behind the last commit.
     pub has_more: bool,
+    pub default_branch: Option<DefaultBranch>,
 }
 
 /// Number of commits on a page. Arbitrary.
@@ -60,8 +62,15 @@ pub async fn list(
         load_listed(app, &repository, ids.clone()),
         find_pipelines(app, actor, &repository.project, &ids)
     )?;
-    let (revision, path) = (revision.to_owned(), path.to_owned());
-    Ok(CommitList { project: repository.project, revision, path, commits, pipelines, has_more })
+    Ok(CommitList {
+        default_branch: DefaultBranch::find(&repository.refs),
+        revision: revision.to_owned(),
+        path: path.to_owned(),
+        project: repository.project,
+        commits,
+        pipelines,
+        has_more,
+    })
 }
 
 /// Returns the ids of one more commit than a page has, if there are so many.

@@ -26,6 +26,8 @@ pub struct FileSearch {
     pub project: Project,
     /// The revision as the address names it.
     pub revision: String,
+    /// The text that names the revision in the addresses of files.
+    pub address: String,
     /// The first files that match, in git's order, with their whole paths.
     pub files: Vec<TreeEntry>,
     /// Whether more than [`MAX_FOUND`] files match.
@@ -61,8 +63,9 @@ pub async fn find(app: &App, actor: &Actor, project: &ProjectRef, revision: &str
         }
         files.push(entry);
     }
+    let address = revision::address(&repository, revision, commit);
     let (project, revision) = (repository.project, revision.to_owned());
-    Ok(FileSearch { project, revision, files, has_more, is_incomplete })
+    Ok(FileSearch { project, revision, address, files, has_more, is_incomplete })
 }
 
 /// The different words of a filter in lower case.

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use holdfast_domain::page::{MAX_PAGE_SIZE, PageRequest};
-use holdfast_git::protocol::advertisement::RefLookup;
 use holdfast_git::reader::{EntryKind, TreeEntry};
 
 use super::commit::Commit;
@@ -12,7 +11,7 @@ use super::last_commit::{self, LastCommits, SearchTime};
 use super::{blob, tree};
 use crate::repository::objects;
 use crate::repository::open_repository::OpenRepository;
-use crate::repository::refs::ref_address;
+use crate::repository::refs::ref_address::DefaultBranch;
 use crate::{App, Result};
 
 /// Maximum number of entries of the root directory that are shown. Arbitrary; a page of the whole directory has all.
@@ -24,10 +23,7 @@ const MAX_README_BYTES: u64 = 512 << 10;
 /// The tip of the default branch, and its root directory.
 #[derive(Clone, Debug)]
 pub struct RepositoryOverview {
-    /// The short name of the default branch.
-    pub default_branch: String,
-    /// The text that names the default branch in addresses.
-    pub revision: String,
+    pub default_branch: DefaultBranch,
     /// The last commit of the default branch, shortened as in a list.
     pub commit: Commit,
     /// The entries of the root directory: directories, then files, then submodules, each in git's order.
@@ -52,9 +48,7 @@ pub struct Readme {
 /// Reads the first view of a repository. Returns None if the default branch does not exist.
 pub(crate) async fn load(app: &App, repository: &OpenRepository) -> Result<Option<RepositoryOverview>> {
     let Some(tip) = repository.refs.head_target() else { return Ok(None) };
-    let head = repository.refs.head();
-    let default_branch = head.strip_prefix("refs/heads/").unwrap_or(head).to_owned();
-    let revision = ref_address::branch_address(&*repository.refs, &default_branch);
+    let Some(default_branch) = DefaultBranch::find(&repository.refs) else { return Ok(None) };
     let read = objects::read(app, repository, move |reader| {
         let mut commit = Commit::from(reader.commit(tip)?);
         commit.abridge();
@@ -72,7 +66,7 @@ pub(crate) async fn load(app: &App, repository: &OpenRepository) -> Result<Optio
     };
     let readme = load_readme(app, repository, &entries).await?;
     let last_commits = last_commit::load_for_directory(app, repository, tip, "", SearchTime::Short).await?;
-    Ok(Some(RepositoryOverview { default_branch, revision, commit, entries, has_more_entries, readme, last_commits }))
+    Ok(Some(RepositoryOverview { default_branch, commit, entries, has_more_entries, readme, last_commits }))
 }
 
 /// Reads the README among the entries of a directory.

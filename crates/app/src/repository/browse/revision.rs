@@ -88,6 +88,13 @@ pub(super) fn split_address<'a>(refs: &impl RefLookup, address: &'a str) -> (&'a
     (&address[..end], address[end..].trim_start_matches('/'))
 }
 
+/// Returns the text that names a commit in the address of a page: the revision that was resolved to it or, if the page
+/// would read the revision as a revision and a path, such as `feature/x~1`, the id of the commit.
+pub(super) fn address(repository: &OpenRepository, revision: &str, commit: ObjectId) -> String {
+    let is_kept = split_address(&*repository.refs, revision) == (revision, "");
+    if is_kept { revision.to_owned() } else { commit.to_string() }
+}
+
 /// A step of a suffix: to the parent with this number, repeated.
 struct ParentStep {
     parent: usize,

@@ -17,6 +17,7 @@ use super::revision;
 use crate::repository::fetch_slot::FetchSlot;
 use crate::repository::objects;
 use crate::repository::open_repository::{OpenRepository, open_repository};
+use crate::repository::refs::ref_address::DefaultBranch;
 use crate::{Actor, App, Error, Resource, Result};
 
 #[derive(Clone, Debug)]
@@ -60,6 +61,7 @@ pub struct Directory {
     pub last_commits: Arc<LastCommits>,
     /// The README among the entries.
     pub readme: Option<Readme>,
+    pub default_branch: Option<DefaultBranch>,
 }
 
 /// Returns the directory that the end of a page's address names, such as `main/src`. `time` limits the search for last
@@ -81,8 +83,16 @@ pub async fn show(
     let commit = commit::load_one_listed(app, &repository, id).await?;
     let last_commits = last_commit::load_for_directory(app, &repository, id, path, time).await?;
     let readme = overview::load_readme(app, &repository, &entries.items).await?;
-    let (revision, path) = (revision.to_owned(), path.to_owned());
-    Ok(Directory { project: repository.project, revision, path, commit, entries, last_commits, readme })
+    Ok(Directory {
+        default_branch: DefaultBranch::find(&repository.refs),
+        revision: revision.to_owned(),
+        path: path.to_owned(),
+        project: repository.project,
+        commit,
+        entries,
+        last_commits,
+        readme,
+    })
 }
 
 /// Lists the entries of a directory with their whole paths. Returns None if there is no such directory.

@@ -52,6 +52,23 @@ impl RefAddresses {
     }
 }
 
+/// The default branch of a repository.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct DefaultBranch {
+    pub name: String,
+    /// The text that names it in addresses.
+    pub address: String,
+}
+
+impl DefaultBranch {
+    /// Returns the default branch, if it exists.
+    pub(crate) fn find(refs: &Snapshot) -> Option<Self> {
+        refs.head_target()?;
+        let name = refs.head().strip_prefix("refs/heads/")?;
+        Some(Self { name: name.to_owned(), address: branch_address(refs, name) })
+    }
+}
+
 /// Returns the text that names an existing branch.
 pub(crate) fn branch_address(refs: &impl RefLookup, name: &str) -> String {
     let is_hidden = refs.find(&format!("refs/tags/{name}")).is_some() || has_refs_below(refs, "refs/tags", name);

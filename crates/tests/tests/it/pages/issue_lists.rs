@@ -293,5 +293,6 @@ async fn filters_do_not_reach_other_projects() {
     }
     let page = eve.get("/ada/tide/issues?q=label%3Aclassified").await;
     assert_eq!(page.texts(".flash.bad li"), ["There is no label “classified”."]);
+    let page = eve.get("/ada/tide/issues?q=leak").await;
     assert!(page.attributes("option[value='classified']", "value").is_empty());
 }

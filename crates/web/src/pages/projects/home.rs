@@ -25,7 +25,9 @@ async fn show(context: RequestContext, path: ProjectPathParams) -> PageResult {
     let layout = context.layout_with_id(home.project.id.get());
     let overview = home.repository.as_ref().and_then(|repository| repository.overview.as_ref());
     let readme_html = match overview {
-        Some(overview) => readme::render(overview.readme.as_ref(), &home.project.full_path(), &overview.revision).await,
+        Some(overview) => {
+            readme::render(overview.readme.as_ref(), &home.project.full_path(), &overview.default_branch.address).await
+        }
         None => None,
     };
     respond::html(&project_home_page(layout, &home, abilities, context.site(), readme_html, context.now()))

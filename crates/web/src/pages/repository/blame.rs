@@ -8,11 +8,11 @@ use holdfast_domain::policy::ProjectAction;
 use holdfast_http_core::Access;
 
 use super::address::RevisionPathParams;
+use super::blob::file_validator;
 use crate::abilities::Abilities;
 use crate::cost::Cost;
 use crate::highlight;
 use crate::pages::Pages;
-use crate::pages::projects::address::ensure_address;
 use crate::request::RequestContext;
 use crate::respond::{self, PageResult};
 use crate::views::repository::blame::{blame_page, lines};
@@ -25,14 +25,15 @@ pub fn declare(pages: &mut Pages) {
 async fn show(context: RequestContext, RevisionPathParams { project, rest }: RevisionPathParams) -> PageResult {
     let app = context.app();
     let located = blob::locate(app, &context.actor, &project.reference(), &rest).await?;
-    ensure_address(&context, located.project())?;
-    let validator = context.code_validator(located.project(), (&located.revision, located.commit, located.id));
+    let validator = file_validator(&context, &located, None)?;
     if validator.is_current {
         return Ok(respond::not_modified(validator));
     }
     let file = blame::show(app, located).await?;
     let abilities = Abilities::new(&file.project, &context.actor);
-    let (mut html, mut is_final) = (Vec::new(), true);
+    // A small file that could not be read may be readable next time.
+    let is_unread = matches!(file.content, BlamedContent::TooLarge) && file.bytes <= blame::MAX_BYTES;
+    let (mut html, mut is_final) = (Vec::new(), !is_unread);
     if let BlamedContent::Lines { text, .. } = &file.content {
         let lines = lines(text);
         let highlighted = highlight::highlight_file(file.id.to_string(), &file.path, &lines).await;

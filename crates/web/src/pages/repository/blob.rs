@@ -1,12 +1,14 @@
 //! The page of a file, and its bytes.
 
-use holdfast_app::repository::browse::blob;
+use holdfast_app::repository::browse::blob::{self, LocatedFile};
+use holdfast_app::repository::browse::commit::Commit;
 use holdfast_domain::policy::ProjectAction;
 use holdfast_http_core::{Access, TEXT_PLAIN, UserContent, params};
 
 use super::address::RevisionPathParams;
 use crate::abilities::Abilities;
 use crate::cost::Cost;
+use crate::errors::PageError;
 use crate::file_types::{image_type, is_markdown};
 use crate::highlight;
 use crate::markdown::{self, LinkContext};
@@ -14,6 +16,7 @@ use crate::pages::Pages;
 use crate::pages::projects::address::ensure_address;
 use crate::request::RequestContext;
 use crate::respond::{self, PageResult};
+use crate::validator::Validator;
 use crate::views::repository::blob::{BlobBody, BlobInput, MAX_TEXT_BYTES, blob_page};
 
 pub fn declare(pages: &mut Pages) {
@@ -31,20 +34,32 @@ params! {
     }
 }
 
+/// Returns the validator of a page about a file. Fails if the address is not the one of the project.
+pub(super) fn file_validator(
+    context: &RequestContext,
+    file: &LocatedFile,
+    last_commit: Option<&Commit>,
+) -> Result<Validator, PageError> {
+    ensure_address(context, file.project())?;
+    let last_commit = last_commit.map(|commit| commit.id);
+    let objects = (&file.revision, file.commit, file.id, last_commit, file.default_branch());
+    Ok(context.code_validator(file.project(), objects))
+}
+
 async fn show(context: RequestContext, ShowBlob { revision, plain }: ShowBlob) -> PageResult {
     let RevisionPathParams { project, rest } = revision;
     let app = context.app();
     let located = blob::locate(app, &context.actor, &project.reference(), &rest).await?;
-    ensure_address(&context, located.project())?;
-    let validator = context.code_validator(located.project(), (&located.revision, located.commit, located.id));
+    let last_commit = blob::find_last_commit(app, &located).await?;
+    let validator = file_validator(&context, &located, last_commit.as_ref())?;
     if validator.is_current {
         return Ok(respond::not_modified(validator));
     }
     let file = blob::read_file(app, located, MAX_TEXT_BYTES).await?;
     let abilities = Abilities::new(&file.project, &context.actor);
     let layout = context.layout_with_record(file.project.id.get(), ":sha", file.commit.id);
-    // A page with parts that were not ready in time is not kept.
-    let mut is_final = file.last_commit.is_some();
+    // A page with parts that were not ready in time, or that could not be read, may be rendered differently next time.
+    let mut is_final = file.content.is_some() || file.bytes > MAX_TEXT_BYTES;
     let mut body = BlobBody::new(&file.path, file.content.as_deref());
     let mut rendered = None;
     if let BlobBody::Lines(text) = &mut body {
@@ -66,7 +81,8 @@ async fn show(context: RequestContext, ShowBlob { revision, plain }: ShowBlob) -
         body,
         rendered,
         commit: &file.commit,
-        last_commit: file.last_commit.as_ref(),
+        last_commit: last_commit.as_ref(),
+        default_branch: file.default_branch.as_ref(),
     };
     let page = blob_page(layout, &file.project, abilities, input);
     Ok(respond::html(&page)?.with_validator(is_final.then_some(validator)))
@@ -77,16 +93,19 @@ async fn show_raw(context: RequestContext, RevisionPathParams { project, rest }:
     let app = context.app();
     let file = blob::locate(app, &context.actor, &project.reference(), &rest).await?;
     ensure_address(&context, file.project())?;
-    let validator = context.code_validator(file.project(), file.id);
-    if validator.is_current {
-        return Ok(respond::not_modified(validator));
-    }
-    let blob = blob::read_raw(app, &file).await?;
     let user_content = UserContent {
         content_type: image_type(&file.path).unwrap_or(TEXT_PLAIN),
-        bytes: Some(blob.bytes),
+        bytes: None,
         attachment: None,
         cache_control: "private, no-cache",
     };
-    Ok(respond::complete(user_content.respond(blob.content)).with_validator(Some(validator)))
+    let validator = context.validator(file.id);
+    let response = match validator.is_current {
+        true => user_content.not_modified(),
+        false => {
+            let blob = blob::read_raw(app, &file).await?;
+            UserContent { bytes: Some(blob.bytes), ..user_content }.respond(blob.content)
+        }
+    };
+    Ok(respond::complete(response).with_validator(Some(validator)))
 }

@@ -42,7 +42,7 @@ async fn show(context: RequestContext, FindFile { revision, path }: FindFile) ->
     };
     if let Some(path) = only_path {
         let links = ProjectLinks::new(&found.project.full_path());
-        return Ok(respond::see_other(links.blob(&found.revision, path)));
+        return Ok(respond::see_other(links.blob(&found.address, path)));
     }
     let abilities = Abilities::new(&found.project, &context.actor);
     let layout = context.layout_with_id(found.project.id.get());

@@ -39,14 +39,14 @@ params! {
 async fn switch_ref(context: RequestContext, params: SwitchRef) -> PageResult {
     let SwitchRef { project, r#ref, path, view } = params;
     let name = r#ref.unwrap_or_default().trim().to_owned();
-    let found = ref_switch::find_project(context.app(), &context.actor, &project.reference(), &name).await?;
+    let (found, address) = ref_switch::find(context.app(), &context.actor, &project.reference(), &name).await?;
     ensure_address(&context, &found)?;
     let links = ProjectLinks::new(&found.full_path());
     if name.is_empty() {
         return Ok(respond::see_other(links.home()));
     }
     let (path, view) = (path.unwrap_or_default(), CodeView::from_str_or_tree(&view.unwrap_or_default()));
-    Ok(respond::see_other(view.url(&links, &name, &path)))
+    Ok(respond::see_other(view.url(&links, &address, &path)))
 }
 
 params! {

@@ -70,9 +70,9 @@ pub struct FilterOption {
 }
 
 impl FilterOptions {
-    /// Builds the choices. `adds_current` adds the names of the query that are not among the first hundred of their kind,
-    /// such as a closed milestone.
-    fn new(choices: &IssueChoices, query: &IssueQuery, adds_current: bool) -> Self {
+    /// Builds the choices. What the query selects is always one of them, even if it does not exist: otherwise the form
+    /// would remove it from the query.
+    fn new(choices: &IssueChoices, query: &IssueQuery) -> Self {
         let pair = |value: &str, text: &str| (value.to_owned(), text.to_owned());
         let labels = choices.labels.iter().map(|label| pair(&label.title, &label.title));
         let milestones = choices.milestones.iter().map(|milestone| pair(&milestone.title, &milestone.title));
@@ -89,26 +89,21 @@ impl FilterOptions {
         let milestones = std::iter::once(pair("none", "No milestone")).chain(milestones);
         let assignees = [pair("@me", "You"), pair("none", "Nobody")].into_iter().chain(people);
         Self {
-            labels: filter_options(labels, query.single_label(), adds_current),
-            milestones: filter_options(milestones, milestone, adds_current),
-            assignees: filter_options(assignees, assignee, adds_current),
+            labels: filter_options(labels, query.single_label()),
+            milestones: filter_options(milestones, milestone),
+            assignees: filter_options(assignees, assignee),
         }
     }
 }
 
-/// Returns options of which the current one is selected. `adds_current` adds it if it is missing.
-fn filter_options(
-    options: impl Iterator<Item = (String, String)>,
-    current: Option<&str>,
-    adds_current: bool,
-) -> Vec<FilterOption> {
+/// Returns options of which the current one is selected. It is added if it is missing.
+fn filter_options(options: impl Iterator<Item = (String, String)>, current: Option<&str>) -> Vec<FilterOption> {
     let option = |(value, text): (String, String)| {
         let is_selected = current == Some(value.as_str());
         FilterOption { value, text, is_selected }
     };
     let mut options: Vec<FilterOption> = options.map(option).collect();
     if let Some(value) = current
-        && adds_current
         && options.iter().all(|option| !option.is_selected)
     {
         options.push(FilterOption { value: value.to_owned(), text: value.to_owned(), is_selected: true });
@@ -201,7 +196,7 @@ pub fn issues_page(layout: Layout, abilities: Abilities, input: IssueListInput<'
         pages: Pages::new(issues, &path, &[("q", &text)]),
         path,
         // A name that does not exist is reported, and is no choice.
-        filters: FilterOptions::new(choices, query, unknown.is_empty()),
+        filters: FilterOptions::new(choices, query),
         labels: choices.labels.iter().map(|label| label.title.clone()).collect(),
         milestones: choices.milestones.iter().map(|milestone| milestone.title.clone()).collect(),
         people: people(&choices.people),

@@ -15,15 +15,15 @@ pub enum NotePart {
 pub fn system_note_parts(body: &str, chips: &LabelChips<'_>) -> Vec<NotePart> {
     let text = |text: &str| NotePart::Text(text.to_owned());
     let title = |title: &str| NotePart::Title(title.to_owned());
-    let titles = between(body, "changed title from **", "**").and_then(|titles| titles.split_once("** to **"));
+    let titles = strip_markup(body, "changed title from **", "**").and_then(|titles| titles.split_once("** to **"));
     if let Some((before, after)) = titles {
         return vec![text("changed title from "), title(before), text(" to "), title(after)];
     }
-    if let Some(milestone) = between(body, "changed milestone to %\"", "\"") {
+    if let Some(milestone) = strip_markup(body, "changed milestone to %\"", "\"") {
         return vec![text("changed milestone to "), title(milestone)];
     }
     for verb in ["added ", "removed "] {
-        if let Some(titles) = body.strip_prefix(verb).and_then(|rest| between(rest, "~\"", "\"")) {
+        if let Some(titles) = body.strip_prefix(verb).and_then(|rest| strip_markup(rest, "~\"", "\"")) {
             let labels = titles.split("\" ~\"").map(|title| NotePart::Label(chips.chip(title)));
             return std::iter::once(text(verb)).chain(labels).collect();
         }
@@ -31,7 +31,7 @@ pub fn system_note_parts(body: &str, chips: &LabelChips<'_>) -> Vec<NotePart> {
     vec![text(body)]
 }
 
-fn between<'a>(text: &'a str, start: &str, end: &str) -> Option<&'a str> {
+fn strip_markup<'a>(text: &'a str, start: &str, end: &str) -> Option<&'a str> {
     text.strip_prefix(start)?.strip_suffix(end)
 }
 

@@ -3,7 +3,6 @@
 use askama::Template;
 use chrono::{DateTime, Utc};
 use holdfast_app::projects::home::{HomeRepository, LatestPipeline, ProjectHome};
-use holdfast_app::projects::project::Project;
 use holdfast_domain::InstanceUrls;
 use holdfast_domain::namespaces::NamespaceKind;
 
@@ -133,7 +132,7 @@ pub fn project_home_page(
     let content = match &home.repository {
         None => HomeContent::Hidden,
         Some(repository) if repository.is_empty() => HomeContent::Empty,
-        Some(repository) => content(project, repository, &project_links, readme_html, now),
+        Some(repository) => content(repository, &project_links, readme_html, now),
     };
     ProjectHomePage {
         layout,
@@ -149,20 +148,25 @@ pub fn project_home_page(
 }
 
 fn content(
-    project: &Project,
     repository: &HomeRepository,
     project_links: &ProjectLinks,
     readme_html: Option<String>,
     now: DateTime<Utc>,
 ) -> HomeContent {
     let Some(overview) = &repository.overview else { return HomeContent::NoDefaultBranch };
-    let revision = overview.revision.as_str();
+    let revision = overview.default_branch.address.as_str();
     let readme = overview.readme.as_ref().map(|readme| ReadmeView::new(readme, project_links, revision, readme_html));
     let last_commits = &overview.last_commits;
     let entries = tree_row::rows(&overview.entries, last_commits, project_links, revision, now);
     let tree_url = project_links.tree(revision, "");
     HomeContent::Code(Box::new(CodeOverview {
-        refs: RefSwitch::new(project, CodeView::Tree, &overview.default_branch, ""),
+        refs: RefSwitch::new(
+            project_links,
+            Some(&overview.default_branch),
+            CodeView::Tree,
+            &overview.default_branch.name,
+            "",
+        ),
         commit: CommitLine::with_age(&overview.commit, project_links, now),
         complete_url: (!last_commits.is_complete && entries.iter().any(|row| row.last_commit.is_none()))
             .then(|| format!("{tree_url}{}", links::query(&[COMPLETE]))),

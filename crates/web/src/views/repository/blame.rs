@@ -74,7 +74,7 @@ pub fn blame_page(layout: Layout, file: &BlamedFile, abilities: Abilities, html:
         raw_url: links.raw(revision, path),
         permalink: links.blame(&file.commit.id.to_string(), path),
         body,
-        refs: RefSwitch::new(project, CodeView::Blame, revision, path),
+        refs: RefSwitch::new(&links, file.default_branch.as_ref(), CodeView::Blame, revision, path),
         path: PathView::new(&project.name, &links, revision, path),
     }
 }

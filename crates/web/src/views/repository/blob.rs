@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use askama::Template;
 use holdfast_app::projects::project::Project;
 use holdfast_app::repository::browse::commit::Commit;
+use holdfast_app::repository::refs::ref_address::DefaultBranch;
 
 use super::commit_line::CommitLine;
 use super::path::PathView;
@@ -129,13 +130,14 @@ pub struct BlobInput<'a> {
     pub commit: &'a Commit,
     /// The last commit of the file, if it is known.
     pub last_commit: Option<&'a Commit>,
+    pub default_branch: Option<&'a DefaultBranch>,
 }
 
 /// Builds the page of a file.
 pub fn blob_page(layout: Layout, project: &Project, abilities: Abilities, blob: BlobInput<'_>) -> BlobPage {
     let links = ProjectLinks::new(&project.full_path());
     let mut layout = project_frame(layout, project, abilities, ProjectTab::Code);
-    let BlobInput { revision, path, bytes, body, rendered, commit, last_commit } = blob;
+    let BlobInput { revision, path, bytes, body, rendered, commit, last_commit, default_branch } = blob;
     layout.title = format!("{path} · {} at {revision}", project.full_path());
     BlobPage {
         layout,
@@ -152,7 +154,7 @@ pub fn blob_page(layout: Layout, project: &Project, abilities: Abilities, blob: 
         rendered,
         raw_url: links.raw(revision, path),
         permalink: links.blob(&commit.id.to_string(), path),
-        refs: RefSwitch::new(project, CodeView::Blob, revision, path),
+        refs: RefSwitch::new(&links, default_branch, CodeView::Blob, revision, path),
         path: PathView::new(&project.name, &links, revision, path),
     }
 }

@@ -59,7 +59,7 @@ impl PipelineLink {
 
 /// Builds a list of commits. `after` is the id of the commit that precedes them, unless they are the newest.
 pub fn commits_page(layout: Layout, abilities: Abilities, list: &CommitList, after: Option<&str>) -> CommitsPage {
-    let CommitList { project, revision, path, commits, pipelines, has_more } = list;
+    let CommitList { project, revision, path, commits, pipelines, has_more, default_branch } = list;
     let project_links = ProjectLinks::new(&project.full_path());
     let mut layout = project_frame(layout, project, abilities, ProjectTab::Code);
     let subject = if path.is_empty() { "Commits".to_owned() } else { format!("History of {path}") };
@@ -82,7 +82,7 @@ pub fn commits_page(layout: Layout, abilities: Abilities, list: &CommitList, aft
     let last = commits.last().filter(|_| *has_more).map(|commit| commit.id.to_string());
     CommitsPage {
         layout,
-        refs: RefSwitch::new(project, CodeView::Commits, revision, path),
+        refs: RefSwitch::new(&project_links, default_branch.as_ref(), CodeView::Commits, revision, path),
         path: PathView::new(&project.name, &project_links, revision, path),
         days: days.into_iter().map(|(_, day)| day).collect(),
         next_url: last.map(|id| format!("{url}{}", links::query(&[("after", &id)]))),

@@ -87,7 +87,7 @@ pub fn parse(text: &str) -> Vec<DiffRow> {
                 let Some((next_old, next_new, context)) = parse_hunk(line) else { continue };
                 (old, new) = (next_old, next_new);
                 // The only hunk of an added or deleted file says nothing that its lines do not show.
-                if context.is_empty() && (old.is_nothing() || new.is_nothing()) {
+                if context.is_empty() && (old.is_empty_side() || new.is_empty_side()) {
                     continue;
                 }
                 DiffRow { kind: RowKind::Hunk, old: None, new: None, html: line_html(line.trim_end()) }
@@ -151,7 +151,7 @@ impl Range {
     }
 
     /// Returns whether this is the side of a file that does not exist, or is empty: `0,0`.
-    fn is_nothing(self) -> bool {
+    fn is_empty_side(self) -> bool {
         self.next == 0 && self.left == 0
     }
 

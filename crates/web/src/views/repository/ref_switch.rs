@@ -1,6 +1,6 @@
 //! The menu that leads from a page about code to the same page at another branch or tag.
 
-use holdfast_app::projects::project::Project;
+use holdfast_app::repository::refs::ref_address::DefaultBranch;
 
 use super::commit_line::short_revision;
 use crate::views::ProjectLinks;
@@ -59,18 +59,22 @@ pub struct RefSwitch {
 
 impl RefSwitch {
     /// Creates the menu of a page about a path of a revision.
-    pub fn new(project: &Project, view: CodeView, revision: &str, path: &str) -> Self {
-        let links = ProjectLinks::new(&project.full_path());
+    pub fn new(
+        links: &ProjectLinks,
+        default_branch: Option<&DefaultBranch>,
+        view: CodeView,
+        revision: &str,
+        path: &str,
+    ) -> Self {
         // A path may be missing in the default branch. The list of its commits is empty then; other pages do not exist.
-        let default_url = |branch: &str| match view {
-            CodeView::Commits => links.commits(branch, path),
-            CodeView::Tree | CodeView::Blob | CodeView::Blame => links.tree(branch, ""),
+        let default_url = |branch: &DefaultBranch| match view {
+            CodeView::Commits => links.commits(&branch.address, path),
+            CodeView::Tree | CodeView::Blob | CodeView::Blame => links.tree(&branch.address, ""),
         };
-        let default_branch = project.repository.default_branch();
         Self {
             shown: short_revision(revision).to_owned(),
             revision: revision.to_owned(),
-            default_branch: default_branch.map(|branch| (branch.to_owned(), default_url(branch))),
+            default_branch: default_branch.map(|branch| (branch.name.clone(), default_url(branch))),
             form_url: links.trees(),
             view: view.as_str(),
             path: path.to_owned(),

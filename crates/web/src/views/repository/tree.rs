@@ -80,7 +80,7 @@ pub fn tree_page(
         find_url: project_links.find(revision),
         commits_url: project_links.commits(revision, path),
         readme: directory.readme.as_ref().map(|it| ReadmeView::new(it, &project_links, revision, readme_html)),
-        refs: RefSwitch::new(project, CodeView::Tree, revision, path),
+        refs: RefSwitch::new(&project_links, directory.default_branch.as_ref(), CodeView::Tree, revision, path),
         path: PathView::new(&project.name, &project_links, revision, path),
     }
 }
