@@ -61,6 +61,8 @@ class Instance:
             "HOLDFAST__SSH__LISTEN": "",
             # One case has a repository with a million refs.
             "HOLDFAST__GIT__MAX_REFS": "10000000",
+            # Cases sign in many users from one address.
+            "HOLDFAST__LIMITS__SIGN_INS_PER_MINUTE": "0",
         } | (settings or {})
         shell('"$HOLDFAST" migrate >&2', **self.settings)
         say(f"filling the {name} database: {size}")

@@ -64,6 +64,18 @@ async fn pipelines_are_canceled_and_retried() {
     act(&ada, &page, &format!("{page}/retry")).await;
     let statuses = fixture.statuses().await;
     assert_eq!(statuses[2..], pairs(&[("compile", "pending"), ("deploy", "created")]));
+    // The page of a build lists the attempts before it alone.
+    let builds = fixture.ada.get(&fixture.path("/builds")).await.body;
+    let builds = builds.as_array().unwrap().iter().filter(|build| build["name"] == "compile");
+    let mut ids: Vec<i64> = builds.map(|build| build["id"].as_i64().unwrap()).collect();
+    ids.sort_unstable();
+    let address = |id: i64| format!("/ada/p/builds/{id}");
+    let attempts = async |id: i64| {
+        let page = ada.get(&address(id)).await;
+        page.attributes("#build-rail li a", "href")
+    };
+    assert!(!attempts(ids[0]).await.contains(&address(ids[1])));
+    assert!(attempts(ids[1]).await.contains(&address(ids[0])));
 }
 
 #[tokio::test]

@@ -173,6 +173,21 @@ async fn pages_lead_to_other_branches_and_tags() {
     let permalink = browser.get(&format!("/ada/tide/tree/{}", fixture.first)).await;
     assert_eq!(permalink.texts("button[popovertarget='switch'] bdi"), [&fixture.first[..8]]);
     assert_eq!(permalink.attributes("button[popovertarget='switch']", "title"), [fixture.first.as_str()]);
+    // A page would read this revision as the branch `topic` with the path `a~1`, so the id of the commit is used.
+    let second = fixture.second.as_str();
+    let form = browser.get("/ada/tide").await.form("#switch form");
+    let sent = browser.submit(&form.set("ref", "topic/a~1")).await;
+    assert_eq!((sent.status, sent.location()), (303, Some(format!("/ada/tide/tree/{second}").as_str())));
+    let found = browser.get("/ada/tide/find/topic/a~1?path=read").await;
+    assert_eq!((found.status, found.location()), (303, Some(format!("/ada/tide/blob/{second}/README.md").as_str())));
+    // A tag is preferred to a branch of the same name.
+    fixture.tree.git(["tag", "main", &fixture.first]).await.ok();
+    let url = fixture.server.git_url(&fixture.ada, "ada/tide");
+    fixture.tree.push(&url, &["refs/tags/main:refs/tags/main"]).await.ok();
+    for path in ["", "/tree/v1", "/blob/v1/src/main.rs", "/blame/v1/src/main.rs"] {
+        let links = browser.get(&format!("/ada/tide{path}")).await.attributes("#switch a", "href");
+        assert_eq!(links[0], "/ada/tide/tree/refs/heads/main", "{path}");
+    }
 }
 
 #[tokio::test]
