@@ -8,7 +8,7 @@ use syn::{Ident, Item, ItemFn, Visibility};
 use super::{Source, report, sources, without_exceptions};
 
 /// Types of parameters that only a caller with the permission can have.
-const AUTHORITY: &[&str] = &["Actor", "OpenRepository", "BuildCredential"];
+const AUTHORITY: &[&str] = &["Actor", "OpenRepository", "LocatedFile", "BuildCredential"];
 
 /// Use cases without such a parameter, by reason.
 const WITHOUT_AUTHORITY: &[(&str, &[&str])] = &[
