@@ -4,10 +4,23 @@
 
 use std::cmp::Ordering;
 
+use crate::Violations;
+use crate::violations::BLANK;
+
 /// Maximum size of a description, a note or the notes of a release. Arbitrary; the same as on other forges.
 pub const MAX_TEXT_BYTES: usize = 64 << 10;
 /// Maximum size of the description of a milestone. It is smaller because every issue of the milestone repeats it.
 pub const MAX_MILESTONE_TEXT_BYTES: usize = 16 << 10;
+
+/// Checks the text of a note.
+pub fn check_note(body: &str) -> Result<(), Violations> {
+    let mut violations = Violations::default();
+    if body.trim().is_empty() {
+        violations.add("note", BLANK);
+    }
+    violations.check_size("note", body, MAX_TEXT_BYTES);
+    violations.into_result()
+}
 
 /// Returns the beginning of a text, up to `maximum` bytes and cut at a character boundary.
 pub fn cut(text: &str, maximum: usize) -> &str {

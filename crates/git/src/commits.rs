@@ -17,6 +17,19 @@ pub struct CommitQuery<'a> {
     pub path: Option<&'a TreePath>,
     /// Only commits that follow this one in the list are returned.
     pub after: Option<ObjectId>,
+    /// The number of commits at the beginning of the list that are left out.
+    pub skip: u64,
+    /// Only commits since this time are listed, in seconds since 1970.
+    pub since: Option<u64>,
+    /// Only commits until this time are listed, in seconds since 1970.
+    pub until: Option<u64>,
+}
+
+impl CommitQuery<'_> {
+    /// Creates a query for a commit and all its ancestors.
+    pub const fn new(tip: ObjectId) -> Self {
+        Self { tip, excluded: None, path: None, after: None, skip: 0, since: None, until: None }
+    }
 }
 
 /// Maximum time of a list. A path that never changed costs a walk over the whole history.
@@ -29,7 +42,13 @@ pub async fn list(
     query: CommitQuery<'_>,
     max_commits: usize,
 ) -> Result<Vec<ObjectId>> {
-    let command = git.command(repository, "rev-list");
+    let mut command = git.command(repository, "rev-list");
+    let limits = [("--max-age", query.since), ("--min-age", query.until), ("--skip", Some(query.skip))];
+    for (name, value) in limits {
+        if let Some(value) = value.filter(|value| *value > 0) {
+            command = command.arg_number(name, value);
+        }
+    }
     let command = match query.excluded {
         Some(excluded) => command.arg_range(excluded, query.tip),
         None => command.arg_oid(query.tip),

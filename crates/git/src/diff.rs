@@ -3,6 +3,7 @@
 mod listing;
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use gix::ObjectId;
 use gix::bstr::{BStr, ByteSlice};
@@ -10,7 +11,7 @@ use gix::quote::ansi_c;
 
 use crate::lines::{Line, Lines};
 use crate::process::Command;
-use crate::{BareRepository, Error, Git, Result};
+use crate::{BareRepository, Error, Git, Result, TreePath};
 
 pub use listing::{ChangedLines, DiffListing, FileSelection, ListedFile};
 
@@ -74,6 +75,70 @@ pub fn email_command(git: &Git, repository: &BareRepository, commit: ObjectId) -
 fn with_trees(command: Command, old: ObjectId, new: ObjectId) -> Command {
     let command = command.args(["--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/"]);
     command.arg_oid(old).arg_oid(new).arg("--")
+}
+
+/// Maximum time to count or search the lines of a diff.
+const DIFF_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Counts the lines that a diff between two trees adds and removes.
+pub async fn count_lines(git: &Git, repository: &BareRepository, old: ObjectId, new: ObjectId) -> Result<ChangedLines> {
+    let command = with_trees(git.command(repository, "diff-tree").args(["-r", "-M", "--shortstat"]), old, new);
+    let output = command.run(b"", 1000, DIFF_TIMEOUT).await?;
+    Ok(ChangedLines::parse_summary(&String::from_utf8_lossy(&output)))
+}
+
+/// What a diff does with a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineKind {
+    Added,
+    Removed,
+}
+
+/// Returns whether a diff between two trees adds or removes the line with this number in the new file. A removed line has
+/// the number of the line that follows it.
+pub async fn has_line(
+    git: &Git,
+    repository: &BareRepository,
+    old: ObjectId,
+    new: ObjectId,
+    path: &TreePath,
+    kind: LineKind,
+    number: u64,
+) -> Result<bool> {
+    let command =
+        git.command(repository, "diff-tree").args(["-r", "-p", "--no-color", "--no-ext-diff", "--no-textconv"]);
+    let command = command.arg_oid(old).arg_oid(new).arg_tree_path(path);
+    let search = async {
+        let mut lines = Lines::spawn(command, b'\n')?;
+        let mut next = None;
+        while let Some(line) = lines.next().await? {
+            if line.starts_with(HEADER_PREFIX) {
+                next = None;
+                continue;
+            }
+            if let Some(range) = line.strip_prefix(b"@@ ".as_slice()) {
+                next = new_range_start(range);
+                continue;
+            }
+            let (Some(current), Some(sign)) = (next, line.first()) else { continue };
+            let is_kind = matches!((sign, kind), (b'+', LineKind::Added) | (b'-', LineKind::Removed));
+            if is_kind && current == number {
+                return Ok(true);
+            }
+            if matches!(sign, b'+' | b' ') {
+                next = Some(current + 1);
+            }
+        }
+        Ok(false)
+    };
+    let timed_out = Error::TimedOut { command: "diff-tree", after: DIFF_TIMEOUT };
+    tokio::time::timeout(DIFF_TIMEOUT, search).await.unwrap_or(Err(timed_out))
+}
+
+/// Returns the first line of the new file in the header of a hunk, such as `-1,2 +3,4 @@`.
+fn new_range_start(range: &[u8]) -> Option<u64> {
+    let new = range.split_str(" ").find_map(|part| part.strip_prefix(b"+"))?;
+    new.split_str(",").next()?.to_str().ok()?.parse().ok()
 }
 
 impl Diff {

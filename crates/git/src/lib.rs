@@ -17,6 +17,8 @@ pub mod index_pack;
 mod lines;
 pub mod ls_tree;
 pub mod merge_base;
+pub mod merge_tree;
+pub mod new_commit;
 pub mod pack_file;
 pub mod pack_scan;
 pub mod pkt;
@@ -29,6 +31,7 @@ pub mod ref_name;
 pub mod repack;
 mod rev_list;
 pub mod tag;
+pub mod tree_edit;
 pub mod tree_path;
 
 pub use bare_repository::{BareRepository, Quarantine};

@@ -252,6 +252,13 @@ impl Command {
         max_bytes: u64,
         deadline: Duration,
     ) -> Result<Option<Vec<u8>>> {
+        let (is_success, output) = self.run_with_status(input, max_bytes, deadline).await?;
+        Ok(is_success.then_some(output))
+    }
+
+    /// Like [`Self::run`], but also returns whether the command exits with status 0. With status 1 it must write nothing
+    /// to stderr. Some commands describe a negative result in their output.
+    pub async fn run_with_status(self, input: &[u8], max_bytes: u64, deadline: Duration) -> Result<(bool, Vec<u8>)> {
         let mut process = self.start()?;
         let (mut stdin, stdout, stderr) = process.take_pipes();
         let name = process.name;
@@ -263,7 +270,7 @@ impl Command {
             };
             let ((), output, stderr_tail) =
                 tokio::join!(feed, read_limited(stdout, max_bytes), read_stderr_tail(stderr));
-            if process.wait_allowing_exit_1(&stderr_tail).await? { output.map(Some) } else { Ok(None) }
+            Ok((process.wait_allowing_exit_1(&stderr_tail).await?, output?))
         };
         tokio::time::timeout(deadline, work).await.unwrap_or(Err(Error::TimedOut { command: name, after: deadline }))
     }

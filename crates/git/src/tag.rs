@@ -1,14 +1,11 @@
 //! Creates annotated tags.
 
-use std::time::Duration;
-
 use gix::ObjectId;
-use gix::actor::Signature as RawSignature;
 use gix::object::Kind;
 
 use crate::index_pack::IndexedPack;
+use crate::new_commit::{raw_signature, write_pack};
 use crate::reader::{Reader, Signature};
-use crate::repack::open_written_pack;
 use crate::{Git, Quarantine, Result};
 
 /// An annotated tag to be created.
@@ -25,14 +22,8 @@ pub async fn write(git: &Git, quarantine: &Quarantine, new_tag: NewAnnotatedTag)
     let repository = quarantine.repository().clone();
     let writing = tokio::task::spawn_blocking(move || new_tag.write(&Reader::open(&repository)?));
     let id = writing.await.map_err(|panicked| crate::Error::protocol(panicked.to_string()))??;
-    let command = git
-        .command(quarantine.repository(), "pack-objects")
-        .allow_write(&quarantine.repository().pack_dir())
-        .args(["--quiet", "--delta-base-offset"]);
-    let command = command.arg_path(&quarantine.repository().pack_dir().join("pack"));
-    let output = command.run(format!("{id}\n").as_bytes(), 4096, Duration::from_secs(60)).await?;
-    let pack = open_written_pack(&output, &quarantine.repository().pack_dir())?;
-    Ok((id, pack.ok_or_else(|| crate::Error::protocol("git pack-objects did not print the name of the pack"))?))
+    let pack = write_pack(git, quarantine, &[], &format!("{id}\n")).await?;
+    Ok((id, pack))
 }
 
 impl NewAnnotatedTag {
@@ -42,8 +33,6 @@ impl NewAnnotatedTag {
     }
 
     fn to_object(&self) -> gix::objs::Tag {
-        // These characters would end the name, the address or the line.
-        let plain = |text: &str| text.chars().filter(|c| !matches!(c, '<' | '>' | '\n' | '\0')).collect::<String>();
         let mut message = self.message.clone();
         if !message.ends_with('\n') {
             message.push('\n');
@@ -52,11 +41,7 @@ impl NewAnnotatedTag {
             target: self.target,
             target_kind: Kind::Commit,
             name: self.name.as_str().into(),
-            tagger: Some(RawSignature {
-                name: plain(&self.tagger.name).into(),
-                email: plain(&self.tagger.email).into(),
-                time: gix::date::Time { seconds: self.tagger.seconds, offset: self.tagger.offset_seconds },
-            }),
+            tagger: Some(raw_signature(&self.tagger)),
             message: message.into(),
             signature: None,
         }

@@ -1,5 +1,8 @@
 //! Paths of files in a repository, which become arguments of git.
 
+use gix::validate::path::component;
+use gix::validate::path::component::Options;
+
 /// The path of a file or a directory below the root of a repository.
 ///
 /// Git reads it literally: [`Command::arg_tree_path`](crate::process::Command::arg_tree_path) passes it after `--` and
@@ -18,6 +21,13 @@ impl TreePath {
         is_valid.then(|| Self(path.to_owned()))
     }
 
+    /// Returns the path, or None if git would not check out a new file with this path on every system.
+    pub fn for_new_file(path: &str) -> Option<Self> {
+        let options = Options { protect_windows: false, protect_hfs: true, protect_ntfs: true };
+        let is_safe = |name: &str| component(name.into(), None, options).is_ok();
+        Self::new(path).filter(|path| path.0.split('/').all(is_safe))
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -26,6 +36,16 @@ impl TreePath {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_new_file_is_no_part_of_the_administration_of_git() {
+        for path in ["a", ".gitignore", ".github/x", "git/config", "a b/ü.txt", "aux"] {
+            assert!(TreePath::for_new_file(path).is_some(), "{path}");
+        }
+        for path in [".git", ".git/config", "a/.GIT/x", "git~1/x", ".g\u{200c}it/config", "../a", "a/./b", ""] {
+            assert_eq!(TreePath::for_new_file(path), None, "{path}");
+        }
+    }
 
     #[test]
     fn a_path_has_no_empty_or_relative_names() {

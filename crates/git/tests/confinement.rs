@@ -11,7 +11,7 @@ use std::time::Duration;
 use holdfast_git::index_pack;
 use holdfast_git::pack_scan::PackLimits;
 use holdfast_git::process::Command;
-use holdfast_git::protocol::receive::Progress;
+use holdfast_git::protocol::receive::NoProgress;
 use holdfast_git::{BareRepository, Git, Quarantine};
 use landlock::{Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, Scope};
 
@@ -156,22 +156,6 @@ async fn written_alternates_grant_no_access_to_later_processes() {
     ];
     let second = fixture.git(&trials).command(quarantine.repository(), "rev-list");
     assert_eq!(run_attempts(second).await, ["reads-what-it-borrows"]);
-}
-
-struct NoProgress;
-
-impl Progress for NoProgress {
-    fn is_enabled(&self) -> bool {
-        false
-    }
-
-    async fn send_message(&mut self, _: &[u8]) -> std::io::Result<()> {
-        Ok(())
-    }
-
-    async fn send_keepalive(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
 }
 
 /// The server reads the configuration and the alternates of a quarantine without confinement. The process that receives

@@ -17,6 +17,8 @@ mod collisions;
 mod comparisons;
 #[path = "git_differential/contributors.rs"]
 mod contributors;
+#[path = "git_differential/edits.rs"]
+mod edits;
 #[path = "git_differential/files.rs"]
 mod files;
 #[path = "git_differential/generators.rs"]
@@ -115,6 +117,7 @@ async fn check_repository(environment: &Arc<Environment>, number: u64) {
         contributors::check(&mut pair).await;
         comparisons::check(&mut pair).await;
     }
+    edits::check(&mut pair).await;
     refs::check_merged(&mut pair).await;
 }
 

@@ -342,3 +342,11 @@ pub(crate) async fn actor_for_user(app: &App, id: UserId) -> Result<Option<Actor
     let found = user::find(&mut *app.database.connection().await?, id).await?.filter(User::is_active);
     Ok(found.map(|user| Actor::User(Box::new(CurrentUser::new(user.account())))))
 }
+
+/// Returns the current user and locks the user's row with `FOR KEY SHARE`. The user cannot be deleted before the new
+/// content is committed, so the job that reassigns the content of deleted users finds it. Locks nothing else.
+pub(crate) async fn lock_author(connection: &mut Connection, actor: &Actor) -> Result<UserId> {
+    let author = actor.current_user()?.account.id();
+    let locked = user::lock_key_shared(connection, &[author.get()]).await?;
+    if locked.is_empty() { Err(Error::Unauthenticated) } else { Ok(author) }
+}

@@ -6,7 +6,6 @@ use holdfast_domain::ids::{IssueId, LabelId, ProjectId, UserId};
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::planning::{IssueState, StateEvent, issues_mentioned_in};
 use holdfast_domain::policy::ProjectAction;
-use holdfast_store::accounts::user;
 use holdfast_store::activity::event::{self, NewEvent, Subject};
 use holdfast_store::planning::issue::{self, Attributes, CounterDelta};
 use holdfast_store::planning::label::{self, TitledLabel};
@@ -21,6 +20,7 @@ use super::issue_visibility::{audience, confidential_access, find_visible, find_
 use super::label::{Label, list_by_titles};
 use super::mention::{self, Mentioned};
 use super::system_note;
+use crate::accounts::user::lock_author;
 use crate::projects::project::{Project, ProjectRef};
 use crate::{Actor, App, Error, Resource, Result, access};
 
@@ -87,15 +87,6 @@ pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, changes: Iss
     publish(app, &mut transaction, actor, &project, &issue, IssueEventKind::Opened).await?;
     holdfast_store::commit(transaction).await?;
     Ok(issue)
-}
-
-/// Returns the current user and locks the user's row with `FOR KEY SHARE`. The user cannot be deleted before the new
-/// content is committed, so the job that reassigns the content of deleted users finds it. Does not lock the issue or
-/// its project.
-pub(super) async fn lock_author(connection: &mut Connection, actor: &Actor) -> Result<UserId> {
-    let author = actor.current_user()?.account.id();
-    let locked = user::lock_key_shared(connection, &[author.get()]).await?;
-    if locked.is_empty() { Err(Error::Unauthenticated) } else { Ok(author) }
 }
 
 /// Adds a system note to each issue that a text in this issue mentions.

@@ -1,13 +1,11 @@
 //! Notes on issues.
 
 use chrono::{DateTime, Utc};
-use holdfast_domain::Violations;
 use holdfast_domain::activity::Action;
 use holdfast_domain::ids::{IssueId, NoteId};
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
-use holdfast_domain::text::MAX_TEXT_BYTES;
-use holdfast_domain::violations::BLANK;
+use holdfast_domain::text::check_note;
 use holdfast_store::Connection;
 use holdfast_store::activity::event::{self, NewEvent, Subject};
 use holdfast_store::planning::{issue as issues, note};
@@ -15,9 +13,10 @@ use holdfast_store::planning::{issue as issues, note};
 pub use holdfast_store::planning::note::Note;
 
 use super::events;
-use super::issue::{Issue, add_mention_notes, lock_author};
+use super::issue::{Issue, add_mention_notes};
 use super::issue_update::effective_time;
 use super::issue_visibility::{self, audience, confidential_access};
+use crate::accounts::user::lock_author;
 use crate::projects::project::{Project, ProjectRef};
 use crate::{Actor, App, Error, Resource, Result, access};
 
@@ -56,15 +55,6 @@ async fn find(
     found.ok_or(Error::NotFound(Resource::Note))
 }
 
-pub(super) fn check_body(body: &str) -> std::result::Result<(), Violations> {
-    let mut violations = Violations::default();
-    if body.trim().is_empty() {
-        violations.add("note", BLANK);
-    }
-    violations.check_size("note", body, MAX_TEXT_BYTES);
-    violations.into_result()
-}
-
 #[crate::boxed]
 pub async fn create(
     app: &App,
@@ -79,7 +69,7 @@ pub async fn create(
     // The lock keeps the issue from becoming confidential before the event of the note is in the feed.
     issues::lock(&mut transaction, project.id, issue).await?;
     let issue = issue_visibility::find_visible(&mut transaction, actor, &project, issue).await?;
-    check_body(body)?;
+    check_note(body)?;
     let current_user = actor.current_user()?;
     let (created_at, now) = (effective_time(app, actor, &project, requested_at), app.clock.now());
     let author = lock_author(&mut transaction, actor).await?;
@@ -112,7 +102,7 @@ pub async fn update(
     let mut transaction = app.database.begin().await?;
     let (project, issue, note) = lock_editable(app, &mut transaction, actor, project, issue, id).await?;
     // The error text is as existing clients expect.
-    check_body(body).map_err(|violations| {
+    check_note(body).map_err(|violations| {
         let messages = violations.iter().flat_map(|(_, messages)| messages).map(|text| format!("\"{text}\""));
         Error::Rejected(format!("Failed to save note {{:note=>[{}]}}", messages.collect::<Vec<_>>().join(", ")))
     })?;

@@ -2,6 +2,7 @@
 
 use holdfast_domain::ids::NoteId;
 use holdfast_domain::policy::ProjectAction;
+use holdfast_domain::text::check_note;
 
 use super::issue::Issue;
 use super::issue_visibility::find_visible_by_iid;
@@ -38,7 +39,7 @@ pub async fn update(
     body: &str,
 ) -> Result<EditableNote> {
     let form = show(app, actor, project, iid, id).await?;
-    note::check_body(body)?;
+    check_note(body)?;
     let note = note::update(app, actor, &ProjectRef::Id(form.project.id), form.issue.id, id, body).await?;
     Ok(EditableNote { note, ..form })
 }

@@ -2,6 +2,8 @@
 
 mod bounded_stream;
 pub mod browse;
+pub mod commit_comment;
+pub mod edit;
 mod fetch_slot;
 mod git_objects;
 pub mod git_runtime;

@@ -9,7 +9,7 @@ use holdfast_store::commit;
 use holdfast_store::hooks::hook;
 use holdfast_store::planning::{issue, note};
 use holdfast_store::projects::upload::{self, UploadObject};
-use holdfast_store::repository::{pack, repository};
+use holdfast_store::repository::{commit_comment, pack, repository};
 use holdfast_store::worker::{job, removal};
 
 use crate::ci::retention;
@@ -113,6 +113,8 @@ pub async fn reassign_author(app: &App, id: JobId, author: UserId) -> Result<()>
     while issue::reassign_batch(&mut *app.database.connection().await?, author, ghost, BATCH_SIZE).await? > 0 {}
     while issue::unassign_batch(&mut *app.database.connection().await?, author, BATCH_SIZE).await? > 0 {}
     while note::reassign_batch(&mut *app.database.connection().await?, author, ghost, BATCH_SIZE).await? > 0 {}
+    while commit_comment::reassign_batch(&mut *app.database.connection().await?, author, ghost, BATCH_SIZE).await? > 0 {
+    }
     event::reassign_author_index(&mut *app.database.connection().await?, author, ghost).await?;
     loop {
         let mut transaction = app.database.begin().await?;

@@ -70,6 +70,8 @@ impl TryFrom<i16> for Action {
 pub enum SubjectKind {
     Issue = 1,
     Milestone = 3,
+    /// The subject is a comment on a commit.
+    Commit = 4,
 }
 
 impl SubjectKind {
@@ -81,11 +83,12 @@ impl SubjectKind {
         match self {
             Self::Issue => "Issue",
             Self::Milestone => "Milestone",
+            Self::Commit => "Commit",
         }
     }
 
     pub fn from_i16(code: i16) -> Option<Self> {
-        [Self::Issue, Self::Milestone].into_iter().find(|kind| kind.as_i16() == code)
+        [Self::Issue, Self::Milestone, Self::Commit].into_iter().find(|kind| kind.as_i16() == code)
     }
 }
 

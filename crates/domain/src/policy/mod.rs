@@ -34,6 +34,7 @@ enum Requirement {
     VisibleAndSignedIn,
     /// Visible without a membership, or a membership of at least reporter.
     Code,
+    CodeAndSignedIn,
     /// Like `Code`, and a role of at least regular, which may own projects.
     CodeAndRegular,
     Member(AccessLevel),
@@ -48,6 +49,9 @@ impl Requirement {
             Self::Visible => is_visible(visibility, role, level),
             Self::VisibleAndSignedIn => role >= InstanceRole::External && is_visible(visibility, role, level),
             Self::Code => is_visible(visibility, role, None) || level >= Some(AccessLevel::Reporter),
+            Self::CodeAndSignedIn => {
+                role >= InstanceRole::External && Self::Code.is_satisfied_by(visibility, role, level)
+            }
             Self::CodeAndRegular => {
                 role >= InstanceRole::Regular && Self::Code.is_satisfied_by(visibility, role, level)
             }

@@ -33,6 +33,7 @@ pub enum ProjectAction {
     WriteCode,
     /// Read the author and time of all ref updates.
     ReadRefLog,
+    CommentOnCommits,
     ProtectBranches,
     /// The current user must also be able to create a project in the target namespace.
     Fork,
@@ -72,11 +73,12 @@ pub enum ProjectAction {
 }
 
 impl ProjectAction {
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 33] = [
         Self::Read,
         Self::ReadCode,
         Self::WriteCode,
         Self::ReadRefLog,
+        Self::CommentOnCommits,
         Self::ProtectBranches,
         Self::Fork,
         Self::ReadMembers,
@@ -115,6 +117,7 @@ impl ProjectAction {
                 "push, create branches and tags, delete branches (protected: by their rules), change tags (masters)"
             }
             Self::ReadRefLog => "read the ref log",
+            Self::CommentOnCommits => "comment on commits",
             Self::ProtectBranches => "protect and unprotect branches",
             Self::Fork => "fork",
             Self::ReadMembers => "list members",
@@ -176,6 +179,7 @@ impl ProjectAction {
             Self::Read => Requirement::Visible,
             Self::ReadCode | Self::ReadBuilds => Requirement::Code,
             Self::Fork => Requirement::CodeAndRegular,
+            Self::CommentOnCommits => Requirement::CodeAndSignedIn,
             Self::WriteCode | Self::ReadRefLog | Self::ManageBuilds => Requirement::Member(AccessLevel::Developer),
             Self::ReadMembers | Self::Star | Self::Upload | Self::RequestAccess => Requirement::VisibleAndSignedIn,
             Self::Subscribe | Self::ReadBoards | Self::ReadIssues | Self::CreateIssue | Self::ReadMilestones => {

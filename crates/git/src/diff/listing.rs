@@ -51,6 +51,17 @@ pub struct ChangedLines {
     pub removed: u64,
 }
 
+impl ChangedLines {
+    /// Parses the output of `git diff --shortstat`, such as `2 files changed, 3 insertions(+), 1 deletion(-)`.
+    pub(super) fn parse_summary(text: &str) -> Self {
+        let number = |word: &str| {
+            let part = text.split(',').find(|part| part.contains(word))?;
+            part.split_whitespace().next()?.parse().ok()
+        };
+        Self { added: number("insertion").unwrap_or(0), removed: number("deletion").unwrap_or(0) }
+    }
+}
+
 impl Diff {
     /// Starts a diff that begins with a listing. [`Self::read_listing`] must be called before the first file is read.
     pub fn start_listed(
@@ -167,6 +178,16 @@ fn parse_counts(line: &[u8]) -> Option<Option<ChangedLines>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_summary_of_a_diff_has_both_numbers_or_one_or_none() {
+        let lines = |added, removed| ChangedLines { added, removed };
+        let text = " 2 files changed, 3 insertions(+), 1 deletion(-)\n";
+        assert_eq!(ChangedLines::parse_summary(text), lines(3, 1));
+        assert_eq!(ChangedLines::parse_summary(" 1 file changed, 12 deletions(-)\n"), lines(0, 12));
+        assert_eq!(ChangedLines::parse_summary(" 1 file changed, 1 insertion(+)\n"), lines(1, 0));
+        assert_eq!(ChangedLines::parse_summary(""), lines(0, 0));
+    }
 
     #[test]
     fn lines_of_a_listing_are_parsed() {

@@ -133,6 +133,23 @@ pub trait Progress {
     fn send_keepalive(&mut self) -> impl Future<Output = std::io::Result<()>> + Send;
 }
 
+/// The progress of work that no client waits for.
+pub struct NoProgress;
+
+impl Progress for NoProgress {
+    fn is_enabled(&self) -> bool {
+        false
+    }
+
+    async fn send_message(&mut self, _: &[u8]) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    async fn send_keepalive(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Writes progress, keep-alives and the final report to the pushing client, on a sideband if it supports one.
 pub struct Reporter<W> {
     output: W,

@@ -138,17 +138,19 @@ impl RawParams {
         Ok(())
     }
 
-    /// Adds a value: `name[]` appends to a list, `name[key]` adds to a map, and `name` replaces. Names that are not
-    /// UTF-8 are ignored.
+    /// Adds a value: `name[]` appends to a list, `name[key]` adds to a map, `name[][key]` adds to the last map of a list,
+    /// and `name` replaces. Names that are not UTF-8 are ignored.
     fn add(&mut self, name: Result<String, ParamError>, value: RawValue) -> Result<(), RequestError> {
         let Ok(name) = name else { return Ok(()) };
         if self.values.len() >= MAX_PARAMETERS {
             return Err(RequestError::TooManyParams);
         }
         let Some(list) = name.strip_suffix("[]") else {
-            match name.strip_suffix(']').and_then(|name| name.split_once('[')) {
-                Some((map, key)) => self.add_to_map(map, key, value)?,
-                None => drop(self.values.insert(name, value)),
+            let inner = name.strip_suffix(']');
+            match (inner.and_then(|name| name.split_once("[][")), inner.and_then(|name| name.split_once('['))) {
+                (Some((list, key)), _) => self.add_to_last_map(list, key, value)?,
+                (None, Some((map, key))) => self.add_to_map(map, key, value)?,
+                (None, None) => drop(self.values.insert(name, value)),
             }
             return Ok(());
         };
@@ -158,6 +160,8 @@ impl RawParams {
                 return Err(RequestError::TooManyParams);
             }
             (Ok(Value::Array(items)), Ok(value)) => items.push(value),
+            // One invalid item makes the whole list invalid.
+            (Err(_), _) => {}
             (entry, value) => *entry = value.map(|value| Value::Array(vec![value])),
         }
         Ok(())
@@ -172,6 +176,33 @@ impl RawParams {
             (Ok(Value::Object(fields)), Ok(value)) => drop(fields.insert(key.to_owned(), value)),
             (entry, value) => *entry = value.map(|value| json!({ key: value })),
         }
+        Ok(())
+    }
+
+    /// Adds a field to the last map of a list. A field that the last map has begins a new map.
+    fn add_to_last_map(&mut self, list: &str, key: &str, value: RawValue) -> Result<(), RequestError> {
+        let entry = self.values.entry(list.to_owned()).or_insert_with(|| Ok(Value::Array(Vec::new())));
+        // One invalid field makes the whole list invalid.
+        let (Ok(_), Ok(value)) = (&entry, &value) else {
+            *entry = Err(ParamError::Invalid);
+            return Ok(());
+        };
+        let value = value.clone();
+        let Ok(Value::Array(maps)) = entry else {
+            *entry = Ok(json!([{ key: value }]));
+            return Ok(());
+        };
+        if let Some(Value::Object(fields)) = maps.last_mut()
+            && !fields.contains_key(key)
+            && fields.len() < MAX_PARAMETERS
+        {
+            fields.insert(key.to_owned(), value);
+            return Ok(());
+        }
+        if maps.len() >= MAX_PARAMETERS {
+            return Err(RequestError::TooManyParams);
+        }
+        maps.push(json!({ key: value }));
         Ok(())
     }
 

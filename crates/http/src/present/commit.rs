@@ -2,6 +2,8 @@
 
 use chrono::{DateTime, FixedOffset, SecondsFormat};
 use holdfast_app::repository::browse::commit::Commit;
+use holdfast_app::repository::browse::commit_detail::CommitDetail;
+use holdfast_domain::ci::Status;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -79,6 +81,58 @@ pub fn listed_commit(commit: Commit) -> ListedCommit {
         author_name: commit.author.name,
         author_email: commit.author.email,
         created_at: date(&commit.committer.date),
+    }
+}
+
+/// A commit in a list of commits.
+#[derive(Serialize, ToSchema)]
+pub struct CommitSummary {
+    #[serde(flatten)]
+    commit: ListedCommit,
+    committer_name: String,
+    committer_email: String,
+    message: String,
+}
+
+pub fn present_commit_summary(commit: Commit) -> CommitSummary {
+    CommitSummary {
+        committer_name: commit.committer.name.clone(),
+        committer_email: commit.committer.email.clone(),
+        message: commit.message.clone(),
+        commit: listed_commit(commit),
+    }
+}
+
+/// A commit with what it changes.
+#[derive(Serialize, ToSchema)]
+pub struct CommitDetailBody {
+    #[serde(flatten)]
+    summary: CommitSummary,
+    parent_ids: Vec<String>,
+    authored_date: String,
+    committed_date: String,
+    stats: CommitStats,
+    /// The status of the newest pipeline of the commit.
+    status: Option<&'static str>,
+}
+
+/// The numbers of lines that a commit adds and removes, compared with its first parent.
+#[derive(Serialize, ToSchema)]
+pub struct CommitStats {
+    additions: u64,
+    deletions: u64,
+    total: u64,
+}
+
+pub fn present_commit_detail(detail: CommitDetail) -> CommitDetailBody {
+    let CommitDetail { commit, lines, status } = detail;
+    CommitDetailBody {
+        parent_ids: parents(&commit),
+        authored_date: date(&commit.author.date),
+        committed_date: date(&commit.committer.date),
+        stats: CommitStats { additions: lines.added, deletions: lines.removed, total: lines.added + lines.removed },
+        status: status.map(Status::as_str),
+        summary: present_commit_summary(commit),
     }
 }
 

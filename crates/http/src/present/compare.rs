@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::future;
 use futures_util::stream::BoxStream;
-use holdfast_app::repository::browse::compare::{Comparison, ComparisonPart, FileDiff};
+use holdfast_app::repository::browse::compare::{Comparison, ComparisonPart, ComparisonParts, FileDiff};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -54,9 +54,37 @@ pub fn present_compare(comparison: Comparison) -> BoxStream<'static, io::Result<
         text += &match part {
             ComparisonPart::Commit(commit) => json(&listed_commit(*commit)),
             ComparisonPart::File(file) => json(&diff(file)),
-            ComparisonPart::End { is_too_large } => format!("],\"compare_timeout\":{is_too_large}}}"),
+            ComparisonPart::End { is_too_large, .. } => format!("],\"compare_timeout\":{is_too_large}}}"),
         };
         separator = ",";
+        let is_full_chunk = is_end || text.len() >= CHUNK_SIZE;
+        future::ready(is_full_chunk.then(|| Ok(Bytes::from(std::mem::take(&mut text)))))
+    });
+    chunks.boxed()
+}
+
+/// Serializes the changes of files as a JSON array, in chunks of about `CHUNK_SIZE` bytes.
+pub fn present_diffs(parts: ComparisonParts) -> BoxStream<'static, io::Result<Bytes>> {
+    let mut text = String::from("[");
+    let mut separator = "";
+    let chunks = parts.filter_map(move |part| {
+        let is_end = match part {
+            Ok(ComparisonPart::File(file)) => {
+                text += separator;
+                text += &json(&diff(file));
+                separator = ",";
+                false
+            }
+            Ok(ComparisonPart::Commit(_)) => false,
+            Ok(ComparisonPart::End { is_timed_out: true, .. }) => {
+                return future::ready(Some(Err(io::Error::from(io::ErrorKind::TimedOut))));
+            }
+            Ok(ComparisonPart::End { .. }) => {
+                text += "]";
+                true
+            }
+            Err(error) => return future::ready(Some(Err(error))),
+        };
         let is_full_chunk = is_end || text.len() >= CHUNK_SIZE;
         future::ready(is_full_chunk.then(|| Ok(Bytes::from(std::mem::take(&mut text)))))
     });

@@ -22,7 +22,8 @@ pub struct NoteBody {
     pub updated_at: Timestamp,
     /// Whether this is a system note.
     pub system: bool,
-    pub noteable_id: i64,
+    /// The id of the issue, null for a comment on a commit.
+    pub noteable_id: Option<i64>,
     pub noteable_type: &'static str,
     pub upvote: bool,
     pub downvote: bool,
@@ -37,7 +38,7 @@ pub fn present_note(note: Note, site: &InstanceUrls) -> NoteBody {
         created_at: note.created_at.into(),
         updated_at: note.updated_at.into(),
         system: note.system,
-        noteable_id: note.issue_id.get(),
+        noteable_id: Some(note.issue_id.get()),
         noteable_type: SubjectKind::Issue.as_str(),
         upvote: false,
         downvote: false,
@@ -59,7 +60,7 @@ pub fn from_comment(
         created_at: comment.created_at.into(),
         updated_at: comment.updated_at.into(),
         system: false,
-        noteable_id: subject.1,
+        noteable_id: Some(subject.1).filter(|_| subject.0 != SubjectKind::Commit),
         noteable_type: subject.0.as_str(),
         upvote: false,
         downvote: false,

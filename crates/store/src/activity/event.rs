@@ -16,6 +16,8 @@ pub enum Subject {
     Issue(IssueId),
     /// A note on the issue.
     Note(IssueId, NoteId),
+    /// A comment on a commit.
+    CommitComment(NoteId),
     Milestone(MilestoneId),
 }
 
@@ -25,6 +27,7 @@ impl Subject {
             Self::Project => return (None, None, None),
             Self::Issue(id) => (SubjectKind::Issue, id.get(), None),
             Self::Note(id, note) => (SubjectKind::Issue, id.get(), Some(note.get())),
+            Self::CommitComment(id) => (SubjectKind::Commit, id.get(), None),
             Self::Milestone(id) => (SubjectKind::Milestone, id.get(), None),
         };
         (Some(kind.as_i16()), Some(id), note)

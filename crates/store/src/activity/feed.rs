@@ -37,6 +37,8 @@ pub struct Event {
     pub subject_iid: Option<i64>,
     /// The title of the subject.
     pub subject_title: Option<String>,
+    /// The id of the commit that a comment is about.
+    pub commented_commit: Option<String>,
     #[sqlx(flatten)]
     comment: CommentColumns,
 }
@@ -65,7 +67,8 @@ impl Event {
 
     pub fn comment(&self) -> Option<Comment<'_>> {
         let CommentColumns { note_id, body, said_at, edited_at } = &self.comment;
-        let (id, body) = ((*note_id)?.into(), body.as_deref()?);
+        let comment_id = self.subject_id.filter(|_| self.subject_kind == Some(SubjectKind::Commit.as_i16()));
+        let (id, body) = (note_id.or(comment_id)?.into(), body.as_deref()?);
         Some(Comment { id, body, created_at: (*said_at)?, updated_at: (*edited_at)? })
     }
 }
@@ -139,7 +142,8 @@ const COLUMNS: &str = "e.project_id, pn.path || '/' || p.path as project_path, e
       from jsonb_array_elements(e.data -> 'commits') c)) else e.data end as data, \
     e.created_at as happened_at, e.subject_kind, e.subject_id, e.note_id, \
     coalesce(i.iid, m.iid) as subject_iid, coalesce(i.title, m.title) as subject_title, \
-    left(nt.body, 65536) as body, nt.created_at as said_at, nt.updated_at as edited_at, \
+    left(coalesce(nt.body, cc.body), 65536) as body, coalesce(nt.created_at, cc.created_at) as said_at, \
+    coalesce(nt.updated_at, cc.created_at) as edited_at, cc.commit_id as commented_commit, \
     u.id, u.username, u.name, u.email, u.state";
 
 async fn list(
@@ -162,6 +166,8 @@ async fn list(
             query.push(SubjectKind::Issue.as_i16());
             query.push(" left join milestones m on m.id = e.subject_id and e.subject_kind = ");
             query.push(SubjectKind::Milestone.as_i16()).push(" left join notes nt on nt.id = e.note_id");
+            query.push(" left join commit_comments cc on cc.id = e.subject_id and e.subject_kind = ");
+            query.push(SubjectKind::Commit.as_i16());
         },
         total,
         needs_custom_plan: false,

@@ -1,6 +1,7 @@
 //! Tables of git repositories: refs, the ref log, packs, and what is derived from them.
 
 pub mod audit;
+pub mod commit_comment;
 pub mod contributor;
 pub mod import;
 pub mod lease;

@@ -84,6 +84,7 @@ const LIST_ROUTES: &[(&str, &[&str])] = &[
     ("/projects/:id/pipelines", &["", "page=50"]),
     ("/projects/:id/builds", &["", "page=50", "scope=failed", "scope[]=pending&scope[]=running"]),
     ("/projects/:id/repository/commits/:sha/builds", &["", "scope=failed"]),
+    ("/projects/:id/repository/commits/:sha/comments", &["", "page=3"]),
     ("/projects/:id/repository/commits/:sha/statuses", &["", "all=true", "ref=main&name=n&stage=s"]),
     ("/projects/:id/runners", &["", "scope=online"]),
     ("/projects/:id/variables", &[""]),

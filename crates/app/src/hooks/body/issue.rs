@@ -1,4 +1,4 @@
-//! Bodies of issue and note events.
+//! Bodies of events of issues and of notes on issues and commits.
 
 use holdfast_domain::InstanceUrls;
 use serde_json::{Value, json};
@@ -26,11 +26,30 @@ pub(super) fn issue(payload: &Value, site: &InstanceUrls) -> Value {
 pub(super) fn note(payload: &Value, site: &InstanceUrls) -> Value {
     let urls = ProjectUrls::new(&payload["project"], site);
     let note = &payload["note"];
+    let mut body = note_body(payload, &urls, site);
+    if payload["commit"].is_object() {
+        let commit_url = urls.commit(&payload["commit"]["id"]);
+        let attributes = &mut body["object_attributes"];
+        attributes["noteable_type"] = "Commit".into();
+        attributes["noteable_id"] = Value::Null;
+        attributes["commit_id"] = payload["commit"]["id"].clone();
+        attributes["url"] = format!("{commit_url}#note_{}", note["id"]).into();
+        body["commit"] = payload["commit"].clone();
+        body["commit"]["url"] = commit_url.into();
+    } else {
+        body["issue"] = attributes(payload);
+    }
+    body
+}
+
+/// Returns what the bodies of all notes have, as for a note of an issue.
+fn note_body(payload: &Value, urls: &ProjectUrls<'_>, site: &InstanceUrls) -> Value {
+    let note = &payload["note"];
     json!({
         "object_kind": "note",
         "user": user(&payload["user"], site),
         "project_id": payload["project"]["id"],
-        "project": project(&payload["project"], &urls),
+        "project": project(&payload["project"], urls),
         "object_attributes": {
             "id": note["id"],
             "note": note["body"],
@@ -55,8 +74,7 @@ pub(super) fn note(payload: &Value, site: &InstanceUrls) -> Value {
             "original_discussion_id": null,
             "url": urls.issue_note(&payload["issue"]["iid"], &note["id"]),
         },
-        "repository": repository(&payload["project"], &urls),
-        "issue": attributes(payload),
+        "repository": repository(&payload["project"], urls),
     })
 }
 

@@ -141,7 +141,7 @@ pub(super) async fn read_buffered(
     Ok((bytes, content))
 }
 
-async fn read_blob(app: &App, repository: &OpenRepository, id: ObjectId) -> Result<Blob> {
+pub(super) async fn read_blob(app: &App, repository: &OpenRepository, id: ObjectId) -> Result<Blob> {
     let (bytes, content) = read_buffered(app, repository, id, MAX_BUFFERED_BYTES).await?;
     let content = match content {
         Some(content) => stream::iter([Ok(content)]).boxed(),

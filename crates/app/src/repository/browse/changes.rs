@@ -57,10 +57,10 @@ const HEADER_LINES: u64 = 4;
 const MAX_QUEUED_DIFFS: usize = 2;
 /// Maximum time that git may take.
 const DIFF_TIMEOUT: Duration = Duration::from_secs(20);
-pub(super) const TIMED_OUT: &str = "The comparison took too long and was canceled.";
+pub(in crate::repository) const TIMED_OUT: &str = "The comparison took too long and was canceled.";
 
 /// Returns the error of a search or comparison by git. If it took too long, the error has this message.
-pub(super) fn explain_timeout(error: GitError, message: &'static str) -> Error {
+pub(in crate::repository) fn explain_timeout(error: GitError, message: &'static str) -> Error {
     match error {
         GitError::TimedOut { .. } => Error::TemporarilyUnavailable(message),
         other => other.into(),

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use chrono::{DateTime, Utc};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_git::commits::{self, CommitQuery};
 use holdfast_git::{ObjectId, TreePath};
@@ -73,6 +74,53 @@ pub async fn list(
     })
 }
 
+/// The commits that a client asks for.
+#[derive(Clone, Debug, Default)]
+pub struct ListCommits {
+    /// The default branch if None.
+    pub revision: Option<String>,
+    /// Only commits that changed this path.
+    pub path: Option<String>,
+    pub since: Option<DateTime<Utc>>,
+    pub until: Option<DateTime<Utc>>,
+    /// The number of commits before the first one that is returned.
+    pub skip: u64,
+    pub limit: usize,
+}
+
+/// Lists the commits of a revision, newest first. The list is empty if there is no such revision or path.
+#[crate::boxed]
+pub async fn list_since(app: &App, actor: &Actor, project: &ProjectRef, input: ListCommits) -> Result<Vec<Commit>> {
+    let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
+    let tip = revision::resolve_or_head(app, &repository, input.revision.as_deref()).await?;
+    let Some(tip) = tip else { return Ok(Vec::new()) };
+    let path = match input.path.as_deref().map(|path| path.trim_matches('/')) {
+        None | Some("") => None,
+        Some(path) => match TreePath::new(path) {
+            Some(path) => Some(path),
+            None => return Ok(Vec::new()),
+        },
+    };
+    let seconds = |time: Option<DateTime<Utc>>| time.map(|time| u64::try_from(time.timestamp()).unwrap_or(0));
+    // No commit was made before 1970, and git counts with 31 bits.
+    if input.until.is_some_and(|until| until.timestamp() <= 0) || input.skip > i32::MAX as u64 {
+        return Ok(Vec::new());
+    }
+    let query = CommitQuery {
+        path: path.as_ref(),
+        skip: input.skip,
+        since: seconds(input.since),
+        until: seconds(input.until),
+        ..CommitQuery::new(tip)
+    };
+    let slot = FetchSlot::acquire(app, &repository).await?;
+    let found = commits::list(&app.git_runtime.git, &slot.cached_repository.bare, query, input.limit).await;
+    let ids = found.map_err(|error| explain_timeout(error, HISTORY_TOO_LONG))?;
+    load_listed(app, &repository, ids).await
+}
+
+const HISTORY_TOO_LONG: &str = "The history is too long for this list";
+
 /// Returns the ids of one more commit than a page has, if there are so many.
 async fn find_ids(
     app: &App,
@@ -90,9 +138,9 @@ async fn find_ids(
         path => Some(TreePath::new(path).ok_or(Error::NotFound(Resource::File))?),
     };
     let slot = FetchSlot::acquire(app, repository).await?;
-    let query = CommitQuery { tip, excluded: None, path: path.as_ref(), after };
+    let query = CommitQuery { path: path.as_ref(), after, ..CommitQuery::new(tip) };
     let found = commits::list(&app.git_runtime.git, &slot.cached_repository.bare, query, PAGE_SIZE + 1).await;
-    found.map_err(|error| explain_timeout(error, "The history is too long for this page"))
+    found.map_err(|error| explain_timeout(error, HISTORY_TOO_LONG))
 }
 
 /// Returns the newest pipeline of each commit, by the id of the commit, in one statement.

@@ -26,8 +26,10 @@ pub struct Comparison {
     /// Whether both revisions are the same commit.
     pub is_same: bool,
     /// All commits, then all files, then the end. Each part is sent before the next is read: there may be very many.
-    pub parts: BoxStream<'static, io::Result<ComparisonPart>>,
+    pub parts: ComparisonParts,
 }
+
+pub type ComparisonParts = BoxStream<'static, io::Result<ComparisonPart>>;
 
 pub enum ComparisonPart {
     /// One of the commits, which come oldest first.
@@ -36,6 +38,8 @@ pub enum ComparisonPart {
     /// The end. `is_too_large` is set if the diff is incomplete or exceeds a limit.
     End {
         is_too_large: bool,
+        /// Whether files are missing, because git took too long.
+        is_timed_out: bool,
     },
 }
 
@@ -66,6 +70,25 @@ pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, from: &str, to
         Ok(Diff::start(git, bare, base.unwrap_or(ObjectId::empty_tree(SHA1)), to)?)
     };
     let ((ids, newest), diff) = tokio::try_join!(find_commits, start_diff)?;
+    let parts = stream_parts(slot, objects, ids, diff);
+    Ok(Comparison { newest: newest.map(Into::into), is_same: from == to, parts })
+}
+
+/// Returns the changes of the files of a commit since its first parent, as parts without commits.
+#[crate::boxed]
+pub async fn show_commit(app: &App, actor: &Actor, project: &ProjectRef, revision: &str) -> Result<ComparisonParts> {
+    let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
+    let id = revision::resolve(app, &repository, revision).await?.ok_or(Error::NotFound(Resource::Commit))?;
+    let objects = repository.objects(app).await?.clone();
+    let parent = objects.read(move |reader| Ok(reader.parents(id)?.first().copied())).await?;
+    let slot = FetchSlot::acquire(app, &repository).await?;
+    let (git, bare) = (&app.git_runtime.git, &slot.cached_repository.bare);
+    let diff = Diff::start(git, bare, parent.unwrap_or(ObjectId::empty_tree(SHA1)), id)?;
+    Ok(stream_parts(slot, objects, Vec::new(), diff))
+}
+
+/// Sends commits and files on a task of its own, which ends when the client disconnects.
+fn stream_parts(slot: FetchSlot, objects: GitObjects, ids: Vec<ObjectId>, diff: Diff) -> ComparisonParts {
     let (mut sender, parts) = bounded_stream(64);
     let work = async move {
         let _slot = slot;
@@ -88,7 +111,7 @@ pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, from: &str, to
         }
     };
     tokio::spawn(work.instrument(tracing::Span::current()));
-    Ok(Comparison { newest: newest.map(Into::into), is_same: from == to, parts })
+    parts
 }
 
 /// Number of commits that are in memory at a time.
@@ -128,5 +151,5 @@ async fn send_files(mut diff: Diff, sender: &mut StreamSender<ComparisonPart>) -
         sender.send(ComparisonPart::File(file), size).await?;
     };
     let is_too_large = is_timed_out || files > MAX_FILES || lines > MAX_LINES || bytes > MAX_BYTES;
-    Ok(sender.send(ComparisonPart::End { is_too_large }, PART_OVERHEAD_BYTES).await?)
+    Ok(sender.send(ComparisonPart::End { is_too_large, is_timed_out }, PART_OVERHEAD_BYTES).await?)
 }

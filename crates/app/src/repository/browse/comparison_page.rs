@@ -120,7 +120,7 @@ async fn compare(
         ComparisonBase::First => from,
         ComparisonBase::MergeBase => merge_base::find(git, bare, from, to).await?.unwrap_or(ObjectId::empty_tree(SHA1)),
     };
-    let query = CommitQuery { tip: to, excluded: Some(from), path: None, after: None };
+    let query = CommitQuery { excluded: Some(from), ..CommitQuery::new(to) };
     let listed = commits::list(git, bare, query, MAX_COMMITS + 1).await;
     let mut listed = listed.map_err(|error| explain_timeout(error, TIMED_OUT))?;
     let has_more_commits = listed.len() > MAX_COMMITS;

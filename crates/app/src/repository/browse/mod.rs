@@ -1,4 +1,4 @@
-//! Reads the contents of repositories for the API: trees, files, commits, comparisons, archives and contributors.
+//! Reads the contents of repositories: trees, files, commits, comparisons, archives and contributors.
 
 pub mod archive;
 pub mod blame;
@@ -6,11 +6,13 @@ pub mod blob;
 pub mod changes;
 pub(crate) mod ci_file;
 pub mod commit;
+pub mod commit_detail;
 pub mod commit_list;
 pub mod commit_page;
 pub mod compare;
 pub mod comparison_page;
 pub mod contributor;
+pub mod file;
 pub mod file_search;
 pub mod last_commit;
 pub mod overview;

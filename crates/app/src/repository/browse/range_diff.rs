@@ -98,7 +98,7 @@ pub async fn show(
     let (git, bare) = (&app.git_runtime.git, &slot.cached_repository.bare);
     let explain = |error| explain_timeout(error, TIMED_OUT);
     let list = async |range: CommitRange| {
-        let query = CommitQuery { tip: range.tip, excluded: Some(range.base), path: None, after: None };
+        let query = CommitQuery { excluded: Some(range.base), ..CommitQuery::new(range.tip) };
         commits::list(git, bare, query, MAX_COMMITS + 1).await.map_err(explain)
     };
     let (old_ids, new_ids) = (list(old).await?, list(new).await?);

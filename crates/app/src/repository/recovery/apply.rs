@@ -11,7 +11,7 @@ use holdfast_git::index_pack::{self, IndexedPack};
 use holdfast_git::pack_file::{PackFile, PackSizes};
 use holdfast_git::pack_scan::PackLimits;
 use holdfast_git::protocol::advertisement::RefLookup;
-use holdfast_git::protocol::receive::Progress;
+use holdfast_git::protocol::receive::NoProgress;
 use holdfast_git::reader::Reader;
 use holdfast_git::{BareRepository, ObjectId, Quarantine, RefName, RefTarget};
 use holdfast_store::repository::pack::{NewPack, PackBytes};
@@ -26,22 +26,6 @@ use crate::repository::refs::ref_update::{self, RefUpdateBatch};
 use crate::repository::transfer::push;
 use crate::repository::transfer::receipt::Receipt;
 use crate::{Actor, App, Error, Resource, Result, access};
-
-struct NoProgress;
-
-impl Progress for NoProgress {
-    fn is_enabled(&self) -> bool {
-        false
-    }
-
-    async fn send_message(&mut self, _: &[u8]) -> std::io::Result<()> {
-        Ok(())
-    }
-
-    async fn send_keepalive(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
 
 fn damaged(lost: &LostPush, how: &str) -> Error {
     Error::Conflict(format!("{} {how}", lost.key))

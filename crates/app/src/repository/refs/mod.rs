@@ -3,6 +3,7 @@
 pub mod branch;
 pub(crate) mod containing_refs;
 pub mod merged_branches;
+pub(super) mod new_objects;
 pub(super) mod planned_update;
 mod push_event;
 pub(crate) mod push_event_details;

@@ -51,7 +51,7 @@ pub async fn save(app: &App, actor: &Actor, project: &ProjectRef, tag: &str, des
 }
 
 /// Checks the size of a text that belongs to a tag: its release notes or its message.
-pub(super) fn check_text(field: &'static str, text: &str) -> Result<()> {
+pub(in crate::repository) fn check_text(field: &'static str, text: &str) -> Result<()> {
     let mut violations = Violations::default();
     violations.check_size(field, text, MAX_TEXT_BYTES);
     Ok(violations.into_result()?)

@@ -9,22 +9,19 @@ use holdfast_git::reader::{Kind, Signature};
 use holdfast_git::tag::NewAnnotatedTag;
 use holdfast_git::{ObjectId, RefName, RefTarget, tag};
 use holdfast_store::projects::project::{Project, ProjectRef};
-use holdfast_store::repository::ref_update::RefUpdateOrigin;
 use holdfast_store::repository::release;
 use holdfast_store::repository::snapshot::RefKind;
 
+use super::new_objects::{self, NewObjects};
 use super::planned_update::PlannedUpdate;
 use super::ref_address::RefAddresses;
-use super::ref_update::{self, RefUpdate, RefUpdateBatch};
+use super::ref_update::{self, RefUpdate};
 use super::ref_update_policy::{RefUpdatePolicy, TAG_CHANGED};
 use crate::actor::CurrentUser;
 use crate::repository::browse::commit::{self, Commit, MAX_LISTED_MESSAGE_BYTES};
 use crate::repository::browse::revision;
 use crate::repository::objects;
 use crate::repository::open_repository::{OpenRepository, open_repository};
-use crate::repository::pack::store_pack;
-use crate::repository::transfer::push;
-use crate::repository::transfer::receipt::IntendedPush;
 use crate::{Actor, App, Error, Resource, Result};
 
 #[derive(Clone, Debug)]
@@ -238,17 +235,12 @@ async fn write_annotated_tag(
     let target = annotated_tag.target;
     let (id, pack) = tag::write(&app.git_runtime.git, &quarantine, annotated_tag).await?;
     let update = RefUpdate { name, old: None, new: Some(RefTarget { id, peeled: Some(target) }) };
-    let origin = RefUpdateOrigin { user: Some(current_user.account.id()), channel: current_user.ref_update_channel };
-    let updates = vec![PlannedUpdate { may_get_pipeline: true, ..PlannedUpdate::from(update) }];
-    let stored =
-        store_pack(app, &pack, Some(IntendedPush { repository, updates: &updates, origin, is_atomic: true })).await?;
-    let files = Some((&pack, stored.sizes));
-    let batch = RefUpdateBatch {
-        pack: Some(stored),
+    let new = NewObjects {
+        repository,
+        cached_repository: &cached_repository,
+        pack: &pack,
+        updates: vec![PlannedUpdate { may_get_pipeline: true, ..PlannedUpdate::from(update) }],
         release_notes,
-        ..RefUpdateBatch::new(repository, updates, Some(current_user), origin)
     };
-    let result = ref_update::apply(app, batch).await?;
-    push::update_local_cache(app, &cached_repository, &result, files, repository).await;
-    Ok(result.rejections.into_iter().next().flatten())
+    new_objects::apply(app, current_user, new).await
 }

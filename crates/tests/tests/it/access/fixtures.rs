@@ -245,7 +245,7 @@ async fn create_planning(admin: &Client, project: i64) -> [i64; 6] {
 }
 
 /// All tables, in an order in which rows can be inserted.
-const TABLES: [&str; 59] = [
+const TABLES: [&str; 60] = [
     "users",
     "emails",
     "identities",
@@ -284,6 +284,7 @@ const TABLES: [&str; 59] = [
     "issue_labels",
     "issue_subscriptions",
     "notes",
+    "commit_comments",
     "event_authors",
     "events",
     "outbox",

@@ -59,6 +59,7 @@ pub fn event_row(event: &Event, links: &ProjectLinks, refs: &RefAddresses, now: 
         let (noun, url) = match kind {
             SubjectKind::Issue => ("issue", event.subject_iid.map(|iid| links.issue(iid))),
             SubjectKind::Milestone => ("milestone", event.subject_iid.map(|iid| links.milestone(iid))),
+            SubjectKind::Commit => ("commit", event.commented_commit.as_ref().map(|id| links.commit(id))),
         };
         let icon = match (event.action, kind) {
             (Action::Commented, _) => icons::NOTE,
@@ -67,7 +68,8 @@ pub fn event_row(event: &Event, links: &ProjectLinks, refs: &RefAddresses, now: 
             _ => icons::ISSUE_OPEN,
         };
         let verb = if event.action == Action::Reopened { "reopened" } else { event.action.feed_name(true) };
-        let text = event.subject_title.clone().unwrap_or_else(|| format!("a deleted {noun}"));
+        let commit = event.commented_commit.as_deref().map(|id| short_id(id).to_owned());
+        let text = event.subject_title.clone().or(commit).unwrap_or_else(|| format!("a deleted {noun}"));
         let note = event.comment().map(|comment| comment.body.chars().take(MAX_NOTE_CHARS).collect());
         return EventRow { note, ..row(icon, format!("{verb} {noun}"), Some(EventTarget { text, url })) };
     }

@@ -1,0 +1,186 @@
+//! Creates a commit with changes of files.
+
+use holdfast_git::commits::{self, CommitQuery};
+use holdfast_git::diff::{self, ChangedLines};
+use holdfast_git::new_commit::NewCommit;
+use holdfast_git::reader::Signature;
+use holdfast_git::tree_edit::{self, EditConflict, EditedTree, TreeEdit};
+use holdfast_git::{ObjectId, SHA1, TreePath};
+use holdfast_store::projects::project::ProjectRef;
+
+use super::open_branch::{MAX_ATTEMPTS, OpenBranch, acquire_permit, explain, signature, too_many_updates};
+use crate::actor::CurrentUser;
+use crate::repository::browse::commit::Commit;
+use crate::repository::refs::release::check_text;
+use crate::{Actor, App, Error, Result};
+
+/// A change of one file, as a client describes it.
+#[derive(Clone, Debug)]
+pub enum FileChange {
+    Create {
+        path: String,
+        content: Vec<u8>,
+    },
+    Update {
+        path: String,
+        content: Vec<u8>,
+        /// The id of the commit that last changed the file, if the client knows it. The change is rejected if there is a
+        /// later one.
+        last_commit_id: Option<String>,
+    },
+    Delete {
+        path: String,
+    },
+    Move {
+        from: String,
+        to: String,
+        content: Option<Vec<u8>>,
+    },
+}
+
+/// Changes of files that become one commit.
+#[derive(Clone, Debug)]
+pub struct CommitChanges {
+    pub branch: String,
+    pub message: String,
+    /// The name and the address of the author. The current user if None.
+    pub author: Option<(String, String)>,
+    pub changes: Vec<FileChange>,
+    /// Whether the number of changed lines is wanted.
+    pub counts_lines: bool,
+}
+
+/// A commit that was created.
+#[derive(Clone, Debug)]
+pub struct CreatedCommit {
+    pub commit: Commit,
+    /// The number of lines that it changes. Zero if it was not wanted or took too long.
+    pub lines: ChangedLines,
+}
+
+const NO_BRANCH: &str = "You can only create or edit files when you are on a branch";
+const BLANK_MESSAGE: &str = "The commit message is empty";
+const INVALID_PATH: &str = "The path of a file is not valid";
+const FILE_CHANGED: &str = "The file has been changed since you began to edit it";
+const FILE_EXISTS: &str = "Your changes could not be committed because a file with the same name already exists";
+
+/// Creates a commit on a branch. If one of the changes is not possible, there is no commit. The first commit of a
+/// repository creates the branch.
+#[crate::boxed]
+pub async fn commit(app: &App, actor: &Actor, project: &ProjectRef, input: CommitChanges) -> Result<CreatedCommit> {
+    let permit = acquire_permit(app, actor, project).await?;
+    let mut replaced = None;
+    for _ in 0..MAX_ATTEMPTS {
+        let branch = OpenBranch::open(app, actor, project, &input.branch, &permit).await?;
+        let branch = branch.ok_or_else(|| Error::Rejected(NO_BRANCH.into()))?;
+        let tree = edit_tree(app, &branch, &input).await?;
+        // The branch was updated since the first attempt. What others have changed meanwhile is not overwritten.
+        if replaced.as_ref().is_some_and(|replaced| *replaced != tree.replaced) {
+            return Err(Error::Rejected(FILE_CHANGED.into()));
+        }
+        let lines = if input.counts_lines { count_lines(app, &branch, tree.id).await } else { ChangedLines::default() };
+        let new = new_commit(app, actor.current_user()?, &branch, tree.id, &input);
+        if let Some(commit) = branch.add(app, actor.current_user()?, new).await? {
+            return Ok(CreatedCommit { commit, lines });
+        }
+        replaced = Some(tree.replaced);
+    }
+    Err(too_many_updates())
+}
+
+/// Writes the tree with the changes, on the tip of the branch.
+async fn edit_tree(app: &App, branch: &OpenBranch, input: &CommitChanges) -> Result<EditedTree> {
+    check_text("commit_message", &input.message)?;
+    if input.message.trim().is_empty() {
+        return Err(Error::Rejected(BLANK_MESSAGE.into()));
+    }
+    let edits = input.changes.iter().cloned().map(to_edit).collect::<Option<Vec<TreeEdit>>>();
+    let edits = edits.ok_or_else(|| Error::Rejected(INVALID_PATH.into()))?;
+    check_versions(app, branch, &known_versions(&input.changes)).await?;
+    let tip = branch.tip;
+    let tree = branch.read(move |reader| {
+        let old = tip.map_or(Ok(ObjectId::empty_tree(SHA1)), |tip| reader.commit_tree_id(tip))?;
+        Ok(tree_edit::apply(reader, old, &edits)?)
+    });
+    tree.await?.map_err(conflict_error)
+}
+
+/// Counts the lines before the commit is added: afterwards, an error would hide that the commit exists.
+async fn count_lines(app: &App, branch: &OpenBranch, tree: ObjectId) -> ChangedLines {
+    let old = branch.tip.unwrap_or(ObjectId::empty_tree(SHA1));
+    let counted = diff::count_lines(&app.git_runtime.git, branch.quarantine().repository(), old, tree).await;
+    counted.unwrap_or_else(|error| {
+        tracing::info!(%error, "counting the lines of a new commit failed");
+        ChangedLines::default()
+    })
+}
+
+fn new_commit(
+    app: &App,
+    current_user: &CurrentUser,
+    branch: &OpenBranch,
+    tree: ObjectId,
+    input: &CommitChanges,
+) -> NewCommit {
+    let committer = signature(app, current_user);
+    let author = match &input.author {
+        Some((name, email)) => Signature { name: name.clone(), email: email.clone(), ..committer.clone() },
+        None => committer.clone(),
+    };
+    let parents = branch.tip.into_iter().collect();
+    NewCommit { tree, parents, author, committer, message: input.message.clone() }
+}
+
+/// A file and the commit by which a client knows it.
+struct KnownVersion {
+    path: TreePath,
+    last_commit_id: ObjectId,
+}
+
+fn known_versions(changes: &[FileChange]) -> Vec<KnownVersion> {
+    let known = changes.iter().filter_map(|change| match change {
+        FileChange::Update { path, last_commit_id: Some(id), .. } => {
+            let path = TreePath::new(path.trim_start_matches('/'))?;
+            let last_commit_id = ObjectId::from_hex(id.as_bytes()).unwrap_or(ObjectId::null(SHA1));
+            Some(KnownVersion { path, last_commit_id })
+        }
+        _ => None,
+    });
+    known.collect()
+}
+
+/// Checks that nobody has changed the files since the client read them.
+async fn check_versions(app: &App, branch: &OpenBranch, known: &[KnownVersion]) -> Result<()> {
+    let Some(tip) = branch.tip else { return Ok(()) };
+    for version in known {
+        // Without a permit for fetches: a push that waits for one would keep other pushes from their permits.
+        let query = CommitQuery { path: Some(&version.path), ..CommitQuery::new(tip) };
+        let (git, bare) = (&app.git_runtime.git, &branch.cached_repository.bare);
+        let last_commit = commits::list(git, bare, query, 1).await.map_err(explain)?;
+        if last_commit.first() != Some(&version.last_commit_id) {
+            return Err(Error::Rejected(FILE_CHANGED.into()));
+        }
+    }
+    Ok(())
+}
+
+fn to_edit(change: FileChange) -> Option<TreeEdit> {
+    let path = |text: &str| TreePath::new(text.trim_start_matches('/'));
+    let new_path = |text: &str| TreePath::for_new_file(text.trim_start_matches('/'));
+    Some(match change {
+        FileChange::Create { path, content } => TreeEdit::Create { path: new_path(&path)?, content },
+        FileChange::Update { path: name, content, .. } => TreeEdit::Update { path: path(&name)?, content },
+        FileChange::Delete { path: name } => TreeEdit::Delete { path: path(&name)? },
+        FileChange::Move { from, to, content } => TreeEdit::Move { from: path(&from)?, to: new_path(&to)?, content },
+    })
+}
+
+fn conflict_error(conflict: EditConflict) -> Error {
+    Error::Rejected(match conflict {
+        EditConflict::Exists(_) | EditConflict::BelowFile(_) => FILE_EXISTS.into(),
+        EditConflict::Missing(path) => format!("There is no file {} on the branch", path.as_str()),
+        EditConflict::DirectoryTooLarge(path) => {
+            format!("A directory of {} is too large to be changed here; push the change instead", path.as_str())
+        }
+    })
+}

@@ -1,0 +1,5 @@
+//! Creates commits without a push: changes of files, and cherry-picks. Each is applied like the push of one commit.
+
+pub mod cherry_pick;
+pub mod file_changes;
+mod open_branch;

@@ -1,0 +1,52 @@
+//! Updates refs to objects that this server has created: commits and annotated tags.
+
+use std::time::Duration;
+
+use holdfast_git::index_pack::IndexedPack;
+use holdfast_store::cache::CachedRepository;
+use holdfast_store::repository::ref_update::RefUpdateOrigin;
+
+use tokio::time::timeout;
+
+use super::planned_update::PlannedUpdate;
+use super::ref_update::{self, RefUpdateBatch};
+use crate::actor::CurrentUser;
+use crate::repository::open_repository::OpenRepository;
+use crate::repository::pack::store_pack;
+use crate::repository::transfer::push;
+use crate::repository::transfer::receipt::IntendedPush;
+use crate::{App, Result};
+
+/// Maximum time that a request waits until the local cache has the new pack.
+const CACHE_UPDATE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// New objects and the updates of refs to them.
+pub struct NewObjects<'a> {
+    pub repository: &'a OpenRepository,
+    pub cached_repository: &'a CachedRepository,
+    pub pack: &'a IndexedPack,
+    pub updates: Vec<PlannedUpdate>,
+    /// The release notes of the tag that the only update creates.
+    pub release_notes: Option<&'a str>,
+}
+
+/// Stores the pack of new objects and updates the refs, as a push does. Returns the reason if an update is rejected.
+pub(crate) async fn apply(app: &App, current_user: &CurrentUser, new: NewObjects<'_>) -> Result<Option<&'static str>> {
+    let NewObjects { repository, cached_repository, pack, updates, release_notes } = new;
+    let origin = RefUpdateOrigin { user: Some(current_user.account.id()), channel: current_user.ref_update_channel };
+    let intended_push = IntendedPush { repository, updates: &updates, origin, is_atomic: true };
+    let stored = store_pack(app, pack, Some(intended_push)).await?;
+    let files = Some((pack, stored.sizes));
+    let batch = RefUpdateBatch {
+        pack: Some(stored),
+        release_notes,
+        ..RefUpdateBatch::new(repository, updates, Some(current_user), origin)
+    };
+    let result = ref_update::apply(app, batch).await?;
+    // The refs are updated. A request that ends by its own timeout here would report a failure.
+    let update_cache = push::update_local_cache(app, cached_repository, &result, files, repository);
+    if timeout(CACHE_UPDATE_TIMEOUT, update_cache).await.is_err() {
+        tracing::warn!("refs updated, local cache update took too long");
+    }
+    Ok(result.rejections.into_iter().flatten().next())
+}

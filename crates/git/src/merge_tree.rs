@@ -1,0 +1,71 @@
+//! Merges trees with `git merge-tree`, without a work tree, in a quarantine.
+
+use std::time::Duration;
+
+use gix::ObjectId;
+
+use crate::new_commit::NewCommit;
+use crate::reader::{Reader, Signature};
+use crate::{Error, Git, Quarantine, Result};
+
+/// Maximum time of a merge. Renames in very large trees take the longest.
+const MERGE_TIMEOUT: Duration = Duration::from_secs(60);
+/// Maximum size of the list of conflicting paths.
+const MAX_OUTPUT_BYTES: u64 = 4 << 20;
+
+/// The result of a merge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Merge {
+    /// The id of the merged tree, whose objects are in the quarantine.
+    Tree(ObjectId),
+    /// The paths that git cannot merge, in its order.
+    Conflicts(Vec<Vec<u8>>),
+}
+
+/// Merges two commits, as `git merge` does.
+pub async fn merge_commits(git: &Git, quarantine: &Quarantine, ours: ObjectId, theirs: ObjectId) -> Result<Merge> {
+    let objects = quarantine.repository().directory().join("objects");
+    let command = git
+        .command(quarantine.repository(), "merge-tree")
+        .allow_write(&objects)
+        .args(["--write-tree", "-z", "--name-only", "--no-messages"])
+        .arg_oid(ours)
+        .arg_oid(theirs);
+    let (is_clean, output) = command.run_with_status(b"", MAX_OUTPUT_BYTES, MERGE_TIMEOUT).await?;
+    let mut parts = output.split(|byte| *byte == 0);
+    let tree = ObjectId::from_hex(parts.next().unwrap_or_default());
+    let tree = tree.map_err(|_| Error::protocol("git merge-tree did not print the id of a tree"))?;
+    if is_clean {
+        return Ok(Merge::Tree(tree));
+    }
+    let mut paths: Vec<Vec<u8>> = parts.filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect();
+    paths.dedup();
+    Ok(Merge::Conflicts(paths))
+}
+
+/// Applies the changes between two trees to a third one, as `git cherry-pick` does.
+pub async fn apply_changes(
+    git: &Git,
+    quarantine: &Quarantine,
+    from: ObjectId,
+    to: ObjectId,
+    target: ObjectId,
+) -> Result<Merge> {
+    // git before 2.40 has no option for the base of a merge. These commits have it as their only common ancestor.
+    let repository = quarantine.repository().clone();
+    let write = move || {
+        let reader = Reader::open(&repository)?;
+        let base = anonymous_commit(from, Vec::new()).write(&reader)?;
+        let [ours, theirs] = [target, to].map(|tree| anonymous_commit(tree, vec![base]).write(&reader));
+        Ok::<_, Error>((ours?, theirs?))
+    };
+    let written = tokio::task::spawn_blocking(write).await;
+    let (ours, theirs) = written.map_err(|panicked| Error::protocol(panicked.to_string()))??;
+    merge_commits(git, quarantine, ours, theirs).await
+}
+
+/// Returns a commit that no ref will reach.
+fn anonymous_commit(tree: ObjectId, parents: Vec<ObjectId>) -> NewCommit {
+    let nobody = Signature { name: String::new(), email: String::new(), seconds: 0, offset_seconds: 0 };
+    NewCommit { tree, parents, author: nobody.clone(), committer: nobody, message: String::new() }
+}
