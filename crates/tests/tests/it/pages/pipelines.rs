@@ -70,12 +70,12 @@ async fn pipelines_are_canceled_and_retried() {
     let mut ids: Vec<i64> = builds.map(|build| build["id"].as_i64().unwrap()).collect();
     ids.sort_unstable();
     let address = |id: i64| format!("/ada/p/builds/{id}");
-    let attempts = async |id: i64| {
-        let page = ada.get(&address(id)).await;
-        page.attributes("#build-rail li a", "href")
-    };
-    assert!(!attempts(ids[0]).await.contains(&address(ids[1])));
-    assert!(attempts(ids[1]).await.contains(&address(ids[0])));
+    let heading = "Earlier attempts".to_owned();
+    let first = ada.get(&address(ids[0])).await;
+    assert!(!first.texts("#build-rail h2").contains(&heading), "{}", first.text);
+    let second = ada.get(&address(ids[1])).await;
+    assert!(second.texts("#build-rail h2").contains(&heading), "{}", second.text);
+    assert!(second.attributes("#build-rail li a", "href").contains(&address(ids[0])), "{}", second.text);
 }
 
 #[tokio::test]

@@ -117,7 +117,7 @@ async fn code_is_highlighted_with_its_lines() {
     let (_server, _, _, browser) = open_project(&[("src/main.rs", code), ("notes.txt", b"fn main() {}\n")], 20).await;
     let mut page = browser.open("/ada/tide/blob/main/src/main.rs").await;
     for _ in 0..200 {
-        if !page.texts(".code .com").is_empty() {
+        if !page.texts(".code .str").is_empty() {
             break;
         }
         page = browser.open("/ada/tide/blob/main/src/main.rs").await;
