@@ -1,5 +1,6 @@
 //! One database per test, copied from a template that holds the schema.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
@@ -24,15 +25,37 @@ fn database_url(name: &str) -> String {
     url.into()
 }
 
-/// Creates a database from the template and returns its URL.
-pub async fn create() -> String {
+/// The names of databases whose tests have passed.
+static UNUSED: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// A database of one test. The database of a failed test is kept.
+pub struct TestDatabase {
+    name: String,
+    pub url: String,
+}
+
+impl Drop for TestDatabase {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            UNUSED.lock().expect("no thread panics while holding it").push(std::mem::take(&mut self.name));
+        }
+    }
+}
+
+/// Creates a database from the template, and deletes those that are no longer used: all together are larger than the
+/// disks of many machines.
+pub async fn create() -> TestDatabase {
     static TEMPLATE_READY: OnceCell<()> = OnceCell::const_new();
     static COUNTER: AtomicU32 = AtomicU32::new(0);
     TEMPLATE_READY.get_or_init(create_template).await;
     let name = format!("test_{}_{}", std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed));
     let mut connection = PgConnection::connect(cluster_url().as_str()).await.expect("the test cluster");
+    let unused = std::mem::take(&mut *UNUSED.lock().expect("no thread panics while holding it"));
+    for unused in unused {
+        execute(&mut connection, &format!("drop database {unused} with (force)")).await;
+    }
     execute(&mut connection, &format!("create database {name} template {TEMPLATE}")).await;
-    database_url(&name)
+    TestDatabase { url: database_url(&name), name }
 }
 
 async fn create_template() {

@@ -36,6 +36,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use browser::{Browser, PageForm, PageResponse, has_attribute};
 pub use client::{Client, TestResponse};
+use database::TestDatabase;
 pub use git::{GitOutcome, WorkTree, git_programs};
 pub use receiver::{ReceivedRequest, Receiver};
 pub use rng::SeededRng;
@@ -50,7 +51,7 @@ pub struct Server {
     pub base_url: String,
     /// The client of `root`, an administrator with id 1, whose token may use sudo.
     pub admin: Client,
-    database_url: String,
+    test_database: TestDatabase,
     now: Arc<Mutex<DateTime<Utc>>>,
     /// The directory of the object store, unless objects are in a bucket.
     pub directory: TempDir,
@@ -148,8 +149,8 @@ impl Server {
 
     pub async fn start_with(setup: Setup) -> Self {
         log::capture();
-        let database_url = database::create().await;
-        let database = Database::new(&database_options(&database_url)).expect("a valid url");
+        let test_database = database::create().await;
+        let database = Database::new(&database_options(&test_database.url)).expect("a valid url");
         let now = Arc::new(Mutex::new(START_TIME.parse().expect("a timestamp")));
         let clock = Clock::new({
             let now = now.clone();
@@ -167,7 +168,7 @@ impl Server {
         let anonymous = Client::new(&base, None);
         let nodes = AtomicU64::default();
         let mut server =
-            Self { app, base_url: base, admin: anonymous, database_url, now, directory, cache, clock, objects, nodes };
+            Self { app, base_url: base, admin: anonymous, test_database, now, directory, cache, clock, objects, nodes };
         let changes = UserChanges { admin: Some(true), ..user_attributes("root") };
         let root = user::create(&server.app, &Actor::Operator, changes).await.expect("the first user");
         let secret = server.token(root.id, &["api", "sudo"]).await;
@@ -196,7 +197,7 @@ impl Server {
 
     /// Starts a node that reaches the database through this address, and returns its host and port and its SSH server.
     pub async fn another_node_through(&self, address: &str) -> (String, ssh::SshServer) {
-        let mut url: url::Url = self.database_url.parse().expect("a valid url");
+        let mut url: url::Url = self.test_database.url.parse().expect("a valid url");
         let address: SocketAddr = address.parse().expect("an address with a port");
         url.set_ip_host(address.ip())
             .and(url.set_port(Some(address.port())))
@@ -206,12 +207,12 @@ impl Server {
     }
 
     fn another_app_in(&self, directory: &Path) -> Arc<App> {
-        self.another_app_on(&self.database_url, directory)
+        self.another_app_on(&self.test_database.url, directory)
     }
 
     /// Starts a node with another clock, and returns its host and port.
     pub async fn another_node_with_clock(&self, clock: Clock) -> String {
-        let app = self.another_app_with(&self.database_url, self.cache.path(), clock);
+        let app = self.another_app_with(&self.test_database.url, self.cache.path(), clock);
         serve(app, Setup::default().limits).await
     }
 
@@ -312,13 +313,13 @@ impl Server {
     }
 
     pub fn database_url(&self) -> &str {
-        &self.database_url
+        &self.test_database.url
     }
 
     /// Opens a database connection, for setup that no endpoint offers.
     pub async fn database(&self) -> sqlx::PgConnection {
         use sqlx::Connection;
-        sqlx::PgConnection::connect(&self.database_url).await.expect("the test database")
+        sqlx::PgConnection::connect(&self.test_database.url).await.expect("the test database")
     }
 
     /// Sets the time of a migration back by 25 hours. A day after a migration no node of the previous version is

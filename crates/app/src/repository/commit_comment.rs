@@ -76,7 +76,7 @@ pub async fn create(
         line,
     };
     let comment = commit_comment::insert(&mut transaction, new, now).await?;
-    let comment = commit_comment::find(&mut transaction, comment).await?;
+    let comment = commit_comment::find(&mut transaction, repository.project.id, comment).await?;
     let event = NewEvent {
         project: repository.project.id,
         author,

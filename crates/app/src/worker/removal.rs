@@ -29,6 +29,9 @@ pub async fn remove_projects(app: &App, id: JobId) -> Result<()> {
         // Issues come before events: deleting an issue waits for transactions that add notes to it, and their events
         // are visible afterwards.
         while issue::delete_project_batch(&mut *app.database.connection().await?, project, BATCH_SIZE).await? > 0 {}
+        while commit_comment::delete_project_batch(&mut *app.database.connection().await?, project, BATCH_SIZE).await?
+            > 0
+        {}
         while event::delete_project_batch(&mut *app.database.connection().await?, project, BATCH_SIZE).await? > 0 {}
         remove_hooks(app, project).await?;
         remove_builds(app, project).await?;

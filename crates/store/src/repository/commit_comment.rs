@@ -72,12 +72,12 @@ pub async fn insert(connection: &mut Connection, comment: NewComment<'_>, now: D
 const COLUMNS: &str = "cc.id as comment_id, cc.body, cc.path, cc.line, cc.removed, cc.created_at, u.id, u.username, \
     u.name, u.email, u.state";
 
-/// Finds a comment that exists.
-pub async fn find(connection: &mut Connection, id: NoteId) -> Result<CommitComment> {
+/// Finds a comment of a project that exists.
+pub async fn find(connection: &mut Connection, project: ProjectId, id: NoteId) -> Result<CommitComment> {
     let mut query = QueryBuilder::new("select ");
     query.push(COLUMNS).push(" from commit_comments cc join users u on u.id = ");
     push_author_or_ghost(&mut query, "cc.author_id");
-    query.push(" where cc.id = ").push_bind(id.get());
+    query.push(" where cc.project_id = ").push_bind(project.get()).push(" and cc.id = ").push_bind(id.get());
     Ok(query.build_query_as().fetch_one(connection).await?)
 }
 
@@ -104,6 +104,18 @@ pub async fn list(
         needs_custom_plan: false,
     };
     list.fetch(&mut *database.connection().await?, page).await
+}
+
+/// Deletes at most `limit` comments of a project, and returns how many were deleted.
+pub async fn delete_project_batch(connection: &mut Connection, project: ProjectId, limit: i64) -> Result<u64> {
+    let deleted = sqlx::query!(
+        "delete from commit_comments where id in (select id from commit_comments where project_id = $1 limit $2)",
+        project.get(),
+        limit,
+    )
+    .execute(connection)
+    .await?;
+    Ok(deleted.rows_affected())
 }
 
 /// Reassigns at most `limit` comments of one author to another, and returns how many were changed.

@@ -11,8 +11,9 @@ use sqlx::{Connection, Executor, PgConnection};
 /// is free.
 #[tokio::test]
 async fn a_migration_waiting_for_a_lock_does_not_block_others() {
-    let url = database::create().await;
-    let connect = async || PgConnection::connect(&url).await.unwrap();
+    let database = database::create().await;
+    let url = &database.url;
+    let connect = async || PgConnection::connect(url).await.unwrap();
     let (mut busy, mut other) = (connect().await, connect().await);
     let undo = "drop index ref_log_names; delete from _sqlx_migrations where version = 9";
     busy.execute(undo).await.unwrap();
@@ -31,10 +32,10 @@ async fn a_migration_waiting_for_a_lock_does_not_block_others() {
         // transaction does not end.
         other.execute("set statement_timeout = '20s'").await.unwrap();
         other.execute("begin; lock table ref_log in row exclusive mode; commit").await.unwrap();
-        assert_ne!(migrate::state(&url).await.unwrap(), migrate::SchemaState::Current);
+        assert_ne!(migrate::state(url).await.unwrap(), migrate::SchemaState::Current);
         busy.execute("commit").await.unwrap();
     };
-    let (migrated, ()) = tokio::join!(migrate::run(&url, today), others);
+    let (migrated, ()) = tokio::join!(migrate::run(url, today), others);
     migrated.unwrap();
-    assert_eq!(migrate::state(&url).await.unwrap(), migrate::SchemaState::Current);
+    assert_eq!(migrate::state(url).await.unwrap(), migrate::SchemaState::Current);
 }

@@ -46,7 +46,7 @@ pub async fn show(
 }
 
 /// Returns the commit that last changed a file which exists at a commit.
-pub(in crate::repository) async fn find_last_commit(
+async fn find_last_commit(
     app: &App,
     repository: &OpenRepository,
     commit: ObjectId,

@@ -6,10 +6,11 @@ use holdfast_git::new_commit::NewCommit;
 use holdfast_git::{ObjectId, SHA1};
 use holdfast_store::projects::project::ProjectRef;
 
-use super::open_branch::{MAX_ATTEMPTS, OpenBranch, acquire_permit, explain, signature, too_many_updates};
+use super::open_branch::{MAX_ATTEMPTS, OpenBranch, acquire_permit, explain, too_many_updates};
 use crate::repository::browse::commit::Commit;
 use crate::repository::browse::revision;
 use crate::repository::open_repository::open_repository;
+use crate::repository::refs::new_objects::signature;
 use crate::{Actor, App, Error, Resource, Result};
 
 const NO_CHANGE: &str = "The branch has the changes of this commit already";

@@ -8,9 +8,10 @@ use holdfast_git::tree_edit::{self, EditConflict, EditedTree, TreeEdit};
 use holdfast_git::{ObjectId, SHA1, TreePath};
 use holdfast_store::projects::project::ProjectRef;
 
-use super::open_branch::{MAX_ATTEMPTS, OpenBranch, acquire_permit, explain, signature, too_many_updates};
+use super::open_branch::{MAX_ATTEMPTS, OpenBranch, acquire_permit, explain, too_many_updates};
 use crate::actor::CurrentUser;
 use crate::repository::browse::commit::Commit;
+use crate::repository::refs::new_objects::signature;
 use crate::repository::refs::release::check_text;
 use crate::{Actor, App, Error, Result};
 

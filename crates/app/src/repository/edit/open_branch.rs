@@ -6,7 +6,7 @@ use holdfast_domain::policy::ProjectAction;
 use holdfast_git::new_commit::{self, NewCommit};
 use holdfast_git::protocol::advertisement::RefLookup;
 use holdfast_git::protocol::receive::{NoProgress, PushCommand};
-use holdfast_git::reader::{Reader, Signature};
+use holdfast_git::reader::Reader;
 use holdfast_git::{Error as GitError, ObjectId, Quarantine, RefName, RefTarget, SHA1, index_pack};
 use holdfast_store::cache::CachedRepository;
 use holdfast_store::projects::project::ProjectRef;
@@ -145,16 +145,5 @@ impl OpenBranch {
             Ok(Some(reason)) => Err(Error::Rejected(reason.into())),
             Err(error) => Err(error),
         }
-    }
-}
-
-/// Returns the current user as the author or committer of a commit that is created now.
-pub(super) fn signature(app: &App, current_user: &CurrentUser) -> Signature {
-    let user = &current_user.account.summary;
-    Signature {
-        name: user.name.clone(),
-        email: user.email.clone(),
-        seconds: app.clock.now().timestamp(),
-        offset_seconds: 0,
     }
 }

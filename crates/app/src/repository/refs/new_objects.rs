@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use holdfast_git::index_pack::IndexedPack;
+use holdfast_git::reader::Signature;
 use holdfast_store::cache::CachedRepository;
 use holdfast_store::repository::ref_update::RefUpdateOrigin;
-
 use tokio::time::timeout;
 
 use super::planned_update::PlannedUpdate;
@@ -19,6 +19,17 @@ use crate::{App, Result};
 
 /// Maximum time that a request waits until the local cache has the new pack.
 const CACHE_UPDATE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Returns the current user as the author, committer or tagger of an object that is created now.
+pub(in crate::repository) fn signature(app: &App, current_user: &CurrentUser) -> Signature {
+    let user = &current_user.account.summary;
+    Signature {
+        name: user.name.clone(),
+        email: user.email.clone(),
+        seconds: app.clock.now().timestamp(),
+        offset_seconds: 0,
+    }
+}
 
 /// New objects and the updates of refs to them.
 pub struct NewObjects<'a> {

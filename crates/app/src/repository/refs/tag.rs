@@ -5,14 +5,14 @@ use holdfast_domain::policy::ProjectAction;
 use holdfast_domain::text::{MAX_TEXT_BYTES, shorten};
 use holdfast_git::protocol::advertisement::RefLookup;
 use holdfast_git::protocol::receive::PushCommand;
-use holdfast_git::reader::{Kind, Signature};
+use holdfast_git::reader::Kind;
 use holdfast_git::tag::NewAnnotatedTag;
-use holdfast_git::{ObjectId, RefName, RefTarget, tag};
+use holdfast_git::{RefName, RefTarget, tag};
 use holdfast_store::projects::project::{Project, ProjectRef};
 use holdfast_store::repository::release;
 use holdfast_store::repository::snapshot::RefKind;
 
-use super::new_objects::{self, NewObjects};
+use super::new_objects::{self, NewObjects, signature};
 use super::planned_update::PlannedUpdate;
 use super::ref_address::RefAddresses;
 use super::ref_update::{self, RefUpdate};
@@ -190,7 +190,12 @@ pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, input: Creat
             super::branch::update_single_ref(app, current_user, &repository, update, release.as_deref()).await?
         }
         Some(message) => {
-            let annotated_tag = new_annotated_tag(app, current_user, id, &input.name, message);
+            let annotated_tag = NewAnnotatedTag {
+                target: id,
+                name: input.name.clone(),
+                tagger: signature(app, current_user),
+                message: message.clone(),
+            };
             write_annotated_tag(app, current_user, &repository, name, annotated_tag, release.as_deref()).await?
         }
     };
@@ -201,23 +206,6 @@ pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, input: Creat
     }
     let commit = commit::load(app, &repository, id).await?;
     Ok(Tag { name: input.name, message, commit: Some(commit), release })
-}
-
-fn new_annotated_tag(
-    app: &App,
-    current_user: &CurrentUser,
-    target: ObjectId,
-    name: &str,
-    message: &str,
-) -> NewAnnotatedTag {
-    let user = &current_user.account.summary;
-    let tagger = Signature {
-        name: user.name.clone(),
-        email: user.email.clone(),
-        seconds: app.clock.now().timestamp(),
-        offset_seconds: 0,
-    };
-    NewAnnotatedTag { target, name: name.to_owned(), tagger, message: message.to_owned() }
 }
 
 /// Writes a tag object, stores its pack and creates its ref, as a push does. Returns the reason if the update is

@@ -171,7 +171,7 @@ params! {
         required commit_message: String,
         /// Email address of the author. Used only together with the name; otherwise the current user is the author.
         optional author_email: String,
-        /// Name of the author.
+        /// Name of the author, which is used only together with the address.
         optional author_name: String,
     }
 }

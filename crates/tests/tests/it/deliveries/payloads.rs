@@ -170,6 +170,28 @@ async fn branch_deletion_payload_has_a_null_commit() {
 }
 
 #[tokio::test]
+async fn a_comment_on_a_commit_is_a_note_of_the_commit() {
+    let fixture = DeliveryFixture::new().await;
+    let commits = format!("/projects/{}/repository/commits", fixture.project);
+    let id = fixture.ada.get(&format!("{commits}/main")).await.body["id"].as_str().unwrap().to_owned();
+    assert_eq!(fixture.ada.post(&format!("{commits}/{id}/comments"), &[("note", "Why?")]).await.status, 201);
+    fixture.server.deliver_hooks().await;
+    let received = fixture.receiver.take_received();
+    let [note] = &received[..] else { panic!("{received:?}") };
+    assert_eq!(note.header("x-gitlab-event"), "Note Hook");
+    let attributes = &note.body["object_attributes"];
+    let expected = [("note", json!("Why?")), ("noteable_type", json!("Commit")), ("noteable_id", Value::Null)];
+    for (name, value) in expected {
+        assert_eq!(attributes[name], value, "{name}");
+    }
+    let url = format!("http://holdfast.test/ada/p/commit/{id}");
+    assert_eq!((&attributes["commit_id"], &note.body["commit"]["id"]), (&json!(id), &json!(id)));
+    assert_eq!(note.body["commit"]["url"], url);
+    assert_eq!(attributes["url"], format!("{url}#note_{}", attributes["id"]));
+    assert!(note.body.get("issue").is_none());
+}
+
+#[tokio::test]
 async fn issue_and_note_payloads_are_complete() {
     let fixture = DeliveryFixture::new().await;
     let issues = format!("/projects/{}/issues", fixture.project);
