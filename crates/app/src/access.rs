@@ -253,6 +253,7 @@ pub(crate) fn is_feature_enabled(project: &Project, feature: Feature) -> bool {
     match feature {
         Feature::Issues => features.issues_enabled,
         Feature::Builds => features.builds_enabled,
+        Feature::MergeRequests => features.merge_requests_enabled,
         Feature::IssuesOrMergeRequests => features.issues_enabled || features.merge_requests_enabled,
     }
 }

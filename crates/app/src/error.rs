@@ -25,6 +25,12 @@ pub enum Error {
     Unprocessable(&'static str),
     #[error("{0}")]
     Conflict(String),
+    /// The state of a merge request does not allow to merge it.
+    #[error("the merge request cannot be merged in its present state")]
+    NotMergeable,
+    /// Git cannot merge two branches.
+    #[error("the branches have conflicts")]
+    MergeConflict,
     /// A prune ran after the request had checked that the objects it refers to exist.
     #[error("Unreachable objects were pruned during the request; try again")]
     PrunedConcurrently,
@@ -68,6 +74,7 @@ pub enum Resource {
     Issue,
     Key,
     Label,
+    MergeRequest,
     Note,
     Project,
     References,
@@ -103,6 +110,7 @@ impl fmt::Display for Resource {
             Self::Issue => f.write_str("Issue"),
             Self::Key => f.write_str("Key"),
             Self::Label => f.write_str("Label"),
+            Self::MergeRequest => f.write_str("Merge Request"),
             Self::Note => f.write_str("Note"),
             Self::Project => f.write_str("Project"),
             Self::References => f.write_str("References for commit"),

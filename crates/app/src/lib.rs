@@ -17,6 +17,7 @@ mod events;
 pub mod hooks;
 pub mod large_response;
 pub mod live;
+pub mod merge_requests;
 pub mod namespaces;
 mod network;
 pub mod planning;

@@ -51,6 +51,8 @@ ids! {
     MilestoneId,
     IssueId,
     NoteId,
+    MergeRequestId,
+    MergeRequestVersionId,
     PipelineId,
     BuildId,
     RunnerId,

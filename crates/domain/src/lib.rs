@@ -12,6 +12,7 @@ pub mod field;
 pub mod hooks;
 pub mod ids;
 mod instance_urls;
+pub mod merge_requests;
 pub mod namespaces;
 pub mod network;
 pub mod page;

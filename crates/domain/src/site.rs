@@ -251,6 +251,10 @@ impl ProjectLinks {
         format!("{}#note_{note}", self.issue(iid))
     }
 
+    pub fn merge_request(&self, iid: impl Display) -> String {
+        self.record("merge_requests", iid)
+    }
+
     pub fn labels(&self) -> String {
         self.page("labels")
     }

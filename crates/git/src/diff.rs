@@ -13,7 +13,7 @@ use crate::lines::{Line, Lines};
 use crate::process::Command;
 use crate::{BareRepository, Error, Git, Result, TreePath};
 
-pub use listing::{ChangedLines, DiffListing, FileSelection, ListedFile};
+pub use listing::{ChangedLines, DiffListing, DiffSummary, FileSelection, ListedFile};
 
 /// The changes of one file between two trees.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -80,11 +80,11 @@ fn with_trees(command: Command, old: ObjectId, new: ObjectId) -> Command {
 /// Maximum time to count or search the lines of a diff.
 const DIFF_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Counts the lines that a diff between two trees adds and removes.
-pub async fn count_lines(git: &Git, repository: &BareRepository, old: ObjectId, new: ObjectId) -> Result<ChangedLines> {
+/// Counts the files that a diff between two trees changes, and the lines that it adds and removes.
+pub async fn summarize(git: &Git, repository: &BareRepository, old: ObjectId, new: ObjectId) -> Result<DiffSummary> {
     let command = with_trees(git.command(repository, "diff-tree").args(["-r", "-M", "--shortstat"]), old, new);
     let output = command.run(b"", 1000, DIFF_TIMEOUT).await?;
-    Ok(ChangedLines::parse_summary(&String::from_utf8_lossy(&output)))
+    Ok(DiffSummary::parse(&String::from_utf8_lossy(&output)))
 }
 
 /// What a diff does with a line.
@@ -94,9 +94,26 @@ pub enum LineKind {
     Removed,
 }
 
-/// Returns whether a diff between two trees adds or removes the line with this number in the new file. A removed line has
-/// the number of the line that follows it.
-pub async fn has_line(
+/// The numbers of a line in the old and the new file. A line that is in one of them has the number of the line that follows
+/// it in the other one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinePosition {
+    pub old: u64,
+    pub new: u64,
+}
+
+impl LinePosition {
+    /// Returns the name of the line in API v3: the SHA-1 of the path and both numbers.
+    pub fn line_code(self, path: &str) -> String {
+        let mut hasher = gix::hash::hasher(gix::hash::Kind::Sha1);
+        hasher.update(path.as_bytes());
+        let digest = hasher.try_finalize().map(|digest| digest.to_string()).unwrap_or_default();
+        format!("{digest}_{}_{}", self.old, self.new)
+    }
+}
+
+/// Finds the line with this number in the new file that a diff between two trees adds or removes.
+pub async fn find_line(
     git: &Git,
     repository: &BareRepository,
     old: ObjectId,
@@ -104,7 +121,7 @@ pub async fn has_line(
     path: &TreePath,
     kind: LineKind,
     number: u64,
-) -> Result<bool> {
+) -> Result<Option<LinePosition>> {
     let command =
         git.command(repository, "diff-tree").args(["-r", "-p", "--no-color", "--no-ext-diff", "--no-textconv"]);
     let command = command.arg_oid(old).arg_oid(new).arg_tree_path(path);
@@ -117,28 +134,31 @@ pub async fn has_line(
                 continue;
             }
             if let Some(range) = line.strip_prefix(b"@@ ".as_slice()) {
-                next = new_range_start(range);
+                next = range_starts(range);
                 continue;
             }
             let (Some(current), Some(sign)) = (next, line.first()) else { continue };
             let is_kind = matches!((sign, kind), (b'+', LineKind::Added) | (b'-', LineKind::Removed));
-            if is_kind && current == number {
-                return Ok(true);
+            if is_kind && current.new == number {
+                return Ok(Some(current));
             }
-            if matches!(sign, b'+' | b' ') {
-                next = Some(current + 1);
-            }
+            let old = current.old + u64::from(matches!(sign, b'-' | b' '));
+            let new = current.new + u64::from(matches!(sign, b'+' | b' '));
+            next = Some(LinePosition { old, new });
         }
-        Ok(false)
+        Ok(None)
     };
     let timed_out = Error::TimedOut { command: "diff-tree", after: DIFF_TIMEOUT };
     tokio::time::timeout(DIFF_TIMEOUT, search).await.unwrap_or(Err(timed_out))
 }
 
-/// Returns the first line of the new file in the header of a hunk, such as `-1,2 +3,4 @@`.
-fn new_range_start(range: &[u8]) -> Option<u64> {
-    let new = range.split_str(" ").find_map(|part| part.strip_prefix(b"+"))?;
-    new.split_str(",").next()?.to_str().ok()?.parse().ok()
+/// Returns the first lines of both files in the header of a hunk, such as `-1,2 +3,4 @@`.
+fn range_starts(range: &[u8]) -> Option<LinePosition> {
+    let start = |sign: &[u8]| -> Option<u64> {
+        let range = range.split_str(" ").find_map(|part| part.strip_prefix(sign))?;
+        range.split_str(",").next()?.to_str().ok()?.parse().ok()
+    };
+    Some(LinePosition { old: start(b"-")?, new: start(b"+")? })
 }
 
 impl Diff {

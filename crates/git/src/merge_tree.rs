@@ -18,7 +18,7 @@ const MAX_OUTPUT_BYTES: u64 = 4 << 20;
 pub enum Merge {
     /// The id of the merged tree, whose objects are in the quarantine.
     Tree(ObjectId),
-    /// The paths that git cannot merge, in its order.
+    /// The paths that git cannot merge, in its order. Empty if the commits have no common ancestor.
     Conflicts(Vec<Vec<u8>>),
 }
 
@@ -31,7 +31,14 @@ pub async fn merge_commits(git: &Git, quarantine: &Quarantine, ours: ObjectId, t
         .args(["--write-tree", "-z", "--name-only", "--no-messages"])
         .arg_oid(ours)
         .arg_oid(theirs);
-    let (is_clean, output) = command.run_with_status(b"", MAX_OUTPUT_BYTES, MERGE_TIMEOUT).await?;
+    let merged = command.run_with_status(b"", MAX_OUTPUT_BYTES, MERGE_TIMEOUT).await;
+    let (is_clean, output) = match merged {
+        // Commits without a common ancestor are not merged.
+        Err(Error::CommandFailed { detail, .. }) if detail.contains("unrelated histories") => {
+            return Ok(Merge::Conflicts(Vec::new()));
+        }
+        merged => merged?,
+    };
     let mut parts = output.split(|byte| *byte == 0);
     let tree = ObjectId::from_hex(parts.next().unwrap_or_default());
     let tree = tree.map_err(|_| Error::protocol("git merge-tree did not print the id of a tree"))?;

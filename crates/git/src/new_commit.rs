@@ -55,10 +55,10 @@ pub(crate) fn raw_signature(signature: &Signature) -> RawSignature {
     }
 }
 
-/// Packs the objects of a quarantine that a new commit reaches and its parents do not.
-pub async fn pack(git: &Git, quarantine: &Quarantine, commit: ObjectId, parents: &[ObjectId]) -> Result<IndexedPack> {
+/// Packs the objects that a commit reaches and the excluded commits do not, into a quarantine.
+pub async fn pack(git: &Git, quarantine: &Quarantine, commit: ObjectId, excluded: &[ObjectId]) -> Result<IndexedPack> {
     let mut revisions = format!("{commit}\n");
-    revisions.extend(parents.iter().map(|parent| format!("^{parent}\n")));
+    revisions.extend(excluded.iter().map(|commit| format!("^{commit}\n")));
     write_pack(git, quarantine, &["--revs", "--sparse"], &revisions).await
 }
 

@@ -138,6 +138,8 @@ impl From<holdfast_app::Error> for ApiError {
             Error::Invalid(violations) => Self::message(StatusCode::BAD_REQUEST, violations_json(&violations)),
             Error::Unprocessable(text) => Self::message(StatusCode::UNPROCESSABLE_ENTITY, text),
             Error::Conflict(text) => Self::message(StatusCode::CONFLICT, text),
+            Error::NotMergeable => Self::message(StatusCode::METHOD_NOT_ALLOWED, "405 Method Not Allowed"),
+            Error::MergeConflict => Self::message(StatusCode::NOT_ACCEPTABLE, "Branch cannot be merged"),
             pruned @ Error::PrunedConcurrently => Self::message(StatusCode::CONFLICT, pruned.to_string()),
             Error::Rejected(text) => Self::message(StatusCode::BAD_REQUEST, text),
             Error::RejectedWith(text) => Self::message(StatusCode::BAD_REQUEST, json!({ "error": text })),

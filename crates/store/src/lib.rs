@@ -16,6 +16,7 @@ pub mod error;
 pub mod fault_injection;
 pub mod hooks;
 pub mod live;
+pub mod merge_requests;
 pub mod migrate;
 pub mod namespaces;
 pub mod objects;

@@ -99,7 +99,7 @@ pub async fn run(url: &str, today: NaiveDate) -> Result<(), Error> {
 const APPLY_TIMEOUT: Duration = Duration::from_secs(300);
 const RETRY_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Applies the migrations, and retries after a lock timeout.
+/// Applies the migrations, and retries after a lock timeout or a deadlock.
 ///
 /// While a migration waits for the lock of a table, all later statements on this table wait behind it. A request that
 /// holds another lock could then deadlock with it, which PostgreSQL resolves after one second (`deadlock_timeout`) by
@@ -111,7 +111,7 @@ async fn apply(connection: &mut PgConnection) -> Result<(), Error> {
     loop {
         retries.tick().await;
         match MIGRATOR.run(&mut *connection).await {
-            Err(error) if is_lock_timeout(&error) && started_at.elapsed() < APPLY_TIMEOUT => {}
+            Err(error) if is_lock_conflict(&error) && started_at.elapsed() < APPLY_TIMEOUT => {}
             other => break other?,
         }
     }
@@ -119,9 +119,10 @@ async fn apply(connection: &mut PgConnection) -> Result<(), Error> {
     Ok(())
 }
 
-fn is_lock_timeout(error: &MigrateError) -> bool {
+/// Returns whether a migration could not get a lock in time, or was aborted because of a deadlock.
+fn is_lock_conflict(error: &MigrateError) -> bool {
     let (MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _)) = error else { return false };
-    cause.as_database_error().is_some_and(|error| error.code().as_deref() == Some("55P03"))
+    cause.as_database_error().is_some_and(|error| matches!(error.code().as_deref(), Some("55P03" | "40P01")))
 }
 
 pub async fn state(url: &str) -> Result<SchemaState, Error> {

@@ -85,6 +85,9 @@ fn describe_app_error(error: Error) -> Description {
         }
         Error::Rejected(text) => Description::with_reason(StatusCode::UNPROCESSABLE_ENTITY, text),
         Error::Conflict(text) => Description::with_reason(StatusCode::CONFLICT, text),
+        refused @ (Error::NotMergeable | Error::MergeConflict) => {
+            Description::with_reason(StatusCode::CONFLICT, sentence(&refused.to_string()))
+        }
         pruned @ Error::PrunedConcurrently => Description::with_reason(StatusCode::CONFLICT, pruned.to_string()),
         limit @ Error::ProjectLimit(_) => Description::with_reason(StatusCode::FORBIDDEN, sentence(&limit.to_string())),
         invalid @ Error::InvalidHookUrl => {

@@ -10,12 +10,15 @@ use chrono::{DateTime, TimeDelta, Utc};
 use holdfast_domain::ci::transitions::{self, BuildStep};
 use holdfast_domain::ci::{BuildEvent, FailureReason, Status};
 use holdfast_domain::ids::{BuildId, PipelineId, UserId};
+use holdfast_git::ObjectId;
 use holdfast_store::Connection;
 use holdfast_store::ci::build::{self, BuildState};
 use holdfast_store::ci::pipeline::{self, Pipeline};
 use holdfast_store::ci::queue::{self, Claim, QueuedBuild};
 use holdfast_store::ci::runner::Runner;
 use holdfast_store::ci::running_build;
+use holdfast_store::merge_requests::waiting;
+use holdfast_store::worker::merge_requests;
 
 use super::events;
 use crate::{App, Error, Resource, Result};
@@ -151,6 +154,9 @@ impl LockedPipeline {
         if has_status_changed || !changed.is_empty() {
             pipeline::save(connection, &self.pipeline).await?;
         }
+        if has_status_changed && self.pipeline.status == Status::Success {
+            self.accept_waiting_merge_requests(connection).await?;
+        }
         let published: Vec<BuildId> = changed
             .iter()
             .filter(|index| {
@@ -161,6 +167,16 @@ impl LockedPipeline {
             .collect();
         events::publish_changes(app, connection, &self.pipeline, has_status_changed, &published, now).await?;
         Ok(self.pipeline)
+    }
+
+    /// Enqueues the job that merges the requests which wait for this pipeline, if there are any.
+    async fn accept_waiting_merge_requests(&self, connection: &mut Connection) -> Result<()> {
+        let (project, sha) = (self.pipeline.project_id, &self.pipeline.sha);
+        let Ok(head) = ObjectId::from_hex(sha.as_bytes()) else { return Ok(()) };
+        if !waiting::list(connection, project, head).await?.is_empty() {
+            merge_requests::enqueue_waiting_merges(connection, project, sha).await?;
+        }
+        Ok(())
     }
 
     /// Recomputes the status of the pipeline. Returns whether it changed or the pipeline is new.

@@ -5,6 +5,7 @@
 
 pub(crate) mod account;
 pub(crate) mod group;
+mod merge_request;
 pub(crate) mod project;
 pub(crate) mod removal;
 
@@ -12,6 +13,8 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use holdfast_store::accounts::user::UserSummary;
 use holdfast_store::projects::project::Project;
 use serde_json::{Value, json};
+
+pub(crate) use merge_request::merge_request_json;
 
 /// Returns a time as payloads contain it: in UTC and always with milliseconds, as in the responses of the API.
 pub(crate) fn format_time(time: DateTime<Utc>) -> String {

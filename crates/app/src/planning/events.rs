@@ -3,12 +3,13 @@
 use holdfast_domain::hooks::EventKind;
 use holdfast_store::accounts::user::UserSummary;
 use holdfast_store::activity::event::OutboxEvent;
+use holdfast_store::merge_requests::merge_request::MergeRequest;
 use holdfast_store::planning::issue::Issue;
 use holdfast_store::planning::note::Note;
 use holdfast_store::projects::project::Project;
 use serde_json::{Value, json};
 
-use crate::events::{format_time, project_json, user_json};
+use crate::events::{format_time, merge_request_json, project_json, user_json};
 
 pub fn issue_event(project: &Project, user: &UserSummary, issue: &Issue, action: &str) -> OutboxEvent {
     let mut payload = issue_json(project, user, issue);
@@ -18,14 +19,31 @@ pub fn issue_event(project: &Project, user: &UserSummary, issue: &Issue, action:
 
 pub fn note_event(project: &Project, user: &UserSummary, issue: &Issue, note: &Note) -> OutboxEvent {
     let mut payload = issue_json(project, user, issue);
-    payload["note"] = json!({
+    payload["note"] = note_json(note);
+    OutboxEvent { kind: if issue.confidential { EventKind::ConfidentialNote } else { EventKind::Note }, payload }
+}
+
+/// Returns the event of a note on a merge request. `source` is the project of the source branch.
+pub fn merge_request_note_event(
+    project: &Project,
+    source: Option<&Project>,
+    user: &UserSummary,
+    request: &MergeRequest,
+    note: &Note,
+) -> OutboxEvent {
+    let mut payload = merge_request_json(project, source, user, request);
+    payload["note"] = note_json(note);
+    OutboxEvent { kind: EventKind::Note, payload }
+}
+
+fn note_json(note: &Note) -> Value {
+    json!({
         "id": note.id,
         "body": note.body,
         "author_id": note.author.id,
         "created_at": format_time(note.created_at),
         "updated_at": format_time(note.updated_at),
-    });
-    OutboxEvent { kind: if issue.confidential { EventKind::ConfidentialNote } else { EventKind::Note }, payload }
+    })
 }
 
 fn issue_json(project: &Project, user: &UserSummary, issue: &Issue) -> Value {

@@ -9,7 +9,7 @@ use holdfast_domain::policy::ProjectAction;
 use holdfast_store::activity::event::{self, NewEvent, Subject};
 use holdfast_store::planning::issue::{self, Attributes, CounterDelta};
 use holdfast_store::planning::label::{self, TitledLabel};
-use holdfast_store::planning::note::{self, Note};
+use holdfast_store::planning::note::{self, Note, NoteTarget};
 use holdfast_store::{Connection, Transaction};
 
 pub use holdfast_store::planning::issue::Issue;
@@ -58,7 +58,8 @@ pub async fn show_with_notes(
     let titles: Vec<&str> = issue.labels.iter().map(String::as_str).collect();
     let labels = list_by_titles(&mut connection, actor, &project, &titles).await?;
     drop(connection);
-    let notes = note::list(&app.database, issue.id, confidential_access(actor, &project), page).await?;
+    let notes =
+        note::list(&app.database, NoteTarget::Issue(issue.id), confidential_access(actor, &project), page).await?;
     let texts = issue.description.iter().chain(notes.items.iter().filter(|note| !note.system).map(|note| &note.body));
     let mentioned = mention::find(app, actor, &project, texts.map(String::as_str)).await?;
     Ok(IssueWithNotes { project, issue, notes, labels, mentioned })
@@ -233,7 +234,7 @@ pub(super) async fn save(
         system_note::for_update(&before, &saved, &titles(&added), &titles(&removed), after.commit.as_deref());
     note::insert_system(
         &mut transaction,
-        before.id,
+        NoteTarget::Issue(before.id),
         actor.current_user()?.account.id(),
         &system_notes,
         app.clock.now(),
@@ -280,7 +281,7 @@ pub(crate) async fn delete_locked(connection: &mut Connection, id: IssueId) -> R
     // The issue is deleted first: once its row is locked, the events of concurrently added notes are committed and can
     // be deleted.
     issue::delete(connection, id).await?;
-    event::delete_for_issue(connection, id).await?;
+    event::delete_for_target(connection, NoteTarget::Issue(id)).await?;
     Ok(())
 }
 

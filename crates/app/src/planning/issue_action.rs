@@ -4,7 +4,7 @@ use holdfast_domain::Violations;
 use holdfast_domain::ids::NoteId;
 use holdfast_domain::planning::{QuickAction, StateEvent, split_quick_actions};
 use holdfast_domain::policy::ProjectAction;
-use holdfast_store::planning::note as notes;
+use holdfast_store::planning::note::{self as notes, NoteTarget};
 
 pub use super::quick_action::RefusedActions;
 
@@ -59,13 +59,14 @@ pub async fn comment(
         StateEvent::Close => QuickAction::Close,
         StateEvent::Reopen => QuickAction::Reopen,
     }));
+    let target = NoteTarget::Issue(issue.id);
     // A blank note without an action is rejected by the use case of notes.
     let note = match body.trim().is_empty() && !actions.is_empty() {
         true => None,
-        false => Some(note::create(app, actor, &project, issue.id, &body, None).await?.id),
+        false => Some(note::create(app, actor, &project, target, &body, None).await?.id),
     };
     let preceding_count = match note {
-        Some(id) => notes::count_before(&mut *app.database.connection().await?, issue.id, id, access).await?,
+        Some(id) => notes::count_before(&mut *app.database.connection().await?, target, id, access).await?,
         None => 0,
     };
     let refused = quick_action::run(app, actor, &project, issue.id, &actions).await?;

@@ -6,7 +6,8 @@ use holdfast_domain::policy::ProjectAction;
 use holdfast_store::Connection;
 use holdfast_store::accounts::{ghost, user};
 use holdfast_store::planning::issue::{self, Attributes};
-use holdfast_store::planning::{label, milestone, note};
+use holdfast_store::planning::note::{self, NoteTarget};
+use holdfast_store::planning::{label, milestone};
 use holdfast_store::projects::project;
 
 use super::issue::{Issue, IssueEventKind, insert, publish, save};
@@ -48,8 +49,22 @@ pub async fn move_issue(
     let author = actor.current_user()?.account.id();
     let now = app.clock.now();
     // The notes do not name the other project, because not all readers of the issue may see it.
-    note::insert_system(&mut transaction, before.id, author, &["moved to another project".into()], now).await?;
-    note::insert_system(&mut transaction, copy_id, author, &["moved from another project".into()], now).await?;
+    note::insert_system(
+        &mut transaction,
+        NoteTarget::Issue(before.id),
+        author,
+        &["moved to another project".into()],
+        now,
+    )
+    .await?;
+    note::insert_system(
+        &mut transaction,
+        NoteTarget::Issue(copy_id),
+        author,
+        &["moved from another project".into()],
+        now,
+    )
+    .await?;
     issue::set_moved_to(&mut transaction, before.id, copy_id).await?;
     let issue = find_visible(&mut transaction, actor, &target, copy_id).await?;
     publish(app, &mut transaction, actor, &target, &issue, IssueEventKind::Opened).await?;

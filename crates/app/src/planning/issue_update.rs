@@ -103,15 +103,9 @@ impl IssueChanges {
             }
             attributes.assignee = self.assignee.or_nullable(attributes.assignee);
             attributes.milestone = self.milestone.or_nullable(attributes.milestone);
-            let titles = self.labels.map(|titles| {
-                let parsed =
-                    titles.iter().filter(|title| !title.trim().is_empty()).map(|title| LabelTitle::parse(title));
-                parsed.filter_map(|title| violations.check("labels", title)).collect::<Vec<_>>()
-            });
+            let titles = self.labels.map(|titles| parse_label_titles(&titles, &mut violations));
             violations.into_result()?;
-            if let Some(mut titles) = titles {
-                titles.sort();
-                titles.dedup();
+            if let Some(titles) = titles {
                 labels = Some(find_or_create_labels(app, connection, project.id, titles).await?);
             }
         } else {
@@ -121,8 +115,8 @@ impl IssueChanges {
     }
 }
 
-/// Returns whether issues of the project can be assigned to a user: the user is active and can see the project.
-pub(super) async fn can_be_assigned(
+/// Returns whether issues and merge requests of the project can be assigned to a user: the user is active and can see the project.
+pub(crate) async fn can_be_assigned(
     app: &App,
     connection: &mut Connection,
     project: ProjectId,
@@ -136,7 +130,17 @@ pub(super) async fn can_be_assigned(
     Ok(account.is_active() && ProjectAction::Read.is_allowed(found.visibility, account.role(), found.level()))
 }
 
-async fn find_or_create_labels(
+/// Parses the titles of labels, without duplicates. Blank titles are ignored.
+pub(crate) fn parse_label_titles(titles: &[String], violations: &mut Violations) -> Vec<LabelTitle> {
+    let parsed = titles.iter().filter(|title| !title.trim().is_empty()).map(|title| LabelTitle::parse(title));
+    let mut titles: Vec<LabelTitle> = parsed.filter_map(|title| violations.check("labels", title)).collect();
+    titles.sort();
+    titles.dedup();
+    titles
+}
+
+/// Returns the labels of a project with these titles. Those that do not exist are created.
+pub(crate) async fn find_or_create_labels(
     app: &App,
     connection: &mut Connection,
     project: ProjectId,

@@ -24,4 +24,4 @@ pub mod milestone_issues;
 pub mod note;
 pub mod note_form;
 mod quick_action;
-mod system_note;
+pub(crate) mod system_note;

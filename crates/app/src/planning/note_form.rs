@@ -6,7 +6,7 @@ use holdfast_domain::text::check_note;
 
 use super::issue::Issue;
 use super::issue_visibility::find_visible_by_iid;
-use super::note::{self, Note};
+use super::note::{self, Note, NoteTarget};
 use crate::projects::project::{Project, ProjectRef};
 use crate::{Actor, App, Result, access};
 
@@ -24,7 +24,7 @@ pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, iid: i64, id: 
     let mut connection = app.database.connection().await?;
     let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::CreateIssue).await?;
     let issue = find_visible_by_iid(&mut connection, actor, &project, iid).await?;
-    let note = note::find_editable(&mut connection, actor, &project, &issue, id).await?;
+    let note = note::find_editable(&mut connection, actor, &project, NoteTarget::Issue(issue.id), id).await?;
     Ok(EditableNote { project, issue, note })
 }
 
@@ -40,7 +40,8 @@ pub async fn update(
 ) -> Result<EditableNote> {
     let form = show(app, actor, project, iid, id).await?;
     check_note(body)?;
-    let note = note::update(app, actor, &ProjectRef::Id(form.project.id), form.issue.id, id, body).await?;
+    let target = NoteTarget::Issue(form.issue.id);
+    let note = note::update(app, actor, &ProjectRef::Id(form.project.id), target, id, body).await?;
     Ok(EditableNote { note, ..form })
 }
 
@@ -48,6 +49,6 @@ pub async fn update(
 #[crate::boxed]
 pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, iid: i64, id: NoteId) -> Result<EditableNote> {
     let form = show(app, actor, project, iid, id).await?;
-    note::delete(app, actor, &ProjectRef::Id(form.project.id), form.issue.id, id).await?;
+    note::delete(app, actor, &ProjectRef::Id(form.project.id), NoteTarget::Issue(form.issue.id), id).await?;
     Ok(form)
 }

@@ -5,7 +5,7 @@ use holdfast_domain::hooks::EventKind;
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_domain::text::check_note;
-use holdfast_git::diff::{self, LineKind};
+use holdfast_git::diff::{self, LineKind, LinePosition};
 use holdfast_git::{ObjectId, SHA1, TreePath};
 use holdfast_store::activity::event::{self, NewEvent, OutboxEvent, Subject};
 use holdfast_store::projects::project::{Project, ProjectRef};
@@ -59,10 +59,11 @@ pub async fn create(
     check_note(&input.body)?;
     let commit = commit::load(app, &repository, id).await?;
     let path = input.path.as_deref().and_then(TreePath::new);
-    let line = match path.as_ref().zip(input.line) {
-        Some((path, line)) => has_line(app, &repository, &commit, path, line).await?.then_some(line),
+    let position = match path.as_ref().zip(input.line) {
+        Some((path, line)) => find_line(app, &repository, &commit, path, line).await?,
         None => None,
     };
+    let line = input.line.filter(|_| position.is_some());
     let sha = id.to_string();
     let now = app.clock.now();
     let mut transaction = app.database.begin().await?;
@@ -84,30 +85,37 @@ pub async fn create(
         subject: Subject::CommitComment(comment.id),
         audience: Audience::CodeReaders,
     };
-    let outbox_event = outbox_event(&repository.project, &comment.author, &commit, &comment);
+    let outbox_event = outbox_event(&repository.project, &comment.author, &commit, &comment, position);
     event::record(&mut transaction, event, Some(&outbox_event), now).await?;
     holdfast_store::commit(transaction).await?;
     Ok(comment)
 }
 
-/// Returns whether a commit adds or removes a line, compared with its first parent.
-async fn has_line(
+/// Finds a line that a commit adds or removes, compared with its first parent.
+async fn find_line(
     app: &App,
     repository: &OpenRepository,
     commit: &Commit,
     path: &TreePath,
     line: DiffLine,
-) -> Result<bool> {
+) -> Result<Option<LinePosition>> {
     let kind = if line.is_removed { LineKind::Removed } else { LineKind::Added };
-    let Ok(number) = u64::try_from(line.number) else { return Ok(false) };
+    let Ok(number) = u64::try_from(line.number) else { return Ok(None) };
     let parent = commit.parents.first().copied().unwrap_or(ObjectId::empty_tree(SHA1));
     let slot = FetchSlot::acquire(app, repository).await?;
     let (git, bare) = (&app.git_runtime.git, &slot.cached_repository.bare);
-    let found = diff::has_line(git, bare, parent, commit.id, path, kind, number).await;
+    let found = diff::find_line(git, bare, parent, commit.id, path, kind, number).await;
     found.map_err(|error| explain_timeout(error, TIMED_OUT))
 }
 
-fn outbox_event(project: &Project, user: &UserSummary, commit: &Commit, comment: &CommitComment) -> OutboxEvent {
+fn outbox_event(
+    project: &Project,
+    user: &UserSummary,
+    commit: &Commit,
+    comment: &CommitComment,
+    position: Option<LinePosition>,
+) -> OutboxEvent {
+    let line_code = comment.path.as_deref().zip(position).map(|(path, position)| position.line_code(path));
     let payload = json!({
         "user": user_json(user),
         "project": project_json(project),
@@ -126,6 +134,7 @@ fn outbox_event(project: &Project, user: &UserSummary, commit: &Commit, comment:
             "author_id": comment.author.id,
             "created_at": format_time(comment.created_at),
             "updated_at": format_time(comment.created_at),
+            "line_code": line_code,
         },
     });
     OutboxEvent { kind: EventKind::Note, payload }

@@ -29,6 +29,7 @@ use holdfast_store::worker::close_issues::{CLOSE_ISSUES, IssueClosure};
 use holdfast_store::worker::contributors::COUNT_CONTRIBUTORS;
 use holdfast_store::worker::import::IMPORT;
 use holdfast_store::worker::maintenance::MAINTAIN;
+use holdfast_store::worker::merge_requests::{ACCEPT_WAITING_MERGE_REQUESTS, BranchUpdate, UPDATE_MERGE_REQUESTS};
 use holdfast_store::worker::merged_branches::DELETE_MERGED_BRANCHES;
 use holdfast_store::worker::pipelines::{CREATE_PIPELINES, PushedRef};
 use holdfast_store::worker::removal::{REASSIGN_AUTHOR, REMOVE_AUTHOR, REMOVE_PROJECTS};
@@ -36,6 +37,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::ci::{creation, stale_builds};
+use crate::merge_requests::{pushed, waiting};
 use crate::planning::close_issues;
 use crate::projects::project::ProjectRef;
 use crate::repository::browse::contributor;
@@ -197,6 +199,37 @@ impl TaskHandler for CreatePipelines {
     }
 }
 
+#[derive(Serialize, Deserialize)]
+struct UpdateMergeRequests {
+    project: ProjectId,
+    user: UserId,
+    updates: Vec<BranchUpdate>,
+}
+
+impl TaskHandler for UpdateMergeRequests {
+    const IDENTIFIER: &'static str = UPDATE_MERGE_REQUESTS;
+
+    async fn run(self, context: WorkerContext) -> impl IntoTaskHandlerResult {
+        let app = app_from_context(&context)?;
+        pushed::run(&app, self.project, self.user, self.updates).await.map_err(to_job_error)
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct AcceptWaitingMergeRequests {
+    project: ProjectId,
+    sha: String,
+}
+
+impl TaskHandler for AcceptWaitingMergeRequests {
+    const IDENTIFIER: &'static str = ACCEPT_WAITING_MERGE_REQUESTS;
+
+    async fn run(self, context: WorkerContext) -> impl IntoTaskHandlerResult {
+        let app = app_from_context(&context)?;
+        waiting::run(&app, self.project, &self.sha).await.map_err(to_job_error)
+    }
+}
+
 /// The task `tend_builds`, which fails stale builds once a minute. Cron jobs have the payload null.
 #[derive(Serialize, Deserialize)]
 #[serde(from = "Value")]
@@ -286,6 +319,8 @@ fn with_general_tasks(options: WorkerOptions) -> Result<WorkerOptions> {
         .define_job::<DeleteMergedBranches>()
         .define_job::<CloseIssues>()
         .define_job::<CreatePipelines>()
+        .define_job::<UpdateMergeRequests>()
+        .define_job::<AcceptWaitingMergeRequests>()
         .define_job::<FailStaleBuilds>()
         .define_job::<Sweep>()
         .with_cron("17 3 * * * sweep\n* * * * * tend_builds")

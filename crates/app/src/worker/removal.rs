@@ -7,6 +7,7 @@ use holdfast_store::activity::event;
 use holdfast_store::ci::{build, pipeline, queue, runner};
 use holdfast_store::commit;
 use holdfast_store::hooks::hook;
+use holdfast_store::merge_requests::merge_request;
 use holdfast_store::planning::{issue, note};
 use holdfast_store::projects::upload::{self, UploadObject};
 use holdfast_store::repository::{commit_comment, pack, repository};
@@ -29,6 +30,9 @@ pub async fn remove_projects(app: &App, id: JobId) -> Result<()> {
         // Issues come before events: deleting an issue waits for transactions that add notes to it, and their events
         // are visible afterwards.
         while issue::delete_project_batch(&mut *app.database.connection().await?, project, BATCH_SIZE).await? > 0 {}
+        while merge_request::delete_project_batch(&mut *app.database.connection().await?, project, BATCH_SIZE).await?
+            > 0
+        {}
         while commit_comment::delete_project_batch(&mut *app.database.connection().await?, project, BATCH_SIZE).await?
             > 0
         {}
@@ -108,13 +112,15 @@ pub(super) async fn remove_upload_objects(app: &App, uploads: Vec<UploadObject>)
     Ok(())
 }
 
-/// Reassigns the contributions of a deleted user in projects of others to the ghost account, in batches. Issues that
-/// were assigned to the user become unassigned.
+/// Reassigns the contributions of a deleted user in projects of others to the ghost account, in batches. Issues and merge
+/// requests that were assigned to the user become unassigned.
 #[crate::boxed]
 pub async fn reassign_author(app: &App, id: JobId, author: UserId) -> Result<()> {
     let ghost = ghost::find_or_insert(&mut *app.database.connection().await?, app.clock.now()).await?;
     while issue::reassign_batch(&mut *app.database.connection().await?, author, ghost, BATCH_SIZE).await? > 0 {}
     while issue::unassign_batch(&mut *app.database.connection().await?, author, BATCH_SIZE).await? > 0 {}
+    while merge_request::reassign_batch(&mut *app.database.connection().await?, author, ghost, BATCH_SIZE).await? > 0 {}
+    while merge_request::unassign_batch(&mut *app.database.connection().await?, author, BATCH_SIZE).await? > 0 {}
     while note::reassign_batch(&mut *app.database.connection().await?, author, ghost, BATCH_SIZE).await? > 0 {}
     while commit_comment::reassign_batch(&mut *app.database.connection().await?, author, ghost, BATCH_SIZE).await? > 0 {
     }

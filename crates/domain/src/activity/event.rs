@@ -10,6 +10,8 @@ pub enum Action {
     /// Refs were pushed. The details of the event say whether a ref was created, updated or deleted.
     Pushed = 5,
     Commented = 6,
+    /// A merge request was merged.
+    Merged = 7,
     Joined = 8,
     Left = 9,
     Expired = 11,
@@ -18,12 +20,13 @@ pub enum Action {
 }
 
 impl Action {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Created,
         Self::Closed,
         Self::Reopened,
         Self::Pushed,
         Self::Commented,
+        Self::Merged,
         Self::Joined,
         Self::Left,
         Self::Expired,
@@ -42,6 +45,7 @@ impl Action {
             Self::Reopened => "opened",
             Self::Closed => "closed",
             Self::Commented => "commented on",
+            Self::Merged => "accepted",
             Self::Created => "created",
             Self::Imported => "imported",
             Self::Pushed => "pushed to",
@@ -69,6 +73,7 @@ impl TryFrom<i16> for Action {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SubjectKind {
     Issue = 1,
+    MergeRequest = 2,
     Milestone = 3,
     /// The subject is a comment on a commit.
     Commit = 4,
@@ -82,13 +87,15 @@ impl SubjectKind {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Issue => "Issue",
+            Self::MergeRequest => "MergeRequest",
             Self::Milestone => "Milestone",
             Self::Commit => "Commit",
         }
     }
 
     pub fn from_i16(code: i16) -> Option<Self> {
-        [Self::Issue, Self::Milestone, Self::Commit].into_iter().find(|kind| kind.as_i16() == code)
+        let all = [Self::Issue, Self::MergeRequest, Self::Milestone, Self::Commit];
+        all.into_iter().find(|kind| kind.as_i16() == code)
     }
 }
 

@@ -9,6 +9,7 @@ pub enum EventKind {
     RefPush,
     Issue,
     Note,
+    MergeRequest,
     /// Events of confidential issues. No subscription flag exists for them, so they are recorded but never delivered.
     ConfidentialIssue,
     ConfidentialNote,
@@ -33,12 +34,13 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::Push,
         Self::TagPush,
         Self::RefPush,
         Self::Issue,
         Self::Note,
+        Self::MergeRequest,
         Self::ConfidentialIssue,
         Self::ConfidentialNote,
         Self::Build,
@@ -67,6 +69,7 @@ impl EventKind {
             Self::RefPush => "ref_push",
             Self::Issue => "issue",
             Self::Note => "note",
+            Self::MergeRequest => "merge_request",
             Self::ConfidentialIssue => "confidential_issue",
             Self::ConfidentialNote => "confidential_note",
             Self::Build => "build",
@@ -101,6 +104,7 @@ impl EventKind {
             | Self::RefPush
             | Self::Issue
             | Self::Note
+            | Self::MergeRequest
             | Self::ConfidentialIssue
             | Self::ConfidentialNote
             | Self::Build
@@ -130,6 +134,7 @@ impl EventKind {
             Self::TagPush => "Tag Push Hook",
             Self::Issue => "Issue Hook",
             Self::Note => "Note Hook",
+            Self::MergeRequest => "Merge Request Hook",
             Self::Build => "Build Hook",
             Self::Pipeline => "Pipeline Hook",
             _ => SYSTEM_HEADER_VALUE,

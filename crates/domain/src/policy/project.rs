@@ -9,6 +9,7 @@ pub enum Feature {
     Issues,
     /// Labels and milestones belong to issues and to merge requests.
     IssuesOrMergeRequests,
+    MergeRequests,
     Builds,
 }
 
@@ -18,6 +19,7 @@ impl Feature {
         match self {
             Self::Issues => "Issues are switched off in this project",
             Self::IssuesOrMergeRequests => "Issues and merge requests are switched off in this project",
+            Self::MergeRequests => "Merge requests are switched off in this project",
             Self::Builds => "Builds are switched off in this project",
         }
     }
@@ -60,6 +62,15 @@ pub enum ProjectAction {
     ModerateNotes,
     ReadMilestones,
     ManageMilestones,
+    /// Read merge requests, their commits and their changes.
+    ReadMergeRequests,
+    /// Write notes on merge requests and subscribe to them.
+    CommentOnMergeRequests,
+    /// Propose to merge a branch of this project, here or in the project that it was forked from.
+    CreateMergeRequest,
+    /// Change any merge request. Authors and assignees change theirs.
+    ManageMergeRequests,
+    DeleteMergeRequest,
     /// Read pipelines, builds, traces and artifacts. Guests and non-members may only if builds are public.
     ReadBuilds,
     /// Start, retry, cancel and erase pipelines and builds, and set commit statuses.
@@ -73,7 +84,7 @@ pub enum ProjectAction {
 }
 
 impl ProjectAction {
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 38] = [
         Self::Read,
         Self::ReadCode,
         Self::WriteCode,
@@ -101,6 +112,11 @@ impl ProjectAction {
         Self::ModerateNotes,
         Self::ReadMilestones,
         Self::ManageMilestones,
+        Self::ReadMergeRequests,
+        Self::CommentOnMergeRequests,
+        Self::CreateMergeRequest,
+        Self::ManageMergeRequests,
+        Self::DeleteMergeRequest,
         Self::ReadBuilds,
         Self::ManageBuilds,
         Self::ManageCi,
@@ -144,6 +160,14 @@ impl ProjectAction {
             Self::ModerateNotes => "edit and delete notes of other users",
             Self::ReadMilestones => "read milestones",
             Self::ManageMilestones => "create and edit milestones",
+            Self::ReadMergeRequests => "read merge requests",
+            Self::CommentOnMergeRequests => "write notes on merge requests, subscribe to them",
+            Self::CreateMergeRequest => "create merge requests",
+            Self::ManageMergeRequests => {
+                "edit, label, assign, close and reopen any merge request (authors and assignees may edit, close and reopen \
+                 theirs; the rules of the target branch decide who may accept it)"
+            }
+            Self::DeleteMergeRequest => "delete a merge request",
             Self::ReadBuilds => {
                 "read pipelines, builds, traces and artifacts (guests and non-members: only if builds are public)"
             }
@@ -157,7 +181,7 @@ impl ProjectAction {
 
     /// Returns whether the action adds content to the project. An archived project rejects it for everybody.
     pub const fn adds_content(self) -> bool {
-        matches!(self, Self::Upload | Self::WriteCode)
+        matches!(self, Self::Upload | Self::WriteCode | Self::CreateMergeRequest | Self::ManageMergeRequests)
     }
 
     /// Returns the feature that the action needs. It must be enabled even for administrators.
@@ -169,6 +193,11 @@ impl ProjectAction {
             Self::ManageLabels | Self::Subscribe | Self::ReadMilestones | Self::ManageMilestones => {
                 Some(Feature::IssuesOrMergeRequests)
             }
+            Self::ReadMergeRequests
+            | Self::CommentOnMergeRequests
+            | Self::CreateMergeRequest
+            | Self::ManageMergeRequests
+            | Self::DeleteMergeRequest => Some(Feature::MergeRequests),
             Self::ReadBuilds | Self::ManageBuilds | Self::ManageCi => Some(Feature::Builds),
             _ => None,
         }
@@ -179,8 +208,11 @@ impl ProjectAction {
             Self::Read => Requirement::Visible,
             Self::ReadCode | Self::ReadBuilds => Requirement::Code,
             Self::Fork => Requirement::CodeAndRegular,
-            Self::CommentOnCommits => Requirement::CodeAndSignedIn,
+            Self::CommentOnCommits | Self::ReadMergeRequests | Self::CommentOnMergeRequests => {
+                Requirement::CodeAndSignedIn
+            }
             Self::WriteCode | Self::ReadRefLog | Self::ManageBuilds => Requirement::Member(AccessLevel::Developer),
+            Self::CreateMergeRequest | Self::ManageMergeRequests => Requirement::Member(AccessLevel::Developer),
             Self::ReadMembers | Self::Star | Self::Upload | Self::RequestAccess => Requirement::VisibleAndSignedIn,
             Self::Subscribe | Self::ReadBoards | Self::ReadIssues | Self::CreateIssue | Self::ReadMilestones => {
                 Requirement::VisibleAndSignedIn
@@ -192,9 +224,10 @@ impl ProjectAction {
                 Requirement::Member(AccessLevel::Master)
             }
             Self::ModerateNotes | Self::ManageMilestones | Self::ManageCi => Requirement::Member(AccessLevel::Master),
-            Self::Rename | Self::Archive | Self::Delete | Self::DeleteBoardList | Self::DeleteIssue => {
+            Self::Rename | Self::Archive | Self::Delete | Self::DeleteBoardList => {
                 Requirement::Member(AccessLevel::Owner)
             }
+            Self::DeleteIssue | Self::DeleteMergeRequest => Requirement::Member(AccessLevel::Owner),
         }
     }
 

@@ -59,6 +59,11 @@ impl Protection {
     pub fn min_level_to_push(self) -> AccessLevel {
         if self.is_protected && !self.developers_can_push { AccessLevel::Master } else { AccessLevel::Developer }
     }
+
+    /// Returns the level that is needed to merge into the branch. Who may push may also merge.
+    pub fn min_level_to_merge(self) -> AccessLevel {
+        if self.developers_can_merge { AccessLevel::Developer } else { self.min_level_to_push() }
+    }
 }
 
 #[cfg(test)]

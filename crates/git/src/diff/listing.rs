@@ -51,14 +51,22 @@ pub struct ChangedLines {
     pub removed: u64,
 }
 
-impl ChangedLines {
+/// The numbers of files and lines that a diff changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DiffSummary {
+    pub files: u64,
+    pub lines: ChangedLines,
+}
+
+impl DiffSummary {
     /// Parses the output of `git diff --shortstat`, such as `2 files changed, 3 insertions(+), 1 deletion(-)`.
-    pub(super) fn parse_summary(text: &str) -> Self {
+    pub(super) fn parse(text: &str) -> Self {
         let number = |word: &str| {
-            let part = text.split(',').find(|part| part.contains(word))?;
-            part.split_whitespace().next()?.parse().ok()
+            let part = text.split(',').find(|part| part.contains(word));
+            part.and_then(|part| part.split_whitespace().next()?.parse().ok()).unwrap_or(0)
         };
-        Self { added: number("insertion").unwrap_or(0), removed: number("deletion").unwrap_or(0) }
+        let lines = ChangedLines { added: number("insertion"), removed: number("deletion") };
+        Self { files: number("file"), lines }
     }
 }
 
@@ -181,12 +189,12 @@ mod tests {
 
     #[test]
     fn the_summary_of_a_diff_has_both_numbers_or_one_or_none() {
-        let lines = |added, removed| ChangedLines { added, removed };
+        let summary = |files, added, removed| DiffSummary { files, lines: ChangedLines { added, removed } };
         let text = " 2 files changed, 3 insertions(+), 1 deletion(-)\n";
-        assert_eq!(ChangedLines::parse_summary(text), lines(3, 1));
-        assert_eq!(ChangedLines::parse_summary(" 1 file changed, 12 deletions(-)\n"), lines(0, 12));
-        assert_eq!(ChangedLines::parse_summary(" 1 file changed, 1 insertion(+)\n"), lines(1, 0));
-        assert_eq!(ChangedLines::parse_summary(""), lines(0, 0));
+        assert_eq!(DiffSummary::parse(text), summary(2, 3, 1));
+        assert_eq!(DiffSummary::parse(" 1 file changed, 12 deletions(-)\n"), summary(1, 0, 12));
+        assert_eq!(DiffSummary::parse(" 1 file changed, 1 insertion(+)\n"), summary(1, 1, 0));
+        assert_eq!(DiffSummary::parse(""), summary(0, 0, 0));
     }
 
     #[test]

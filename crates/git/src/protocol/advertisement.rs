@@ -145,9 +145,11 @@ pub fn bundle_list(address: Option<&str>) -> BytesMut {
     buffer
 }
 
-/// Writes the response to an `ls-refs` command of protocol version 2.
+/// Writes the response to an `ls-refs` command of protocol version 2. `unlisted_refs` are listed only if a prefix names them,
+/// and not to a client that asks for all refs.
 pub async fn write_ls_refs(
     refs: &impl RefLookup,
+    unlisted_refs: &[(String, ObjectId)],
     request: &LsRefsRequest,
     output: &mut (impl AsyncWrite + Unpin),
 ) -> io::Result<()> {
@@ -175,6 +177,9 @@ pub async fn write_ls_refs(
             let peeled = peeled.map(|id| format!(" peeled:{id}")).unwrap_or_default();
             writer.write_packet(&format!("{} {name}{peeled}\n", target.id)).await?;
         }
+    }
+    for (name, id) in unlisted_refs.iter().filter(|(name, _)| request.prefixes.iter().any(|it| name.starts_with(it))) {
+        writer.write_packet(&format!("{id} {name}\n")).await?;
     }
     writer.finish().await
 }

@@ -7,8 +7,8 @@ use holdfast_app::namespaces::group::GroupRef;
 use holdfast_app::planning::label::LabelRef;
 use holdfast_app::projects::project::ProjectRef;
 use holdfast_domain::ids::{
-    BoardId, BoardListId, BuildId, EmailId, HookId, IssueId, LabelId, MilestoneId, NamespaceId, NoteId, PipelineId,
-    ProjectId, RunnerId, SshKeyId, TokenId, UserId,
+    BoardId, BoardListId, BuildId, EmailId, HookId, IssueId, LabelId, MergeRequestId, MergeRequestVersionId,
+    MilestoneId, NamespaceId, NoteId, PipelineId, ProjectId, RunnerId, SshKeyId, TokenId, UserId,
 };
 use holdfast_domain::{AccessLevel, Visibility};
 use serde_json::Value;
@@ -331,6 +331,8 @@ ids!(
     BoardListId,
     MilestoneId,
     IssueId,
+    MergeRequestId,
+    MergeRequestVersionId,
     NoteId,
     PipelineId,
     BuildId,

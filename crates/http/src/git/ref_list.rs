@@ -2,6 +2,7 @@
 
 use axum::body::Body;
 use holdfast_app::repository::open_repository::OpenRepository;
+use holdfast_git::ObjectId;
 use holdfast_git::protocol::upload::LsRefsRequest;
 use holdfast_git::protocol::{Version, advertisement};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
@@ -14,7 +15,8 @@ use crate::Context;
 pub enum RefListResponse {
     UploadPack(Version),
     ReceivePack,
-    LsRefs(LsRefsRequest),
+    /// The refs that a request asks for, and the heads of merge requests among them.
+    LsRefs(LsRefsRequest, Vec<(String, ObjectId)>),
 }
 
 /// Lists of repositories with at most this many refs are sent from memory. Arbitrary.
@@ -29,12 +31,14 @@ impl RefListResponse {
             Self::UploadPack(Version::V2) => {}
             Self::UploadPack(_) => output.write_all(&advertisement::service_header(Service::UploadPack.name())).await?,
             Self::ReceivePack => output.write_all(&advertisement::service_header(Service::ReceivePack.name())).await?,
-            Self::LsRefs(_) => {}
+            Self::LsRefs(..) => {}
         }
         match self {
             Self::UploadPack(version) => repository.advertise_upload_pack(*version, true, output).await,
             Self::ReceivePack => repository.advertise_receive_pack(output).await,
-            Self::LsRefs(request) => repository.list_refs(request, output).await,
+            Self::LsRefs(request, merge_request_heads) => {
+                repository.list_refs(request, merge_request_heads, output).await
+            }
         }
     }
 
@@ -42,7 +46,9 @@ impl RefListResponse {
     /// a permit.
     pub async fn into_body(self, context: &Context, repository: OpenRepository) -> Body {
         let is_short = matches!(self, Self::UploadPack(Version::V2));
-        if is_short || repository.refs.len() <= MAX_BUFFERED_REFS {
+        let merge_request_head_count =
+            if let Self::LsRefs(_, merge_request_heads) = &self { merge_request_heads.len() } else { 0 };
+        if is_short || repository.refs.len() + merge_request_head_count <= MAX_BUFFERED_REFS {
             let mut list = Vec::new();
             self.write(&repository, &mut list).await.expect("writing to a vector does not fail");
             return Body::from(list);

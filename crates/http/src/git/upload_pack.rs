@@ -34,7 +34,10 @@ pub async fn serve(
     let (request, _permit) = read_request(&context, repository.client, version, input).await?;
     let body = match request {
         None => Body::empty(),
-        Some(Asked::LsRefs(request)) => RefListResponse::LsRefs(request).into_body(&context, repository).await,
+        Some(Asked::LsRefs(request)) => {
+            let merge_request_heads = repository.find_merge_request_heads(&context.app, &request).await?;
+            RefListResponse::LsRefs(request, merge_request_heads).into_body(&context, repository).await
+        }
         Some(Asked::BundleUri) => {
             let bundle = bundle::find(&context.app, &repository).await?;
             Body::from(advertisement::bundle_list(bundle.map(|_| "./bundle")).freeze())

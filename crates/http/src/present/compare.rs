@@ -65,7 +65,21 @@ pub fn present_compare(comparison: Comparison) -> BoxStream<'static, io::Result<
 
 /// Serializes the changes of files as a JSON array, in chunks of about `CHUNK_SIZE` bytes.
 pub fn present_diffs(parts: ComparisonParts) -> BoxStream<'static, io::Result<Bytes>> {
-    let mut text = String::from("[");
+    write_diffs("[".into(), parts, "]")
+}
+
+/// Serializes an object with one more field, which has the changes of files, in chunks of about `CHUNK_SIZE` bytes.
+pub fn present_diffs_in(
+    object: &impl Serialize,
+    field: &str,
+    parts: ComparisonParts,
+) -> BoxStream<'static, io::Result<Bytes>> {
+    let mut text = json(object);
+    text.pop();
+    write_diffs(format!("{text},\"{field}\":["), parts, "]}")
+}
+
+fn write_diffs(mut text: String, parts: ComparisonParts, end: &'static str) -> BoxStream<'static, io::Result<Bytes>> {
     let mut separator = "";
     let chunks = parts.filter_map(move |part| {
         let is_end = match part {
@@ -80,7 +94,7 @@ pub fn present_diffs(parts: ComparisonParts) -> BoxStream<'static, io::Result<By
                 return future::ready(Some(Err(io::Error::from(io::ErrorKind::TimedOut))));
             }
             Ok(ComparisonPart::End { .. }) => {
-                text += "]";
+                text += end;
                 true
             }
             Err(error) => return future::ready(Some(Err(error))),

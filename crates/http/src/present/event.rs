@@ -18,7 +18,7 @@ pub struct EventBody {
     pub project_id: i64,
     pub action_name: &'static str,
     pub target_id: Option<i64>,
-    /// `Issue`, `Milestone` or `Note`.
+    /// `Issue`, `MergeRequest`, `Milestone` or `Note`.
     pub target_type: Option<&'static str>,
     pub author_id: i64,
     /// Details of a push, null for other events.

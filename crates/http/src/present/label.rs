@@ -28,7 +28,7 @@ pub fn present_label(label: Label) -> LabelBody {
         description: label.description,
         open_issues_count: label.open_issues,
         closed_issues_count: label.closed_issues,
-        open_merge_requests_count: 0,
+        open_merge_requests_count: label.open_merge_requests,
         subscribed: label.subscribed,
         priority: label.priority,
     }

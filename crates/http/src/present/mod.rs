@@ -20,6 +20,7 @@ pub mod issue;
 pub mod job_token_allowlist;
 pub mod label;
 pub mod member;
+pub mod merge_request;
 pub mod milestone;
 pub mod namespace;
 pub mod note;

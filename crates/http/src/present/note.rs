@@ -1,4 +1,4 @@
-//! Presents notes on issues, and comments in the activity feed.
+//! Presents notes on issues and merge requests, and comments in the activity feed.
 
 use holdfast_app::accounts::user::UserSummary;
 use holdfast_app::activity::feed::Comment;
@@ -11,7 +11,7 @@ use super::Timestamp;
 use super::user::{self, UserSummaryBody};
 use crate::InstanceUrls;
 
-/// A note of an issue.
+/// A note on an issue or a merge request.
 #[derive(Serialize, ToSchema)]
 pub struct NoteBody {
     pub id: i64,
@@ -22,7 +22,7 @@ pub struct NoteBody {
     pub updated_at: Timestamp,
     /// Whether this is a system note.
     pub system: bool,
-    /// The id of the issue, null for a comment on a commit.
+    /// The id of the issue or merge request, null for a comment on a commit.
     pub noteable_id: Option<i64>,
     pub noteable_type: &'static str,
     pub upvote: bool,
@@ -30,6 +30,7 @@ pub struct NoteBody {
 }
 
 pub fn present_note(note: Note, site: &InstanceUrls) -> NoteBody {
+    let (kind, id) = note.target().subject();
     NoteBody {
         id: note.id.get(),
         body: note.body,
@@ -38,10 +39,28 @@ pub fn present_note(note: Note, site: &InstanceUrls) -> NoteBody {
         created_at: note.created_at.into(),
         updated_at: note.updated_at.into(),
         system: note.system,
-        noteable_id: Some(note.issue_id.get()),
-        noteable_type: SubjectKind::Issue.as_str(),
+        noteable_id: Some(id),
+        noteable_type: kind.as_str(),
         upvote: false,
         downvote: false,
+    }
+}
+
+/// A note in the form of the older routes.
+#[derive(Serialize, ToSchema)]
+pub struct CommentBody {
+    pub id: i64,
+    pub note: String,
+    pub author: UserSummaryBody,
+    pub created_at: Timestamp,
+}
+
+pub fn present_comment(note: Note, site: &InstanceUrls) -> CommentBody {
+    CommentBody {
+        id: note.id.get(),
+        author: user::summary(&note.author, site),
+        created_at: note.created_at.into(),
+        note: note.body,
     }
 }
 

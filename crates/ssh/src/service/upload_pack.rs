@@ -47,7 +47,10 @@ async fn serve_requests(
     output.flush().await?;
     while let Some((request, _permit)) = read_request(context, repository, input).await? {
         match request {
-            Request::LsRefs(request) => repository.list_refs(&request, output).await?,
+            Request::LsRefs(request) => {
+                let merge_request_heads = repository.find_merge_request_heads(&context.app, &request).await?;
+                repository.list_refs(&request, &merge_request_heads, output).await?;
+            }
             Request::BundleUri => output.write_all(&bundle_list(context, repository).await?).await?,
             Request::Fetch(request) => {
                 let content = fetch::serve(&context.app, repository, version, request).await?;

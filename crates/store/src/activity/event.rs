@@ -3,9 +3,10 @@
 use chrono::{DateTime, Utc};
 use holdfast_domain::activity::{Action, Audience, SubjectKind};
 use holdfast_domain::hooks::EventKind;
-use holdfast_domain::ids::{IssueId, MilestoneId, NoteId, ProjectId, UserId};
+use holdfast_domain::ids::{IssueId, MergeRequestId, MilestoneId, NoteId, ProjectId, UserId};
 use serde_json::Value;
 
+use crate::planning::note::NoteTarget;
 use crate::{Connection, Result};
 
 /// The subject of an event.
@@ -14,8 +15,9 @@ pub enum Subject {
     /// The project itself, or its members.
     Project,
     Issue(IssueId),
-    /// A note on the issue.
-    Note(IssueId, NoteId),
+    MergeRequest(MergeRequestId),
+    /// A note on an issue or a merge request.
+    Note(NoteTarget, NoteId),
     /// A comment on a commit.
     CommitComment(NoteId),
     Milestone(MilestoneId),
@@ -26,7 +28,11 @@ impl Subject {
         let (kind, id, note) = match self {
             Self::Project => return (None, None, None),
             Self::Issue(id) => (SubjectKind::Issue, id.get(), None),
-            Self::Note(id, note) => (SubjectKind::Issue, id.get(), Some(note.get())),
+            Self::MergeRequest(id) => (SubjectKind::MergeRequest, id.get(), None),
+            Self::Note(target, note) => {
+                let (kind, id) = target.subject();
+                (kind, id, Some(note.get()))
+            }
             Self::CommitComment(id) => (SubjectKind::Commit, id.get(), None),
             Self::Milestone(id) => (SubjectKind::Milestone, id.get(), None),
         };
@@ -71,7 +77,8 @@ pub async fn record(
     sqlx::query!(
         "with inserted as (insert into outbox (kind, project_id, payload, created_at)
              select $4, $1, $5, $6 where $4::text is not null returning id),
-           queued as (insert into outbox_queue (outbox_id, kind, project_id, created_at) select id, $4, $1, $6 from inserted),
+           queued as (insert into outbox_queue (outbox_id, kind, project_id, created_at, newest_hook_id)
+             select id, $4, $1, $6, coalesce((select max(id) from hooks), 0) from inserted),
            active as (update projects set last_activity_at = $6 where id = (
              select id from projects where id = $1 and last_activity_at < $6::timestamptz - interval '1 hour'
              for no key update skip locked)),
@@ -108,7 +115,8 @@ pub async fn record_pushes(
         "with pushed as (select * from unnest($4::text[], $5::jsonb[]) with ordinality p (kind, details, place)),
            inserted as (insert into outbox (kind, project_id, payload, created_at)
              select kind, $1, details, $6 from pushed order by place returning id, kind),
-           queued as (insert into outbox_queue (outbox_id, kind, project_id, created_at) select id, kind, $1, $6 from inserted),
+           queued as (insert into outbox_queue (outbox_id, kind, project_id, created_at, newest_hook_id)
+             select id, kind, $1, $6, coalesce((select max(id) from hooks), 0) from inserted),
            active as (update projects set last_activity_at = $6 where id = (
              select id from projects where id = $1 and last_activity_at < $6::timestamptz - interval '1 hour'
              for no key update skip locked)),
@@ -138,7 +146,8 @@ pub async fn publish(
     sqlx::query!(
         "with inserted as (
            insert into outbox (kind, project_id, payload, created_at) values ($1, $2, $3, $4) returning id)
-         insert into outbox_queue (outbox_id, kind, project_id, created_at) select id, $1, $2, $4 from inserted",
+         insert into outbox_queue (outbox_id, kind, project_id, created_at, newest_hook_id)
+         select id, $1, $2, $4, coalesce((select max(id) from hooks), 0) from inserted",
         event.kind.as_str(),
         project.map(ProjectId::get),
         event.payload,
@@ -164,7 +173,8 @@ pub async fn publish_batch(
            select kind, project_id, payload, $4
            from unnest($1::text[], $2::bigint[], $3::jsonb[]) with ordinality e (kind, project_id, payload, place)
            order by place returning id, kind, project_id)
-         insert into outbox_queue (outbox_id, kind, project_id, created_at) select id, kind, project_id, $4 from inserted",
+         insert into outbox_queue (outbox_id, kind, project_id, created_at, newest_hook_id)
+         select id, kind, project_id, $4, coalesce((select max(id) from hooks), 0) from inserted",
         &kinds as &[&str],
         &projects as &[Option<i64>],
         &payloads,
@@ -188,22 +198,21 @@ pub async fn set_audience(connection: &mut Connection, issue: IssueId, audience:
     Ok(())
 }
 
-pub async fn delete_for_issue(connection: &mut Connection, issue: IssueId) -> Result<()> {
-    sqlx::query!(
-        "delete from events where subject_id = $1 and subject_kind = $2",
-        issue.get(),
-        SubjectKind::Issue.as_i16(),
-    )
-    .execute(connection)
-    .await?;
+/// Deletes the events about an issue or a merge request, and about its notes.
+pub async fn delete_for_target(connection: &mut Connection, target: NoteTarget) -> Result<()> {
+    let (kind, id) = target.subject();
+    sqlx::query!("delete from events where subject_id = $1 and subject_kind = $2", id, kind.as_i16())
+        .execute(connection)
+        .await?;
     Ok(())
 }
 
-pub async fn delete_for_note(connection: &mut Connection, issue: IssueId, note: NoteId) -> Result<()> {
+pub async fn delete_for_note(connection: &mut Connection, target: NoteTarget, note: NoteId) -> Result<()> {
+    let (kind, id) = target.subject();
     sqlx::query!(
         "delete from events where subject_id = $1 and subject_kind = $2 and note_id = $3",
-        issue.get(),
-        SubjectKind::Issue.as_i16(),
+        id,
+        kind.as_i16(),
         note.get(),
     )
     .execute(connection)

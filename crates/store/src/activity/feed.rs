@@ -141,7 +141,7 @@ const COLUMNS: &str = "e.project_id, pn.path || '/' || p.path as project_path, e
       (select coalesce(jsonb_agg(jsonb_set(c, '{message}', to_jsonb(left(c ->> 'message', 1000)))), '[]') \
       from jsonb_array_elements(e.data -> 'commits') c)) else e.data end as data, \
     e.created_at as happened_at, e.subject_kind, e.subject_id, e.note_id, \
-    coalesce(i.iid, m.iid) as subject_iid, coalesce(i.title, m.title) as subject_title, \
+    coalesce(i.iid, mr.iid, m.iid) as subject_iid, coalesce(i.title, mr.title, m.title) as subject_title, \
     left(coalesce(nt.body, cc.body), 65536) as body, coalesce(nt.created_at, cc.created_at) as said_at, \
     coalesce(nt.updated_at, cc.created_at) as edited_at, cc.commit_id as commented_commit, \
     u.id, u.username, u.name, u.email, u.state";
@@ -164,6 +164,8 @@ async fn list(
             query.push(" join projects p on p.id = e.project_id join namespaces pn on pn.id = p.namespace_id");
             query.push(" left join issues i on i.id = e.subject_id and e.subject_kind = ");
             query.push(SubjectKind::Issue.as_i16());
+            query.push(" left join merge_requests mr on mr.id = e.subject_id and e.subject_kind = ");
+            query.push(SubjectKind::MergeRequest.as_i16());
             query.push(" left join milestones m on m.id = e.subject_id and e.subject_kind = ");
             query.push(SubjectKind::Milestone.as_i16()).push(" left join notes nt on nt.id = e.note_id");
             query.push(" left join commit_comments cc on cc.id = e.subject_id and e.subject_kind = ");

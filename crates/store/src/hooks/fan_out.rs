@@ -52,7 +52,7 @@ pub async fn count_hooks(connection: &mut Connection, events: &[PendingEvent]) -
     Ok(events.iter().map(|it| count_for(None) + it.project_id.map_or(0, |id| count_for(Some(id)))).collect())
 }
 
-/// Inserts deliveries for all hooks that subscribe to these events, and removes the events from the outbox queue.
+/// Inserts deliveries for all hooks that subscribe to these events and are not newer than them, and removes the events from the outbox queue.
 /// Returns the number of deliveries.
 pub async fn insert_deliveries(
     connection: &mut Connection,
@@ -65,13 +65,15 @@ pub async fn insert_deliveries(
     // Pairs of event and subscribed hook, sorted by hook id: all code locks queues in this order.
     let pairs = sqlx::query!(
         r#"select w.outbox_id as "outbox_id!", h.id as "hook_id!" from outbox_queue w join hooks h
-             on h.project_id = w.project_id and case w.kind
+             on h.project_id = w.project_id and h.id <= coalesce(w.newest_hook_id, h.id) and case w.kind
                when 'push' then h.push_events when 'tag_push' then h.tag_push_events
                when 'issue' then h.issues_events when 'note' then h.note_events
+               when 'merge_request' then h.merge_requests_events
                when 'build' then h.build_events when 'pipeline' then h.pipeline_events else false end
            where w.outbox_id = any($1)
            union all
-           select w.outbox_id, h.id from outbox_queue w join hooks h on h.project_id is null and case w.kind
+           select w.outbox_id, h.id from outbox_queue w join hooks h
+             on h.project_id is null and h.id <= coalesce(w.newest_hook_id, h.id) and case w.kind
                when 'push' then h.push_events when 'tag_push' then h.tag_push_events else w.kind = any($2) end
            where w.outbox_id = any($1)
            order by 2, 1"#,

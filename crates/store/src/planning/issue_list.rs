@@ -42,7 +42,8 @@ pub struct Filter {
     /// The title of a milestone, in any project.
     pub milestone_title: Option<String>,
     pub milestone: Option<MilestoneId>,
-    pub iid: Option<i64>,
+    /// Only those with these numbers. All if empty.
+    pub iids: Vec<i64>,
     pub conditions: Conditions,
     pub sort_key: SortKey,
     pub descending: bool,
@@ -115,7 +116,7 @@ impl Filter {
     fn is_selective(&self) -> bool {
         let any_label = matches!(self.labels, Labels::Any);
         let has_milestone = self.milestone_title.is_some() || self.milestone.is_some();
-        !any_label || has_milestone || self.iid.is_some() || !self.conditions.are_default()
+        !any_label || has_milestone || !self.iids.is_empty() || !self.conditions.are_default()
     }
 }
 
@@ -281,8 +282,8 @@ impl FromClause<'_> {
         if let Some(milestone) = self.filter.milestone {
             self.query.push(" and i.milestone_id = ").push_bind(milestone.get());
         }
-        if let Some(iid) = self.filter.iid {
-            self.query.push(" and i.iid = ").push_bind(iid);
+        if !self.filter.iids.is_empty() {
+            self.query.push(" and i.iid = any(").push_bind(self.filter.iids.clone()).push(")");
         }
         self.filter.conditions.push(self.query);
     }

@@ -1,7 +1,7 @@
-//! Labels of projects, their subscriptions, and their assignment to issues.
+//! Labels of projects, their subscriptions, and their assignment to issues and merge requests.
 
 use chrono::{DateTime, Utc};
-use holdfast_domain::ids::{IssueId, LabelId, ProjectId, UserId};
+use holdfast_domain::ids::{IssueId, LabelId, MergeRequestId, ProjectId, UserId};
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::planning::{Color, ConfidentialAccess, LabelTitle};
 use sqlx::{Postgres, QueryBuilder};
@@ -20,6 +20,7 @@ pub struct Label {
     pub priority: Option<i32>,
     pub open_issues: i32,
     pub closed_issues: i32,
+    pub open_merge_requests: i32,
     pub subscribed: bool,
 }
 
@@ -33,7 +34,7 @@ pub struct LabelViewer {
 
 /// The columns of `l` and of [`JOINS`], as seen by `viewer (id, sees_all)`.
 const COLUMNS: &str = "\
-    l.id, l.title, l.color, l.description, l.priority, \
+    l.id, l.title, l.color, l.description, l.priority, l.open_merge_requests, \
     l.open_issues + case when viewer.sees_all then l.open_confidential_issues else own.open end as open_issues, \
     l.closed_issues + case when viewer.sees_all then l.closed_confidential_issues else own.closed end as closed_issues, \
     exists (select from label_subscriptions s where s.label_id = l.id and s.user_id = viewer.id) as subscribed";
@@ -275,6 +276,39 @@ pub async fn update_labels(
         "with removed as (delete from issue_labels where issue_id = $1 and label_id = any($2))
          insert into issue_labels (issue_id, label_id) select $1, unnest($3::bigint[]) on conflict do nothing",
         issue.get(),
+        &ids(removed),
+        &ids(added),
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+pub async fn list_for_merge_request(connection: &mut Connection, request: MergeRequestId) -> Result<Vec<TitledLabel>> {
+    Ok(sqlx::query_as!(
+        TitledLabel,
+        "select l.id, l.title from merge_request_labels x join labels l on l.id = x.label_id
+         where x.merge_request_id = $1 order by l.title",
+        request.get(),
+    )
+    .fetch_all(connection)
+    .await?)
+}
+
+/// Removes labels from a merge request and adds others. The caller updates the counters with
+/// [`adjust_counters`](crate::merge_requests::merge_request::adjust_counters).
+pub async fn update_merge_request_labels(
+    connection: &mut Connection,
+    request: MergeRequestId,
+    removed: &[LabelId],
+    added: &[LabelId],
+) -> Result<()> {
+    let ids = |labels: &[LabelId]| labels.iter().map(|id| id.get()).collect::<Vec<_>>();
+    sqlx::query!(
+        "with removed as (delete from merge_request_labels where merge_request_id = $1 and label_id = any($2))
+         insert into merge_request_labels (merge_request_id, label_id)
+         select $1, unnest($3::bigint[]) on conflict do nothing",
+        request.get(),
         &ids(removed),
         &ids(added),
     )

@@ -108,7 +108,7 @@ pub async fn count_issues(
 }
 
 /// Returns the milestones with these ids, with truncated descriptions.
-pub(super) async fn find_many(connection: &mut Connection, ids: &[i64]) -> Result<Vec<Milestone>> {
+pub(crate) async fn find_many(connection: &mut Connection, ids: &[i64]) -> Result<Vec<Milestone>> {
     let mut query = QueryBuilder::new("select ");
     query.push(LIST_COLUMNS).push(" from milestones m where m.id = any(").push_bind(ids).push(")");
     Ok(query.build_query_as().fetch_all(connection).await?)

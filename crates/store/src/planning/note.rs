@@ -1,7 +1,8 @@
-//! Notes and system notes on issues.
+//! Notes and system notes on issues and merge requests.
 
 use chrono::{DateTime, Utc};
-use holdfast_domain::ids::{IssueId, NoteId, UserId};
+use holdfast_domain::activity::SubjectKind;
+use holdfast_domain::ids::{IssueId, MergeRequestId, NoteId, UserId};
 use holdfast_domain::page::{MAX_COUNTED_TOTAL, Page, PageRequest};
 use holdfast_domain::planning::ConfidentialAccess;
 use sqlx::{Postgres, QueryBuilder};
@@ -12,13 +13,44 @@ use crate::accounts::user::UserSummary;
 use crate::page::{PagedQuery, Total};
 use crate::{Connection, Database, Result};
 
-/// A note on an issue.
+/// What notes are written on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoteTarget {
+    Issue(IssueId),
+    MergeRequest(MergeRequestId),
+}
+
+impl NoteTarget {
+    /// Returns the kind and the id, as events and responses name them.
+    pub const fn subject(self) -> (SubjectKind, i64) {
+        match self {
+            Self::Issue(id) => (SubjectKind::Issue, id.get()),
+            Self::MergeRequest(id) => (SubjectKind::MergeRequest, id.get()),
+        }
+    }
+
+    /// Returns the values of `issue_id` and `merge_request_id`.
+    const fn columns(self) -> (Option<i64>, Option<i64>) {
+        match self {
+            Self::Issue(id) => (Some(id.get()), None),
+            Self::MergeRequest(id) => (None, Some(id.get())),
+        }
+    }
+
+    /// Writes the condition that the note `nt` is on this target.
+    fn push_condition(self, query: &mut QueryBuilder<Postgres>) {
+        match self {
+            Self::Issue(id) => query.push("nt.issue_id = ").push_bind(id.get()),
+            Self::MergeRequest(id) => query.push("nt.merge_request_id = ").push_bind(id.get()),
+        };
+    }
+}
+
+/// A note on an issue or a merge request.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct Note {
     #[sqlx(try_from = "i64", rename = "note_id")]
     pub id: NoteId,
-    #[sqlx(try_from = "i64")]
-    pub issue_id: IssueId,
     pub body: String,
     /// Whether it is a system note: written by the server about a change.
     pub system: bool,
@@ -26,15 +58,26 @@ pub struct Note {
     pub updated_at: DateTime<Utc>,
     #[sqlx(flatten)]
     pub author: UserSummary,
+    issue_id: Option<i64>,
+    merge_request_id: Option<i64>,
+}
+
+impl Note {
+    pub fn target(&self) -> NoteTarget {
+        match (self.issue_id, self.merge_request_id) {
+            (Some(id), _) => NoteTarget::Issue(id.into()),
+            (None, id) => NoteTarget::MergeRequest(id.unwrap_or_default().into()),
+        }
+    }
 }
 
 /// The columns of `nt` and of its author `u`.
-const COLUMNS: &str = "nt.id as note_id, nt.issue_id, nt.body, nt.system, nt.created_at, nt.updated_at, \
+const COLUMNS: &str = "nt.id as note_id, nt.issue_id, nt.merge_request_id, nt.body, nt.system, nt.created_at, nt.updated_at, \
     u.id, u.username, u.name, u.email, u.state";
 
 /// Like [`COLUMNS`], but truncates bodies that were stored before there was a limit.
-const LIST_COLUMNS: &str = "nt.id as note_id, nt.issue_id, left(nt.body, 65536) as body, nt.system, nt.created_at, \
-    nt.updated_at, u.id, u.username, u.name, u.email, u.state";
+const LIST_COLUMNS: &str = "nt.id as note_id, nt.issue_id, nt.merge_request_id, left(nt.body, 65536) as body, nt.system, \
+    nt.created_at, nt.updated_at, u.id, u.username, u.name, u.email, u.state";
 
 /// Writes the condition that the note `nt` does not mention a confidential issue that is hidden from the viewer.
 fn push_visible(query: &mut QueryBuilder<Postgres>, confidential_access: ConfidentialAccess) {
@@ -48,10 +91,10 @@ fn push_visible(query: &mut QueryBuilder<Postgres>, confidential_access: Confide
     query.push(" or s.assignee_id = ").push_bind(user).push(")))");
 }
 
-/// Lists the notes of an issue, oldest first. Mentions in issues that are hidden from the viewer are left out.
+/// Lists notes, oldest first. Mentions in issues that are hidden from the viewer are left out.
 pub async fn list(
     database: &Database,
-    issue: IssueId,
+    target: NoteTarget,
     confidential_access: ConfidentialAccess,
     page: PageRequest,
 ) -> Result<Page<Note>> {
@@ -59,7 +102,8 @@ pub async fn list(
         columns: LIST_COLUMNS,
         rows: "nt.*",
         from: |query: &mut QueryBuilder<Postgres>, _| {
-            query.push("from notes nt where nt.issue_id = ").push_bind(issue.get());
+            query.push("from notes nt where ");
+            target.push_condition(query);
             push_visible(query, confidential_access);
         },
         order: "nt.id",
@@ -75,50 +119,57 @@ pub async fn list(
 
 pub async fn find(
     connection: &mut Connection,
-    issue: IssueId,
+    target: NoteTarget,
     id: NoteId,
     confidential_access: ConfidentialAccess,
 ) -> Result<Option<Note>> {
     let mut query = QueryBuilder::new("select ");
     query.push(COLUMNS).push(" from notes nt join users u on u.id = ");
     push_author_or_ghost(&mut query, "nt.author_id");
-    query.push(" where nt.issue_id = ").push_bind(issue.get()).push(" and nt.id = ").push_bind(id.get());
+    query.push(" where ");
+    target.push_condition(&mut query);
+    query.push(" and nt.id = ").push_bind(id.get());
     push_visible(&mut query, confidential_access);
     Ok(query.build_query_as().fetch_optional(connection).await?)
 }
 
-/// Returns how many notes of an issue precede this one in its list, at most [`MAX_COUNTED_TOTAL`].
+/// Returns how many notes precede this one in its list, at most [`MAX_COUNTED_TOTAL`].
 pub async fn count_before(
     connection: &mut Connection,
-    issue: IssueId,
+    target: NoteTarget,
     id: NoteId,
     confidential_access: ConfidentialAccess,
 ) -> Result<i64> {
-    let mut query = QueryBuilder::new("select count(*) from (select from notes nt where nt.issue_id = ");
-    query.push_bind(issue.get()).push(" and nt.id < ").push_bind(id.get());
+    let mut query = QueryBuilder::new("select count(*) from (select from notes nt where ");
+    target.push_condition(&mut query);
+    query.push(" and nt.id < ").push_bind(id.get());
     push_visible(&mut query, confidential_access);
     query.push(" limit ").push(MAX_COUNTED_TOTAL).push(") counted");
     Ok(query.build_query_scalar().fetch_one(connection).await?)
 }
 
-/// Inserts a note of a user and increments the issue's count of notes.
+/// Inserts a note of a user and increments the count of notes of its target.
 pub async fn insert(
     connection: &mut Connection,
-    issue: IssueId,
+    target: NoteTarget,
     author: UserId,
     body: &str,
     created_at: DateTime<Utc>,
     now: DateTime<Utc>,
 ) -> Result<NoteId> {
+    let (issue, merge_request) = target.columns();
     let id = sqlx::query_scalar!(
-        "with counted as (update issues set notes_count = notes_count + 1, updated_at = $5 where id = $1)
-         insert into notes (issue_id, author_id, body, system, created_at, updated_at)
-         values ($1, $2, $3, false, $4, $4) returning id",
-        issue.get(),
+        "with counted as (update issues set notes_count = notes_count + 1, updated_at = $5 where id = $1),
+           counted_request as (
+             update merge_requests set notes_count = notes_count + 1, updated_at = $5 where id = $6)
+         insert into notes (issue_id, merge_request_id, author_id, body, system, created_at, updated_at)
+         values ($1, $6, $2, $3, false, $4, $4) returning id",
+        issue,
         author.get(),
         body,
         created_at,
         now,
+        merge_request,
     )
     .fetch_one(connection)
     .await?;
@@ -128,7 +179,7 @@ pub async fn insert(
 /// Inserts system notes about a change that the author made.
 pub async fn insert_system(
     connection: &mut Connection,
-    issue: IssueId,
+    target: NoteTarget,
     author: UserId,
     bodies: &[String],
     now: DateTime<Utc>,
@@ -136,13 +187,15 @@ pub async fn insert_system(
     if bodies.is_empty() {
         return Ok(());
     }
+    let (issue, merge_request) = target.columns();
     sqlx::query!(
-        "insert into notes (issue_id, author_id, body, system, created_at, updated_at)
-         select $1, $2, body, true, $4, $4 from unnest($3::text[]) with ordinality b (body, place) order by place",
-        issue.get(),
+        "insert into notes (issue_id, merge_request_id, author_id, body, system, created_at, updated_at)
+         select $1, $5, $2, body, true, $4, $4 from unnest($3::text[]) with ordinality b (body, place) order by place",
+        issue,
         author.get(),
         bodies,
         now,
+        merge_request,
     )
     .execute(connection)
     .await?;
@@ -182,35 +235,44 @@ pub async fn insert_mentions(
 
 pub async fn update(
     connection: &mut Connection,
-    issue: IssueId,
+    target: NoteTarget,
     id: NoteId,
     body: &str,
     now: DateTime<Utc>,
 ) -> Result<()> {
+    let (issue, merge_request) = target.columns();
     sqlx::query!(
-        "update notes set body = $3, updated_at = $4 where issue_id = $1 and id = $2",
-        issue.get(),
+        "update notes set body = $3, updated_at = $4 where id = $2 and (issue_id = $1 or merge_request_id = $5)",
+        issue,
         id.get(),
         body,
         now,
+        merge_request,
     )
     .execute(connection)
     .await?;
     Ok(())
 }
 
-/// Deletes a note and decrements the issue's count of notes. Returns false if there is no such note, or if it is a
+/// Deletes a note and decrements the count of notes of its target. Returns false if there is no such note, or if it is a
 /// system note.
-pub async fn delete(connection: &mut Connection, issue: IssueId, id: NoteId) -> Result<bool> {
-    let counted = sqlx::query!(
-        "with gone as (delete from notes where issue_id = $1 and id = $2 and not system returning 1)
-         update issues set notes_count = notes_count - 1 where id = $1 and exists (select from gone)",
-        issue.get(),
+pub async fn delete(connection: &mut Connection, target: NoteTarget, id: NoteId) -> Result<bool> {
+    let (issue, merge_request) = target.columns();
+    let deleted = sqlx::query_scalar!(
+        "with gone as (delete from notes where id = $2 and (issue_id = $1 or merge_request_id = $3) and not system
+             returning id),
+           counted as (
+             update issues set notes_count = notes_count - 1 where id = $1 and exists (select from gone)),
+           counted_request as (
+             update merge_requests set notes_count = notes_count - 1 where id = $3 and exists (select from gone))
+         select id from gone",
+        issue,
         id.get(),
+        merge_request,
     )
-    .execute(connection)
+    .fetch_optional(connection)
     .await?;
-    Ok(counted.rows_affected() > 0)
+    Ok(deleted.is_some())
 }
 
 /// Copies the notes of one issue to another. Mention notes are not copied, since the mentioning text still links to the
@@ -247,14 +309,18 @@ pub async fn list_author_ids(connection: &mut Connection, issue: IssueId) -> Res
         .await?)
 }
 
-/// Reassigns at most `limit` notes of one author to another, and returns how many were changed. Counting the locked
-/// issues makes PostgreSQL lock them before it updates their notes, in the same order as a transaction that deletes an
-/// issue.
+/// Reassigns at most `limit` notes of one author to another, and returns how many were changed. Counting the locked rows
+/// makes PostgreSQL lock issues and merge requests before it updates their notes, in the same order as a transaction
+/// that deletes one of them.
 pub async fn reassign_batch(connection: &mut Connection, from: UserId, to: UserId, limit: i64) -> Result<u64> {
     let reassigned = sqlx::query!(
-        "with batch as (select id, issue_id from notes where author_id = $1 order by issue_id, id limit $3),
-           locked as (select id from issues where id in (select issue_id from batch) order by id for key share)
-         update notes set author_id = $2 where id in (select id from batch) and (select count(*) from locked) >= 0",
+        "with batch as (select id, issue_id, merge_request_id from notes where author_id = $1
+             order by issue_id, merge_request_id, id limit $3),
+           locked as (select id from issues where id in (select issue_id from batch) order by id for key share),
+           locked_requests as (select id from merge_requests where id in (select merge_request_id from batch)
+             order by id for key share)
+         update notes set author_id = $2 where id in (select id from batch)
+           and (select count(*) from locked) + (select count(*) from locked_requests) >= 0",
         from.get(),
         to.get(),
         limit,

@@ -234,6 +234,6 @@ fn target(id: &[u8], peeled: Option<&[u8]>) -> Result<RefTarget> {
     Ok(RefTarget { id: object_id(id)?, peeled: peeled.map(object_id).transpose()? })
 }
 
-pub(super) fn object_id(bytes: &[u8]) -> Result<ObjectId> {
+pub(crate) fn object_id(bytes: &[u8]) -> Result<ObjectId> {
     ObjectId::try_from(bytes).map_err(|_| Error::invalid_value("an object id"))
 }

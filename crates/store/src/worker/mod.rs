@@ -5,17 +5,20 @@ pub mod contributors;
 pub mod import;
 pub mod job;
 pub mod maintenance;
+pub mod merge_requests;
 pub mod merged_branches;
 pub mod pipelines;
 pub mod removal;
 pub mod removed_members;
 
 /// All tasks that can be enqueued.
-pub const TASKS: [&str; 9] = [
+pub const TASKS: [&str; 11] = [
     close_issues::CLOSE_ISSUES,
     contributors::COUNT_CONTRIBUTORS,
     import::IMPORT,
     maintenance::MAINTAIN,
+    merge_requests::ACCEPT_WAITING_MERGE_REQUESTS,
+    merge_requests::UPDATE_MERGE_REQUESTS,
     merged_branches::DELETE_MERGED_BRANCHES,
     pipelines::CREATE_PIPELINES,
     removal::REASSIGN_AUTHOR,

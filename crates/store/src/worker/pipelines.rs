@@ -17,6 +17,11 @@ pub struct PushedRef {
     pub sha: String,
 }
 
+/// Returns whether a job that may create pipelines of a project waits or runs.
+pub async fn has_pending(connection: &mut Connection, project: ProjectId) -> Result<bool> {
+    Ok(job::count_in_queue(connection, &format!("{CREATE_PIPELINES}-{project}"), 1).await? > 0)
+}
+
 /// Enqueues the job. The jobs of a project run in the order of its pushes.
 pub async fn enqueue(
     connection: &mut Connection,

@@ -26,6 +26,8 @@ const ADDITIONS: &[&str] = &[
     "/groups/:/issues",
     "/projects/:/issues",
     "/projects/:/milestones",
+    "/projects/:/merge_requests",
+    "/projects/:/merge_request/:",
     "/projects/:/boards/:/issues/:",
     "/projects/:/boards/:/lists/:/issues",
     "/projects/:/repository/archive.",

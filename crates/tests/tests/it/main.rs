@@ -33,6 +33,7 @@ mod issues;
 mod jobs;
 mod maintenance;
 mod members;
+mod merge_requests;
 mod merged_branches;
 mod migrations;
 mod outages;

@@ -74,6 +74,17 @@ const LIST_ROUTES: &[(&str, &[&str])] = &[
     ("/projects/:id/issues/:issue_id/notes", &["", "page=3"]),
     ("/projects/:id/milestones", &["", "state=closed", "iid=3"]),
     ("/projects/:id/milestones/:milestone_id/issues", &["", "page=3"]),
+    (
+        "/projects/:id/merge_requests",
+        &["", "page=50", "state=opened", "state=merged&order_by=updated_at&sort=asc", "iid=7", "iid[]=7&iid[]=8"],
+    ),
+    ("/projects/:id/milestones/:milestone_id/merge_requests", &["", "page=3"]),
+    ("/projects/:id/merge_requests/:merge_request_id/notes", &["", "page=3"]),
+    ("/projects/:id/merge_requests/:merge_request_id/comments", &["", "page=3"]),
+    ("/projects/:id/merge_requests/:merge_request_id/closes_issues", &["", "page=3"]),
+    ("/projects/:id/merge_request/:merge_request_id/notes", &["", "page=3"]),
+    ("/projects/:id/merge_request/:merge_request_id/comments", &["", "page=3"]),
+    ("/projects/:id/merge_request/:merge_request_id/closes_issues", &["", "page=3"]),
     ("/projects/:id/events", &["", "page=50"]),
     ("/users/:id/events", &["", "page=50"]),
     ("/projects/:id/repository/branches", &["", "page=3"]),
@@ -158,6 +169,7 @@ async fn no_list_needs_a_sequential_scan() {
         let path = path.replace(":board_id", &project.to_string()).replace(":list_id", "1");
         let path = path.replace(":sha", "main");
         let path = path.replace(":issue_id", "7").replace(":hook_id", &hook.to_string()).replace(":milestone_id", "7");
+        let path = path.replace(":merge_request_id", "7");
         for query in *queries {
             for client in [&ada, &server.admin] {
                 let status = Client::get(client, &format!("{path}?{query}")).await.status;
@@ -286,6 +298,16 @@ async fn insert_rows(server: &Server) {
          from repositories r join refs f on f.repository_id = r.id, generate_series(1, 20000) n;
          insert into refs (repository_id, name, target) select r.id, 'refs/tags/t' || n, f.target
          from repositories r join refs f on f.repository_id = r.id and f.name = 'refs/heads/main', generate_series(1, 5000) n;
+         insert into merge_requests (project_id, iid, source_project_id, source_branch, target_branch, author_id, title,
+           state, milestone_id, merged_at, created_at, updated_at)
+         select 1, n, 1, 'b' || n, 'main', 2 + n % 500, 't', 1 + n % 4, 1 + n % 2000, case n % 4 when 3 then now() end,
+           now() - n * interval '1 second', now() from generate_series(1, 20000) n;
+         insert into merge_request_versions (merge_request_id, number, head, start, created_at)
+         select mr.id, 1, f.target, f.target, now() from merge_requests mr join repositories r on r.project_id = mr.project_id
+         join refs f on f.repository_id = r.id and f.name = 'refs/heads/main';
+         insert into merge_request_labels (merge_request_id, label_id) select id, 1 + id % 2000 from merge_requests;
+         insert into notes (merge_request_id, author_id, body, system, created_at, updated_at)
+         select 1 + id % 300, author_id, 'b', false, now(), now() from merge_requests;
          insert into releases (project_id, tag_name, description, created_at, updated_at)
          select id, 't' || n, '', now(), now() from projects, generate_series(1, 5000) n where path = 'team-project';
          insert into contributors (repository_id, email, name, newest, commits, additions, deletions)

@@ -1,9 +1,11 @@
-//! Bodies of events of issues and of notes on issues and commits.
+//! Bodies of events of issues and of notes on issues, merge requests and commits.
 
 use holdfast_domain::InstanceUrls;
+use holdfast_store::hooks::stored_event::StoredEvent;
 use serde_json::{Value, json};
 
-use super::{ProjectUrls, project, repository, user};
+use super::{ProjectUrls, merge_request, project, repository, user};
+use crate::{App, Result};
 
 pub(super) fn issue(payload: &Value, site: &InstanceUrls) -> Value {
     let urls = ProjectUrls::new(&payload["project"], site);
@@ -23,7 +25,8 @@ pub(super) fn issue(payload: &Value, site: &InstanceUrls) -> Value {
     body
 }
 
-pub(super) fn note(payload: &Value, site: &InstanceUrls) -> Value {
+pub(super) async fn note(app: &App, event: &StoredEvent) -> Result<Value> {
+    let (payload, site) = (&event.payload, &app.settings.site);
     let urls = ProjectUrls::new(&payload["project"], site);
     let note = &payload["note"];
     let mut body = note_body(payload, &urls, site);
@@ -33,13 +36,21 @@ pub(super) fn note(payload: &Value, site: &InstanceUrls) -> Value {
         attributes["noteable_type"] = "Commit".into();
         attributes["noteable_id"] = Value::Null;
         attributes["commit_id"] = payload["commit"]["id"].clone();
+        attributes["line_code"] = note["line_code"].clone();
         attributes["url"] = format!("{commit_url}#note_{}", note["id"]).into();
         body["commit"] = payload["commit"].clone();
         body["commit"]["url"] = commit_url.into();
+    } else if payload["merge_request"].is_object() {
+        let url = urls.merge_request(&payload["merge_request"]["iid"]);
+        let attributes = &mut body["object_attributes"];
+        attributes["noteable_type"] = "MergeRequest".into();
+        attributes["noteable_id"] = payload["merge_request"]["id"].clone();
+        attributes["url"] = format!("{url}#note_{}", note["id"]).into();
+        body["merge_request"] = merge_request::attributes(app, event).await?;
     } else {
         body["issue"] = attributes(payload);
     }
-    body
+    Ok(body)
 }
 
 /// Returns what the bodies of all notes have, as for a note of an issue.

@@ -2,6 +2,7 @@
 //! built once: see [`super::stored_body`].
 
 mod issue;
+mod merge_request;
 mod pipeline;
 mod push;
 
@@ -20,7 +21,8 @@ pub(super) async fn build(app: &App, event: &StoredEvent, is_project_hook: bool)
         Some(EventKind::Push) => push::push(app, event, is_project_hook).await?,
         Some(EventKind::TagPush) => push::tag_push(app, event, is_project_hook).await?,
         Some(EventKind::Issue) => issue::issue(&event.payload, site),
-        Some(EventKind::Note) => issue::note(&event.payload, site),
+        Some(EventKind::Note) => issue::note(app, event).await?,
+        Some(EventKind::MergeRequest) => merge_request::merge_request(app, event).await?,
         Some(EventKind::Build) => pipeline::build(&event.payload, site),
         Some(EventKind::Pipeline) => pipeline::pipeline(&event.payload, site),
         Some(EventKind::Test) => event.payload.clone(),
@@ -54,6 +56,10 @@ impl<'a> ProjectUrls<'a> {
 
     fn issue(&self, iid: &Value) -> String {
         self.site.url(&self.links.issue(iid))
+    }
+
+    fn merge_request(&self, iid: &Value) -> String {
+        self.site.url(&self.links.merge_request(iid))
     }
 
     fn issue_note(&self, iid: &Value, note: &Value) -> String {

@@ -92,12 +92,12 @@ const UNREADABLE_REPOSITORY_TIMEOUT: TimeDelta = TimeDelta::hours(1);
 
 /// Returns the details, or none of them if the project has been deleted or its repository cannot be read for too long.
 /// Any other error, such as a full disk, is returned, and the delivery is tried again later.
-fn or_default<T: Default>(app: &App, event: &StoredEvent, found: Result<T>) -> Result<T> {
+pub(super) fn or_default<T: Default>(app: &App, event: &StoredEvent, found: Result<T>) -> Result<T> {
     let is_old = app.clock.now() - event.created_at > UNREADABLE_REPOSITORY_TIMEOUT;
     match found {
         Err(Error::NotFound(_)) => Ok(T::default()),
         Err(error @ (Error::Git(_) | Error::Internal(_))) if is_old => {
-            tracing::warn!(%error, "push event sent without repository details");
+            tracing::warn!(%error, "event sent without repository details");
             Ok(T::default())
         }
         other => other,

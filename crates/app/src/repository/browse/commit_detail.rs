@@ -31,8 +31,8 @@ pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, revision: &str
     let count_lines = async {
         let slot = FetchSlot::acquire(app, &repository).await?;
         let parent = commit.parents.first().copied().unwrap_or(ObjectId::empty_tree(SHA1));
-        let counted = diff::count_lines(&app.git_runtime.git, &slot.cached_repository.bare, parent, id).await;
-        counted.map_err(|error| explain_timeout(error, TIMED_OUT))
+        let counted = diff::summarize(&app.git_runtime.git, &slot.cached_repository.bare, parent, id).await;
+        Ok(counted.map_err(|error| explain_timeout(error, TIMED_OUT))?.lines)
     };
     let find_pipelines = find_pipelines(app, actor, &repository.project, std::slice::from_ref(&id));
     let (lines, pipelines) = tokio::try_join!(count_lines, find_pipelines)?;

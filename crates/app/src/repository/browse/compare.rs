@@ -1,23 +1,26 @@
 //! Compares two commits.
 
+use std::collections::HashSet;
 use std::io;
 use std::time::Duration;
 
 use futures_util::stream::BoxStream;
 use holdfast_domain::policy::ProjectAction;
-use holdfast_git::diff::Diff;
 pub use holdfast_git::diff::FileDiff;
+use holdfast_git::diff::{self, Diff};
+use holdfast_git::reader::Reader;
 use holdfast_git::{ObjectId, SHA1, merge_base};
 use holdfast_store::projects::project::ProjectRef;
 use tokio::time::Instant;
 use tracing::Instrument;
 
+use super::changes::{TIMED_OUT, explain_timeout};
 use super::commit::{Commit, load_listed_with};
 use super::revision;
 use crate::repository::bounded_stream::{StreamSender, bounded_stream, client_disconnected};
 use crate::repository::fetch_slot::FetchSlot;
 use crate::repository::git_objects::GitObjects;
-use crate::repository::open_repository::open_repository;
+use crate::repository::open_repository::{OpenRepository, open_repository};
 use crate::{Actor, App, Error, Resource, Result};
 
 pub struct Comparison {
@@ -81,10 +84,86 @@ pub async fn show_commit(app: &App, actor: &Actor, project: &ProjectRef, revisio
     let id = revision::resolve(app, &repository, revision).await?.ok_or(Error::NotFound(Resource::Commit))?;
     let objects = repository.objects(app).await?.clone();
     let parent = objects.read(move |reader| Ok(reader.parents(id)?.first().copied())).await?;
-    let slot = FetchSlot::acquire(app, &repository).await?;
+    show_changes(app, &repository, parent, id).await
+}
+
+/// Returns the changes of files between two commits, as parts without commits. Without the first one, all files of the
+/// second are new.
+pub(crate) async fn show_changes(
+    app: &App,
+    repository: &OpenRepository,
+    old: Option<ObjectId>,
+    new: ObjectId,
+) -> Result<ComparisonParts> {
+    let objects = repository.objects(app).await?.clone();
+    let slot = FetchSlot::acquire(app, repository).await?;
     let (git, bare) = (&app.git_runtime.git, &slot.cached_repository.bare);
-    let diff = Diff::start(git, bare, parent.unwrap_or(ObjectId::empty_tree(SHA1)), id)?;
+    let diff = Diff::start(git, bare, old.unwrap_or(ObjectId::empty_tree(SHA1)), new)?;
     Ok(stream_parts(slot, objects, Vec::new(), diff))
+}
+
+/// Returns at most `limit` commits that `new` has and `old` has not, newest first.
+pub(crate) async fn list_commits(
+    app: &App,
+    repository: &OpenRepository,
+    old: Option<ObjectId>,
+    new: ObjectId,
+    limit: usize,
+) -> Result<Vec<Commit>> {
+    let excluded: Vec<ObjectId> = old.into_iter().collect();
+    let find = move |reader: &Reader| {
+        let mut ids = reader.commits_excluding(&excluded, new)?;
+        ids.truncate(limit);
+        load_listed_with(reader, ids)
+    };
+    repository.objects(app).await?.read(find).await
+}
+
+/// Returns which of the wanted commits `new` has and `old` has not.
+pub(crate) async fn find_added(
+    app: &App,
+    repository: &OpenRepository,
+    old: Option<ObjectId>,
+    new: ObjectId,
+    wanted: HashSet<ObjectId>,
+) -> Result<HashSet<ObjectId>> {
+    let excluded: Vec<ObjectId> = old.into_iter().collect();
+    let find = move |reader: &Reader| {
+        let added = reader.commits_excluding(&excluded, new)?;
+        Ok(added.into_iter().filter(|id| wanted.contains(id)).collect())
+    };
+    repository.objects(app).await?.read(find).await
+}
+
+/// Returns the merge base of two commits, if they have one.
+pub(crate) async fn find_merge_base(
+    app: &App,
+    repository: &OpenRepository,
+    old: Option<ObjectId>,
+    new: ObjectId,
+) -> Result<Option<ObjectId>> {
+    let Some(old) = old else { return Ok(None) };
+    let slot = FetchSlot::acquire(app, repository).await?;
+    let base = merge_base::find(&app.git_runtime.git, &slot.cached_repository.bare, old, new).await;
+    base.map_err(|error| explain_timeout(error, TIMED_OUT))
+}
+
+/// Returns the merge base of two commits, if they have one, and the number of files that differ between it and `new`.
+pub(crate) async fn count_changed_files(
+    app: &App,
+    repository: &OpenRepository,
+    old: Option<ObjectId>,
+    new: ObjectId,
+) -> Result<(Option<ObjectId>, u64)> {
+    let slot = FetchSlot::acquire(app, repository).await?;
+    let (git, bare) = (&app.git_runtime.git, &slot.cached_repository.bare);
+    let explain = |error| explain_timeout(error, TIMED_OUT);
+    let base = match old {
+        Some(old) => merge_base::find(git, bare, old, new).await.map_err(explain)?,
+        None => None,
+    };
+    let summary = diff::summarize(git, bare, base.unwrap_or(ObjectId::empty_tree(SHA1)), new).await;
+    Ok((base, summary.map_err(explain)?.files))
 }
 
 /// Sends commits and files on a task of its own, which ends when the client disconnects.

@@ -6,7 +6,7 @@ use holdfast_git::new_commit::NewCommit;
 use holdfast_git::{ObjectId, SHA1};
 use holdfast_store::projects::project::ProjectRef;
 
-use super::open_branch::{MAX_ATTEMPTS, OpenBranch, acquire_permit, explain, too_many_updates};
+use super::open_branch::{MAX_ATTEMPTS, OpenBranch, acquire_push_permit, explain, too_many_updates};
 use crate::repository::browse::commit::Commit;
 use crate::repository::browse::revision;
 use crate::repository::open_repository::open_repository;
@@ -22,7 +22,7 @@ pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, revision: &s
     let repository = open_repository(app, actor, project, ProjectAction::WriteCode).await?;
     let picked = revision::resolve(app, &repository, revision).await?.ok_or(Error::NotFound(Resource::Commit))?;
     let current_user = actor.current_user()?;
-    let permit = acquire_permit(app, actor, project).await?;
+    let permit = acquire_push_permit(app, actor, project).await?;
     for _ in 0..MAX_ATTEMPTS {
         let branch = OpenBranch::open(app, actor, project, branch, &permit).await?;
         let branch = branch.ok_or(Error::NotFound(Resource::Branch))?;

@@ -8,7 +8,7 @@ use holdfast_git::tree_edit::{self, EditConflict, EditedTree, TreeEdit};
 use holdfast_git::{ObjectId, SHA1, TreePath};
 use holdfast_store::projects::project::ProjectRef;
 
-use super::open_branch::{MAX_ATTEMPTS, OpenBranch, acquire_permit, explain, too_many_updates};
+use super::open_branch::{MAX_ATTEMPTS, OpenBranch, acquire_push_permit, explain, too_many_updates};
 use crate::actor::CurrentUser;
 use crate::repository::browse::commit::Commit;
 use crate::repository::refs::new_objects::signature;
@@ -69,7 +69,7 @@ const FILE_EXISTS: &str = "Your changes could not be committed because a file wi
 /// repository creates the branch.
 #[crate::boxed]
 pub async fn commit(app: &App, actor: &Actor, project: &ProjectRef, input: CommitChanges) -> Result<CreatedCommit> {
-    let permit = acquire_permit(app, actor, project).await?;
+    let permit = acquire_push_permit(app, actor, project).await?;
     let mut replaced = None;
     for _ in 0..MAX_ATTEMPTS {
         let branch = OpenBranch::open(app, actor, project, &input.branch, &permit).await?;
@@ -109,8 +109,8 @@ async fn edit_tree(app: &App, branch: &OpenBranch, input: &CommitChanges) -> Res
 /// Counts the lines before the commit is added: afterwards, an error would hide that the commit exists.
 async fn count_lines(app: &App, branch: &OpenBranch, tree: ObjectId) -> ChangedLines {
     let old = branch.tip.unwrap_or(ObjectId::empty_tree(SHA1));
-    let counted = diff::count_lines(&app.git_runtime.git, branch.quarantine().repository(), old, tree).await;
-    counted.unwrap_or_else(|error| {
+    let counted = diff::summarize(&app.git_runtime.git, branch.quarantine().repository(), old, tree).await;
+    counted.map(|summary| summary.lines).unwrap_or_else(|error| {
         tracing::info!(%error, "counting the lines of a new commit failed");
         ChangedLines::default()
     })

@@ -2,4 +2,5 @@
 
 pub mod cherry_pick;
 pub mod file_changes;
+pub(crate) mod merge;
 mod open_branch;

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use holdfast_domain::policy::ProjectAction;
+use holdfast_git::index_pack::{self, IndexedPack};
 use holdfast_git::new_commit::{self, NewCommit};
 use holdfast_git::protocol::advertisement::RefLookup;
 use holdfast_git::protocol::receive::{NoProgress, PushCommand};
 use holdfast_git::reader::Reader;
-use holdfast_git::{Error as GitError, ObjectId, Quarantine, RefName, RefTarget, SHA1, index_pack};
+use holdfast_git::{Error as GitError, ObjectId, Quarantine, RefName, RefTarget, SHA1};
 use holdfast_store::cache::CachedRepository;
-use holdfast_store::projects::project::ProjectRef;
+use holdfast_store::projects::project::{Project, ProjectRef};
 use holdfast_store::repository::protection;
 use holdfast_store::repository::ref_update::RefUpdate;
 
@@ -26,12 +27,12 @@ use crate::repository::refs::ref_update_policy::RefUpdatePolicy;
 use crate::{Actor, App, Error, Result, access};
 
 /// Maximum number of times that a commit is created, if the branch is updated meanwhile.
-pub(super) const MAX_ATTEMPTS: usize = 5;
+pub(crate) const MAX_ATTEMPTS: usize = 5;
 const PUSH_FORBIDDEN: &str = "You are not allowed to push into this branch";
 const TIMED_OUT: &str = "The change took too long and was canceled";
 
 /// Returns the error of a request whose branch was updated during every attempt.
-pub(super) fn too_many_updates() -> Error {
+pub(crate) fn too_many_updates() -> Error {
     Error::Conflict("The branch is updated too often at the moment; try again".into())
 }
 
@@ -41,16 +42,21 @@ pub(super) fn explain(error: GitError) -> Error {
 }
 
 /// A permit to create commits in a project. It is acquired once for all attempts of a request.
-pub(super) type EditPermit = Arc<KeyedPermit>;
+pub(crate) type EditPermit = Arc<KeyedPermit>;
 
 /// Checks that the actor may push to a project, and waits for its share of the node.
-pub(super) async fn acquire_permit(app: &App, actor: &Actor, project: &ProjectRef) -> Result<EditPermit> {
+pub(super) async fn acquire_push_permit(app: &App, actor: &Actor, project: &ProjectRef) -> Result<EditPermit> {
     let project = access::read_project(app, actor, project, ProjectAction::WriteCode).await?;
-    maintenance::apply_backpressure(app, &project, &mut NoProgress).await?;
+    acquire_permit(app, actor, &project).await
+}
+
+/// Waits for the client's share of the node. A caller that holds a permit must not wait for a second one.
+pub(crate) async fn acquire_permit(app: &App, actor: &Actor, project: &Project) -> Result<EditPermit> {
+    maintenance::apply_backpressure(app, project, &mut NoProgress).await?;
     Ok(Arc::new(app.git_runtime.acquire_push_permit(actor.client()).await))
 }
 
-/// A branch to which the actor may push.
+/// A branch to which the actor may add commits.
 pub(super) struct OpenBranch {
     pub repository: Arc<OpenRepository>,
     /// The last commit. None if the repository has no refs; the branch is then created.
@@ -64,7 +70,8 @@ pub(super) struct OpenBranch {
 }
 
 impl OpenBranch {
-    /// Opens a branch. Returns None if there is none with this name, unless the repository has no refs yet.
+    /// Opens a branch to which the actor may push. Returns None if there is none with this name, unless the repository has
+    /// no refs yet.
     pub async fn open(
         app: &App,
         actor: &Actor,
@@ -85,11 +92,22 @@ impl OpenBranch {
         if RefUpdatePolicy::new(actor, &repository, rules).check_name(&command).is_err() {
             return Err(Error::Rejected(PUSH_FORBIDDEN.into()));
         }
+        Ok(Some(Self::with_tip(app, repository, name, tip, permit).await?))
+    }
+
+    /// Opens a branch at this tip. The caller has checked that the actor may update it.
+    pub(super) async fn with_tip(
+        app: &App,
+        repository: OpenRepository,
+        name: RefName,
+        tip: Option<ObjectId>,
+        permit: &EditPermit,
+    ) -> Result<Self> {
         let state = &repository.project.repository;
         let cached_repository = app.cached_repository(state.id, repository.refs.generation).await?;
         let quarantine = Arc::new(app.git_runtime.cache()?.quarantine(Some(&cached_repository.bare))?);
         let (repository, permit) = (Arc::new(repository), permit.clone());
-        Ok(Some(Self { repository, tip, cached_repository, name, quarantine, permit }))
+        Ok(Self { repository, tip, cached_repository, name, quarantine, permit })
     }
 
     pub fn quarantine(&self) -> &Quarantine {
@@ -112,12 +130,41 @@ impl OpenBranch {
     /// Adds a commit to the branch. Its objects are checked like those of a push. Returns None if the branch was updated
     /// since it was opened.
     pub async fn add(&self, app: &App, current_user: &CurrentUser, commit: NewCommit) -> Result<Option<Commit>> {
+        let PreparedCommit { commit, pack, updates } = self.prepare(app, commit, None).await?;
+        match new_objects::apply(app, current_user, self.new_objects(&pack, updates)).await {
+            Ok(None) => Ok(Some(commit)),
+            Ok(Some(STALE_OLD_VALUE)) | Err(Error::PrunedConcurrently) => Ok(None),
+            Ok(Some(reason)) => Err(Error::Rejected(reason.into())),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns the new objects of a prepared commit, and the updates of refs to them.
+    pub fn new_objects<'a>(&'a self, pack: &'a IndexedPack, updates: Vec<PlannedUpdate>) -> NewObjects<'a> {
+        NewObjects {
+            repository: &self.repository,
+            cached_repository: &self.cached_repository,
+            pack,
+            updates,
+            release_notes: None,
+        }
+    }
+
+    /// Writes a commit for the branch, and checks its objects like those of a push. `other_update` is made together with
+    /// that of the branch.
+    pub async fn prepare(
+        &self,
+        app: &App,
+        commit: NewCommit,
+        other_update: Option<RefUpdate>,
+    ) -> Result<PreparedCommit> {
         let (repository, name, old) = (self.repository.clone(), self.name.clone(), self.tip);
         let parents = commit.parents.clone();
         let write = self.read(move |reader| {
             let id = commit.write(reader)?;
             let update = RefUpdate { name, old, new: Some(RefTarget { id, peeled: None }) };
-            let mut planned = PlannedUpdate::read_all(reader, &repository, vec![update])?;
+            let updates = [update].into_iter().chain(other_update).collect();
+            let mut planned = PlannedUpdate::read_all(reader, &repository, updates)?;
             if repository.project.features.builds_enabled {
                 planned.iter_mut().try_for_each(|planned| planned.read_ci_file(reader))?;
             }
@@ -132,18 +179,13 @@ impl OpenBranch {
             GitError::CommandFailed { detail, .. } => Error::Rejected(format!("The commit is rejected: {detail}")),
             error => explain(error),
         })?;
-        let new = NewObjects {
-            repository: &self.repository,
-            cached_repository: &self.cached_repository,
-            pack: &pack,
-            updates,
-            release_notes: None,
-        };
-        match new_objects::apply(app, current_user, new).await {
-            Ok(None) => Ok(Some(commit)),
-            Ok(Some(STALE_OLD_VALUE)) | Err(Error::PrunedConcurrently) => Ok(None),
-            Ok(Some(reason)) => Err(Error::Rejected(reason.into())),
-            Err(error) => Err(error),
-        }
+        Ok(PreparedCommit { commit, pack, updates })
     }
+}
+
+/// A commit whose objects are in a pack on the local disk.
+pub(crate) struct PreparedCommit {
+    pub commit: Commit,
+    pub pack: IndexedPack,
+    pub updates: Vec<PlannedUpdate>,
 }

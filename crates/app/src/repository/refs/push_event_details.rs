@@ -70,3 +70,12 @@ pub(crate) async fn tag_details(
     };
     read(app, project, collect).await
 }
+
+/// Returns a commit as the bodies of deliveries contain it, or None if it has been pruned.
+pub(crate) async fn commit_details(app: &App, project: ProjectId, commit: ObjectId) -> Result<Option<Value>> {
+    let find = move |reader: &Reader| {
+        let commit = unless_pruned(reader.commit(commit))?;
+        Ok(commit.map(|commit| push_event::commit_json(&commit, MAX_TEXT_BYTES)))
+    };
+    read(app, project, find).await
+}

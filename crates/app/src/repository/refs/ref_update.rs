@@ -11,11 +11,13 @@ use holdfast_domain::ids::{PackId, RepositoryId};
 use holdfast_domain::repository::Rule;
 use holdfast_git::RefName;
 use holdfast_store::activity::event;
+use holdfast_store::merge_requests::version::{self, PushedBranch};
 use holdfast_store::repository::pack::{self, NewPack};
 use holdfast_store::repository::ref_update::{self, RefUpdateOrigin};
 use holdfast_store::repository::repository::LockedRepository;
 use holdfast_store::repository::{protection, release, repository};
 use holdfast_store::worker::close_issues::{self, IssueClosure};
+use holdfast_store::worker::merge_requests::{self, BranchUpdate};
 use holdfast_store::worker::pipelines::{self, PushedRef};
 use holdfast_store::{Connection, commit};
 
@@ -26,7 +28,7 @@ use crate::actor::CurrentUser;
 use crate::repository::open_repository::OpenRepository;
 use crate::{App, Error, Result};
 
-/// Ref updates that are applied in one transaction.
+/// Ref updates that are applied in one transaction. A batch without updates only adds its pack.
 pub struct RefUpdateBatch<'a> {
     pub repository: &'a OpenRepository,
     pub updates: Vec<PlannedUpdate>,
@@ -97,15 +99,30 @@ const EVENT_BATCH_SIZE: usize = 1000;
 
 /// Applies a batch of ref updates and returns the rejections. Returns [`Error::PrunedConcurrently`] if a full repack or
 /// a prune has begun since the repository was opened; the caller then opens it and checks the objects again.
-pub(crate) async fn apply(app: &App, mut batch: RefUpdateBatch<'_>) -> Result<RefUpdateResult> {
-    let now = app.clock.now();
+pub(crate) async fn apply(app: &App, batch: RefUpdateBatch<'_>) -> Result<RefUpdateResult> {
     let mut transaction = app.database.begin().await?;
-    let locked = repository::lock(&mut transaction, batch.repository.project.repository.id).await?;
+    let result = apply_in(app, &mut transaction, batch).await?;
+    if result.committed.is_some() {
+        commit(transaction).await?;
+    }
+    Ok(result)
+}
+
+/// Like [`apply`], but in a transaction of the caller, who commits it. The repository stays locked until then. The caller
+/// has locked what comes before the repository in the order of locks.
+pub(crate) async fn apply_in(
+    app: &App,
+    connection: &mut Connection,
+    mut batch: RefUpdateBatch<'_>,
+) -> Result<RefUpdateResult> {
+    let now = app.clock.now();
+    let locked = repository::lock(connection, batch.repository.project.repository.id).await?;
     let locked = locked.ok_or(Error::NotFound(crate::Resource::Project))?;
-    let rejections = check(app, &mut transaction, &locked, &batch).await?;
+    let rejections = check(app, connection, &locked, &batch).await?;
+    let has_updates = !batch.updates.is_empty();
     let mut is_accepted = rejections.iter().map(Option::is_none);
     batch.updates.retain(|_| is_accepted.next().unwrap_or_default());
-    if batch.updates.is_empty() {
+    if has_updates && batch.updates.is_empty() {
         return Ok(RefUpdateResult { rejections, committed: None });
     }
     let new_default = match locked.head {
@@ -113,13 +130,16 @@ pub(crate) async fn apply(app: &App, mut batch: RefUpdateBatch<'_>) -> Result<Re
         Some(_) => None,
     };
     let generation = locked.generation + 1;
-    let pack = write_batch(&mut transaction, &batch, generation, new_default, now).await?;
+    let pack = write_batch(connection, &batch, generation, new_default, now).await?;
+    let has_merge_requests = add_versions(connection, &batch, now).await?;
     if let Some(author) = batch.author {
         let default_ref = locked.head.as_deref().or(new_default.map(RefName::as_str));
-        enqueue_jobs(&mut transaction, &batch, author, generation, default_ref).await?;
-        record_events(&mut transaction, &batch, author, new_default, now).await?;
+        enqueue_jobs(connection, &batch, author, generation, default_ref).await?;
+        if has_merge_requests {
+            enqueue_merge_requests(connection, &batch, author).await?;
+        }
+        record_events(connection, &batch, author, new_default, now).await?;
     }
-    commit(transaction).await?;
     Ok(RefUpdateResult { rejections, committed: Some(CommittedUpdate { generation, pack }) })
 }
 
@@ -133,10 +153,14 @@ async fn check(
     let state = &batch.repository.project.repository;
     let updates: Vec<&RefUpdate> = batch.updates.iter().map(|it| &it.update).collect();
     if !repository::accepts_pushes(connection, state.id).await? {
-        return Ok(vec![Some(ARCHIVED); updates.len()]);
+        return match updates.len() {
+            0 => Err(Error::Conflict(ARCHIVED.into())),
+            count => Ok(vec![Some(ARCHIVED); count]),
+        };
     }
     // A full repack or a prune has begun since the objects were checked; they may be gone.
-    if locked.prune_epoch != state.prune_epoch && updates.iter().any(|it| it.new.is_some()) {
+    let has_objects = updates.is_empty() || updates.iter().any(|it| it.new.is_some());
+    if has_objects && locked.prune_epoch != state.prune_epoch {
         return Err(Error::PrunedConcurrently);
     }
     let mut rejections = check_conflicts(connection, state.id, locked.head.as_deref(), &updates).await?;
@@ -194,6 +218,37 @@ async fn write_batch(
         protection::upsert(connection, project.id, &Rule::masters_only(branch), now).await?;
     }
     Ok(pack)
+}
+
+/// Adds a version to the merge requests of the updated branches. Returns whether there are merge requests from or into one
+/// of them.
+async fn add_versions(connection: &mut Connection, batch: &RefUpdateBatch<'_>, now: DateTime<Utc>) -> Result<bool> {
+    let project = &batch.repository.project;
+    let mut branches = Vec::new();
+    for RefUpdate { name, new, .. } in batch.updates.iter().map(|it| &it.update) {
+        branches.extend(name.as_branch().map(|name| PushedBranch { name, tip: new.map(|new| new.id) }));
+    }
+    if branches.is_empty() {
+        return Ok(false);
+    }
+    Ok(version::insert_pushed(connection, project.id, project.repository.id, &branches, now).await?)
+}
+
+async fn enqueue_merge_requests(
+    connection: &mut Connection,
+    batch: &RefUpdateBatch<'_>,
+    author: &CurrentUser,
+) -> Result<()> {
+    let to_update = |it: &PlannedUpdate| {
+        Some(BranchUpdate {
+            branch: it.update.name.as_branch()?.to_owned(),
+            old: it.update.old.map(|id| id.to_string()),
+            new: it.update.new.map(|new| new.id.to_string()),
+            is_refresh: false,
+        })
+    };
+    let updates: Vec<BranchUpdate> = batch.updates.iter().filter_map(to_update).collect();
+    Ok(merge_requests::enqueue(connection, batch.repository.project.id, author.account.id(), &updates).await?)
 }
 
 /// Enqueues the jobs that follow from a batch: closing the issues that commits on the default branch name, and creating

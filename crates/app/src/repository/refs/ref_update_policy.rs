@@ -59,6 +59,11 @@ impl RefUpdatePolicy {
         !is_protected || self.has_level(AccessLevel::Master)
     }
 
+    /// Returns whether the actor may merge into a branch.
+    pub fn can_merge_into(&self, branch: &str) -> bool {
+        self.has_level(Protection::for_branch(&self.rules, branch).min_level_to_merge())
+    }
+
     fn has_level(&self, level: AccessLevel) -> bool {
         self.is_administrator || self.level >= Some(level)
     }

@@ -1,8 +1,8 @@
 //! Serves fetches over git's protocol.
 //!
 //! - The ref advertisement comes from the database.
-//! - Git computes the pack after every requested id has been checked: only objects that a ref of the project reaches
-//!   are sent.
+//! - Git computes the pack after every requested id has been checked: only objects that a ref of the project, or a version
+//!   of a merge request, reaches are sent.
 
 use std::future;
 use std::io;
@@ -11,13 +11,14 @@ use std::time::Instant;
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use holdfast_domain::Visibility;
-use holdfast_git::Quarantine;
 use holdfast_git::pkt::{self, Packet};
 use holdfast_git::process::{Command, read_stderr_tail};
 use holdfast_git::protocol::Version;
 use holdfast_git::protocol::advertisement::{self, RefLookup};
 use holdfast_git::protocol::upload::{self, FetchRequest, LsRefsRequest};
+use holdfast_git::{ObjectId, Quarantine};
 use holdfast_store::cache::CachedRepository;
+use holdfast_store::merge_requests::version;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -51,9 +52,59 @@ impl OpenRepository {
         advertisement::write_receive_pack(&*self.refs, output).await
     }
 
-    pub async fn list_refs(&self, request: &LsRefsRequest, output: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
-        advertisement::write_ls_refs(&*self.refs, request, output).await
+    /// Writes the refs that a client asks for. `merge_request_heads` come from [`Self::find_merge_request_heads`].
+    pub async fn list_refs(
+        &self,
+        request: &LsRefsRequest,
+        merge_request_heads: &[(String, ObjectId)],
+        output: &mut (impl AsyncWrite + Unpin),
+    ) -> io::Result<()> {
+        advertisement::write_ls_refs(&*self.refs, merge_request_heads, request, output).await
     }
+
+    /// Returns the heads of merge requests as refs, if a prefix of the request asks for them.
+    pub async fn find_merge_request_heads(
+        &self,
+        app: &App,
+        request: &LsRefsRequest,
+    ) -> Result<Vec<(String, ObjectId)>> {
+        let numbers: Vec<MergeRequestNumbers> =
+            request.prefixes.iter().filter_map(|it| parse_merge_request_prefix(it)).collect();
+        if numbers.is_empty() {
+            return Ok(Vec::new());
+        }
+        let iids: Option<Vec<i64>> = numbers
+            .into_iter()
+            .map(|numbers| match numbers {
+                MergeRequestNumbers::One(iid) => Some(iid),
+                MergeRequestNumbers::Any => None,
+            })
+            .collect();
+        let mut connection = app.database.connection().await?;
+        let found =
+            version::list_heads(&mut connection, self.project.id, iids.as_deref(), MAX_MERGE_REQUEST_HEADS).await?;
+        Ok(found.into_iter().map(|(iid, head)| (format!("{MERGE_REQUEST_REFS}{iid}/head"), head)).collect())
+    }
+}
+
+/// The prefix of the refs under which clients fetch merge requests. These refs are not stored: each is the newest version of
+/// its request.
+const MERGE_REQUEST_REFS: &str = "refs/merge-requests/";
+/// Maximum number of merge requests that are listed to one client, the newest ones. Arbitrary.
+const MAX_MERGE_REQUEST_HEADS: i64 = 50_000;
+
+/// The merge requests that a prefix of refs names.
+enum MergeRequestNumbers {
+    One(i64),
+    Any,
+}
+
+fn parse_merge_request_prefix(prefix: &str) -> Option<MergeRequestNumbers> {
+    let rest = prefix.strip_prefix(MERGE_REQUEST_REFS)?;
+    Some(match rest.split_once('/') {
+        Some((number, _)) => MergeRequestNumbers::One(number.parse().ok()?),
+        None => MergeRequestNumbers::Any,
+    })
 }
 
 /// The maximum size of one round of `have` lines. Git sends at most 16,384 of them at a time.
@@ -108,11 +159,16 @@ pub async fn serve(
     response.ok_or_else(|| unreachable!("an unshared response is started by its only reader"))
 }
 
-/// Rejects wants that no ref reaches, and removes claims to unreachable commits from the request. Returns the slot if
+/// Rejects wants that no ref reaches and that are no head of a merge request, and removes claims to unreachable commits from the request. Returns the slot if
 /// the checks needed one: most fetches want tips, and have nothing or commits near the tips.
 async fn check_wants(app: &App, repository: &OpenRepository, fetch: &mut FetchRequest) -> Result<Option<FetchSlot>> {
     let mut slot = None;
-    let wanted = object_lookup::exclude_tips(repository, fetch.wants.clone());
+    let mut wanted = object_lookup::exclude_tips(repository, fetch.wants.clone());
+    if !wanted.is_empty() {
+        let mut connection = app.database.connection().await?;
+        let heads = version::find_heads(&mut connection, repository.project.id, &wanted).await?;
+        wanted.retain(|id| !heads.contains(id));
+    }
     if !wanted.is_empty() {
         let slot = slot.insert(FetchSlot::acquire(app, repository).await?);
         object_lookup::check_reachable(app, repository, &slot.cached_repository, wanted).await?;

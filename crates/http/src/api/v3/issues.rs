@@ -100,7 +100,7 @@ params! {
 }
 
 async fn list(context: RequestContext, params: ProjectIssues) -> ApiResult<PageBody<IssueBody>> {
-    let input = ListIssues { iid: params.iid, ..params.filter.into_input() };
+    let input = ListIssues { iids: params.iid.into_iter().collect(), ..params.filter.into_input() };
     let page = issue_list::list(context.app(), &context.actor, &params.id, input, context.page).await?;
     Ok(PageBody(page.map(|issue| present_issue(issue, context.site()))))
 }
@@ -154,7 +154,7 @@ impl Attributes {
 }
 
 /// Converts an id for which 0 means null.
-fn zero_as_null<Id>(id: Field<i64>, from: fn(i64) -> Id) -> Field<Id> {
+pub(super) fn zero_as_null<Id>(id: Field<i64>, from: fn(i64) -> Id) -> Field<Id> {
     match id {
         Field::Absent => Field::Absent,
         Field::Null | Field::Value(0) => Field::Null,

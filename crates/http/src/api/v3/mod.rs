@@ -19,6 +19,8 @@ mod imports;
 mod issues;
 mod job_token_allowlists;
 mod labels;
+mod merge_request_notes;
+mod merge_requests;
 mod milestones;
 mod namespaces;
 mod notes;
@@ -77,6 +79,8 @@ pub fn routes() -> Routes {
     issues::routes(&mut routes);
     notes::routes(&mut routes);
     milestones::routes(&mut routes);
+    merge_requests::routes(&mut routes);
+    merge_request_notes::routes(&mut routes);
     events::routes(&mut routes);
     forks::routes(&mut routes);
     imports::routes(&mut routes);

@@ -1,6 +1,6 @@
 use axum::http::Method;
 use chrono::{DateTime, Utc};
-use holdfast_app::planning::note;
+use holdfast_app::planning::note::{self, NoteTarget};
 use holdfast_app::projects::project::ProjectRef;
 use holdfast_domain::ids::{IssueId, NoteId};
 use holdfast_domain::policy::ProjectAction::{CreateIssue, ReadIssues};
@@ -13,7 +13,8 @@ use crate::response::{Body, Created, PageBody};
 use crate::{Access, RequestContext, Routes, params};
 
 async fn list(context: RequestContext, params: OneIssue) -> ApiResult<PageBody<NoteBody>> {
-    let page = note::list(context.app(), &context.actor, &params.id, params.issue_id, context.page).await?;
+    let target = NoteTarget::Issue(params.issue_id);
+    let page = note::list(context.app(), &context.actor, &params.id, target, context.page).await?;
     Ok(PageBody(page.map(|note| present_note(note, context.site()))))
 }
 
@@ -27,7 +28,8 @@ params! {
 }
 
 async fn show(context: RequestContext, params: OneNote) -> ApiResult<Body<NoteBody>> {
-    let note = note::show(context.app(), &context.actor, &params.id, params.issue_id, params.note_id).await?;
+    let target = NoteTarget::Issue(params.issue_id);
+    let note = note::show(context.app(), &context.actor, &params.id, target, params.note_id).await?;
     Ok(Body(present_note(note, context.site())))
 }
 
@@ -45,7 +47,7 @@ params! {
 
 /// Creates a note. Invalid values result in 404, as existing clients expect.
 async fn create(context: RequestContext, params: CreateNote) -> ApiResult<Created<NoteBody>> {
-    let issue = params.issue_id;
+    let issue = NoteTarget::Issue(params.issue_id);
     let note = note::create(context.app(), &context.actor, &params.id, issue, &params.body, params.created_at).await;
     let note = note.map_err(|error| ApiError::from(error).invalid_as_not_found())?;
     Ok(Created(present_note(note, context.site())))
@@ -63,13 +65,14 @@ params! {
 }
 
 async fn update(context: RequestContext, params: UpdateNote) -> ApiResult<Body<NoteBody>> {
-    let (issue, id) = (params.issue_id, params.note_id);
+    let (issue, id) = (NoteTarget::Issue(params.issue_id), params.note_id);
     let note = note::update(context.app(), &context.actor, &params.id, issue, id, &params.body).await?;
     Ok(Body(present_note(note, context.site())))
 }
 
 async fn delete(context: RequestContext, params: OneNote) -> ApiResult<Body<NoteBody>> {
-    let note = note::delete(context.app(), &context.actor, &params.id, params.issue_id, params.note_id).await?;
+    let target = NoteTarget::Issue(params.issue_id);
+    let note = note::delete(context.app(), &context.actor, &params.id, target, params.note_id).await?;
     Ok(Body(present_note(note, context.site())))
 }
 

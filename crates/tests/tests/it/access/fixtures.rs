@@ -51,10 +51,26 @@ impl AccessFixture {
             ("{key}", key.as_i64().unwrap()),
             ("{email}", email.as_i64().unwrap()),
         ];
-        for (placeholder, project_placeholder, planned, built, path, level) in [
-            ("{private}", "{private_project}", &PRIVATE_PLANNING, super::build_fixtures::PRIVATE_IDS, "private", 0),
-            ("{internal}", "{internal_project}", &INTERNAL_PLANNING, ["{}"; 4], "internal", 10),
-            ("{public}", "{public_project}", &PUBLIC_PLANNING, super::build_fixtures::PUBLIC_IDS, "public-group", 20),
+        for (placeholder, project_placeholder, planned, built, requested, path, level) in [
+            (
+                "{private}",
+                "{private_project}",
+                &PRIVATE_PLANNING,
+                super::build_fixtures::PRIVATE_IDS,
+                ["{private_request}", "{private_version}", "{private_request_note}"],
+                "private",
+                0,
+            ),
+            ("{internal}", "{internal_project}", &INTERNAL_PLANNING, ["{}"; 4], ["{}"; 3], "internal", 10),
+            (
+                "{public}",
+                "{public_project}",
+                &PUBLIC_PLANNING,
+                super::build_fixtures::PUBLIC_IDS,
+                ["{public_request}", "{public_version}", "{public_request_note}"],
+                "public-group",
+                20,
+            ),
         ] {
             let group = server.group(&server.admin, path, level).await;
             let project = server.project_in(&server.admin, "p", level, Some(group)).await;
@@ -70,6 +86,10 @@ impl AccessFixture {
             let branch = [("branch_name", "topic"), ("ref", "main")];
             let made = server.admin.post(&format!("/projects/{project}/repository/branches"), &branch).await;
             assert_eq!(made.status, 200, "{}", made.text);
+            ids.extend(requested.iter().copied().zip(create_merge_request(&server.admin, project).await));
+            let wait = "update merge_requests mr set waiting_head = v.head, waiting_user_id = 1
+                from merge_request_versions v where v.merge_request_id = mr.id and mr.project_id = $1";
+            sqlx::query(wait).bind(project).execute(&mut database).await.unwrap();
             for (tag, notes) in [("plain", ""), ("noted", "Notes")] {
                 let tag = [("tag_name", tag), ("ref", "main"), ("release_description", notes)];
                 let made = server.admin.post(&format!("/projects/{project}/repository/tags"), &tag).await;
@@ -244,8 +264,26 @@ async fn create_planning(admin: &Client, project: i64) -> [i64; 6] {
     [unlisted, list, issue, secret, note, post("/milestones", &[("title", "m")]).await]
 }
 
+/// Creates a merge request of the branch `proposed` into `main`, and returns the ids of the request, its version and a note
+/// on it.
+async fn create_merge_request(admin: &Client, project: i64) -> [i64; 3] {
+    let api = format!("/projects/{project}");
+    let branch = [("branch_name", "proposed"), ("ref", "main")];
+    assert_eq!(admin.post(&format!("{api}/repository/branches"), &branch).await.status, 200);
+    let file =
+        [("file_path", "proposed"), ("branch_name", "proposed"), ("content", "x"), ("commit_message", "Proposed")];
+    assert_eq!(admin.post(&format!("{api}/repository/files"), &file).await.status, 201);
+    let form = [("title", "t"), ("source_branch", "proposed"), ("target_branch", "main")];
+    let request = admin.post(&format!("{api}/merge_requests"), &form).await;
+    assert_eq!(request.status, 201, "{}", request.text);
+    let request = request.body["id"].as_i64().unwrap();
+    let versions = admin.get(&format!("{api}/merge_requests/{request}/versions")).await;
+    let note = admin.post(&format!("{api}/merge_requests/{request}/notes"), &[("body", "b")]).await;
+    [request, versions.body[0]["id"].as_i64().unwrap(), note.body["id"].as_i64().unwrap()]
+}
+
 /// All tables, in an order in which rows can be inserted.
-const TABLES: [&str; 60] = [
+const TABLES: [&str; 64] = [
     "users",
     "emails",
     "identities",
@@ -283,6 +321,10 @@ const TABLES: [&str; 60] = [
     "issues",
     "issue_labels",
     "issue_subscriptions",
+    "merge_requests",
+    "merge_request_versions",
+    "merge_request_labels",
+    "merge_request_subscriptions",
     "notes",
     "commit_comments",
     "event_authors",

@@ -58,11 +58,14 @@ pub fn event_row(event: &Event, links: &ProjectLinks, refs: &RefAddresses, now: 
     if let Some((kind, _)) = event.subject() {
         let (noun, url) = match kind {
             SubjectKind::Issue => ("issue", event.subject_iid.map(|iid| links.issue(iid))),
+            // Merge requests have no page yet.
+            SubjectKind::MergeRequest => ("merge request", None),
             SubjectKind::Milestone => ("milestone", event.subject_iid.map(|iid| links.milestone(iid))),
             SubjectKind::Commit => ("commit", event.commented_commit.as_ref().map(|id| links.commit(id))),
         };
         let icon = match (event.action, kind) {
             (Action::Commented, _) => icons::NOTE,
+            (_, SubjectKind::MergeRequest) => icons::BRANCH,
             (Action::Closed, _) => icons::ISSUE_CLOSED,
             (_, SubjectKind::Milestone) => icons::MILESTONE,
             _ => icons::ISSUE_OPEN,
@@ -80,7 +83,7 @@ pub fn event_row(event: &Event, links: &ProjectLinks, refs: &RefAddresses, now: 
         Action::Left => (icons::USER, "left the project"),
         Action::Expired => (icons::USER, "is not a member any more, because the membership expired"),
         Action::Pushed => (icons::COMMIT, "pushed to the repository"),
-        Action::Closed | Action::Reopened | Action::Commented => {
+        Action::Closed | Action::Reopened | Action::Commented | Action::Merged => {
             (icons::ACTIVITY, "changed something that was deleted")
         }
     };

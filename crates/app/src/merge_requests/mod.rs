@@ -1,0 +1,17 @@
+//! Merge requests: proposals to merge a branch, which are discussed, updated by pushes, and accepted.
+//!
+//! Changes of attributes, labels or state lock the target project and then the merge request. Changes of versions, notes
+//! and waiting merges lock only the merge request. A transaction that also reads or updates refs locks the repository
+//! after them.
+
+pub mod accept;
+pub mod changes;
+pub mod closing;
+mod events;
+pub mod list;
+pub mod merge_request;
+pub mod pushed;
+mod source;
+mod system_note;
+pub mod version;
+pub mod waiting;
