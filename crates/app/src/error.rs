@@ -62,6 +62,7 @@ pub enum Error {
 /// The kind of thing that was not found, as the response names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resource {
+    AwardEmoji,
     Blob,
     Board,
     Branch,
@@ -98,6 +99,7 @@ pub enum Resource {
 impl fmt::Display for Resource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::AwardEmoji => f.write_str("Award Emoji"),
             Self::Blob => f.write_str("Blob"),
             Self::Board => f.write_str("Board"),
             Self::Branch => f.write_str("Branch"),

@@ -51,6 +51,7 @@ ids! {
     MilestoneId,
     IssueId,
     NoteId,
+    AwardId,
     MergeRequestId,
     MergeRequestVersionId,
     PipelineId,

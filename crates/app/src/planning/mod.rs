@@ -4,6 +4,7 @@
 //! (ADR 0019). Changes of notes only lock their issue.
 
 mod assignee;
+pub mod award;
 pub mod board;
 pub mod close_issues;
 pub mod default_labels;

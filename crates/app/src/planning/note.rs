@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use holdfast_domain::activity::{Action, Audience};
-use holdfast_domain::ids::NoteId;
+use holdfast_domain::ids::{NoteId, UserId};
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_domain::text::check_note;
@@ -23,26 +23,35 @@ use crate::projects::project::{Project, ProjectRef};
 use crate::{Actor, App, Error, Resource, Result, access};
 
 /// An issue or a merge request that the actor may see.
-enum Noteable {
+pub(super) enum Noteable {
     Issue(Box<Issue>),
     MergeRequest(Box<MergeRequest>),
 }
 
-const fn read_action(target: NoteTarget) -> ProjectAction {
+impl Noteable {
+    pub fn author(&self) -> UserId {
+        match self {
+            Self::Issue(issue) => issue.author.id,
+            Self::MergeRequest(request) => request.author.id,
+        }
+    }
+}
+
+pub(super) const fn read_action(target: NoteTarget) -> ProjectAction {
     match target {
         NoteTarget::Issue(_) => ProjectAction::ReadIssues,
         NoteTarget::MergeRequest(_) => ProjectAction::ReadMergeRequests,
     }
 }
 
-const fn write_action(target: NoteTarget) -> ProjectAction {
+pub(super) const fn write_action(target: NoteTarget) -> ProjectAction {
     match target {
         NoteTarget::Issue(_) => ProjectAction::CreateIssue,
         NoteTarget::MergeRequest(_) => ProjectAction::CommentOnMergeRequests,
     }
 }
 
-async fn find_noteable(
+pub(super) async fn find_noteable(
     connection: &mut Connection,
     actor: &Actor,
     project: &Project,
@@ -99,7 +108,7 @@ pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, target: NoteTa
     find(&mut connection, actor, &project, target, id).await
 }
 
-async fn find(
+pub(super) async fn find(
     connection: &mut Connection,
     actor: &Actor,
     project: &Project,

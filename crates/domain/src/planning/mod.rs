@@ -1,5 +1,6 @@
 //! Issues, labels and references to issues.
 
+mod emoji;
 mod issue;
 mod label;
 mod mention;
@@ -8,6 +9,7 @@ mod quick_action;
 mod reference;
 mod words;
 
+pub use emoji::Emoji;
 pub use issue::{ConfidentialAccess, IssueState, StateEvent, UnknownState};
 pub use label::{Color, LabelTitle};
 pub use mention::{FoundMention, Mention, find_mentions};

@@ -7,7 +7,7 @@ use holdfast_app::namespaces::group::GroupRef;
 use holdfast_app::planning::label::LabelRef;
 use holdfast_app::projects::project::ProjectRef;
 use holdfast_domain::ids::{
-    BoardId, BoardListId, BuildId, EmailId, HookId, IssueId, LabelId, MergeRequestId, MergeRequestVersionId,
+    AwardId, BoardId, BoardListId, BuildId, EmailId, HookId, IssueId, LabelId, MergeRequestId, MergeRequestVersionId,
     MilestoneId, NamespaceId, NoteId, PipelineId, ProjectId, RunnerId, SshKeyId, TokenId, UserId,
 };
 use holdfast_domain::{AccessLevel, Visibility};
@@ -330,6 +330,7 @@ ids!(
     BoardId,
     BoardListId,
     MilestoneId,
+    AwardId,
     IssueId,
     MergeRequestId,
     MergeRequestVersionId,

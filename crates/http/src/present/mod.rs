@@ -2,6 +2,7 @@
 //! user; it never queries the database.
 
 pub mod access_request;
+pub mod award;
 pub mod board;
 pub mod branch;
 pub mod build;

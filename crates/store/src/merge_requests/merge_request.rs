@@ -45,6 +45,8 @@ pub struct MergeRequest {
     /// Whether the waiting merge deletes the source branch.
     pub waiting_removes_source_branch: Option<bool>,
     pub notes_count: i32,
+    pub upvotes: i32,
+    pub downvotes: i32,
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
     pub labels: Vec<String>,
@@ -85,7 +87,7 @@ pub(super) const COLUMNS: &str = "\
       as merge_status, \
     coalesce(mr.waiting_head = v.head and mr.state in (1, 3), false) as waits_for_build, \
     case when mr.waiting_head = v.head then mr.waiting_removes_source_branch end as waiting_removes_source_branch, \
-    mr.notes_count, mr.created_at, mr.updated_at, mr.assignee_id, mr.milestone_id, \
+    mr.notes_count, mr.upvotes, mr.downvotes, mr.created_at, mr.updated_at, mr.assignee_id, mr.milestone_id, \
     array(select l.title from merge_request_labels x join labels l on l.id = x.label_id \
       where x.merge_request_id = mr.id order by l.title) as labels, \
     coalesce((select s.subscribed from merge_request_subscriptions s \

@@ -27,6 +27,8 @@ pub struct Issue {
     pub confidential: bool,
     pub due_date: Option<NaiveDate>,
     pub notes_count: i32,
+    pub upvotes: i32,
+    pub downvotes: i32,
     pub moved_to_id: Option<i64>,
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
@@ -54,7 +56,7 @@ impl Issue {
 /// Lists truncate descriptions that were stored before there was a limit.
 pub(super) const ISSUE_COLUMNS: &str = "\
     i.id as issue_id, i.iid, i.project_id, n.path || '/' || p.path as project_path, i.title, \
-    i.state as issue_state, i.confidential, i.due_date, i.notes_count, i.moved_to_id, i.created_at, i.updated_at, \
+    i.state as issue_state, i.confidential, i.due_date, i.notes_count, i.upvotes, i.downvotes, i.moved_to_id, i.created_at, i.updated_at, \
     i.assignee_id, i.milestone_id, array(select l.title from issue_labels x join labels l on l.id = x.label_id \
       where x.issue_id = i.id order by l.title) as labels, \
     coalesce((select s.subscribed from issue_subscriptions s where s.issue_id = i.id and s.user_id = viewer.id), \

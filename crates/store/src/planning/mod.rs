@@ -1,6 +1,7 @@
 //! Issues, notes, labels, milestones and boards.
 
 pub mod assignee;
+pub mod award;
 pub mod board;
 pub mod board_list;
 pub mod issue;

@@ -85,6 +85,10 @@ const LIST_ROUTES: &[(&str, &[&str])] = &[
     ("/projects/:id/merge_request/:merge_request_id/notes", &["", "page=3"]),
     ("/projects/:id/merge_request/:merge_request_id/comments", &["", "page=3"]),
     ("/projects/:id/merge_request/:merge_request_id/closes_issues", &["", "page=3"]),
+    ("/projects/:id/issues/:issue_id/award_emoji", &["", "page=3"]),
+    ("/projects/:id/issues/:issue_id/notes/:note_id/award_emoji", &["", "page=3"]),
+    ("/projects/:id/merge_requests/:merge_request_id/award_emoji", &["", "page=3"]),
+    ("/projects/:id/merge_requests/:merge_request_id/notes/:note_id/award_emoji", &["", "page=3"]),
     ("/projects/:id/events", &["", "page=50"]),
     ("/users/:id/events", &["", "page=50"]),
     ("/projects/:id/repository/branches", &["", "page=3"]),
@@ -156,6 +160,12 @@ async fn no_list_needs_a_sequential_scan() {
     let [hook, system_hook] = [Some(project), None].map(|owner| sqlx::query_scalar::<_, i64>(find).bind(owner));
     let hook = hook.fetch_one(&mut server.database().await).await.unwrap();
     let system_hook = system_hook.fetch_one(&mut server.database().await).await.unwrap();
+    let find_note = async |column: &str| {
+        let query = format!("select min(id) from notes where {column} = 7");
+        let mut query = sqlx::QueryBuilder::<sqlx::Postgres>::new(query);
+        query.build_query_scalar::<i64>().fetch_one(&mut server.database().await).await.unwrap()
+    };
+    let (note, merge_request_note) = (find_note("issue_id").await, find_note("merge_request_id").await);
     let name = explain_everything(&server).await;
     // Each connection of the pool that was closed costs one request.
     for _ in 0..5 {
@@ -168,6 +178,8 @@ async fn no_list_needs_a_sequential_scan() {
         let path = path.replace(":uid", "2").replace(":id", &id.to_string()).replace(":query", "abcd");
         let path = path.replace(":board_id", &project.to_string()).replace(":list_id", "1");
         let path = path.replace(":sha", "main");
+        let path = path.replace(":merge_request_id/notes/:note_id", &format!("7/notes/{merge_request_note}"));
+        let path = path.replace(":issue_id/notes/:note_id", &format!("7/notes/{note}"));
         let path = path.replace(":issue_id", "7").replace(":hook_id", &hook.to_string()).replace(":milestone_id", "7");
         let path = path.replace(":merge_request_id", "7");
         for query in *queries {
@@ -308,6 +320,12 @@ async fn insert_rows(server: &Server) {
          insert into merge_request_labels (merge_request_id, label_id) select id, 1 + id % 2000 from merge_requests;
          insert into notes (merge_request_id, author_id, body, system, created_at, updated_at)
          select 1 + id % 300, author_id, 'b', false, now(), now() from merge_requests;
+         insert into award_emoji (issue_id, user_id, name, created_at)
+         select 1 + n % 300, 2 + n / 300, 'rocket', now() from generate_series(1, 20000) n;
+         insert into award_emoji (merge_request_id, user_id, name, created_at)
+         select 1 + n % 300, 2 + n / 300, 'rocket', now() from generate_series(1, 20000) n;
+         insert into award_emoji (note_id, user_id, name, created_at)
+         select (select min(id) from notes) + n % 300, 2 + n / 300, 'rocket', now() from generate_series(1, 20000) n;
          insert into releases (project_id, tag_name, description, created_at, updated_at)
          select id, 't' || n, '', now(), now() from projects, generate_series(1, 5000) n where path = 'team-project';
          insert into contributors (repository_id, email, name, newest, commits, additions, deletions)

@@ -1,5 +1,6 @@
 //! The REST API, version 3. There is one module per resource, and each ends with its routes.
 
+mod award_emoji;
 mod boards;
 mod branches;
 mod builds;
@@ -79,6 +80,7 @@ pub fn routes() -> Routes {
     issues::routes(&mut routes);
     notes::routes(&mut routes);
     milestones::routes(&mut routes);
+    award_emoji::routes(&mut routes);
     merge_requests::routes(&mut routes);
     merge_request_notes::routes(&mut routes);
     events::routes(&mut routes);

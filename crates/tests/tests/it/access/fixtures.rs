@@ -120,6 +120,15 @@ impl AccessFixture {
                     .unwrap();
             }
         }
+        for (project, targets) in [("{private_project}", PRIVATE_AWARDS), ("{public_project}", PUBLIC_AWARDS)] {
+            for (path, placeholder) in targets {
+                let path = format!("/projects/{project}{path}/award_emoji");
+                let path = ids.iter().fold(path, |path, (name, id)| path.replace(name, &id.to_string()));
+                let given = server.admin.post(&path, &[("name", "rocket")]).await;
+                assert_eq!(given.status, 201, "{}", given.text);
+                ids.push((placeholder, given.body["id"].as_i64().unwrap()));
+            }
+        }
         let find = |name: &str| ids.iter().find(|(placeholder, _)| *placeholder == name).unwrap().1;
         let (project, internal) = (find("{private_project}"), find("{internal}"));
         for placeholder in ["{private_project}", "{public_project}"] {
@@ -264,6 +273,20 @@ async fn create_planning(admin: &Client, project: i64) -> [i64; 6] {
     [unlisted, list, issue, secret, note, post("/milestones", &[("title", "m")]).await]
 }
 
+/// The targets that have an emoji, with the placeholder of its id.
+const PRIVATE_AWARDS: [(&str, &str); 4] = [
+    ("/issues/{private_issue}", "{private_issue_award}"),
+    ("/issues/{private_issue}/notes/{private_note}", "{private_note_award}"),
+    ("/merge_requests/{private_request}", "{private_request_award}"),
+    ("/merge_requests/{private_request}/notes/{private_request_note}", "{private_request_note_award}"),
+];
+const PUBLIC_AWARDS: [(&str, &str); 4] = [
+    ("/issues/{public_issue}", "{public_issue_award}"),
+    ("/issues/{public_issue}/notes/{public_note}", "{public_note_award}"),
+    ("/merge_requests/{public_request}", "{public_request_award}"),
+    ("/merge_requests/{public_request}/notes/{public_request_note}", "{public_request_note_award}"),
+];
+
 /// Creates a merge request of the branch `proposed` into `main`, and returns the ids of the request, its version and a note
 /// on it.
 async fn create_merge_request(admin: &Client, project: i64) -> [i64; 3] {
@@ -283,7 +306,7 @@ async fn create_merge_request(admin: &Client, project: i64) -> [i64; 3] {
 }
 
 /// All tables, in an order in which rows can be inserted.
-const TABLES: [&str; 64] = [
+const TABLES: [&str; 65] = [
     "users",
     "emails",
     "identities",
@@ -326,6 +349,7 @@ const TABLES: [&str; 64] = [
     "merge_request_labels",
     "merge_request_subscriptions",
     "notes",
+    "award_emoji",
     "commit_comments",
     "event_authors",
     "events",

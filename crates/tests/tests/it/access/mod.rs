@@ -3,6 +3,7 @@
 //! database.
 
 mod attributes;
+mod award_table;
 mod build_fixtures;
 mod ci_table;
 mod fixtures;
@@ -19,6 +20,7 @@ use holdfast_http::{Access, Route};
 use holdfast_tests::{Server, database};
 
 use crate::ssh_keys::OTHER_ED25519;
+use award_table::{AWARDS, AWARDS_NARROWER};
 use ci_table::{CI, CI_NARROWER};
 use fixtures::AccessFixture;
 use merge_request_table::{MERGE_REQUESTS, MERGE_REQUESTS_NARROWER};
@@ -151,7 +153,7 @@ async fn every_role_gets_the_status_in_the_access_table() {
 #[test]
 fn the_access_table_matches_the_declared_policy() {
     let routes = holdfast_http::api::v3::routes();
-    for entry in TABLE.iter().chain(CI).chain(MERGE_REQUESTS) {
+    for entry in TABLE.iter().chain(CI).chain(MERGE_REQUESTS).chain(AWARDS) {
         let route = routes.list().iter().find(|route| route_name(route) == entry.route).unwrap();
         for (role, status) in ROLES.iter().zip(entry.expected.split(' ')) {
             // A blocked user has no role. 404 for a child of one's own and a wrong password are not decided by
@@ -191,7 +193,8 @@ fn is_allowed(access: Access, path: &str, role: &str) -> bool {
 
 fn all_entries() -> impl Iterator<Item = &'static Entry> {
     let merge_requests = MERGE_REQUESTS.iter().chain(MERGE_REQUESTS_NARROWER);
-    TABLE.iter().chain(NARROWER).chain(CI).chain(CI_NARROWER).chain(merge_requests)
+    let awards = AWARDS.iter().chain(AWARDS_NARROWER);
+    TABLE.iter().chain(NARROWER).chain(CI).chain(CI_NARROWER).chain(merge_requests).chain(awards)
 }
 
 fn route_name(route: &Route) -> String {
